@@ -1,0 +1,86 @@
+#pragma once
+// What the probes found out about a cluster: the input of every prediction. File format "commtune/cluster/1".
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/curve.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/units.h"
+
+namespace commtune {
+
+struct Host {
+  std::string name;
+  int slots = 1;  ///< ranks that it carries
+};
+
+/// What two ranks have between them.
+enum class LinkClass { kIntraHost, kInterHost };
+
+/// One message from rank to rank. MODEL section 4: blocking cost a + m*b; occupancy o + m*b when many are in
+/// flight.
+struct LinkFit {
+  Fit alone;     ///< one way, one message in flight: latency l + occupancy
+  Fit streamed;  ///< per message, many in flight one way: occupancy only
+  Fit duplex;    ///< per message, many in flight both ways at once; empty when not measured
+};
+
+/// What a probe timed as one operation, from the last rank's start to the last rank's end.
+enum class Operation {
+  kAllReduce,      ///< both stages of an all-to-all road
+  kReduceScatter,  ///< its first stage
+  kAllGather,      ///< its second stage
+  kPushPull,       ///< both stages of a parameter-server road
+  kPush,           ///< push and sum at the servers
+  kPull,           ///< the sums' way back
+};
+
+/// Cost of an operation on a road at the N (and S) at which it was measured.
+struct OperationFit {
+  Road road;
+  Operation operation = Operation::kAllReduce;
+  int workers = 2;
+  Fit alone;     ///< one message at a time
+  Fit streamed;  ///< per message, several in flight
+};
+
+/// Median and spread of a quantity that has no size.
+struct Scalar {
+  double value = 0;
+  double half_width = 0;  ///< of its 95 % interval
+};
+
+struct Cluster {
+  std::string name;
+  std::string transport;    ///< "mpi", ...
+  std::string fingerprint;  ///< digest of hosts, processors, kernel, library versions, interface, MTU
+  std::map<std::string, std::string> facts;  ///< what the fingerprint was made of
+  std::vector<Host> hosts;
+
+  std::map<LinkClass, LinkFit> links;
+  std::vector<OperationFit> operations;
+
+  Scalar reduce_seconds_per_byte;  ///< gamma: adding one byte of gradient into another
+  Scalar copy_seconds_per_byte;    ///< copying one byte into a fusion buffer
+  Scalar interference;             ///< kappa: compute slows by this ratio while bytes move
+  Scalar jitter_seconds;  ///< standard deviation of a fixed compute step between ranks and iterations
+
+  int ranks() const;  ///< sum of slots
+};
+
+/// The fit for exactly this road, operation and number of workers, if it was measured.
+const OperationFit* find_operation(const Cluster& cluster, const Road& road, Operation operation,
+                                   int workers);
+
+/// Reads "commtune/cluster/1". Errors as in profile_from_json.
+Cluster cluster_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Cluster& cluster);
+
+std::string to_string(Operation operation);  ///< "all-reduce", "push-pull", ...
+std::string to_string(LinkClass link);       ///< "intra-host", "inter-host"
+
+}  // namespace commtune

@@ -1,0 +1,138 @@
+#pragma once
+// A plan is data: road, messages, order, credit, barrier. Methods construct it, the simulator predicts it,
+// the executor runs it, the store keeps it, exporters translate it. File format "commtune/plan/1".
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "perfmodel/profile.h"
+#include "perfmodel/units.h"
+
+namespace commtune {
+
+/// Half-open byte range [offset, offset + length) of one gradient tensor. Whole elements only.
+struct Piece {
+  TensorId tensor = 0;
+  Bytes offset;
+  Bytes length;
+  bool operator==(const Piece&) const = default;
+};
+
+/// What travels as one. Several tensors: fusion. Part of one: partition. Both at once is allowed.
+struct Message {
+  std::vector<Piece> pieces;  ///< at least one
+  bool operator==(const Message&) const = default;
+};
+
+/// How an all-to-all road sums and hands back; MODEL section 4 has the costs.
+enum class Collective {
+  kRing,
+  kHalvingDoubling,
+  kRecursiveDoubling,  ///< one stage only: every rank ends with the sum; nothing is left to distribute
+  kDoubleBinaryTree,
+  kHierarchical,  ///< reduce-scatter inside a host, ring between hosts, all-gather inside
+  kLibrary,  ///< the transport library's own all-reduce (Open MPI's choice, NCCL's choice): one stage only
+};
+
+struct AllToAll {
+  Collective algorithm = Collective::kRing;
+  bool operator==(const AllToAll&) const = default;
+};
+
+enum class Placement {
+  kColocated,  ///< servers live in the first S workers' processes and share their network cards
+  kDedicated,  ///< servers are ranks of their own, on hosts of their own
+};
+
+enum class Assignment {
+  kEven,    ///< each message is cut evenly over all S servers
+  kHashed,  ///< each message goes whole to one server, in turn (message index mod S)
+};
+
+struct ParameterServer {
+  int servers = 1;  ///< S >= 1
+  Placement placement = Placement::kColocated;
+  Assignment assignment = Assignment::kEven;
+  bool operator==(const ParameterServer&) const = default;
+};
+
+using Road = std::variant<AllToAll, ParameterServer>;
+
+/// When a message may start.
+enum class Release {
+  kGradient,  ///< as soon as the last gradient that it carries exists (wait-free back-propagation)
+  kBackward,  ///< only after the whole backward pass (BSP)
+};
+
+/// Which of the messages that may start goes first.
+enum class Order {
+  kList,  ///< strictly in the plan's list (or sequence) order, on every rank; the only order an all-to-all
+          ///< road has
+  kPriority,  ///< the released message with the smallest priority value (parameter servers only)
+};
+
+/// What the next forward pass waits for.
+enum class Barrier {
+  kFull,      ///< all gradients (BSP, WFBP, MG-WFBP, DDP)
+  kPerLayer,  ///< each layer for its own tensors (ByteScheduler, iPart, DeAR, ours)
+};
+
+enum class Stage : std::uint8_t {
+  kReduce,      ///< reduce-scatter, or push and sum
+  kDistribute,  ///< all-gather, or pull
+};
+
+/// One step of a decoupled plan: one stage of one message.
+struct Step {
+  std::uint32_t message = 0;
+  Stage stage = Stage::kReduce;
+  bool operator==(const Step&) const = default;
+};
+
+struct Plan {
+  std::string method;   ///< who constructed it: "wfbp-a2a", "joint", ...; never decides anything
+  std::string model;    ///< profile's name
+  std::string profile;  ///< digest(profile) that it was made for
+  int workers = 1;      ///< N
+  Road road = AllToAll{};
+  std::vector<Message> messages;       ///< every byte of every tensor exactly once
+  std::vector<std::int32_t> priority;  ///< one per message, smaller is more urgent; unique
+  Release release = Release::kGradient;
+  Order order = Order::kList;
+  std::vector<Step>
+      sequence;  ///< empty: coupled, each message runs both stages as one operation, in list order.
+                 ///< Otherwise decoupled: every (message, stage) once, a reduce before its distribute;
+                 ///< a step starts after all earlier steps have started, a distribute also after its
+                 ///< own reduce has ended on this rank. All-to-all roads with two stages only.
+  Barrier barrier = Barrier::kFull;
+  Bytes credit;  ///< a message may start while the bytes in flight, its own included, stay within the credit,
+                 ///< or when nothing is in flight (so 0 means one message at a time, whatever its size)
+  bool operator==(const Plan&) const = default;
+};
+
+Bytes message_bytes(const Message& message);
+
+/// Number of processes the plan runs on: workers, plus dedicated servers if any.
+int ranks_of(const Plan& plan);
+
+/// Throws Error{kBadInput} naming the first rule broken: every tensor byte covered exactly once, whole
+/// elements, priorities present and unique, an all-to-all road in list order, 1 <= S <= N when colocated,
+/// profile digest equal.
+void check(const Plan& plan, const Profile& profile);
+
+/// Reads "commtune/plan/1". Errors as in profile_from_json.
+Plan plan_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Plan& plan);
+
+/// 16 hexadecimal digits over everything but `method`; ranks compare it before the first step.
+std::string digest(const Plan& plan);
+
+std::string to_string(Collective algorithm);  ///< "ring", "halving-doubling", ...
+std::string to_string(Placement placement);   ///< "colocated", "dedicated"
+std::string describe(const Road& road);       ///< "all-to-all ring", "4 colocated servers"
+
+}  // namespace commtune

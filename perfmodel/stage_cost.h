@@ -1,0 +1,43 @@
+#pragma once
+// What a message costs on a road: the one place where the roads differ for a prediction. MODEL section 4.
+
+#include <string>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/curve.h"
+#include "perfmodel/plan.h"
+
+namespace commtune {
+
+/// A message of m bytes that enters an idle channel at time s keeps it busy until s + occupancy(m) and has
+/// ended everywhere at s + alone(m). alone >= occupancy.
+struct StageCost {
+  Curve alone;
+  Curve occupancy;
+};
+
+/// Where a cost came from, said in every prediction.
+enum class Basis {
+  kMeasured,  ///< fitted to this operation at this number of workers and servers
+  kFormula,   ///< the formulas of MODEL section 4 over link, reduction and incast fits
+};
+
+struct RoadCost {
+  StageCost both;              ///< the two stages as one operation (coupled plans, shared channel)
+  StageCost reduce;            ///< first stage alone
+  StageCost distribute;        ///< second stage alone; costs nothing on one-stage algorithms
+  bool shared_channel = true;  ///< false: reduce and distribute use opposite directions (dedicated servers)
+  SecondsPerByte copy;         ///< gathering a fused message into its buffer and scattering it back, per byte
+  double interference = 0;     ///< kappa
+  Seconds straggling{};        ///< expected lateness of the slowest of N workers in one iteration
+  Basis basis = Basis::kMeasured;
+  Bytes measured_smallest, measured_largest;  ///< range of the fits used
+  std::string explanation;                    ///< "measured all-reduce ring, 4 workers, 4 B to 96 MiB"
+};
+
+/// Throws Error{kNotFound} when the cluster has neither a fit of the operation nor of the links that the
+/// formulas need; Error{kBadInput} when the road does not fit the number of workers. With one worker every
+/// cost is zero.
+RoadCost road_cost(const Road& road, const Cluster& cluster, int workers);
+
+}  // namespace commtune
