@@ -1,0 +1,37 @@
+#pragma once
+// The registry of methods. A method is a constructor of plans: adding one touches its own file under methods/
+// and one line of registry.cc. MODEL section 2 lists them.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tuner/planning.h"
+
+namespace commtune::tuner {
+
+/// How much machinery a method asks of whoever runs its plan; the tie-breaker where no plan clearly wins.
+enum class Effort {
+  kDefault,   ///< what a framework does when left alone: after the backward pass, tensor by tensor, buckets
+  kTuned,     ///< needs fusion groups or sizes computed for this job
+  kReordered  ///< needs priorities, several messages in flight, or a barrier per layer
+};
+
+struct Method {
+  std::string_view name;   ///< "wfbp-a2a": in plans, the store and flags
+  std::string_view title;  ///< "WFBP-A2A": in tables
+  std::string_view source;
+  Architecture architecture;
+  Effort effort;
+  /// The method's plan on one road of its architecture; satisfies check(). Pure.
+  Plan (*build)(const Planning& job, const RoadOption& option);
+};
+
+/// All methods, in the order of the literature. The tuner's own joint search is not among them: it starts
+/// from their plans (search.h).
+std::span<const Method> methods();
+
+/// nullptr when there is no such method.
+const Method* find_method(std::string_view name);
+
+}  // namespace commtune::tuner

@@ -1,0 +1,56 @@
+#pragma once
+// The question that every method of planning is asked: one job, with the roads that it may take.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+#include "perfmodel/simulate.h"
+#include "perfmodel/stage_cost.h"
+
+namespace commtune::tuner {
+
+enum class Architecture { kAllToAll, kParameterServer };
+
+Architecture architecture_of(const Road& road);
+std::string to_string(Architecture architecture);  ///< "all-to-all", "parameter servers"
+
+/// A road that may be taken, with what it costs at this number of workers.
+struct RoadOption {
+  Road road;
+  RoadCost cost;
+  Seconds bound{};  ///< lower_bound on this road
+};
+
+/// One job. Made once per question; every method and search reads it, none writes it.
+struct Planning {
+  /// Throws Error{kBadInput} when no road is given or one does not fit the workers; Error{kNotFound} when the
+  /// cluster cannot price any of them. A road that cannot be priced is left out.
+  Planning(const Profile& profile, const Cluster& cluster, int workers, const std::vector<Road>& roads);
+
+  Profile profile;
+  std::string profile_digest;
+  Workload work;
+  int workers = 1;
+  std::vector<RoadOption> roads;  ///< all-to-all roads first
+
+  /// A plan with everything but messages, order and barrier filled in.
+  Plan empty_plan(const Road& road) const;
+};
+
+/// What the roads of a question may be.
+struct RoadLimits {
+  int colocated_servers = 0;  ///< largest S on the workers' hosts; 0: up to the number of workers
+  int dedicated_servers = 0;  ///< server ranks that exist beside the workers; 0: none
+};
+
+/// Roads worth pricing on this cluster: the ring, every algorithm that the cluster's probes have run (at any
+/// number of workers), colocated servers 1, 2, 4, ... up to the limit (and the limit itself) and all measured
+/// numbers, dedicated servers likewise. An algorithm that no probe has run is left out, since the executor's
+/// transport may not have it; name it explicitly to have it priced by its formula.
+std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits);
+
+}  // namespace commtune::tuner

@@ -1,0 +1,88 @@
+#pragma once
+// The main job: which plan should this model use on this cluster, how good is that answer, and why.
+// Pure: no I/O, no clock, no thread; the same question has the same answer.
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+#include "perfmodel/simulate.h"
+#include "tuner/planning.h"
+
+namespace commtune::tuner {
+
+/// Runs a plan for a few iterations and returns the iteration time. May throw; the candidate is then passed
+/// over and its ranking entry says why.
+using Measure = std::function<Seconds(const Plan&)>;
+
+struct TuneOptions {
+  int workers = 0;                       ///< N >= 1; 0: the cluster's ranks less the dedicated servers
+  RoadLimits limits;                     ///< servers that may be used
+  std::vector<Road> roads;               ///< empty: roads_for(cluster, workers, limits)
+  double gap_limit = 0.002;              ///< the joint search stops when its plan is this close to the bound
+  std::uint64_t max_events = 4'000'000;  ///< and when it has simulated this many message events
+  int draws = 64;          ///< parameter draws from the fits' covariance; 0: no doubt is computed
+  std::uint64_t seed = 1;  ///< of the draws
+  Measure measure;         ///< empty: prediction decides
+  int verify = 0;          ///< with `measure`: how many leading plans are run
+  void check() const;      ///< throws Error{kBadInput} naming field, value and rule
+};
+
+/// What the doubt in the fits does to one entry of the ranking.
+struct Doubt {
+  Seconds low{}, high{};        ///< 5th and 95th percentile of the iteration time over the draws
+  double probability_best = 0;  ///< share of the draws in which it is the fastest
+  double expected_regret = 0;   ///< mean of T / (best T of the draw) - 1
+};
+
+/// One line of the ranking.
+struct Entry {
+  std::string method;  ///< "mg-wfbp", "joint", ...
+  std::string title;   ///< "MG-WFBP"
+  Plan plan;
+  Prediction prediction;
+  Seconds bound{};                ///< of the plan's own road
+  double gap = 0;                 ///< T / (bound over all roads) - 1
+  double samples_per_second = 0;  ///< of all workers together
+  double speedup = 0;             ///< over one worker
+  std::size_t messages = 0;
+  std::optional<Doubt> doubt;
+  std::optional<Seconds> measured;  ///< verified tuning only
+  std::string failure;              ///< why the measurement of this plan failed; empty otherwise
+};
+
+struct RoadBound {
+  Road road;
+  Seconds bound{};
+  std::string explanation;  ///< RoadCost::explanation
+};
+
+struct Answer {
+  std::string model;
+  std::string cluster;
+  int workers = 1;
+  int batch = 1;
+  Seconds compute{};              ///< one worker's iteration
+  double intensity = 0;           ///< I = operations per sample per parameter; 0 when the profile has none
+  std::vector<Entry> ranking;     ///< best first, by measured time where there is one, else by prediction
+  std::vector<RoadBound> bounds;  ///< lowest first
+  Seconds bound{};                ///< no lossless plan on any of the roads is faster
+  std::size_t chosen = 0;         ///< index into ranking: with doubt, the least expected regret
+  bool clear_winner = true;  ///< false: the leading plans are within the doubt, and the simplest was chosen
+  std::string reason;        ///< one sentence: why the chosen plan wins and what binds it
+};
+
+/// Throws Error{kBadInput} for options or a profile that do not fit; Error{kNotFound} when the cluster has no
+/// fits that could price any road.
+Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& options = {});
+
+/// For REST, `--json` and the dashboard. Seconds and bytes are bare numbers whose names carry the unit.
+nlohmann::json to_json(const Answer& answer);
+
+}  // namespace commtune::tuner
