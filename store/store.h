@@ -1,0 +1,157 @@
+#pragma once
+// The store: clusters, samples, fits, profiles, plans and runs in one SQLite file, with where they came from.
+//
+// Promises
+//   Nothing measured is overwritten: samples, fits, plans and finished runs are only added; a new fit
+//   supersedes the one before it.
+//   A call that writes is one transaction. When it returns, the rows are on the disk (write-ahead log,
+//   synchronous=FULL): they survive kill -9, and a loss of power on hardware that honours fsync. When it
+//   throws, nothing of it is stored, and everything before it still is.
+//
+// Threads and processes
+//   A Store is one connection: one thread at a time. Every further thread opens its own (reader()). Any
+//   number of readers, in this and in other processes, see the last committed state and never wait for the
+//   writer; writers take turns, each waiting up to OpenOptions::busy_timeout for the others.
+//
+// Errors
+//   kStorage   the file cannot be opened, read or written (not a database, another program's, a newer
+//              version's, damaged, read-only, disk full); the message starts with its path
+//   kConflict  another process held the write lock for longer than busy_timeout; a second running session
+//   kNotFound  an id or name that a call refers to does not exist
+//   kBadInput  a value breaks a rule: the message names field, value and rule
+//   Looking up what may be absent returns an empty optional.
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "store/rows.h"
+
+namespace commtune {
+
+enum class Access {
+  kReadWrite,  ///< creates the file and its folders when absent, brings an older version up to date
+  kReadOnly,   ///< changes nothing; the file must exist and be of the current version
+};
+
+/// How much of the file is examined when it is opened.
+enum class OpenCheck {
+  kQuick,  ///< SQLite's quick_check: reads every page once (about a second for a gigabyte that is cached)
+  kNone,   ///< only what it takes to know that it is ours
+};
+
+struct OpenOptions {
+  Access access = Access::kReadWrite;
+  OpenCheck check = OpenCheck::kQuick;
+  std::chrono::milliseconds busy_timeout{5000};  ///< how long a writer waits for another
+  std::string version = "unknown";               ///< of the program; written into every row
+  Clock clock = system_now;
+  std::optional<Bytes> max_size;  ///< the file refuses to grow beyond this, as on a full disk
+};
+
+class Store {
+ public:
+  /// What this program reads and writes (PRAGMA user_version).
+  static int schema_version();
+
+  /// path  a file, or ":memory:" for a store that ends with the object
+  static Store open(const std::filesystem::path& path, OpenOptions options = {});
+
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
+  /// Another connection to the same file, read-only, for another thread. Does not repeat the check of the
+  /// file. Throws Error{kBadInput} for ":memory:".
+  Store reader() const;
+
+  const std::filesystem::path& path() const;
+
+  /// Runs `work` as one transaction: all that it writes through this store is kept, or, when it throws,
+  /// nothing. May be nested; an inner one that throws undoes its own part only.
+  void atomically(const std::function<void()>& work);
+
+  // ---- clusters ----
+
+  /// Stores name, transport, fingerprint, facts and hosts (not the fits), or finds the row that has the same,
+  /// and marks it as seen now. Throws Error{kBadInput} when the name is empty.
+  RowId put_cluster(const Cluster& cluster);
+  std::optional<ClusterRow> find_cluster(RowId id) const;
+  /// The current one of this name: the latest seen.
+  std::optional<ClusterRow> find_cluster(std::string_view name) const;
+  PageOf<ClusterRow> clusters(const Page& page = {}) const;
+
+  // ---- probe sessions and their samples ----
+
+  /// Throws Error{kConflict}, naming its owner, when a session on this cluster is running already.
+  RowId start_session(const NewSession& session);
+  /// Takes up a session that was interrupted or failed: it is running again. Throws Error{kConflict} when
+  /// another one is, or when this one is not resumable or complete.
+  void resume_session(RowId id, const std::string& owner);
+  /// state  anything but kRunning. Throws Error{kConflict} when it is not running.
+  void end_session(RowId id, WorkState state, const std::string& error = {});
+  std::optional<SessionRow> find_session(RowId id) const;
+  std::optional<SessionRow> running_session(RowId cluster) const;
+  /// The newest session of this cluster, if it is resumable and was interrupted or failed.
+  std::optional<SessionRow> resumable_session(RowId cluster) const;
+  /// cluster  absent: of all
+  PageOf<SessionRow> sessions(std::optional<RowId> cluster = {}, const Page& page = {}) const;
+
+  /// Keeps what has just been measured. Throws Error{kConflict} when the session is not running.
+  RowId append_sample(RowId session, const NewSample& sample);
+  void append_samples(RowId session, std::span<const NewSample> samples);
+  PageOf<SampleRow> samples(RowId session, const Page& page = {}) const;
+  std::vector<SampleRow> all_samples(RowId session) const;
+
+  // ---- fits ----
+
+  /// Supersedes the current fit of the session's cluster row. The snapshot's name, transport, fingerprint and
+  /// hosts must be the cluster row's; Error{kBadInput} otherwise.
+  RowId add_fit(const NewFit& fit);
+  std::optional<FitRow> find_fit(RowId id) const;
+  std::optional<FitRow> current_fit(RowId cluster) const;
+  /// Of the current cluster of this name. Absent too when the cluster has changed and was not fitted since.
+  std::optional<FitRow> current_fit(std::string_view cluster_name) const;
+  PageOf<FitSummary> fits(std::optional<RowId> cluster = {}, const Page& page = {}) const;
+  std::vector<FitCurveRow> fit_curves(RowId fit) const;
+
+  // ---- profiles ----
+
+  /// Stores the profile, or finds the one with the same digest and model name.
+  RowId put_profile(const Profile& profile);
+  std::optional<ProfileRow> find_profile(RowId id) const;
+  std::optional<ProfileRow> find_profile(std::string_view digest) const;
+  PageOf<ProfileSummary> profiles(const Page& page = {}) const;
+
+  // ---- plans ----
+
+  /// The plan must satisfy check() for its profile; Error{kBadInput} otherwise.
+  RowId add_plan(const NewPlan& plan);
+  std::optional<PlanRow> find_plan(RowId id) const;
+  /// The newest plan whose digest starts with `prefix` (at least 4 digits). Throws Error{kBadInput} when
+  /// plans with different digests do.
+  std::optional<PlanRow> find_plan(std::string_view prefix) const;
+  PageOf<PlanSummary> plans(std::optional<RowId> cluster = {}, const Page& page = {}) const;
+
+  // ---- runs ----
+
+  RowId start_run(const NewRun& run);
+  /// Throws Error{kConflict} when the run has ended already.
+  void finish_run(RowId id, const RunResult& result);
+  /// Both at once, for a result that comes from elsewhere.
+  RowId add_run(const NewRun& run, const RunResult& result);
+  std::optional<RunRow> find_run(RowId id) const;
+  PageOf<RunSummary> runs(std::optional<RowId> plan = {}, const Page& page = {}) const;
+
+ private:
+  struct Impl;
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace commtune
