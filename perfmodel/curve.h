@@ -23,14 +23,15 @@ class Curve {
   Curve() = default;
   Curve(Seconds alpha, SecondsPerByte beta) : pieces_{{Bytes{0}, alpha, beta}} {}
   /// pieces sorted by `from`, the first from 0. Throws Error{kBadInput} otherwise, or for a negative alpha or
-  /// beta, or where the cost would fall at a piece's start.
+  /// beta, or where the cost would fall at a piece's start (by more than a 10^-9 part, which is rounding).
   explicit Curve(std::vector<CurvePiece> pieces);
 
   Seconds operator()(Bytes m) const;
   const std::vector<CurvePiece>& pieces() const { return pieces_; }
   bool empty() const { return pieces_.empty(); }
 
-  /// Smallest time per byte of any piece, and the least cost of a non-empty message: what a bound may use.
+  /// What a bound may use: t(m) >= least_alpha() + least_beta() * m for every m. The smallest time per byte
+  /// of any piece, and the start-up of the first piece (a cost never falls, so no message has a smaller one).
   SecondsPerByte least_beta() const;
   Seconds least_alpha() const;
 
