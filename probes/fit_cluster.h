@@ -1,0 +1,33 @@
+#pragma once
+// From samples to a cluster that predictions can be made for: a pure function, so that stored samples can be
+// refitted at any time.
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/fit.h"
+#include "probes/sample.h"
+
+namespace commtune {
+
+/// What is known about a cluster without timing anything.
+struct ClusterFacts {
+  std::string name;
+  std::string transport;
+  std::vector<std::string> rank_hosts;       ///< host name of each rank
+  std::map<std::string, std::string> facts;  ///< "h1.cpu", "kernel", "open_mpi", "mtu", ...
+};
+
+/// 16 hexadecimal digits over everything but the cluster's name. Fits expire when it changes.
+std::string fingerprint(const ClusterFacts& facts);
+
+/// Fits everything that has at least two distinct sizes; the rest is left out. A later sample of the same
+/// quantity and size supersedes an earlier one. Links of one class are fitted together by the median over the
+/// pairs. Deterministic.
+Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& facts,
+                    const FitOptions& options = {});
+
+}  // namespace commtune

@@ -1,0 +1,52 @@
+#pragma once
+// What the pairs of ranks say about a cluster: the matrix of links, groups of hosts, and links that depart
+// from their class. Pure functions over samples.
+
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "probes/sample.h"
+
+namespace commtune {
+
+/// One direction between two hosts, by their indices in LinkReport::hosts.
+struct HostLink {
+  int from = 0, to = 0;
+  Seconds latency{};    ///< one way, smallest message, alone; 0 when not measured
+  SecondsPerByte beta;  ///< per byte, large messages streaming; 0 when not measured
+};
+
+enum class VerdictKind {
+  kSlowHost,     ///< a host is slow in both directions
+  kSlowSend,     ///< a host is slow only when it sends
+  kSlowReceive,  ///< a host is slow only when it receives
+  kSlowPair,     ///< one direction of one pair is slow while its two hosts are not
+  kLateHost,     ///< a host's messages take longer to arrive, both ways (latency)
+};
+
+struct Verdict {
+  VerdictKind kind = VerdictKind::kSlowHost;
+  int host = 0;      ///< index into LinkReport::hosts
+  int other = -1;    ///< receiver of a slow pair
+  double ratio = 1;  ///< its time over its class's median: 5 means five times as slow
+  std::string
+      text;  ///< "host h3 sends and receives 5.0 times as slowly as its class (0.025 GB/s, not 0.125)"
+};
+
+struct LinkReport {
+  std::vector<std::string> hosts;        ///< distinct, in rank order
+  std::vector<HostLink> links;           ///< measured directions between different hosts
+  std::vector<std::vector<int>> groups;  ///< hosts that are closer to each other than to the rest; one group
+                                         ///< when the cluster is uniform
+  std::vector<Verdict> verdicts;         ///< empty on a uniform cluster
+};
+
+/// rank_hosts  host name of each rank, as in Peers::hosts
+LinkReport analyse_links(std::span<const ProbeSample> samples, std::span<const std::string> rank_hosts);
+
+nlohmann::json to_json(const LinkReport& report);
+
+}  // namespace commtune

@@ -1,0 +1,59 @@
+#pragma once
+// What a probe measured: one record per quantity and size, as it is stored, refitted and resumed from.
+
+#include <compare>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/fit.h"
+#include "perfmodel/plan.h"
+
+namespace commtune {
+
+/// What was timed.
+enum class Subject {
+  kMessage,    ///< one rank to another, one way. In flight 1: half a round trip; more: time per message
+  kExchange,   ///< both ways at once between two ranks, several in flight each way: time per message
+  kOperation,  ///< a road's operation over a group of ranks; last start to last end, or per message in steady
+               ///< state when several are in flight
+  kSum,        ///< adding `size` bytes of float32 into a buffer, on one rank
+  kCopy,       ///< copying `size` bytes into a buffer, on one rank
+  kStep,       ///< a fixed compute step, with nothing (in flight 0) or with bytes (in flight > 0) moving
+  kJitter,     ///< standard deviation of a fixed compute step between ranks and repetitions
+};
+
+/// The thing that is measured, apart from the size. Fields that a subject has no use for keep their defaults,
+/// so that equal quantities compare equal.
+struct Quantity {
+  Subject subject = Subject::kMessage;
+  Road road;                                    ///< kOperation
+  Operation operation = Operation::kAllReduce;  ///< kOperation
+  int workers = 0;                              ///< kOperation: N of the group, its first ranks
+  int source = -1, destination = -1;            ///< ranks: kMessage, kExchange; source alone: kSum, kCopy
+  int in_flight = 1;                            ///< messages under way at the same time, each way
+  bool operator==(const Quantity&) const = default;
+};
+
+/// One measured size of one quantity.
+struct ProbeSample {
+  Quantity quantity;
+  Sample sample;
+  std::vector<double> raw_seconds;  ///< every repetition in the order measured; may be empty
+  bool operator==(const ProbeSample& other) const;
+};
+
+/// "all-reduce, all-to-all ring, 4 workers, 1 in flight", "message 0 -> 3, 8 in flight", "sum".
+std::string describe(const Quantity& quantity);
+
+/// {"subject": "operation", "road": {"kind": "all-to-all", "algorithm": "ring"}, "operation": "all-reduce",
+///  "workers": 4, "in_flight": 1, "size_bytes": 4096, "seconds": 1.2e-3, "half_width_seconds": 1e-5,
+///  "repetitions": 12, "raw_seconds": [...]}; source and destination where they mean something.
+nlohmann::json to_json(const ProbeSample& sample);
+/// Throws Error{kBadInput} naming the key, the value and the rule.
+ProbeSample probe_sample_from_json(const nlohmann::json& json);
+
+std::string to_string(Subject subject);  ///< "message", "exchange", "operation", ...
+
+}  // namespace commtune
