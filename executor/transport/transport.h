@@ -12,28 +12,56 @@
 #include <string_view>
 #include <vector>
 
+#include "perfmodel/profile.h"
+
 namespace commtune {
 
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
+/// Separate matching spaces, so that a receive which takes any tag of one kind never takes another kind.
+enum class Channel : std::uint32_t { kControl = 0, kReduce = 1, kDistribute = 2 };
+inline constexpr int kChannels = 3;
+
 /// Matches a send with its receive; messages of one (sender, tag) pair arrive in the order in which they were
-/// sent.
+/// sent. A tag is a channel and a number.
 using Tag = std::uint32_t;
+inline constexpr std::uint32_t kTagNumbers = 1u << 28;        ///< numbers run from 0 to kTagNumbers - 2
+inline constexpr std::uint32_t kAnyNumber = kTagNumbers - 1;  ///< receives only: any number of the channel
+
+constexpr Tag make_tag(Channel channel, std::uint32_t number) {
+  return (static_cast<std::uint32_t>(channel) << 28) | number;
+}
+constexpr Channel channel_of(Tag tag) { return static_cast<Channel>(tag >> 28); }
+constexpr std::uint32_t number_of(Tag tag) { return tag & (kTagNumbers - 1); }
 
 /// A transfer that was started: index into the transport's own table, reused after its completion was
-/// reported.
+/// reported. Small: a caller may keep a table indexed by it.
 using TransferId = std::uint32_t;
+
+/// A transfer that has ended.
+struct Completion {
+  TransferId transfer = 0;
+  Tag tag = 0;            ///< the sender's; tells what a receive of kAnyNumber got
+  std::size_t bytes = 0;  ///< sent or received; a receive may get fewer than it has room for
+};
 
 /// A rank's view of the others.
 struct Peers {
   int rank = 0;                    ///< this process
   std::vector<std::string> hosts;  ///< host name of each rank; its size is the number of ranks
+  std::vector<int> node;           ///< number of the host of each rank: equal where ranks share memory
   int size() const { return static_cast<int>(hosts.size()); }
 };
 
-/// Thread model: everything but wake() is called from one thread (the communication thread). Buffers stay
-/// owned by the caller, who keeps them alive and untouched until the transfer is reported complete.
+/// "rank 3 (host c)", as errors name it.
+std::string describe(const Peers& peers, int rank);
+
+/// Thread model: everything but wake() is called from one thread at a time (the communication thread).
+/// Buffers stay owned by the caller, who keeps them alive and untouched until the transfer is reported
+/// complete. One exception: the receive of an answer may be posted on the memory of the send that asks for
+/// it, where the peer answers only after it has received all of it.
+/// After any method has thrown, only the destructor may be called.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -44,21 +72,32 @@ class Transport {
   virtual std::string_view name() const = 0;
   virtual const Peers& peers() const = 0;
 
+  /// Starts a send; `to` is any rank but this one.
   virtual TransferId send(int to, Tag tag, std::span<const std::byte> data) = 0;
+  /// Starts a receive of at most data.size() bytes. Receives that fit the same message match in the order in
+  /// which they were started.
   virtual TransferId receive(int from, Tag tag, std::span<std::byte> data) = 0;
 
   /// Moves transfers on and returns those that have completed since the last call. Blocks, without burning
   /// the core, until there is one, or wake() was called, or the deadline has passed (then it returns an empty
-  /// span). The span is valid until the next call. Throws Error{kPeerLost} naming the rank and host when a
-  /// peer is gone.
-  virtual std::span<const TransferId> wait(Deadline until) = 0;
+  /// span; a deadline in the past polls). The span is valid until the next call. Throws Error{kPeerLost}
+  /// naming the rank and host when a peer is gone, Error{kConflict} when a message is longer than its
+  /// receive.
+  virtual std::span<const Completion> wait(Deadline until) = 0;
 
   /// Ends a concurrent or the next wait() early. Callable from any thread.
   virtual void wake() noexcept = 0;
 
-  /// The library's own all-reduce (sum of `count` elements of float32 in place), started like a transfer; the
-  /// same sequence of calls on every rank. nullopt where the backend has none.
-  virtual std::optional<TransferId> library_all_reduce(std::span<float> data) = 0;
+  /// The library's own all-reduce over the first `ranks` ranks (sum, in place), started like a transfer; the
+  /// same sequence of calls on each of them, and the same `ranks` in every call of a run. nullopt where the
+  /// backend has none. Its completion has tag 0.
+  virtual std::optional<TransferId> library_all_reduce(int ranks, DataType type,
+                                                       std::span<std::byte> data) = 0;
+
+  /// Ends every rank of the job without waiting for any of them: for a rank whose peers would otherwise wait
+  /// for it for ever. Does not return where the backend ends processes (mpi); the local backend makes every
+  /// other rank's next wait() throw Error{kPeerLost} with this text.
+  virtual void abort(std::string_view why) noexcept = 0;
 };
 
 }  // namespace commtune

@@ -1,0 +1,117 @@
+#pragma once
+// What coroutines on the communication thread await: transfers over a Transport.
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "executor/task.h"
+#include "executor/transport/transport.h"
+
+namespace commtune {
+
+class Communicator;
+
+/// One transfer that was started; co_await it to go on after it has ended, which yields its Completion. Must
+/// be awaited (at any later time) or belong to a Group; movable.
+class [[nodiscard]] Transfer {
+ public:
+  Transfer() = default;
+  bool await_ready() const noexcept;
+  void await_suspend(std::coroutine_handle<> awaiting) const noexcept;
+  Completion await_resume() const noexcept;
+
+ private:
+  friend class Communicator;
+  Transfer(Communicator* communicator, TransferId id) : communicator_(communicator), id_(id) {}
+  Communicator* communicator_ = nullptr;
+  TransferId id_ = 0;
+};
+
+/// Transfers whose end matters only together, usually sends: `co_await group.empty()`. Must outlive them.
+class Group {
+ public:
+  Group() = default;
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  int pending() const { return pending_; }
+  auto empty() {
+    struct Awaiter {
+      Group& group;
+      bool await_ready() const noexcept { return group.pending_ == 0; }
+      void await_suspend(std::coroutine_handle<> awaiting) const noexcept { group.waiter_ = awaiting; }
+      void await_resume() const noexcept {}
+    };
+    return Awaiter{*this};
+  }
+
+ private:
+  friend class Communicator;
+  int pending_ = 0;
+  std::coroutine_handle<> waiter_;
+};
+
+/// A transfer that has not ended, for messages about what a rank waits for.
+struct Pending {
+  int peer = 0;
+  Tag tag = 0;
+  bool receive = false;
+  Clock::time_point started;
+};
+
+/// All on one thread, the communication thread. Not movable: transfers point to it.
+class Communicator {
+ public:
+  explicit Communicator(Transport& transport) : transport_(transport) {}
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  Transport& transport() { return transport_; }
+  const Peers& peers() const { return transport_.peers(); }
+  int rank() const { return transport_.peers().rank; }
+  int size() const { return transport_.peers().size(); }
+
+  Transfer send(int to, Tag tag, std::span<const std::byte> data);
+  Transfer receive(int from, Tag tag, std::span<std::byte> data);
+  void send(int to, Tag tag, std::span<const std::byte> data, Group& group);
+  void receive(int from, Tag tag, std::span<std::byte> data, Group& group);
+  /// nullopt where the transport has none.
+  std::optional<Transfer> library_all_reduce(int ranks, DataType type, std::span<std::byte> data);
+
+  /// Waits once (Transport::wait) and resumes every coroutine whose transfer has ended. Returns how many
+  /// transfers ended: none after wake() or at the deadline.
+  std::size_t progress(Deadline until);
+
+  /// Starts `task` and makes progress until it is done, then rethrows what it threw.
+  /// throws Error{kTimeout} naming the peer waited for longest when the deadline passes.
+  void run(Task task, Deadline until);
+
+  /// The receive (or, without one, the send) that has been under way for longest; nullopt when none is.
+  std::optional<Pending> oldest() const;
+  /// The same among transfers whose tag has this number, on a data channel (kReduce, kDistribute).
+  std::optional<Pending> oldest(std::uint32_t number) const;
+
+ private:
+  friend class Transfer;
+  struct Entry {
+    enum class State : std::uint8_t { kFree, kPending, kDone } state = State::kFree;
+    bool receive = false;
+    int peer = 0;
+    Tag tag = 0;
+    Clock::time_point started;
+    Group* group = nullptr;
+    std::coroutine_handle<> waiter;
+    Completion completion;
+  };
+  Entry& open(TransferId id, int peer, Tag tag, bool receive);
+
+  Transport& transport_;
+  std::vector<Entry> entries_;  // by TransferId
+  std::vector<std::coroutine_handle<>> resumable_;
+};
+
+}  // namespace commtune

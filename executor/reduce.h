@@ -1,0 +1,23 @@
+#pragma once
+// Sums over gradient bytes, vectorised. Every function takes whole elements; memory may be unaligned for
+// vectors but is aligned for elements.
+
+#include <cstddef>
+#include <span>
+
+#include "perfmodel/profile.h"
+
+namespace commtune {
+
+/// into[i] += from[i]. fp16 and bf16 add in float32 and round to nearest even.
+/// into and from do not overlap and have equal sizes, a multiple of the element size.
+void add(DataType type, std::span<std::byte> into, std::span<const std::byte> from);
+
+/// data[i] *= factor, rounded like add().
+void scale(DataType type, std::span<std::byte> data, float factor);
+
+/// One element as float32, and back (round to nearest even).
+float element(DataType type, std::span<const std::byte> data, std::size_t index);
+void set_element(DataType type, std::span<std::byte> data, std::size_t index, float value);
+
+}  // namespace commtune

@@ -1,0 +1,99 @@
+#pragma once
+// What every road's algorithm is given. A road sums `data` element by element over the workers and hands the
+// result back: after both stages every worker holds the same bits.
+//
+// Cuts: a message is cut into one segment per worker (or server) on element boundaries, evenly, the first
+// segments longer by one element where it does not divide; segments are cut into chunks, and a chunk is what
+// travels as one transfer. Pipelining by chunks lets a rank sum, forward and receive at the same time.
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "executor/communicator.h"
+#include "executor/task.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+
+namespace commtune {
+
+enum class Result { kSum, kMean };
+
+/// Memory that roads receive into before they add: blocks of one size, kept for the next message. One thread.
+class Scratch {
+ public:
+  explicit Scratch(std::size_t block_bytes) : block_bytes_(block_bytes) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  class Block {
+   public:
+    Block() = default;
+    Block(Block&& other) noexcept;
+    Block& operator=(Block&& other) noexcept;
+    ~Block();
+    std::span<std::byte> bytes(std::size_t n) const { return {memory_, n}; }
+    bool valid() const { return memory_ != nullptr; }
+
+   private:
+    friend class Scratch;
+    Block(Scratch* pool, std::byte* memory) : pool_(pool), memory_(memory) {}
+    Scratch* pool_ = nullptr;
+    std::byte* memory_ = nullptr;
+  };
+
+  Block take();
+  std::size_t block_bytes() const { return block_bytes_; }
+  /// Bytes allocated so far, in use or not.
+  std::size_t allocated() const { return storage_.size() * block_bytes_; }
+
+ private:
+  const std::size_t block_bytes_;
+  std::vector<std::unique_ptr<std::byte[]>> storage_;
+  std::vector<std::byte*> free_;
+};
+
+/// What is the same for all messages of a run.
+struct RoadSettings {
+  int workers = 1;  ///< ranks 0..workers-1 take part
+  DataType type = DataType::kFloat32;
+  Result result = Result::kMean;
+  Bytes chunk{256 * 1024};  ///< longest transfer of a pipelined algorithm; a probe may choose it
+  int window = 4;           ///< chunks that a rank has receives posted for ahead of the one it waits for
+};
+
+/// One message on its way.
+struct RoadMessage {
+  Communicator& communicator;
+  Scratch& scratch;  ///< blocks of at least settings.chunk
+  const RoadSettings& settings;
+  std::uint32_t number = 0;   ///< tag number; equal on all ranks, different for messages under way together
+  std::span<std::byte> data;  ///< summed in place
+  std::function<void(Stage)> reached = {};  ///< called when this rank has ended a stage; may be empty
+};
+
+/// Half-open range of bytes.
+struct Range {
+  std::size_t offset = 0, length = 0;
+  std::size_t end() const { return offset + length; }
+};
+
+/// Part `index` of `parts` of a message of `bytes`, on element boundaries; may be empty for tiny messages.
+Range segment(std::size_t bytes, std::size_t element, int parts, int index);
+/// Number of chunks of a segment (0 for an empty one), and one of them.
+std::size_t chunks(std::size_t segment_bytes, std::size_t chunk_bytes);
+Range chunk(Range segment, std::size_t chunk_bytes, std::size_t index);
+
+/// An all-to-all algorithm: all_reduce runs both stages as one operation; the stages can also run apart
+/// (decoupled plans), with the same tags, reduce before distribute. One-stage algorithms have none.
+struct AllToAllAlgorithm {
+  Task (*all_reduce)(RoadMessage);
+  Task (*reduce)(RoadMessage) = nullptr;
+  Task (*distribute)(RoadMessage) = nullptr;
+};
+
+/// throws Error{kUnavailable} for an algorithm that this build does not have.
+AllToAllAlgorithm algorithm(Collective collective);
+
+}  // namespace commtune

@@ -1,0 +1,21 @@
+#pragma once
+// Ranks that are threads of one process: for tests, sanitizers and what needs no network. Same contract as
+// every other backend.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/transport/transport.h"
+
+namespace commtune {
+
+struct LocalOptions {
+  int ranks_per_host = 1;  ///< host names are "local0", "local1", ...
+};
+
+/// n connected ends, rank 0 first; hand one to each thread. They share the fabric between them, which lives
+/// as long as the last end. library_all_reduce: none.
+std::vector<std::unique_ptr<Transport>> make_local_transports(int n, LocalOptions options = {});
+
+}  // namespace commtune

@@ -1,0 +1,34 @@
+#pragma once
+// Transport over plain TCP sockets: one full-duplex connection for each pair of ranks, sends in the order in
+// which they were started, bytes straight from and into the caller's memory, and one epoll that sleeps in the
+// kernel until something can move. Waiting costs no core, so ranks that share one do not starve each other.
+
+#include <memory>
+#include <string>
+
+#include "executor/transport/transport.h"
+#include "perfmodel/units.h"
+
+namespace commtune {
+
+struct TcpOptions {
+  std::string
+      network;  ///< address of a network to use, such as "10.0.0.0/24"; empty: any that both ends share
+  Bytes unsent_limit{
+      128 << 10};               ///< bytes that the kernel may hold unsent per connection (TCP_NOTSENT_LOWAT)
+  Seconds connect_timeout{10};  ///< for the whole mesh
+  void check() const;           ///< throws Error{kBadInput} naming field, value and rule
+};
+
+/// Connects every pair of ranks and returns when the mesh stands.
+///
+/// bootstrap  a working transport of the same ranks: tells who is where and carries the addresses; kept alive
+/// and idle throws     Error{kTimeout} naming the rank and host that could not be reached,
+/// Error{kUnavailable} without a usable
+///            network address
+/// A receive must be as long as the message that it matches: otherwise wait() throws Error{kConflict}.
+/// Messages that arrive before their receive are kept in memory of the transport's own and copied.
+std::unique_ptr<Transport> make_tcp_transport(std::unique_ptr<Transport> bootstrap,
+                                              const TcpOptions& options = {});
+
+}  // namespace commtune
