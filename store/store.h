@@ -50,7 +50,7 @@ struct OpenOptions {
   OpenCheck check = OpenCheck::kQuick;
   std::chrono::milliseconds busy_timeout{5000};  ///< how long a writer waits for another
   std::string version = "unknown";               ///< of the program; written into every row
-  Clock clock = system_now;
+  WallClock clock = system_now;
   std::optional<Bytes> max_size;  ///< the file refuses to grow beyond this, as on a full disk
 };
 

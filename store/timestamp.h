@@ -12,7 +12,7 @@ namespace commtune {
 using Timestamp = std::chrono::sys_time<std::chrono::milliseconds>;
 
 /// Where the present comes from; a parameter so that a test can stop or move it.
-using Clock = std::function<Timestamp()>;
+using WallClock = std::function<Timestamp()>;
 
 Timestamp system_now();
 
