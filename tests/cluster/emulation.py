@@ -1,0 +1,614 @@
+"""Emulated clusters: every host a network namespace, all joined by commtune-switch.
+
+What `up`, `down`, `exec`, `with`, `truth` and `control` share. README.md is the manual. Python 3.9 or later,
+standard library only; needs iproute2 and util-linux, and root.
+"""
+
+import contextlib
+import dataclasses
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+STATE_ROOT = Path("/run/commtune-cluster")
+NETNS_ROOT = Path("/run/netns")
+HOSTS_ROOT = Path("/etc/netns")
+DEVICE = "eth0"
+SUBNET = "10.77.0"
+MAX_HOSTS = 250
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_UNSUPPORTED = 77  # what test runners take for "skipped"
+
+ETHERNET_HEADER_BYTES = 14
+WIRE_OVERHEAD_BYTES = 24  # preamble, check sequence, gap: see wire_size.h
+TCP_IP_HEADER_BYTES = 52  # IPv4 20, TCP 20, time stamps 12
+
+
+class ClusterError(Exception):
+    """Ends a script with one line on stderr."""
+
+    status = EXIT_FAILED
+
+
+class UsageError(ClusterError):
+    status = EXIT_USAGE
+
+
+class UnsupportedError(ClusterError):
+    """This machine cannot emulate clusters at all."""
+
+    status = EXIT_UNSUPPORTED
+
+
+# ---- units: as people write them -> base units ----
+
+_RATE = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9}
+_TIME = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_SIZE = {"": 1, "B": 1, "K": 1 << 10, "KiB": 1 << 10, "M": 1 << 20, "MiB": 1 << 20}
+
+
+def _quantity(what, text, units, example):
+    match = re.fullmatch(r"([0-9.]+)\s*([A-Za-z/]*)", text)
+    try:
+        return float(match[1]) * units[match[2]]
+    except (TypeError, KeyError, ValueError):
+        raise UsageError(f"{what} = '{text}': expected a number with a unit, such as {example}") from None
+
+
+def parse_rate(text):
+    """'1Gbit', '200Mbit', '1Gb/s' (bits) or '125MB/s' (bytes) -> bytes per second on the wire."""
+    if text.endswith("B/s"):
+        value = _quantity("rate", text, {"B/s": 1, "KB/s": 10**3, "kB/s": 10**3, "MB/s": 10**6, "GB/s": 10**9}, "125MB/s")
+    else:
+        value = _quantity("rate", text.lower(), _RATE, "1Gbit") / 8
+    if value < 1000:
+        raise UsageError(f"rate = '{text}': must be at least 8kbit")
+    return int(value)
+
+
+def parse_time(text):
+    """'200us', '1.5ms' -> nanoseconds. '0' needs no unit."""
+    return 0 if text == "0" else int(_quantity("delay", text, _TIME, "200us"))
+
+
+def parse_bytes(text):
+    """'64K', '1MiB', '100000' -> bytes."""
+    return int(_quantity("buffer", text, _SIZE, "512K"))
+
+
+def parse_port_keys(text):
+    """'200Mbit' or 'up=200Mbit,down=1Gbit,delay=500us,buffer=64K' -> {key: base units}; rate= sets up and down."""
+    keys = {}
+    for part in text.split(","):
+        key, _, value = part.rpartition("=")
+        if key in ("", "rate"):
+            keys["up"] = keys["down"] = parse_rate(value)
+        elif key in ("up", "down"):
+            keys[key] = parse_rate(value)
+        elif key == "delay":
+            keys[key] = parse_time(value)
+        elif key == "buffer":
+            keys[key] = parse_bytes(value)
+        else:
+            raise UsageError(f"'{part}': must be rate=, up=, down=, delay= or buffer=")
+    return keys
+
+
+# ---- names and places ----
+
+
+def check_name(name):
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,32}", name):
+        raise UsageError(f"name = '{name}': must be 1 to 32 letters, digits or underscores")
+    return name
+
+
+def host_name(number):
+    return f"h{number}"
+
+
+def address(number):
+    return f"{SUBNET}.{number}"
+
+
+def mac_address(number):
+    return f"02:c7:00:00:{number >> 8:02x}:{number & 255:02x}"
+
+
+def namespace(name, number):
+    return f"commtune-{name}-{host_name(number)}"
+
+
+def state_dir(name):
+    return STATE_ROOT / name
+
+
+def load_state(name):
+    try:
+        return json.loads((state_dir(name) / "state.json").read_text())
+    except FileNotFoundError:
+        raise ClusterError(f"no cluster '{name}' is up; start it with tests/cluster/up --name {name}") from None
+
+
+def find_switch(path):
+    """The switch's program: as given, from COMMTUNE_SWITCH, or the newest in a build folder of this repository."""
+    given = path or os.environ.get("COMMTUNE_SWITCH")
+    if given:
+        if not os.access(given, os.X_OK):
+            raise UsageError(f"switch = '{given}': no such program")
+        return os.path.abspath(given)
+    root = Path(__file__).resolve().parents[2]
+    found = glob.glob(str(root / "build*" / "tests" / "cluster" / "commtune-switch"))
+    if not found:
+        raise ClusterError(
+            "commtune-switch is not built: cmake -S . -B build -G Ninja && ninja -C build commtune-switch\n"
+            "(built elsewhere: pass --switch PATH or set COMMTUNE_SWITCH)"
+        )
+    return max(found, key=os.path.getmtime)
+
+
+def require_support():
+    if os.geteuid() != 0:
+        raise UnsupportedError("emulated clusters need root (network namespaces and TAP devices)")
+    if not os.path.exists("/dev/net/tun"):
+        raise UnsupportedError("/dev/net/tun is missing: this kernel or container has no TAP devices")
+    for program in ("ip", "unshare"):
+        if not shutil.which(program):
+            raise UnsupportedError(f"'{program}' is missing: apt-get install iproute2 util-linux")
+    capable = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True, check=False)
+    if capable.returncode != 0:
+        raise UnsupportedError(f"no right to make network namespaces (CAP_SYS_ADMIN): {capable.stderr.strip()}")
+
+
+# ---- the running switch ----
+
+
+def ask(name, request):
+    """One request to the switch; its answer. Raises ClusterError if it refuses or is gone."""
+    path = state_dir(name) / "control"
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(10)
+            connection.connect(str(path))
+            connection.sendall(request.encode() + b"\n")
+            with connection.makefile() as replies:
+                line = replies.readline()
+    except OSError as error:
+        raise ClusterError(f"the switch of cluster '{name}' does not answer on {path}: {error}") from None
+    if not line:
+        raise ClusterError(f"the switch of cluster '{name}' hung up")
+    reply = json.loads(line)
+    if "error" in reply:
+        raise ClusterError(reply["error"])
+    return reply
+
+
+def truth(name):
+    """What the emulated network does now, exactly: the reference for probes and predictions."""
+    state = load_state(name)
+    status = ask(name, "status")
+    ports, groups, mtu = status["ports"], status["groups"], state["mtu"]
+    goodput_ratio = (mtu - TCP_IP_HEADER_BYTES) / (mtu + ETHERNET_HEADER_BYTES + WIRE_OVERHEAD_BYTES)
+    hosts, pairs = [], []
+    for port in ports:
+        hosts.append(
+            {
+                "name": host_name(port["host"]),
+                "address": address(port["host"]),
+                "group": port["group"],
+                "up_bytes_per_second": port["up_bytes_per_second"],
+                "down_bytes_per_second": port["down_bytes_per_second"],
+                "delay_seconds": port["delay_ns"] / 1e9,
+                "buffer_bytes": port["buffer_bytes"],
+                "cut": port["cut"],
+            }
+        )
+    for source in ports:
+        for target in ports:
+            if source is target:
+                continue
+            rate = min(source["up_bytes_per_second"], target["down_bytes_per_second"])
+            delay = (source["delay_ns"] + target["delay_ns"]) / 2e9
+            if source["group"] != target["group"]:
+                out = groups[source["group"]]
+                rate = min(rate, out["trunk_bytes_per_second"], groups[target["group"]]["trunk_bytes_per_second"])
+                delay += out["trunk_delay_ns"] / 1e9
+            pairs.append(
+                {
+                    "from": host_name(source["host"]),
+                    "to": host_name(target["host"]),
+                    "wire_bytes_per_second": rate,
+                    "goodput_bytes_per_second": rate * goodput_ratio,
+                    "delay_seconds": delay,
+                }
+            )
+    return {"name": name, "mtu": mtu, "goodput_ratio": goodput_ratio, "hosts": hosts, "groups": groups, "pairs": pairs}
+
+
+# ---- up ----
+
+
+@dataclasses.dataclass
+class ClusterOptions:
+    """What `up` and `with` take."""
+
+    hosts: int = 4
+    rate: str = "1Gbit"
+    delay: str = "200us"
+    buffer: str = "1M"
+    host: list = dataclasses.field(default_factory=list)
+    groups: str = ""
+    trunk: str = ""
+    trunk_delay: str = "0"
+    trunk_buffer: str = "1M"
+    slots: int = 1
+    mtu: int = 1500
+    congestion: str = "cubic"
+    sysctl: list = dataclasses.field(default_factory=list)
+    spin: str = "5us"
+    switch: str = ""
+    name: str = "default"
+
+    def group_sizes(self):
+        if not self.groups:
+            return [self.hosts]
+        try:
+            sizes = [int(size) for size in self.groups.split(",")]
+        except ValueError:
+            raise UsageError(f"groups = '{self.groups}': expected host counts, such as 4,4") from None
+        if min(sizes) < 1:
+            raise UsageError(f"groups = '{self.groups}': each group needs a host")
+        return sizes
+
+    def host_count(self):
+        count = sum(self.group_sizes())
+        if not 1 <= count <= MAX_HOSTS:
+            raise UsageError(f"hosts = {count}: must be between 1 and {MAX_HOSTS}")
+        return count
+
+    def ports(self):
+        """Settings of each host's port in base units, in the order of the hosts."""
+        rate = parse_rate(self.rate)
+        common = {"up": rate, "down": rate, "delay": parse_time(self.delay), "buffer": parse_bytes(self.buffer)}
+        ports = [dict(common) for _ in range(self.host_count())]
+        for text in self.host:
+            number, separator, keys = text.partition(":")
+            if not separator or not number.isdigit() or not 1 <= int(number) <= len(ports):
+                raise UsageError(f"host = '{text}': expected N:RATE or N:KEY=VALUE,... with N up to {len(ports)}")
+            ports[int(number) - 1].update(parse_port_keys(keys))
+        return ports
+
+    def switch_flags(self, control):
+        """The command line of the switch after its name."""
+        sizes = self.group_sizes()
+        if len(sizes) > 1 and not self.trunk:
+            raise UsageError("--groups needs --trunk RATE")
+        trunk = parse_rate(self.trunk or self.rate)
+        flags = ["--control", str(control), "--spin", str(parse_time(self.spin))]
+        for _ in sizes:
+            delay, buffer = parse_time(self.trunk_delay), parse_bytes(self.trunk_buffer)
+            flags += ["--trunk", f"rate={trunk},delay={delay},buffer={buffer}"]
+        group_of = [group for group, size in enumerate(sizes) for _ in range(size)]
+        for number, (group, port) in enumerate(zip(group_of, self.ports()), start=1):
+            keys = ",".join(f"{key}={value}" for key, value in port.items())
+            flags += ["--port", f"netns={NETNS_ROOT / namespace(self.name, number)},group={group},{keys}"]
+        return flags
+
+    def sysctls(self):
+        """Settings of each namespace; a later one wins."""
+        pairs = {
+            "net.ipv6.conf.all.disable_ipv6": "1",
+            "net.ipv6.conf.default.disable_ipv6": "1",
+            "net.ipv4.tcp_slow_start_after_idle": "0",
+            "net.ipv4.tcp_no_metrics_save": "1",
+        }
+        for text in self.sysctl:
+            key, separator, value = text.partition("=")
+            if not separator:
+                raise UsageError(f"sysctl = '{text}': expected KEY=VALUE")
+            pairs[key] = value
+        return pairs
+
+
+def run_command(*command, text=None):
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ClusterError(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()}")
+    return done.stdout
+
+
+def start_switch(options, directory):
+    """Starts the switch as a daemon; returns its process id once all devices exist."""
+    log_path = directory / "switch.log"
+    with open(log_path, "w", encoding="utf-8") as log:
+        process = subprocess.Popen(
+            [find_switch(options.switch), *options.switch_flags(directory / "control")],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            cwd="/",
+            start_new_session=True,
+        )
+    (directory / "switch.pid").write_text(f"{process.pid}\n")
+    with process.stdout as ready:
+        if ready.readline() != b"ready\n":
+            process.wait()
+            raise ClusterError(log_path.read_text().strip() or "the switch ended without a word")
+    return process.pid
+
+
+def configure_host(options, number, count):
+    """Addresses, neighbours and settings of one host."""
+    name = namespace(options.name, number)
+    settings = "".join(
+        f"echo '{value}' > /proc/sys/{key.replace('.', '/')} || exit 1\n" for key, value in options.sysctls().items()
+    )
+    run_command("ip", "netns", "exec", name, "sh", "-c", settings)
+    lines = [
+        "link set lo up",
+        f"addr add {address(number)}/24 dev {DEVICE}",
+        f"link set {DEVICE} mtu {options.mtu} txqueuelen 4096 up",
+        # By route: a namespace may not choose a restricted algorithm as its default, nor look at the root's list.
+        f"route replace {SUBNET}.0/24 dev {DEVICE} src {address(number)} congctl {options.congestion}",
+    ]
+    for other in range(1, count + 1):
+        if other != number:
+            lines.append(f"neigh add {address(other)} lladdr {mac_address(other)} dev {DEVICE} nud permanent")
+    run_command("ip", "-netns", name, "-batch", "-", text="\n".join(lines) + "\n")
+
+
+def write_hosts_files(name, count):
+    """/etc/hosts as each namespace sees it (`ip netns exec` mounts it there)."""
+    text = "127.0.0.1 localhost\n" + "".join(f"{address(n)} {host_name(n)}\n" for n in range(1, count + 1))
+    for number in range(1, count + 1):
+        directory = HOSTS_ROOT / namespace(name, number)
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / "hosts").write_text(text)
+
+
+def write_remote_shell(name, count, directory):
+    """The program that Open MPI calls in the place of ssh: HOST COMMAND..."""
+    cases = "".join(f"  {host_name(n)}|{address(n)}) host={host_name(n)} ;;\n" for n in range(1, count + 1))
+    path = directory / "rsh"
+    path.write_text(
+        "#!/bin/sh\n"
+        "# HOST COMMAND...: runs a shell command on a host of the emulated cluster\n"
+        'case "$1" in\n' + cases + f'  *) echo "$1: no such host in the emulated cluster {name}" >&2; exit 255 ;;\n'
+        "esac\n"
+        "shift\n"
+        f'exec ip netns exec "commtune-{name}-$host" unshare --uts \\\n'
+        '  sh -c "echo $host > /proc/sys/kernel/hostname; $*"\n'
+    )
+    path.chmod(0o755)
+
+
+def build(options, directory):
+    count = options.host_count()
+    options.switch_flags(directory / "control")  # complains before anything exists
+    for number in range(1, count + 1):
+        run_command("ip", "netns", "add", namespace(options.name, number))
+    pid = start_switch(options, directory)
+    for number in range(1, count + 1):
+        configure_host(options, number, count)
+    write_hosts_files(options.name, count)
+    write_remote_shell(options.name, count, directory)
+    hostfile = "".join(f"{host_name(n)} slots={options.slots}\n" for n in range(1, count + 1))
+    (directory / "hostfile").write_text(hostfile)
+    state = {"name": options.name, "hosts": count, "slots": options.slots, "mtu": options.mtu, "switch_pid": pid}
+    (directory / "state.json").write_text(json.dumps(state) + "\n")
+
+
+def up(options):
+    """Brings a cluster up, wholly or not at all; returns its state directory."""
+    require_support()
+    check_name(options.name)
+    find_switch(options.switch)
+    options.switch_flags("")
+    directory = state_dir(options.name)
+    if switch_pid(options.name):
+        raise ClusterError(f"cluster '{options.name}' is up already; take it down or use another --name")
+    down(options.name)  # what a killed `up` may have left
+    directory.mkdir(parents=True)
+    try:
+        build(options, directory)
+    except BaseException:
+        down(options.name)
+        raise
+    return directory
+
+
+# ---- down ----
+
+
+def switch_pid(name):
+    """Process id of the cluster's switch, if it runs."""
+    try:
+        pid = int((state_dir(name) / "switch.pid").read_text())
+        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        return None
+    return pid if str(state_dir(name) / "control").encode() in arguments else None
+
+
+def wait_gone(alive, seconds):
+    deadline = time.monotonic() + seconds
+    while alive() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not alive()
+
+
+def stop_switch(name):
+    pid = switch_pid(name)
+    if pid is None:
+        return
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        with contextlib.suppress(ChildProcessError):
+            wait_gone(lambda: os.waitpid(pid, os.WNOHANG) == (0, 0), 2)
+        if wait_gone(lambda: switch_pid(name) is not None, 2):
+            return
+
+
+def ancestors():
+    """This process and those that started it."""
+    result, pid = set(), os.getpid()
+    while pid > 1:
+        result.add(pid)
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return result
+
+
+def processes_in(names):
+    """Processes that live in these namespaces, apart from this one and its ancestors."""
+    inodes = set()
+    for name in names:
+        with contextlib.suppress(OSError):
+            inodes.add(os.stat(NETNS_ROOT / name).st_ino)
+    spared, found = ancestors(), []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit() and int(entry) not in spared:
+            with contextlib.suppress(OSError):
+                if os.stat(f"/proc/{entry}/ns/net").st_ino in inodes:
+                    found.append(int(entry))
+    return found
+
+
+def kill_processes(names):
+    for number, seconds in ((signal.SIGTERM, 1), (signal.SIGKILL, 2)):
+        for pid in processes_in(names):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        if wait_gone(lambda: processes_in(names), seconds):
+            return
+
+
+def namespaces_of(name):
+    pattern = re.compile(rf"commtune-{name}-h\d+")
+    return [entry.name for entry in NETNS_ROOT.glob(f"commtune-{name}-h*") if pattern.fullmatch(entry.name)]
+
+
+def down(name):
+    """Ends what runs in the cluster and removes every trace of it; nothing to do is no error."""
+    check_name(name)
+    names = namespaces_of(name)
+    kill_processes(names)
+    stop_switch(name)
+    for each in names:
+        run_command("ip", "netns", "delete", each)
+    for directory in HOSTS_ROOT.glob(f"commtune-{name}-h*"):
+        shutil.rmtree(directory, ignore_errors=True)
+    for directory in (HOSTS_ROOT, STATE_ROOT):
+        if directory is STATE_ROOT:
+            shutil.rmtree(state_dir(name), ignore_errors=True)
+        with contextlib.suppress(OSError):
+            directory.rmdir()  # if nobody else uses it
+
+
+# ---- exec ----
+
+
+def environment(name):
+    """Variables that make Open MPI reach the hosts; added to the caller's."""
+    state = load_state(name)
+    directory = state_dir(name)
+    subnet = f"{SUBNET}.0/24"
+    shared_memory = ",vader" if state["slots"] > 1 else ""
+    return {
+        **os.environ,
+        "COMMTUNE_CLUSTER": name,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_MCA_plm_rsh_agent": str(directory / "rsh"),
+        "OMPI_MCA_plm_rsh_no_tree_spawn": "1",
+        "OMPI_MCA_orte_default_hostfile": str(directory / "hostfile"),
+        "OMPI_MCA_pml": "ob1",
+        "OMPI_MCA_btl": "tcp,self" + shared_memory,
+        "OMPI_MCA_btl_tcp_if_include": subnet,
+        "OMPI_MCA_oob_tcp_if_include": subnet,
+        # All hosts share this machine's cores: ranks must neither be bound (each host would bind its first rank
+        # to core 0) nor spin at the others' expense.
+        "OMPI_MCA_hwloc_base_binding_policy": "none",
+        "OMPI_MCA_mpi_yield_when_idle": "1",
+    }
+
+
+def host_command(name, number, command):
+    """The command line that runs `command` on a host under that host's name."""
+    return [
+        *("ip", "netns", "exec", namespace(name, number), "unshare", "--uts", "sh", "-c"),
+        'echo "$1" > /proc/sys/kernel/hostname; shift; exec "$@"',
+        *("sh", host_name(number), *command),
+    ]
+
+
+def exec_on(name, number, command):
+    """Replaces this process by `command` on a host."""
+    state = load_state(name)
+    if not 1 <= number <= state["hosts"]:
+        raise UsageError(f"host = {number}: cluster '{name}' has {state['hosts']} hosts")
+    line = host_command(name, number, command)
+    os.execvpe(line[0], line, environment(name))
+
+
+# ---- what each script's main does ----
+
+
+def add_cluster_flags(parser):
+    defaults = ClusterOptions()
+    parser.add_argument("--hosts", type=int, default=defaults.hosts, metavar="N", help="hosts h1..hN (default %(default)s)")
+    parser.add_argument("--rate", default=defaults.rate, help="of each host's link, per direction, on the wire (default %(default)s)")
+    parser.add_argument("--delay", default=defaults.delay, help="one way, host to host (default %(default)s)")
+    parser.add_argument("--buffer", default=defaults.buffer, metavar="BYTES", help="before each host's downlink (default %(default)s)")
+    parser.add_argument("--host", action="append", default=[], metavar="N:KEYS", help="other settings for host N: 3:200Mbit or 3:up=200Mbit,down=1Gbit,delay=500us,buffer=64K")
+    parser.add_argument("--groups", default="", metavar="N,N", help="groups of hosts with a trunk between them (in the place of --hosts)")
+    parser.add_argument("--trunk", default="", metavar="RATE", help="of each group's trunk, per direction, shared by its hosts")
+    parser.add_argument("--trunk-delay", default=defaults.trunk_delay, metavar="TIME", help="one way, between groups (default %(default)s)")
+    parser.add_argument("--trunk-buffer", default=defaults.trunk_buffer, metavar="BYTES", help="before each trunk (default %(default)s)")
+    parser.add_argument("--slots", type=int, default=defaults.slots, metavar="K", help="ranks per host in the hostfile (default %(default)s)")
+    parser.add_argument("--mtu", type=int, default=defaults.mtu, help="(default %(default)s)")
+    parser.add_argument("--congestion", default=defaults.congestion, help="TCP congestion control (default %(default)s)")
+    parser.add_argument("--sysctl", action="append", default=[], metavar="KEY=VALUE", help="set in each host")
+    parser.add_argument("--spin", default=defaults.spin, metavar="TIME", help="the switch waits awake for the last stretch before a deadline (default %(default)s)")
+    parser.add_argument("--switch", default="", metavar="PATH", help="the commtune-switch program (default: COMMTUNE_SWITCH, then build*/tests/cluster)")
+    add_name_flag(parser)
+
+
+def add_name_flag(parser):
+    parser.add_argument("--name", default="default", help="of the cluster; several may be up (default %(default)s)")
+
+
+def cluster_options(arguments):
+    fields = {field.name for field in dataclasses.fields(ClusterOptions)}
+    return ClusterOptions(**{key: value for key, value in vars(arguments).items() if key in fields})
+
+
+def raise_on_signals():
+    """SIGTERM and SIGHUP end the script as Ctrl-C does: through its clean-up."""
+
+    def interrupt(number, _frame):
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupt)
+
+
+def main(body):
+    """Runs a script's body; errors become one line and an exit status."""
+    raise_on_signals()
+    try:
+        sys.exit(body() or 0)
+    except ClusterError as error:
+        print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+        sys.exit(error.status)
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)
