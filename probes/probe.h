@@ -13,6 +13,7 @@
 
 #include "executor/transport/transport.h"
 #include "perfmodel/cluster.h"
+#include "probes/fit_cluster.h"
 #include "probes/links.h"
 #include "probes/sample.h"
 
@@ -65,6 +66,8 @@ class EventSink {
   EventSink(const EventSink&) = delete;
   EventSink& operator=(const EventSink&) = delete;
 
+  /// Once, before the first sample: where it is measured. A stored sample needs its cluster to exist.
+  virtual void on_facts(const ClusterFacts& /*facts*/) {}
   virtual void on_progress(const ProbeProgress& progress) = 0;
   /// A finished sample, or a narrower repetition of an earlier one (the later supersedes). Store it at once:
   /// what was handed here survives whatever happens next.
