@@ -1,0 +1,15 @@
+#pragma once
+// The texts behind shipped_profiles.h. Their definition is made from perfmodel/profiles/*.json when building.
+
+#include <span>
+#include <string_view>
+
+namespace commtune {
+
+struct EmbeddedProfile {
+  std::string_view name, json;
+};
+
+std::span<const EmbeddedProfile> embedded_profiles();  ///< sorted by name
+
+}  // namespace commtune
