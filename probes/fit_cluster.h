@@ -11,7 +11,7 @@
 #include "perfmodel/fit.h"
 #include "probes/sample.h"
 
-namespace commtune {
+namespace commtune::probes {
 
 /// What is known about a cluster without timing anything.
 struct ClusterFacts {
@@ -30,4 +30,4 @@ std::string fingerprint(const ClusterFacts& facts);
 Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& facts,
                     const FitOptions& options = {});
 
-}  // namespace commtune
+}  // namespace commtune::probes

@@ -10,7 +10,7 @@
 #include "perfmodel/cluster.h"
 #include "probes/sample.h"
 
-namespace commtune {
+namespace commtune::probes {
 
 /// One direction between two hosts, by their indices in LinkReport::hosts.
 struct HostLink {
@@ -49,4 +49,4 @@ LinkReport analyse_links(std::span<const ProbeSample> samples, std::span<const s
 
 nlohmann::json to_json(const LinkReport& report);
 
-}  // namespace commtune
+}  // namespace commtune::probes

@@ -17,7 +17,7 @@
 #include "probes/links.h"
 #include "probes/sample.h"
 
-namespace commtune {
+namespace commtune::probes {
 
 /// What to measure and for how long. Equal on all ranks, except `already`, which only rank 0 reads.
 struct ProbeOptions {
@@ -100,4 +100,4 @@ struct ProbeResult {
 /// Error{kPeerLost} or Error{kTimeout} naming rank, host and what was being measured.
 ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& sink);
 
-}  // namespace commtune
+}  // namespace commtune::probes

@@ -10,7 +10,7 @@
 #include "perfmodel/fit.h"
 #include "perfmodel/plan.h"
 
-namespace commtune {
+namespace commtune::probes {
 
 /// What was timed.
 enum class Subject {
@@ -56,4 +56,4 @@ ProbeSample probe_sample_from_json(const nlohmann::json& json);
 
 std::string to_string(Subject subject);  ///< "message", "exchange", "operation", ...
 
-}  // namespace commtune
+}  // namespace commtune::probes
