@@ -6,10 +6,14 @@
 
 namespace commtune {
 
-/// No lossless schedule on this road ends an iteration earlier, whatever it fuses, cuts, reorders or
-/// overlaps. Jackson's preemptive one-machine schedule (1955; Carlier 1982) over gradients as jobs (head r,
-/// body b*m, tail q), with the least set-up of a non-empty message, each stage bounded in turn, the larger
-/// kept. O(L log L).
+/// No lossless schedule on this road ends an iteration earlier, whatever it fuses, cuts, reorders, decouples
+/// or overlaps: for any set A of gradients T >= min_A r + a + b * sum_A m + min_A q. The maximum over A is
+/// what Jackson's preemptive one-machine schedule yields (1955; Carlier 1982) over layers as jobs (head r,
+/// body b*m, tail q), with b the least time per byte that the road's channel is kept and a the least latency
+/// of a non-empty message. Where the two stages use channels of their own each is bounded in turn, the
+/// other's least latency moved into the tail or the head, and the larger is kept. Compute that slows by kappa
+/// while bytes move bounds T as well: T >= f + b + u + occupied * kappa / (1 + kappa). Straggling, which no
+/// plan avoids, is included, as in Prediction::iteration. O(L log L).
 Seconds lower_bound(const Workload& work, const RoadCost& cost);
 
 /// Length of Jackson's preemptive schedule: jobs with heads, bodies and tails (seconds, equal lengths).

@@ -10,7 +10,8 @@
 namespace commtune {
 
 /// A message of m bytes that enters an idle channel at time s keeps it busy until s + occupancy(m) and has
-/// ended everywhere at s + alone(m). alone >= occupancy.
+/// ended everywhere at s + alone(m). Where two separate fits cross, the occupancy counts as no more than
+/// alone.
 struct StageCost {
   Curve alone;
   Curve occupancy;
@@ -28,13 +29,33 @@ struct RoadCost {
   StageCost distribute;        ///< second stage alone; costs nothing on one-stage algorithms
   bool shared_channel = true;  ///< false: reduce and distribute use opposite directions (dedicated servers)
   SecondsPerByte copy;         ///< gathering a fused message into its buffer and scattering it back, per byte
-  double interference = 0;     ///< kappa
-  Seconds straggling{};        ///< expected lateness of the slowest of N workers in one iteration
+  bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
+  double interference = 0;    ///< kappa
+  Seconds straggling{};       ///< expected lateness of the slowest of N workers in one iteration
   Basis basis = Basis::kMeasured;
   Bytes measured_smallest, measured_largest;  ///< range of the fits used
   std::string explanation;                    ///< "measured all-reduce ring, 4 workers, 4 B to 96 MiB"
 };
 
+/// Where the N workers of a job are: hosts filled in the cluster's order, slot by slot.
+struct Topology {
+  int workers = 1;
+  int hosts = 1;     ///< that carry at least one worker
+  int per_host = 1;  ///< largest number of workers on one of them
+};
+/// A cluster without hosts, or one with fewer slots than workers (a what-if), is taken to go on like its
+/// first host, or with one worker a host.
+Topology topology_of(const Cluster& cluster, int workers);
+
+/// E[max] of n independent standard normal values (Blom 1958), 0 for n = 1: how far the slowest worker is
+/// behind the mean, in standard deviations.
+double expected_maximum(int n);
+
+/// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL
+/// section 4 over the link fits: a collective's steps are priced with the slower of the links that it
+/// crosses, cards carry all the workers of their host, and, where the same operation was measured at another
+/// N, the formula's latency and time per byte are scaled by what that measurement was to the formula there.
+///
 /// Throws Error{kNotFound} when the cluster has neither a fit of the operation nor of the links that the
 /// formulas need; Error{kBadInput} when the road does not fit the number of workers. With one worker every
 /// cost is zero.

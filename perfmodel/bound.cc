@@ -1,0 +1,108 @@
+#include "perfmodel/bound.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+#include <queue>
+
+namespace commtune {
+
+namespace {
+
+/// Least cost that any message of a stage has: it keeps its channel for at least beta * m, and whatever goes
+/// last ends at least `latency` after its last byte was served.
+struct Least {
+  double latency = 0, beta = 0;
+  double overhead = 0;  ///< of the channel, per message
+};
+
+Least least_of(const StageCost& cost) {
+  Least least;
+  least.beta = std::min(cost.occupancy.least_beta().value, cost.alone.least_beta().value);
+  least.latency = cost.alone.least_alpha().count();
+  least.overhead = std::min(least.latency, cost.occupancy.least_alpha().count());
+  return least;
+}
+
+/// Jobs of one machine: one per layer with gradients.
+struct Jobs {
+  std::vector<double> head, body, tail;
+};
+
+/// Gradients as jobs of a channel on which a byte takes `beta`, with what comes before and after.
+Jobs jobs_of(const Workload& work, double beta, double before, double after) {
+  Jobs jobs;
+  for (std::size_t i = 0; i < work.layers(); ++i) {
+    if (work.layer_bytes[i] == 0) continue;
+    jobs.head.push_back(work.ready[i] + before);
+    jobs.body.push_back(beta * static_cast<double>(work.layer_bytes[i]));
+    jobs.tail.push_back(work.tail[i] + after);
+  }
+  return jobs;
+}
+
+double length(const Jobs& jobs) { return jackson(jobs.head, jobs.body, jobs.tail); }
+
+/// While a channel is occupied, compute runs at 1/(1+kappa) of its speed: T >= work + occupied
+/// kappa/(1+kappa).
+double slowed_compute(const Workload& work, double kappa, double beta) {
+  return work.compute() + beta * static_cast<double>(work.total_bytes) * kappa / (1 + kappa);
+}
+
+}  // namespace
+
+double jackson(const std::vector<double>& head, const std::vector<double>& body,
+               const std::vector<double>& tail) {
+  assert(head.size() == body.size() && body.size() == tail.size());
+  std::vector<std::size_t> by_head(head.size());
+  std::iota(by_head.begin(), by_head.end(), std::size_t{0});
+  std::stable_sort(by_head.begin(), by_head.end(),
+                   [&](std::size_t a, std::size_t b) { return head[a] < head[b]; });
+
+  struct Waiting {
+    double tail, left;
+    bool operator<(const Waiting& other) const { return tail < other.tail; }
+  };
+  std::priority_queue<Waiting> waiting;
+  double now = 0, longest = 0;
+  std::size_t next = 0;
+  while (next < by_head.size() || !waiting.empty()) {
+    if (waiting.empty()) now = std::max(now, head[by_head[next]]);
+    for (; next < by_head.size() && head[by_head[next]] <= now; ++next) {
+      waiting.push({tail[by_head[next]], body[by_head[next]]});
+    }
+    Waiting job = waiting.top();
+    waiting.pop();
+    if (next == by_head.size() || now + job.left <= head[by_head[next]]) {
+      now += job.left;
+      longest = std::max(longest, now + job.tail);
+    } else {
+      job.left -= head[by_head[next]] - now;
+      now = head[by_head[next]];
+      waiting.push(job);
+    }
+  }
+  return longest;
+}
+
+Seconds lower_bound(const Workload& work, const RoadCost& cost) {
+  if (work.total_bytes == 0) return Seconds{work.compute()} + cost.straggling;
+  const Least reduce = least_of(cost.reduce), distribute = least_of(cost.distribute);
+  double bound = 0;
+  if (cost.shared_channel) {
+    // A plan may run the stages as one operation or as two on the same channel, where the latency of a reduce
+    // can hide behind other messages but its overhead cannot.
+    const Least both = least_of(cost.both);
+    const double beta = std::min(both.beta, reduce.beta + distribute.beta);
+    const double latency = std::min(both.latency, reduce.overhead + distribute.latency);
+    bound = std::max(length(jobs_of(work, beta, 0, latency)), slowed_compute(work, cost.interference, beta));
+  } else {
+    const double first = length(jobs_of(work, reduce.beta, 0, reduce.latency + distribute.latency));
+    const double second = length(jobs_of(work, distribute.beta, reduce.latency, distribute.latency));
+    bound = std::max(
+        {first, second, slowed_compute(work, cost.interference, std::max(reduce.beta, distribute.beta))});
+  }
+  return Seconds{std::max(bound, work.compute())} + cost.straggling;
+}
+
+}  // namespace commtune
