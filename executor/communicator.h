@@ -26,9 +26,9 @@ class [[nodiscard]] Transfer {
 
  private:
   friend class Communicator;
-  Transfer(Communicator* communicator, TransferId id) : communicator_(communicator), id_(id) {}
+  Transfer(Communicator* communicator, std::uint32_t slot) : communicator_(communicator), slot_(slot) {}
   Communicator* communicator_ = nullptr;
-  TransferId id_ = 0;
+  std::uint32_t slot_ = 0;
 };
 
 /// Transfers whose end matters only together, usually sends: `co_await group.empty()`. Must outlive them.
@@ -97,8 +97,9 @@ class Communicator {
 
  private:
   friend class Transfer;
-  struct Entry {
-    enum class State : std::uint8_t { kFree, kPending, kDone } state = State::kFree;
+  enum class State : std::uint8_t { kFree, kPending, kDone };
+  struct Slot {
+    State state = State::kFree;
     bool receive = false;
     int peer = 0;
     Tag tag = 0;
@@ -107,10 +108,14 @@ class Communicator {
     std::coroutine_handle<> waiter;
     Completion completion;
   };
-  Entry& open(TransferId id, int peer, Tag tag, bool receive);
+  std::uint32_t open(TransferId id, int peer, Tag tag, bool receive, Group* group);
+  void close(std::uint32_t slot) noexcept;
+  void complete(const Completion& completion);
 
   Transport& transport_;
-  std::vector<Entry> entries_;  // by TransferId
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;     // slots
+  std::vector<std::uint32_t> slot_of_;  // by TransferId; ids are reused earlier than slots are
   std::vector<std::coroutine_handle<>> resumable_;
 };
 

@@ -59,8 +59,21 @@ struct RoadSettings {
   int workers = 1;  ///< ranks 0..workers-1 take part
   DataType type = DataType::kFloat32;
   Result result = Result::kMean;
-  Bytes chunk{256 * 1024};  ///< longest transfer of a pipelined algorithm; a probe may choose it
-  int window = 4;           ///< chunks that a rank has receives posted for ahead of the one it waits for
+  Bytes chunk{256 * 1024};       ///< longest transfer of a pipelined algorithm; a probe may choose it
+  Bytes least_chunk{16 * 1024};  ///< segments are not cut shorter than this
+  int cuts = 4;    ///< a segment is cut into about this many chunks, within the two limits above
+  int window = 4;  ///< chunks that a rank has receives posted for ahead of the one it waits for; 1..16
+
+  /// Chunk size for a message of `bytes` that is cut into `parts` segments: whole elements.
+  std::size_t chunk_for(std::size_t bytes, int parts) const;
+  /// Turns a complete sum into the result (divides by the number of workers for a mean).
+  void finish(std::span<std::byte> sum) const;
+};
+
+/// Half-open range of bytes.
+struct Range {
+  std::size_t offset = 0, length = 0;
+  std::size_t end() const { return offset + length; }
 };
 
 /// One message on its way.
@@ -70,13 +83,13 @@ struct RoadMessage {
   const RoadSettings& settings;
   std::uint32_t number = 0;   ///< tag number; equal on all ranks, different for messages under way together
   std::span<std::byte> data;  ///< summed in place
-  std::function<void(Stage)> reached = {};  ///< called when this rank has ended a stage; may be empty
-};
+  void (*reached)(void* context, Stage stage) = nullptr;  ///< called when this rank has ended a stage
+  void* context = nullptr;
 
-/// Half-open range of bytes.
-struct Range {
-  std::size_t offset = 0, length = 0;
-  std::size_t end() const { return offset + length; }
+  std::span<std::byte> part(Range range) const { return data.subspan(range.offset, range.length); }
+  void report(Stage stage) const {
+    if (reached != nullptr) reached(context, stage);
+  }
 };
 
 /// Part `index` of `parts` of a message of `bytes`, on element boundaries; may be empty for tiny messages.

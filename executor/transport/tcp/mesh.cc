@@ -23,7 +23,7 @@
 namespace commtune::tcp {
 namespace {
 
-constexpr Tag kAddressTag = 0xfffffff0;
+constexpr Tag kAddressTag = make_tag(Channel::kControl, kTagNumbers - 2);
 constexpr std::uint32_t kMagic = 0x636f6d74;  // "comt": what a connection must open with
 constexpr std::size_t kMaxAddresses = 8;
 
@@ -222,9 +222,6 @@ std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& opt
   const Deadline deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(options.connect_timeout);
   const Peers& peers = bootstrap.peers();
-  const auto describe = [&](int rank) {
-    return fmt::format("rank {} on {}", rank, peers.hosts[static_cast<std::size_t>(rank)]);
-  };
   Card mine = usable_addresses(options.network);
   auto [listener, port] = listen_anywhere(peers.size());
   mine.port = port;
@@ -232,17 +229,17 @@ std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& opt
 
   // The higher rank of a pair connects; the lower one accepts.
   std::vector<Descriptor> mesh(peers.hosts.size());
-  const auto& own_host = peers.hosts[static_cast<std::size_t>(peers.rank)];
+  const int own_node = peers.node[static_cast<std::size_t>(peers.rank)];
   for (int peer = 0; peer < peers.rank; ++peer) {
     const auto index = static_cast<std::size_t>(peer);
-    const bool same_host = peers.hosts[index] == own_host;
+    const bool same_host = peers.node[index] == own_node;
     if (!same_host && cards[index].count == 0) {
       throw Error(ErrorCode::kUnavailable,
-                  fmt::format("{} has no network address{}", describe(peer),
+                  fmt::format("{} has no network address{}", describe(peers, peer),
                               options.network.empty() ? "" : " in " + options.network));
     }
     const std::uint32_t ip = same_host ? INADDR_LOOPBACK : reachable_address(mine, cards[index]);
-    mesh[index] = connect_to(ip, cards[index].port, peers.rank, describe(peer), deadline);
+    mesh[index] = connect_to(ip, cards[index].port, peers.rank, describe(peers, peer), deadline);
   }
   const auto missing = [&]() -> std::optional<int> {
     for (int peer = peers.rank + 1; peer < peers.size(); ++peer) {
@@ -253,7 +250,7 @@ std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& opt
   while (const auto absent = missing()) {
     if (!ready_before(listener.get(), POLLIN, deadline)) {
       throw Error(ErrorCode::kTimeout,
-                  fmt::format("waiting for {} to connect: timed out", describe(*absent)));
+                  fmt::format("waiting for {} to connect: timed out", describe(peers, *absent)));
     }
     auto arrived = accept_one(listener.get(), deadline);
     if (arrived && arrived->first > peers.rank && arrived->first < peers.size()) {

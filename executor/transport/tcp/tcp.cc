@@ -36,12 +36,15 @@ struct Header {
 
 /// A transfer; lists of them are linked through `next`.
 struct Transfer {
-  int peer = 0;
   std::byte* data = nullptr;  // a send only reads it
-  std::size_t done = 0;       // bytes moved; a send counts its header too
-  Header header;
+  std::size_t done = 0;       // of a send: bytes of header and data that the kernel has taken
+  Header header;              // of a receive: its tag, and its room as size
   TransferId next = kNone;
 };
+
+bool fits(Tag receive, Tag sent) {
+  return receive == sent || (number_of(receive) == kAnyNumber && channel_of(receive) == channel_of(sent));
+}
 
 /// A message that came before its receive.
 struct Early {
@@ -92,8 +95,8 @@ class TcpTransport final : public Transport {
   const Peers& peers() const override { return bootstrap_->peers(); }
 
   TransferId send(int to, Tag tag, std::span<const std::byte> data) override {
-    // The transport never writes through a send's pointer; one Transfer type serves both directions.
-    const TransferId id = start(to, tag, const_cast<std::byte*>(data.data()), data.size());
+    // The transport never writes through a send's pointer; one type of transfer serves both directions.
+    const TransferId id = open(to, tag, const_cast<std::byte*>(data.data()), data.size());
     Connection& connection = connections_[static_cast<std::size_t>(to)];
     const bool idle = connection.sends.first == kNone;
     append(connection.sends, id);
@@ -102,28 +105,28 @@ class TcpTransport final : public Transport {
   }
 
   TransferId receive(int from, Tag tag, std::span<std::byte> data) override {
-    const TransferId id = start(from, tag, data.data(), data.size());
+    const TransferId id = open(from, tag, data.data(), data.size());
     Connection& connection = connections_[static_cast<std::size_t>(from)];
     const auto early = std::find_if(connection.early.begin(), connection.early.end(),
-                                    [&](const Early& e) { return e.header.tag == tag; });
+                                    [&](const Early& e) { return fits(tag, e.header.tag); });
     if (early == connection.early.end()) {
       append(connection.receives, id);
-    } else if (early->complete) {
-      check_size(from, early->header, id);
+      return id;
+    }
+    check_room(from, early->header, id);
+    if (early->complete) {
       std::copy(early->data.begin(), early->data.end(), data.begin());
-      connection.early.erase(early);
-      completed_.push_back(id);
+      completed_.push_back({id, early->header.tag, early->header.size});
     } else {  // it is coming in right now: what has come is copied, the rest goes straight to its place
-      check_size(from, early->header, id);
       std::copy_n(early->data.begin(), connection.payload_bytes, data.begin());
       connection.target = id;
       connection.early_target = nullptr;
-      connection.early.erase(early);
     }
+    connection.early.erase(early);
     return id;
   }
 
-  std::span<const TransferId> wait(Deadline until) override {
+  std::span<const Completion> wait(Deadline until) override {
     release_reported();
     bool woken = false;
     do {
@@ -139,7 +142,11 @@ class TcpTransport final : public Transport {
     [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
   }
 
-  std::optional<TransferId> library_all_reduce(std::span<float>) override { return std::nullopt; }
+  std::optional<TransferId> library_all_reduce(int, DataType, std::span<std::byte>) override {
+    return std::nullopt;
+  }
+
+  void abort(std::string_view why) noexcept override { bootstrap_->abort(why); }
 
  private:
   void watch(int fd, std::uint32_t events, std::uint64_t key) {
@@ -151,9 +158,9 @@ class TcpTransport final : public Transport {
     }
   }
 
-  TransferId start(int peer, Tag tag, std::byte* data, std::size_t size) {
+  TransferId open(int peer, Tag tag, std::byte* data, std::size_t size) {
     assert(peer >= 0 && peer < peers().size() && peer != peers().rank);
-    if (connections_[static_cast<std::size_t>(peer)].closed) throw lost(peer, "has closed its connection");
+    if (connections_[static_cast<std::size_t>(peer)].closed) throw lost(peer, "it has closed its connection");
     TransferId id = free_;
     if (id == kNone) {
       id = static_cast<TransferId>(transfers_.size());
@@ -161,15 +168,15 @@ class TcpTransport final : public Transport {
     } else {
       free_ = transfers_[id].next;
     }
-    transfers_[id] = Transfer{peer, data, 0, Header{size, tag, 0}, kNone};
+    transfers_[id] = Transfer{data, 0, Header{size, tag, 0}, kNone};
     return id;
   }
 
   /// Transfers reported by the last wait() may be used again.
   void release_reported() {
-    for (const TransferId id : reported_) {
-      transfers_[id].next = free_;
-      free_ = id;
+    for (const Completion& completion : reported_) {
+      transfers_[completion.transfer].next = free_;
+      free_ = completion.transfer;
     }
     reported_.clear();
   }
@@ -187,11 +194,11 @@ class TcpTransport final : public Transport {
     return id;
   }
 
-  /// Takes the first transfer with this tag out of the list.
+  /// Takes the first receive that a message with this tag fits out of the list.
   TransferId take(List& list, Tag tag) {
     TransferId before = kNone;
     for (TransferId id = list.first; id != kNone; before = id, id = transfers_[id].next) {
-      if (transfers_[id].header.tag != tag) continue;
+      if (!fits(transfers_[id].header.tag, tag)) continue;
       if (before == kNone) return pop_front(list);
       transfers_[before].next = transfers_[id].next;
       if (list.last == id) list.last = before;
@@ -277,7 +284,8 @@ class TcpTransport final : public Transport {
         return;
       }
       sent -= left;
-      completed_.push_back(pop_front(connection.sends));
+      completed_.push_back({connection.sends.first, transfer.header.tag, transfer.header.size});
+      pop_front(connection.sends);
     }
   }
 
@@ -342,7 +350,7 @@ class TcpTransport final : public Transport {
     if (connection.target != kNone || connection.early_target != nullptr) return;
     connection.target = take(connection.receives, connection.incoming.tag);
     if (connection.target != kNone) {
-      check_size(peer, connection.incoming, connection.target);
+      check_room(peer, connection.incoming, connection.target);
     } else {
       connection.early.push_back(
           {connection.incoming, std::vector<std::byte>(connection.incoming.size), false});
@@ -355,7 +363,7 @@ class TcpTransport final : public Transport {
     if (connection.early_target != nullptr) {
       connection.early_target->complete = true;
     } else {
-      completed_.push_back(connection.target);
+      completed_.push_back({connection.target, connection.incoming.tag, connection.incoming.size});
     }
     connection.target = kNone;
     connection.early_target = nullptr;
@@ -363,11 +371,13 @@ class TcpTransport final : public Transport {
     connection.payload_bytes = 0;
   }
 
-  void check_size(int peer, const Header& header, TransferId receive) const {
-    const Header& expected = transfers_[receive].header;
-    if (expected.size == header.size) return;
-    throw Error(ErrorCode::kConflict, fmt::format("{} sent {} B with tag {} where {} B were expected",
-                                                  describe(peer), header.size, header.tag, expected.size));
+  void check_room(int peer, const Header& message, TransferId receive) const {
+    const std::size_t room = transfers_[receive].header.size;
+    if (message.size <= room) return;
+    throw Error(ErrorCode::kConflict,
+                fmt::format("{} sent {} B where at most {} B were expected (channel {}, number {})",
+                            describe(peers(), peer), message.size, room,
+                            static_cast<std::uint32_t>(channel_of(message.tag)), number_of(message.tag)));
   }
 
   /// A peer that is done may go; one from which something is still due is lost.
@@ -381,11 +391,8 @@ class TcpTransport final : public Transport {
     if (owed) throw lost(peer, "closed its connection in the middle of a transfer");
   }
 
-  std::string describe(int peer) const {
-    return fmt::format("rank {} on {}", peer, peers().hosts[static_cast<std::size_t>(peer)]);
-  }
   Error lost(int peer, std::string_view why) const {
-    return Error(ErrorCode::kPeerLost, fmt::format("lost {}: {}", describe(peer), why));
+    return Error(ErrorCode::kPeerLost, fmt::format("lost {}: {}", describe(peers(), peer), why));
   }
 
   std::unique_ptr<Transport> bootstrap_;
@@ -394,8 +401,8 @@ class TcpTransport final : public Transport {
   std::vector<Connection> connections_;  // by rank
   std::vector<Transfer> transfers_;      // by TransferId
   TransferId free_ = kNone;
-  std::vector<TransferId> completed_;  // since the last wait()
-  std::vector<TransferId> reported_;   // what the last wait() returned
+  std::vector<Completion> completed_;  // since the last wait()
+  std::vector<Completion> reported_;   // what the last wait() returned
 };
 
 }  // namespace

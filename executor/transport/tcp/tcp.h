@@ -26,8 +26,8 @@ struct TcpOptions {
 /// and idle throws     Error{kTimeout} naming the rank and host that could not be reached,
 /// Error{kUnavailable} without a usable
 ///            network address
-/// A receive must be as long as the message that it matches: otherwise wait() throws Error{kConflict}.
 /// Messages that arrive before their receive are kept in memory of the transport's own and copied.
+/// library_all_reduce: none.
 std::unique_ptr<Transport> make_tcp_transport(std::unique_ptr<Transport> bootstrap,
                                               const TcpOptions& options = {});
 

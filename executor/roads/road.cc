@@ -1,0 +1,83 @@
+#include "executor/roads/road.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "executor/reduce.h"
+#include "executor/roads/ring.h"
+#include "perfmodel/error.h"
+
+namespace commtune {
+
+Scratch::Block::Block(Block&& other) noexcept
+    : pool_(std::exchange(other.pool_, nullptr)), memory_(std::exchange(other.memory_, nullptr)) {}
+
+Scratch::Block& Scratch::Block::operator=(Block&& other) noexcept {
+  std::swap(pool_, other.pool_);
+  std::swap(memory_, other.memory_);
+  return *this;
+}
+
+Scratch::Block::~Block() {
+  if (pool_ != nullptr) pool_->free_.push_back(memory_);  // within the capacity that take() reserved
+}
+
+Scratch::Block Scratch::take() {
+  if (free_.empty()) {
+    storage_.push_back(std::make_unique_for_overwrite<std::byte[]>(block_bytes_));
+    free_.reserve(storage_.capacity());
+    free_.push_back(storage_.back().get());
+  }
+  std::byte* memory = free_.back();
+  free_.pop_back();
+  return {this, memory};
+}
+
+std::size_t RoadSettings::chunk_for(std::size_t bytes, int parts) const {
+  const std::size_t element = element_size(type).count;
+  const std::size_t wanted = bytes / static_cast<std::size_t>(parts) / static_cast<std::size_t>(cuts);
+  const std::size_t least = std::min(least_chunk.count, chunk.count);
+  return std::max(element, std::clamp<std::size_t>(wanted, least, chunk.count) / element * element);
+}
+
+void RoadSettings::finish(std::span<std::byte> sum) const {
+  if (result == Result::kMean) scale(type, sum, 1.0F / static_cast<float>(workers));
+}
+
+Range segment(std::size_t bytes, std::size_t element, int parts, int index) {
+  const std::size_t elements = bytes / element;
+  const auto p = static_cast<std::size_t>(parts);
+  const auto i = static_cast<std::size_t>(index);
+  const std::size_t each = elements / p;
+  const std::size_t longer = elements % p;
+  const std::size_t first = i * each + std::min(i, longer);
+  return {first * element, (each + (i < longer ? 1 : 0)) * element};
+}
+
+std::size_t chunks(std::size_t segment_bytes, std::size_t chunk_bytes) {
+  return (segment_bytes + chunk_bytes - 1) / chunk_bytes;
+}
+
+Range chunk(Range segment, std::size_t chunk_bytes, std::size_t index) {
+  const std::size_t begin = index * chunk_bytes;
+  return {segment.offset + begin, std::min(chunk_bytes, segment.length - begin)};
+}
+
+AllToAllAlgorithm algorithm(Collective collective) {
+  switch (collective) {
+    case Collective::kRing:
+      return {ring_all_reduce, ring_reduce_scatter, ring_all_gather};
+    case Collective::kHalvingDoubling:
+    case Collective::kRecursiveDoubling:
+    case Collective::kDoubleBinaryTree:
+    case Collective::kHierarchical:
+    case Collective::kLibrary:
+      break;
+  }
+  throw Error(ErrorCode::kUnavailable,
+              fmt::format("algorithm = {}: this executor does not have it", to_string(collective)));
+}
+
+}  // namespace commtune

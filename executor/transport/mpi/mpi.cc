@@ -1,0 +1,327 @@
+#include "executor/transport/mpi/mpi.h"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+
+#include "executor/reduce.h"
+#include "executor/transport/mpi/idle.h"
+#include "perfmodel/error.h"
+
+namespace commtune {
+namespace {
+
+/// Open MPI's own parameters that this transport wants otherwise than they are, with why.
+struct LibrarySetting {
+  const char* name;
+  const char* value;
+};
+constexpr std::array kLibrarySettings = {
+    // Its event loop on an epoll descriptor, which wait() can sleep on (the default, poll, has none).
+    LibrarySetting{"OMPI_MCA_opal_event_include", "epoll"},
+};
+
+/// throws Error naming the call unless it succeeded.
+void expect(int code, const char* call, ErrorCode error = ErrorCode::kPeerLost) {
+  if (code == MPI_SUCCESS) return;
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  throw Error(error,
+              fmt::format("{}: {}", call, std::string_view(text.data(), static_cast<std::size_t>(length))));
+}
+
+MPI_Datatype datatype_of(DataType type) { return type == DataType::kFloat32 ? MPI_FLOAT : MPI_UINT16_T; }
+
+template <DataType type>
+void add_operation(void* from, void* into, int* count, MPI_Datatype* /*unused*/) {
+  const std::size_t bytes = static_cast<std::size_t>(*count) * element_size(type).count;
+  add(type, {static_cast<std::byte*>(into), bytes}, {static_cast<const std::byte*>(from), bytes});
+}
+
+class MpiTransport final : public Transport {
+ public:
+  explicit MpiTransport(const MpiOptions& options);
+  ~MpiTransport() override;
+
+  std::string_view name() const override { return "mpi"; }
+  const Peers& peers() const override { return peers_; }
+  TransferId send(int to, Tag tag, std::span<const std::byte> data) override;
+  TransferId receive(int from, Tag tag, std::span<std::byte> data) override;
+  std::span<const Completion> wait(Deadline until) override;
+  void wake() noexcept override { idle_->wake(); }
+  std::optional<TransferId> library_all_reduce(int ranks, DataType type, std::span<std::byte> data) override;
+  void abort(std::string_view why) noexcept override;
+
+ private:
+  /// A transfer under way: its request is at the same index of requests_.
+  struct Active {
+    TransferId id = 0;
+    int peer = -1;
+    Tag tag = 0;
+    std::size_t bytes = 0;
+    bool receives = false;
+    std::span<std::byte> staged_for{};  // library all-reduce: where the result is copied to
+    std::vector<std::byte> staging{};
+  };
+
+  TransferId add_active(MPI_Request request, Active active);
+  void remove_active(std::size_t index);
+  void test();
+  void throw_for(const Active& active, int code);
+  MPI_Comm communicator(Tag tag) const { return channels_[static_cast<std::size_t>(channel_of(tag))]; }
+  MPI_Comm library_communicator(int ranks);
+  MPI_Op operation(DataType type);
+  void find_peers(const std::string& host);
+
+  Peers peers_;
+  std::array<MPI_Comm, kChannels> channels_{};
+  MPI_Comm library_ = MPI_COMM_NULL;
+  std::array<MPI_Op, 2> half_operations_{MPI_OP_NULL, MPI_OP_NULL};
+  std::vector<MPI_Request> requests_;
+  std::vector<Active> active_;
+  int in_host_ = 0;  // active transfers with ranks of this host, which no socket tells about
+  std::vector<TransferId> free_ids_;
+  TransferId next_id_ = 0;
+  std::vector<int> indices_;
+  std::vector<MPI_Status> statuses_;
+  std::vector<Completion> completed_;
+  std::unique_ptr<Idle> idle_;
+  bool failed_ = false;
+};
+
+MpiTransport::MpiTransport(const MpiOptions& options) {
+  if (options.tune_library) {
+    for (const LibrarySetting& setting : kLibrarySettings) setenv(setting.name, setting.value, 0);
+  }
+  int provided = 0;
+  expect(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread",
+         ErrorCode::kUnavailable);
+  if (provided < MPI_THREAD_SERIALIZED) {
+    throw Error(ErrorCode::kUnavailable,
+                "MPI_Init_thread: this MPI library lacks MPI_THREAD_SERIALIZED, which the executor needs");
+  }
+  for (MPI_Comm& channel : channels_) {
+    expect(MPI_Comm_dup(MPI_COMM_WORLD, &channel), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(channel, MPI_ERRORS_RETURN);
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  find_peers(options.host);
+  idle_ = make_idle(options.idle);
+}
+
+MpiTransport::~MpiTransport() {
+  // After a failure peers may be gone, and MPI_Finalize would wait for them.
+  if (failed_ || !requests_.empty()) return;
+  for (MPI_Op& op : half_operations_) {
+    if (op != MPI_OP_NULL) MPI_Op_free(&op);
+  }
+  if (library_ != MPI_COMM_NULL) MPI_Comm_free(&library_);
+  for (MPI_Comm& channel : channels_) MPI_Comm_free(&channel);
+  MPI_Finalize();
+}
+
+void MpiTransport::find_peers(const std::string& host) {
+  int size = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &peers_.rank);
+
+  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> own{};
+  int length = 0;
+  if (host.empty()) {
+    MPI_Get_processor_name(own.data(), &length);
+  } else {
+    host.copy(own.data(), own.size() - 1);
+  }
+  std::vector<char> all(own.size() * static_cast<std::size_t>(size));
+  const int width = static_cast<int>(own.size());
+  expect(MPI_Allgather(own.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD),
+         "MPI_Allgather");
+  for (int rank = 0; rank < size; ++rank) {
+    peers_.hosts.emplace_back(all.data() + own.size() * static_cast<std::size_t>(rank));
+  }
+
+  // A host is what shares memory, named by its first rank.
+  MPI_Comm node = MPI_COMM_NULL;
+  expect(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+         "MPI_Comm_split_type");
+  int first = peers_.rank;
+  expect(MPI_Bcast(&first, 1, MPI_INT, 0, node), "MPI_Bcast");
+  MPI_Comm_free(&node);
+  peers_.node.resize(static_cast<std::size_t>(size));
+  expect(MPI_Allgather(&first, 1, MPI_INT, peers_.node.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
+}
+
+TransferId MpiTransport::add_active(MPI_Request request, Active active) {
+  if (free_ids_.empty()) free_ids_.push_back(next_id_++);
+  active.id = free_ids_.back();
+  free_ids_.pop_back();
+  const auto node = [&](int rank) { return peers_.node[static_cast<std::size_t>(rank)]; };
+  if (active.peer < 0 || node(active.peer) == node(peers_.rank)) ++in_host_;
+  const TransferId id = active.id;
+  requests_.push_back(request);
+  active_.push_back(std::move(active));
+  return id;
+}
+
+void MpiTransport::remove_active(std::size_t index) {
+  const auto node = [&](int rank) { return peers_.node[static_cast<std::size_t>(rank)]; };
+  const int peer = active_[index].peer;
+  if (peer < 0 || node(peer) == node(peers_.rank)) --in_host_;
+  free_ids_.push_back(active_[index].id);
+  if (index + 1 != active_.size()) {
+    active_[index] = std::move(active_.back());
+    requests_[index] = requests_.back();
+  }
+  active_.pop_back();
+  requests_.pop_back();
+}
+
+TransferId MpiTransport::send(int to, Tag tag, std::span<const std::byte> data) {
+  assert(data.size() <= INT_MAX);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const Active active{.peer = to, .tag = tag, .bytes = data.size()};
+  const int code = MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_BYTE, to,
+                             static_cast<int>(number_of(tag)), communicator(tag), &request);
+  if (code != MPI_SUCCESS) throw_for(active, code);
+  return add_active(request, active);
+}
+
+TransferId MpiTransport::receive(int from, Tag tag, std::span<std::byte> data) {
+  assert(data.size() <= INT_MAX);
+  MPI_Request request = MPI_REQUEST_NULL;
+  const Active active{.peer = from, .tag = tag, .bytes = data.size(), .receives = true};
+  const int number = number_of(tag) == kAnyNumber ? MPI_ANY_TAG : static_cast<int>(number_of(tag));
+  const int code = MPI_Irecv(data.data(), static_cast<int>(data.size()), MPI_BYTE, from, number,
+                             communicator(tag), &request);
+  if (code != MPI_SUCCESS) throw_for(active, code);
+  return add_active(request, active);
+}
+
+MPI_Comm MpiTransport::library_communicator(int ranks) {
+  if (library_ != MPI_COMM_NULL) return library_;
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Group part = MPI_GROUP_NULL;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  std::array<std::array<int, 3>, 1> range = {{{0, ranks - 1, 1}}};
+  MPI_Group_range_incl(world, 1, reinterpret_cast<int(*)[3]>(range.data()), &part);
+  const int code = MPI_Comm_create_group(MPI_COMM_WORLD, part, 0, &library_);
+  MPI_Group_free(&part);
+  MPI_Group_free(&world);
+  if (code != MPI_SUCCESS) failed_ = true;
+  expect(code, "MPI_Comm_create_group");
+  MPI_Comm_set_errhandler(library_, MPI_ERRORS_RETURN);
+  return library_;
+}
+
+MPI_Op MpiTransport::operation(DataType type) {
+  if (type == DataType::kFloat32) return MPI_SUM;
+  MPI_Op& op = half_operations_[type == DataType::kFloat16 ? 0 : 1];
+  if (op == MPI_OP_NULL) {
+    MPI_Op_create(
+        type == DataType::kFloat16 ? add_operation<DataType::kFloat16> : add_operation<DataType::kBfloat16>,
+        1, &op);
+  }
+  return op;
+}
+
+std::optional<TransferId> MpiTransport::library_all_reduce(int ranks, DataType type,
+                                                           std::span<std::byte> data) {
+  // In place the library always takes its binomial tree; with a buffer of its own it may take its ring.
+  constexpr std::size_t kInPlaceUpTo = 16 * 1024;
+  const MPI_Comm all = library_communicator(ranks);
+  const int count = static_cast<int>(data.size() / element_size(type).count);
+  Active active{.bytes = data.size()};
+  const void* from = MPI_IN_PLACE;
+  void* into = data.data();
+  if (data.size() > kInPlaceUpTo) {
+    active.staging.resize(data.size());
+    active.staged_for = data;
+    from = data.data();
+    into = active.staging.data();
+  }
+  MPI_Request request = MPI_REQUEST_NULL;
+  const int code = MPI_Iallreduce(from, into, count, datatype_of(type), operation(type), all, &request);
+  if (code != MPI_SUCCESS) throw_for(active, code);
+  return add_active(request, std::move(active));
+}
+
+void MpiTransport::throw_for(const Active& active, int code) {
+  failed_ = true;
+  int kind = MPI_ERR_OTHER;
+  MPI_Error_class(code, &kind);
+  const std::string what =
+      active.peer < 0
+          ? "the library's all-reduce"
+          : fmt::format("{} {}", active.receives ? "receive from" : "send to", describe(peers_, active.peer));
+  if (kind == MPI_ERR_TRUNCATE) {
+    expect(code, fmt::format("{}: longer than the {} B expected", what, active.bytes).c_str(),
+           ErrorCode::kConflict);
+  }
+  expect(code, what.c_str());
+}
+
+void MpiTransport::test() {
+  completed_.clear();
+  const int count = static_cast<int>(requests_.size());
+  if (count == 0) {
+    int flag = 0;  // nothing of ours under way, but the library may have to answer others
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, channels_[0], &flag, MPI_STATUS_IGNORE);
+    return;
+  }
+  indices_.resize(requests_.size());
+  statuses_.resize(requests_.size());
+  int ended = 0;
+  const int code = MPI_Testsome(count, requests_.data(), &ended, indices_.data(), statuses_.data());
+  if (ended == MPI_UNDEFINED) return;
+  for (int i = 0; i < ended; ++i) {
+    const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
+    Active& active = active_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])];
+    if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) throw_for(active, status.MPI_ERROR);
+    if (active.receives) {
+      int bytes = 0;
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      active.bytes = static_cast<std::size_t>(bytes);
+      active.tag = make_tag(channel_of(active.tag), static_cast<std::uint32_t>(status.MPI_TAG));
+    } else if (!active.staging.empty()) {
+      std::memcpy(active.staged_for.data(), active.staging.data(), active.staging.size());
+    }
+    completed_.push_back({active.id, active.tag, active.bytes});
+  }
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    failed_ = true;
+    expect(code, "MPI_Testsome");
+  }
+  // From the back, so that what moves into a gap is never one that is still to be removed.
+  std::sort(indices_.begin(), indices_.begin() + ended, std::greater<>());
+  for (int i = 0; i < ended; ++i)
+    remove_active(static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)]));
+}
+
+std::span<const Completion> MpiTransport::wait(Deadline until) {
+  for (idle_->begin();; idle_->pause(until, !requests_.empty(), in_host_ > 0)) {
+    test();
+    if (!completed_.empty() || idle_->woken()) return completed_;
+    if (Clock::now() >= until) return completed_;
+  }
+}
+
+void MpiTransport::abort(std::string_view why) noexcept {
+  failed_ = true;
+  static_cast<void>(why);  // whoever calls has said it, or will not get to
+  MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> make_mpi_transport(MpiOptions options) {
+  return std::make_unique<MpiTransport>(options);
+}
+
+}  // namespace commtune
