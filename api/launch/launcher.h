@@ -1,0 +1,39 @@
+#pragma once
+// Runs one job on all hosts: starts mpirun, hands the order to rank 0, and listens to what it reports.
+//
+// The order goes to rank 0's standard input as one line of JSON, and rank 0 tells the others; so no file
+// system is shared. Reports come back as lines of JSON on its standard output (api/wire/events.h). What
+// anybody writes to standard error is kept aside and becomes one message when the job fails.
+
+#include <chrono>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "api/launch/cancellation.h"
+#include "api/launch/mpirun.h"
+#include "api/wire/events.h"
+#include "perfmodel/units.h"
+
+namespace commtune::api {
+
+struct LaunchOptions {
+  MpirunOptions mpirun;
+  Seconds start_timeout{60.0};     ///< until the ranks report that they have started
+  Seconds silence_timeout{300.0};  ///< longest time without any report after that
+  void check() const;              ///< throws Error{kBadInput} naming field, value and rule
+};
+
+/// Called for each report but the last one, on the calling thread. May throw: the job is then ended.
+using ReportHandler = std::function<void(const Report&)>;
+
+/// Starts the job and waits for its end.
+///
+/// returns  the result that rank 0 handed back, also when it was asked to stop and did so in order
+/// throws   the Error that rank 0 reported; Error{kInterrupted} when it was cancelled and had no result to
+///          hand back; Error{kTimeout}, {kPeerLost}, {kUnavailable} as diagnose() says
+nlohmann::json launch(const nlohmann::json& order, const LaunchOptions& options,
+                      const ReportHandler& on_report, Cancellation& cancellation);
+
+}  // namespace commtune::api

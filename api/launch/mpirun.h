@@ -1,0 +1,41 @@
+#pragma once
+// The command line that starts a program on every host of a job: Open MPI's mpirun, and nothing else, reaches
+// other machines.
+
+#include <string>
+#include <vector>
+
+#include "api/launch/hosts.h"
+
+namespace commtune::api {
+
+/// What the command depends on beside the job: facts of this machine and of the environment.
+struct LaunchSite {
+  bool superuser = false;   ///< effective user id 0
+  int cores = 1;            ///< of this machine
+  bool single_copy = true;  ///< one process may copy from another's memory (process_vm_readv)
+};
+
+/// Looks at this machine.
+LaunchSite inspect_site();
+
+struct MpirunOptions {
+  std::string program = "mpirun";
+  std::vector<std::string> extra;         ///< as the user gave them (--mpirun-arg), before the program
+  std::vector<std::string> rank_command;  ///< what each rank executes
+  HostList hosts;
+  int ranks = 0;  ///< 0: one for each slot
+  bool remote_agent_chosen =
+      false;  ///< OMPI_MCA_plm_rsh_agent is set: how hosts are reached is the user's affair
+};
+
+/// The argument vector, for execvp. Ranks fill the hosts in order, slot by slot; cores are not assigned,
+/// since the replayed compute leaves them free.
+///
+/// throws  Error{kBadInput} when more ranks are asked for than the hosts have slots
+std::vector<std::string> mpirun_command(const MpirunOptions& options, const LaunchSite& site);
+
+/// The same as one line that a POSIX shell would read back as this vector: to be shown, never executed.
+std::string quoted(const std::vector<std::string>& argv);
+
+}  // namespace commtune::api

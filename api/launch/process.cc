@@ -1,0 +1,341 @@
+#include "api/launch/process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// Longest line that is kept together; more without an end of line is handed on in parts.
+constexpr std::size_t kLongestLine = 64U << 20U;
+
+/// How long the streams are read on after the child has ended, should something else hold them open.
+constexpr std::chrono::milliseconds kDrainTime{2'000};
+
+[[noreturn]] void throw_system(const char* what) {
+  throw Error(ErrorCode::kUnavailable, fmt::format("{}: {}", what, std::strerror(errno)));
+}
+
+/// A file descriptor and its end.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { reset(); }
+  void reset() noexcept {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  int get() const noexcept { return fd_; }
+  bool open() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct Pipe {
+  Descriptor read, write;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_system("cannot create a pipe");
+  return {Descriptor(ends[0]), Descriptor(ends[1])};
+}
+
+void set_nonblocking(const Descriptor& end) { ::fcntl(end.get(), F_SETFL, O_NONBLOCK); }
+
+/// A stream of the child cut into lines.
+class LineReader {
+ public:
+  LineReader(Descriptor end, const std::function<void(std::string_view)>& sink)
+      : end_(std::move(end)), sink_(sink) {
+    set_nonblocking(end_);
+  }
+  int descriptor() const { return end_.get(); }
+  bool open() const { return end_.open(); }
+
+  /// Reads what there is; closes at the end of the stream.
+  void read_some() {
+    std::array<char, 65536> chunk;
+    for (;;) {
+      const ssize_t got = ::read(end_.get(), chunk.data(), chunk.size());
+      if (got > 0) {
+        take(std::string_view(chunk.data(), static_cast<std::size_t>(got)));
+        continue;
+      }
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
+      finish();
+      return;
+    }
+  }
+
+  void finish() {
+    end_.reset();
+    if (!pending_.empty()) hand_on(std::exchange(pending_, {}));
+  }
+
+ private:
+  void take(std::string_view text) {
+    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      pending_.append(text.substr(0, end));
+      text.remove_prefix(end + 1);
+      hand_on(std::exchange(pending_, {}));
+    }
+    pending_.append(text);
+    if (pending_.size() > kLongestLine) hand_on(std::exchange(pending_, {}));
+  }
+  void hand_on(const std::string& line) const {
+    if (sink_) sink_(line);
+  }
+
+  Descriptor end_;
+  const std::function<void(std::string_view)>& sink_;
+  std::string pending_;
+};
+
+/// What is still to be written to the child's standard input.
+class InputWriter {
+ public:
+  InputWriter(Descriptor end, std::string_view text) : end_(std::move(end)), text_(text) {
+    set_nonblocking(end_);
+    if (text_.empty()) end_.reset();
+  }
+  int descriptor() const { return end_.get(); }
+  bool open() const { return end_.open(); }
+  void write_some() {
+    const ssize_t put = ::write(end_.get(), text_.data(), text_.size());
+    if (put > 0) text_.remove_prefix(static_cast<std::size_t>(put));
+    const bool retry = put < 0 && (errno == EAGAIN || errno == EINTR);
+    if (text_.empty() || (put < 0 && !retry)) end_.reset();
+  }
+
+ private:
+  Descriptor end_;
+  std::string_view text_;
+};
+
+/// Holds SIGPIPE back while we write to a child that may have gone; only for this thread.
+class PipeSignalBlock {
+ public:
+  PipeSignalBlock() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &set, &old_);
+  }
+  ~PipeSignalBlock() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    const timespec none{};
+    while (sigtimedwait(&set, nullptr, &none) > 0) {
+    }
+    pthread_sigmask(SIG_SETMASK, &old_, nullptr);
+  }
+  PipeSignalBlock(const PipeSignalBlock&) = delete;
+  PipeSignalBlock& operator=(const PipeSignalBlock&) = delete;
+
+ private:
+  sigset_t old_;
+};
+
+/// Between fork and exec: only async-signal-safe calls.
+[[noreturn]] void become(char* const* argv, pid_t parent, int in, int out, int err, int report) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(127);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int number : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) ::signal(number, SIG_DFL);
+  ::dup2(in, STDIN_FILENO);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(err, STDERR_FILENO);
+  ::execvp(argv[0], argv);
+  const int why = errno;
+  [[maybe_unused]] const ssize_t put = ::write(report, &why, sizeof why);
+  ::_exit(127);
+}
+
+struct Child {
+  pid_t pid = -1;
+  Descriptor input, output, error;
+};
+
+Child start(const std::vector<std::string>& argv) {
+  std::vector<char*> arguments;
+  arguments.reserve(argv.size() + 1);
+  for (const std::string& argument : argv) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+
+  Pipe input = make_pipe();
+  Pipe output = make_pipe();
+  Pipe error = make_pipe();
+  Pipe report = make_pipe();
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) throw_system("cannot start a process");
+  if (pid == 0)
+    become(arguments.data(), parent, input.read.get(), output.write.get(), error.write.get(),
+           report.write.get());
+  ::setpgid(pid, pid);
+  report.write.reset();
+  int why = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(report.read.get(), &why, sizeof why);
+  } while (got < 0 && errno == EINTR);
+  if (got == static_cast<ssize_t>(sizeof why)) {
+    ::waitpid(pid, nullptr, 0);
+    throw Error(ErrorCode::kUnavailable,
+                fmt::format("cannot start {}: {}", argv.front(), std::strerror(why)));
+  }
+  return {pid, std::move(input.write), std::move(output.read), std::move(error.read)};
+}
+
+/// Sees a child to its end: asks, step by step, and at last insists.
+class Reaper {
+ public:
+  Reaper(pid_t pid, const std::vector<EndingStep>& steps) : pid_(pid), steps_(steps) {}
+  ~Reaper() {
+    if (pid_ > 0) {
+      ::kill(-pid_, SIGKILL);
+      collect(0);
+    }
+  }
+  Reaper(const Reaper&) = delete;
+  Reaper& operator=(const Reaper&) = delete;
+
+  /// Takes as many steps as were asked for, and those that are due.
+  void urge(std::size_t steps_asked_for) {
+    while (pid_ > 0 && taken_ <= steps_.size() &&
+           (taken_ < steps_asked_for || SteadyClock::now() >= next_step_)) {
+      const bool last = taken_ == steps_.size();
+      ::kill(last ? -pid_ : pid_, last ? SIGKILL : steps_[taken_].signal);
+      if (!last) next_step_ = SteadyClock::now() + steps_[taken_].grace;
+      ++taken_;
+    }
+  }
+  /// True when it has ended; then `status` is what waitpid said.
+  bool collect(int flags) {
+    if (pid_ <= 0) return true;
+    pid_t got = 0;
+    do {
+      got = ::waitpid(pid_, &status_, flags);
+    } while (got < 0 && errno == EINTR);
+    if (got == 0) return false;
+    pid_ = -1;
+    return true;
+  }
+  int status() const { return status_; }
+
+ private:
+  pid_t pid_;
+  const std::vector<EndingStep>& steps_;
+  std::size_t taken_ = 0;
+  SteadyClock::time_point next_step_ = SteadyClock::time_point::max();
+  int status_ = 0;
+};
+
+/// The streams and the stop button, waited for together.
+class Watch {
+ public:
+  Watch(Child& child, const ProcessOptions& options, const ProcessHooks& hooks, Cancellation& cancellation)
+      : input_(std::move(child.input), options.input),
+        output_(std::move(child.output), hooks.on_output),
+        error_(std::move(child.error), hooks.on_error),
+        cancellation_(cancellation) {}
+
+  bool streams_open() const { return output_.open() || error_.open(); }
+
+  void wait(std::chrono::milliseconds most) {
+    std::array<pollfd, 4> waits{
+        pollfd{input_.descriptor(), POLLOUT, 0}, pollfd{output_.descriptor(), POLLIN, 0},
+        pollfd{error_.descriptor(), POLLIN, 0}, pollfd{cancellation_.descriptor(), POLLIN, 0}};
+    if (::poll(waits.data(), waits.size(), static_cast<int>(most.count())) <= 0) return;
+    if (waits[0].revents != 0) input_.write_some();
+    if (waits[1].revents != 0) output_.read_some();
+    if (waits[2].revents != 0) error_.read_some();
+    if (waits[3].revents != 0) cancellation_.acknowledge();
+  }
+
+  void finish() {
+    if (output_.open()) output_.finish();
+    if (error_.open()) error_.finish();
+  }
+
+ private:
+  InputWriter input_;
+  LineReader output_, error_;
+  Cancellation& cancellation_;
+};
+
+/// The sink, silent after its first exception, which is kept.
+std::function<void(std::string_view)> guard(const std::function<void(std::string_view)>& sink,
+                                            std::exception_ptr& failure) {
+  if (!sink) return {};
+  return [&sink, &failure](std::string_view line) {
+    if (failure) return;
+    try {
+      sink(line);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+}
+
+}  // namespace
+
+ProcessEnd run_process(const ProcessOptions& options, const ProcessHooks& hooks, Cancellation& cancellation) {
+  const PipeSignalBlock no_pipe_signal;
+  Child child = start(options.argv);
+  Reaper reaper(child.pid, options.ending);
+  std::exception_ptr failure;
+  const ProcessHooks guarded{guard(hooks.on_output, failure), guard(hooks.on_error, failure), {}};
+  Watch watch(child, options, guarded, cancellation);
+  ProcessEnd end;
+  std::optional<SteadyClock::time_point> ended;
+  while (true) {
+    // Short naps, since a child that closes its streams early is only noticed by asking.
+    watch.wait(std::chrono::milliseconds(ended || !watch.streams_open() ? 20 : 200));
+    if (!ended && reaper.collect(WNOHANG)) ended = SteadyClock::now();
+    if (ended && (!watch.streams_open() || SteadyClock::now() > *ended + kDrainTime)) break;
+    if (ended) continue;
+    const auto deadline = hooks.deadline ? hooks.deadline() : std::nullopt;
+    end.cancelled = cancellation.requested();
+    end.timed_out = end.timed_out || (deadline && SteadyClock::now() >= *deadline);
+    const auto steps = static_cast<std::size_t>(cancellation.requests());
+    if (end.cancelled || end.timed_out || failure) reaper.urge(std::max<std::size_t>(steps, 1));
+  }
+  watch.finish();
+  if (failure) std::rethrow_exception(failure);
+  const int status = reaper.status();
+  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  end.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  return end;
+}
+
+}  // namespace commtune::api

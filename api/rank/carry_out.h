@@ -1,0 +1,23 @@
+#pragma once
+// An order carried out on one rank.
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "api/rank/reporter.h"
+#include "api/wire/order.h"
+#include "executor/transport/transport.h"
+
+namespace commtune::api {
+
+/// Collective. Reports progress and what is found on the way; returns the result (rank 0's counts).
+///
+/// probe  {"cluster", "links", "end": "complete" | "budget" | "stopped", "would_measure", "notes",
+///        "elapsed_seconds", "traffic_bytes"}; found on the way: "facts" once, then "sample"s
+/// run    {"report"}; found on the way: "iteration" {"seconds"}
+/// stop_requested  asked now and then; when it becomes true a probe ends in order, a run with
+///        Error{kInterrupted}
+nlohmann::json carry_out(const Order& order, Transport& transport, const Reporter& reporter,
+                         const std::function<bool()>& stop_requested);
+
+}  // namespace commtune::api

@@ -1,0 +1,79 @@
+// What mpirun starts on every host. Rank 0 reads the order from its standard input, all ranks carry it out,
+// rank 0 reports on its standard output (api/wire). Takes no arguments and reads no settings: everything is
+// in the order.
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <exception>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "api/error_status.h"
+#include "api/rank/carry_out.h"
+#include "api/rank/reporter.h"
+#include "api/rank/share.h"
+#include "api/version.h"
+#include "executor/transport/mpi/mpi.h"
+#include "executor/transport/tcp/tcp.h"
+#include "perfmodel/error.h"
+#include "perfmodel/json_reader.h"
+
+namespace commtune::api {
+namespace {
+
+volatile std::sig_atomic_t g_stop = 0;
+
+void on_stop(int /*number*/) { g_stop = 1; }
+
+bool stop_requested() { return g_stop != 0; }
+
+Network network_of(const Order& order) {
+  return std::visit([](const auto& one) { return one.network; }, order);
+}
+
+std::unique_ptr<Transport> connect(std::unique_ptr<Transport> first, Network network) {
+  if (network == Network::kTcp) return make_tcp_transport(std::move(first));
+  return first;
+}
+
+/// Ends this process and with it the job: a failure on one rank is a failure of all.
+[[noreturn]] void give_up(const std::unique_ptr<Transport>& transport, const Reporter& reporter,
+                          const Failed& failure) {
+  reporter.report_failure(failure);
+  if (transport) transport->abort(failure.message);
+  std::_Exit(error_status(failure.code).exit_status);
+}
+
+void serve(std::unique_ptr<Transport>& transport, Reporter& reporter) {
+  transport = make_mpi_transport();
+  reporter.set_rank(transport->peers().rank);
+  reporter.report(Started{std::string(kVersion), transport->peers().hosts});
+  std::string text;
+  if (transport->peers().rank == 0) std::getline(std::cin, text);
+  share(*transport, text);
+  const Order order = order_from_json(parse_json(text, "order"));
+  transport = connect(std::move(transport), network_of(order));
+  reporter.report(Finished{carry_out(order, *transport, reporter, stop_requested)});
+}
+
+int run() {
+  std::signal(SIGUSR1, on_stop);
+  std::unique_ptr<Transport> transport;
+  Reporter reporter;
+  try {
+    serve(transport, reporter);
+    transport.reset();
+  } catch (const Error& error) {
+    give_up(transport, reporter, {error.code(), error.what()});
+  } catch (const std::exception& error) {
+    give_up(transport, reporter, {ErrorCode::kUnavailable, fmt::format("internal error: {}", error.what())});
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace commtune::api
+
+int main() { return commtune::api::run(); }
