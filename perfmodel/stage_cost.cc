@@ -239,7 +239,8 @@ class Formulas {
     const double all_parts = hashed ? 2 * stream_parts : std::max(1.0, n + s - 2);
     formula.both.occupancy =
         passage(by, together, together, std::max(1.0, all_parts), std::max(1.0, all_parts), summed).occupancy;
-    formula.server_binds = own + answers > g || gamma_ * n / s > by.step.least_beta().value * together;
+    const bool bytes_bind = elsewhere > 0 && own + answers > elsewhere;
+    formula.server_binds = bytes_bind || gamma_ * n / s > by.step.least_beta().value * together;
     return formula;
   }
 

@@ -1,0 +1,70 @@
+#include <nlohmann/json.hpp>
+
+#include "tuner/tuner.h"
+
+namespace commtune::tuner {
+
+namespace {
+
+nlohmann::json to_json(const Doubt& doubt) {
+  return {{"low_seconds", doubt.low.count()},
+          {"high_seconds", doubt.high.count()},
+          {"probability_best", doubt.probability_best},
+          {"expected_regret_ratio", doubt.expected_regret}};
+}
+
+nlohmann::json to_json(const Entry& entry) {
+  const Prediction& p = entry.prediction;
+  nlohmann::json json = {
+      {"method", entry.method},
+      {"title", entry.title},
+      {"plan_digest", digest(entry.plan)},
+      {"road", describe(entry.plan.road)},
+      {"iteration_seconds", p.iteration.count()},
+      {"compute_seconds", p.compute.count()},
+      {"exposed_seconds", p.exposed.count()},
+      {"hidden_seconds", p.hidden().count()},
+      {"communication_seconds", p.communication.count()},
+      {"binding", to_string(p.binding)},
+      {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
+      {"extrapolated", p.extrapolated},
+      {"road_bound_seconds", entry.bound.count()},
+      {"gap_ratio", entry.gap},
+      {"samples_per_second", entry.samples_per_second},
+      {"speedup", entry.speedup},
+      {"messages", entry.messages},
+  };
+  if (entry.doubt) json["doubt"] = to_json(*entry.doubt);
+  if (entry.measured) json["measured_seconds"] = entry.measured->count();
+  if (!entry.failure.empty()) json["failure"] = entry.failure;
+  return json;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const Answer& answer) {
+  nlohmann::json ranking = nlohmann::json::array(), bounds = nlohmann::json::array();
+  for (const Entry& entry : answer.ranking) ranking.push_back(to_json(entry));
+  for (const RoadBound& bound : answer.bounds) {
+    bounds.push_back({{"road", describe(bound.road)},
+                      {"bound_seconds", bound.bound.count()},
+                      {"explanation", bound.explanation}});
+  }
+  return {
+      {"model", answer.model},
+      {"cluster", answer.cluster},
+      {"workers", answer.workers},
+      {"batch", answer.batch},
+      {"compute_seconds", answer.compute.count()},
+      {"intensity_operations_per_parameter", answer.intensity},
+      {"bound_seconds", answer.bound.count()},
+      {"bounds", std::move(bounds)},
+      {"ranking", std::move(ranking)},
+      {"chosen", answer.ranking.empty() ? "" : answer.ranking[answer.chosen].method},
+      {"clear_winner", answer.clear_winner},
+      {"reason", answer.reason},
+      {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
+  };
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,119 @@
+#include "tuner/fusion.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+namespace commtune::tuner {
+
+namespace {
+
+/// A curve asked for sizes that only grow, as a group that reaches further and further back does.
+class GrowingCost {
+ public:
+  explicit GrowingCost(const Curve& curve) : curve_(curve) {}
+  double operator()(std::uint64_t bytes) {
+    const std::vector<CurvePiece>& pieces = curve_.pieces();
+    if (pieces.empty()) return 0;
+    while (piece_ + 1 < pieces.size() && pieces[piece_ + 1].from.count <= bytes) ++piece_;
+    return pieces[piece_].alpha.count() + pieces[piece_].beta.value * static_cast<double>(bytes);
+  }
+
+ private:
+  const Curve& curve_;
+  std::size_t piece_ = 0;
+};
+
+struct Choice {
+  double end = std::numeric_limits<double>::infinity();
+  std::size_t size = 0;
+};
+
+/// The best last group of the first `count` tensors, given when shorter prefixes end.
+Choice best_group(const FusionJob& job, const Curve& curve, double copy,
+                  const std::vector<double>& prefix_end, std::size_t count) {
+  Choice best;
+  GrowingCost cost(curve);
+  const double ready = job.ready[count - 1];
+  std::uint64_t bytes = 0;
+  for (std::size_t size = 1; size <= count; ++size) {
+    bytes += job.bytes[count - size];
+    const double before = prefix_end[count - size];
+    const double copying = size > 1 ? copy * static_cast<double>(bytes) : 0;
+    const double end = std::max(before, ready) + cost(bytes) + copying;
+    if (end < best.end) best = {end, size};
+    if (before <= ready) break;  // a longer group starts no earlier and lasts no shorter
+  }
+  return best;
+}
+
+}  // namespace
+
+double fused_end(const FusionJob& job, const FusionCost& cost, const Groups& groups) {
+  double free = 0, end = 0;
+  std::size_t next = 0;
+  for (const std::size_t size : groups) {
+    Bytes bytes;
+    for (std::size_t i = 0; i < size; ++i) bytes += Bytes{job.bytes[next + i]};
+    next += size;
+    const double copying = size > 1 ? cost.copy * static_cast<double>(bytes.count) : 0;
+    const double start = std::max(free, job.ready[next - 1]);
+    free = start + cost.occupancy(bytes).count() + copying;
+    end = std::max(end, start + cost.alone(bytes).count() + copying);
+  }
+  return end;
+}
+
+Groups exact_fusion(const FusionJob& job, const FusionCost& cost) {
+  const std::size_t n = job.ready.size();
+  if (n == 0) return {};
+  std::vector<double> prefix_end(n, 0.0);
+  std::vector<std::size_t> last_size(n, 0);
+  for (std::size_t count = 1; count < n; ++count) {
+    const Choice best = best_group(job, cost.occupancy, cost.copy, prefix_end, count);
+    prefix_end[count] = best.end;
+    last_size[count] = best.size;
+  }
+  Groups groups{best_group(job, cost.alone, cost.copy, prefix_end, n).size};
+  for (std::size_t left = n - groups.back(); left > 0; left -= groups.back())
+    groups.push_back(last_size[left]);
+  std::reverse(groups.begin(), groups.end());
+  return groups;
+}
+
+Groups mg_wfbp_fusion(const FusionJob& job, double a, double b) {
+  Groups groups;
+  double channel_free = 0, start = 0, bytes = 0;
+  for (std::size_t i = 0; i < job.ready.size(); ++i) {
+    const double ready = job.ready[i];
+    const double time = a + b * bytes;
+    const bool joins = !groups.empty() && ready < start + time && (ready < start || ready - start < a);
+    if (joins) {
+      ++groups.back();
+      bytes += static_cast<double>(job.bytes[i]);
+    } else {
+      if (!groups.empty()) channel_free = start + time;
+      groups.push_back(1);
+      bytes = static_cast<double>(job.bytes[i]);
+    }
+    start = std::max(channel_free, ready);
+  }
+  return groups;
+}
+
+LatencyLine mg_wfbp_line(const Curve& cost) {
+  constexpr int kSizes = 63;
+  double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
+  for (int i = 1; i <= kSizes; ++i) {
+    const Bytes size{static_cast<std::uint64_t>(i) * (32_KiB).count};
+    const double x = static_cast<double>(size.count), y = cost(size).count();
+    sum_x += x;
+    sum_y += y;
+    sum_xx += x * x;
+    sum_xy += x * y;
+  }
+  const double b = std::max(0.0, (kSizes * sum_xy - sum_x * sum_y) / (kSizes * sum_xx - sum_x * sum_x));
+  return {std::max(0.0, (sum_y - b * sum_x) / kSizes), b};
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,21 @@
+#include "tuner/methods/bsp.h"
+
+#include "tuner/messages.h"
+#include "tuner/methods/wfbp.h"
+
+namespace commtune::tuner {
+
+Plan bsp(const Planning& job, const RoadOption& option) {
+  Plan plan = job.empty_plan(option.road);
+  const std::size_t tensors = job.profile.tensor_count();
+  if (tensors > 0) plan.messages = fused_messages(job.profile, std::vector<std::size_t>{tensors});
+  if (architecture_of(option.road) == Architecture::kParameterServer) {
+    plan.messages = cut_messages(plan.messages, kServerPartition, element_size(job.profile.type));
+    plan.credit = kUnlimited;
+  }
+  plan.priority = list_priorities(plan.messages.size());
+  plan.release = Release::kBackward;
+  return plan;
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,19 @@
+#pragma once
+// Merged-gradient wait-free back-propagation (Shi et al., INFOCOM 2019), and the same problem solved exactly.
+
+#include "tuner/fusion.h"
+#include "tuner/planning.h"
+
+namespace commtune::tuner {
+
+/// What fusion decides over: the profile's tensors in the order in which they appear.
+FusionJob fusion_job(const Planning& job);
+
+/// Neighbours fused by the published greedy rule, with a line fitted to 32 KiB ... 2016 KiB as published.
+Plan mg_wfbp(const Planning& job, const RoadOption& option);
+
+/// Neighbours fused so that the last gradient is back as early as any such fusion allows: MODEL section 5.
+/// Copies and the cost's true shape are taken into account.
+Plan exact_fusion_plan(const Planning& job, const RoadOption& option);
+
+}  // namespace commtune::tuner

@@ -1,0 +1,18 @@
+#include "tuner/methods/wfbp.h"
+
+#include "tuner/messages.h"
+
+namespace commtune::tuner {
+
+Plan wfbp(const Planning& job, const RoadOption& option) {
+  Plan plan = job.empty_plan(option.road);
+  plan.messages = tensor_messages(job.profile);
+  if (architecture_of(option.road) == Architecture::kParameterServer) {
+    plan.messages = cut_messages(plan.messages, kServerPartition, element_size(job.profile.type));
+    plan.credit = kUnlimited;
+  }
+  plan.priority = list_priorities(plan.messages.size());
+  return plan;
+}
+
+}  // namespace commtune::tuner

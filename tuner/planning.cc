@@ -1,0 +1,84 @@
+#include "tuner/planning.h"
+
+#include <algorithm>
+#include <set>
+
+#include "perfmodel/bound.h"
+#include "perfmodel/error.h"
+
+namespace commtune::tuner {
+
+namespace {
+
+void add_servers(std::vector<Road>& roads, const std::set<int>& counts, Placement placement) {
+  for (const int servers : counts) roads.emplace_back(ParameterServer{servers, placement, Assignment::kEven});
+}
+
+/// 1, 2, 4, ... up to `most`, and `most` itself.
+std::set<int> doubling(int most) {
+  std::set<int> counts;
+  for (int s = 1; s < most; s *= 2) counts.insert(s);
+  if (most > 0) counts.insert(most);
+  return counts;
+}
+
+}  // namespace
+
+Architecture architecture_of(const Road& road) {
+  return std::holds_alternative<AllToAll>(road) ? Architecture::kAllToAll : Architecture::kParameterServer;
+}
+
+std::string to_string(Architecture architecture) {
+  return architecture == Architecture::kAllToAll ? "all-to-all" : "parameter servers";
+}
+
+Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_workers,
+                   const std::vector<Road>& candidates)
+    : profile(job_profile), profile_digest(digest(job_profile)), work(job_profile), workers(job_workers) {
+  if (candidates.empty()) throw Error(ErrorCode::kBadInput, "roads: at least one must be allowed");
+  std::string why;
+  for (const Road& road : candidates) {
+    try {
+      RoadCost cost = road_cost(road, cluster, workers);
+      const Seconds bound = lower_bound(work, cost);
+      roads.push_back({road, std::move(cost), bound});
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+      why = error.what();
+    }
+  }
+  if (roads.empty()) throw Error(ErrorCode::kNotFound, why);
+  std::stable_sort(roads.begin(), roads.end(), [](const RoadOption& a, const RoadOption& b) {
+    return architecture_of(a.road) < architecture_of(b.road);
+  });
+}
+
+Plan Planning::empty_plan(const Road& road) const {
+  Plan plan;
+  plan.model = profile.model;
+  plan.profile = profile_digest;
+  plan.workers = workers;
+  plan.road = road;
+  return plan;
+}
+
+std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits) {
+  std::vector<Road> roads{AllToAll{Collective::kRing}};
+  const int colocated = limits.colocated_servers > 0 ? std::min(limits.colocated_servers, workers) : workers;
+  std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
+  for (const OperationFit& fit : cluster.operations) {
+    if (const auto* servers = std::get_if<ParameterServer>(&fit.road)) {
+      const bool same_host = servers->placement == Placement::kColocated;
+      if (servers->servers <= (same_host ? colocated : limits.dedicated_servers)) {
+        (same_host ? beside : apart).insert(servers->servers);
+      }
+    } else if (std::find(roads.begin(), roads.end(), fit.road) == roads.end()) {
+      roads.push_back(fit.road);
+    }
+  }
+  add_servers(roads, beside, Placement::kColocated);
+  add_servers(roads, apart, Placement::kDedicated);
+  return roads;
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,174 @@
+#include "tuner/tuner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "perfmodel/error.h"
+#include "tuner/method.h"
+#include "tuner/reason.h"
+#include "tuner/search.h"
+
+namespace commtune::tuner {
+
+namespace {
+
+constexpr const char* kJoint = "joint";
+
+void require(bool holds, const std::string& field, const std::string& value, const std::string& rule) {
+  if (!holds) throw Error(ErrorCode::kBadInput, field + " = " + value + ": " + rule);
+}
+
+int workers_of(const TuneOptions& options, const Cluster& cluster) {
+  if (options.workers > 0) return options.workers;
+  const int left = cluster.ranks() - options.limits.dedicated_servers;
+  require(
+      left >= 1, "dedicated_servers", std::to_string(options.limits.dedicated_servers),
+      "must leave at least one of the cluster's " + std::to_string(cluster.ranks()) + " ranks as a worker");
+  return left;
+}
+
+/// The job's roads of one architecture, those that could be fastest first.
+std::vector<const RoadOption*> roads_by_bound(const Planning& job, Architecture architecture) {
+  std::vector<const RoadOption*> roads;
+  for (const RoadOption& option : job.roads) {
+    if (architecture_of(option.road) == architecture) roads.push_back(&option);
+  }
+  std::stable_sort(roads.begin(), roads.end(),
+                   [](const RoadOption* a, const RoadOption* b) { return a->bound < b->bound; });
+  return roads;
+}
+
+/// A method's plan on the road where it is fastest; nothing where the job has no road for it.
+std::optional<Candidate> best_of(const Method& method, const Planning& job, Simulator& simulator) {
+  std::optional<Candidate> best;
+  for (const RoadOption* option : roads_by_bound(job, method.architecture)) {
+    if (best && option->bound >= best->prediction.iteration) break;
+    Plan plan = method.build(job, *option);
+    plan.method = std::string(method.name);
+    const Prediction prediction = simulator.run(plan, option->cost);
+    if (!best || prediction.iteration < best->prediction.iteration)
+      best = Candidate{std::move(plan), prediction};
+  }
+  return best;
+}
+
+const RoadOption& option_of(const Planning& job, const Road& road) {
+  const auto found = std::find_if(job.roads.begin(), job.roads.end(),
+                                  [&](const RoadOption& option) { return option.road == road; });
+  return *found;
+}
+
+Entry entry_of(const Planning& job, Candidate candidate, std::string title, Seconds bound) {
+  Entry entry;
+  entry.method = candidate.plan.method;
+  entry.title = std::move(title);
+  entry.prediction = candidate.prediction;
+  entry.bound = option_of(job, candidate.plan.road).bound;
+  const double time = candidate.prediction.iteration.count();
+  entry.gap = bound.count() > 0 ? time / bound.count() - 1 : 0;
+  if (time > 0) {
+    entry.samples_per_second = job.workers * job.profile.batch / time;
+    entry.speedup = job.workers * candidate.prediction.compute.count() / time;
+  }
+  entry.messages = candidate.plan.messages.size();
+  entry.plan = std::move(candidate.plan);
+  return entry;
+}
+
+Effort effort_of(const Entry& entry) {
+  const Method* method = find_method(entry.method);
+  return method != nullptr ? method->effort : Effort::kReordered;
+}
+
+Seconds judged(const Entry& entry) { return entry.measured.value_or(entry.prediction.iteration); }
+
+/// Best first: measured before predicted where anything was measured, then by time, then the simpler one.
+void sort_ranking(std::vector<Entry>& ranking) {
+  std::stable_sort(ranking.begin(), ranking.end(), [](const Entry& a, const Entry& b) {
+    return std::tuple(!a.measured.has_value(), judged(a), effort_of(a)) <
+           std::tuple(!b.measured.has_value(), judged(b), effort_of(b));
+  });
+}
+
+/// Runs the leading plans and lets their times decide. A plan whose run fails keeps its place behind them.
+void verify(std::vector<Entry>& ranking, const Measure& measure, int count) {
+  const std::size_t leading = std::min(ranking.size(), static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < leading; ++i) {
+    try {
+      ranking[i].measured = measure(ranking[i].plan);
+    } catch (const Error& error) {
+      if (error.code() == ErrorCode::kInterrupted) throw;
+      ranking[i].failure = error.what();
+    }
+  }
+  sort_ranking(ranking);
+}
+
+std::vector<RoadBound> bounds_of(const Planning& job) {
+  std::vector<RoadBound> bounds;
+  for (const RoadOption& option : job.roads)
+    bounds.push_back({option.road, option.bound, option.cost.explanation});
+  std::stable_sort(bounds.begin(), bounds.end(),
+                   [](const RoadBound& a, const RoadBound& b) { return a.bound < b.bound; });
+  return bounds;
+}
+
+/// I = C / D of MODEL section 1: three passes' worth of two operations per multiply-add.
+double intensity_of(const Profile& profile) {
+  double macs = 0;
+  for (const Layer& layer : profile.layers) macs += layer.macs_per_sample;
+  const double parameters = static_cast<double>(profile.gradient_bytes().count) /
+                            static_cast<double>(element_size(profile.type).count);
+  return parameters > 0 ? 2 * 3 * macs / parameters : 0;
+}
+
+}  // namespace
+
+void TuneOptions::check() const {
+  require(workers >= 0, "workers", std::to_string(workers), "must be at least 1, or 0 for all ranks");
+  require(limits.colocated_servers >= 0, "colocated_servers", std::to_string(limits.colocated_servers),
+          "must not be negative");
+  require(limits.dedicated_servers >= 0, "dedicated_servers", std::to_string(limits.dedicated_servers),
+          "must not be negative");
+  require(draws >= 0, "draws", std::to_string(draws), "must not be negative");
+  require(verify >= 0, "verify", std::to_string(verify), "must not be negative");
+  require(verify == 0 || measure != nullptr, "verify", std::to_string(verify), "needs a way to measure");
+  SearchOptions{gap_limit, max_events}.check();
+}
+
+Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
+  options.check();
+  const int workers = workers_of(options, cluster);
+  const Planning job(profile, cluster, workers,
+                     options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads);
+  Answer answer;
+  answer.model = profile.model;
+  answer.cluster = cluster.name;
+  answer.workers = workers;
+  answer.batch = profile.batch;
+  answer.compute = Seconds{job.work.compute()};
+  answer.intensity = intensity_of(profile);
+  answer.bounds = bounds_of(job);
+  answer.bound = answer.bounds.front().bound;
+
+  Simulator simulator(job.work);
+  std::vector<Candidate> starts;
+  for (const Method& method : methods()) {
+    std::optional<Candidate> candidate = best_of(method, job, simulator);
+    if (!candidate) continue;
+    starts.push_back(*candidate);
+    answer.ranking.push_back(entry_of(job, std::move(*candidate), std::string(method.title), answer.bound));
+  }
+  SearchReport joint = joint_search(job, starts, {options.gap_limit, options.max_events});
+  joint.best.method = kJoint;
+  answer.ranking.push_back(
+      entry_of(job, {std::move(joint.best), joint.prediction}, "Joint (commtune)", answer.bound));
+
+  sort_ranking(answer.ranking);
+  if (options.verify > 0) verify(answer.ranking, options.measure, options.verify);
+  answer.reason = reason_for(answer, job);
+  return answer;
+}
+
+}  // namespace commtune::tuner
