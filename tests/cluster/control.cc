@@ -12,6 +12,9 @@ namespace commtune::cluster {
 namespace {
 
 using nlohmann::json;
+using std::chrono::nanoseconds;
+
+std::int64_t in_nanoseconds(Time time) { return std::chrono::duration_cast<nanoseconds>(time).count(); }
 
 std::vector<std::string_view> words(std::string_view line) {
   std::vector<std::string_view> result;
@@ -32,15 +35,14 @@ json port_status(const Fabric& fabric, std::size_t port) {
           {"group", fabric.group(port)},
           {"up_bytes_per_second", settings.up_bytes_per_second},
           {"down_bytes_per_second", settings.down_bytes_per_second},
-          {"delay_ns", settings.delay.count()},
+          {"delay_ns", in_nanoseconds(settings.delay)},
           {"buffer_bytes", settings.buffer_bytes},
           {"cut", settings.cut},
           {"sent_frames", counters.sent_frames},
           {"sent_bytes", counters.sent_bytes},
           {"received_frames", counters.received_frames},
           {"received_bytes", counters.received_bytes},
-          {"dropped_frames", counters.dropped_frames},
-          {"dropped_bytes", counters.dropped_bytes},
+          {"dropped_packets", counters.dropped_packets},
           {"cut_frames", counters.cut_frames},
           {"strange_frames", counters.strange_frames}};
 }
@@ -52,7 +54,7 @@ json status(const Fabric& fabric) {
   for (std::size_t group = 0; group < fabric.groups(); ++group) {
     const TrunkSettings& trunk = fabric.trunk(group);
     groups.push_back({{"trunk_bytes_per_second", trunk.bytes_per_second},
-                      {"trunk_delay_ns", trunk.delay.count()},
+                      {"trunk_delay_ns", in_nanoseconds(trunk.delay)},
                       {"trunk_buffer_bytes", trunk.buffer_bytes}});
   }
   const Lateness& late = fabric.lateness();
@@ -61,8 +63,8 @@ json status(const Fabric& fabric) {
           {"groups", groups},
           {"lateness",
            {{"frames", late.frames},
-            {"mean_ns", static_cast<double>(late.sum.count()) / frames},
-            {"worst_ns", late.worst.count()},
+            {"mean_ns", static_cast<double>(in_nanoseconds(late.sum)) / frames},
+            {"worst_ns", in_nanoseconds(late.worst)},
             {"over_50us_ratio", static_cast<double>(late.over_50us) / frames}}}};
 }
 
@@ -129,7 +131,7 @@ void set_port_key(PortSettings& settings, std::string_view key, std::string_view
   } else if (key == "down") {
     settings.down_bytes_per_second = parse_count(key, value, 1);
   } else if (key == "delay") {
-    settings.delay = Nanoseconds{parse_count(key, value, 0)};
+    settings.delay = nanoseconds(parse_count(key, value, 0));
   } else if (key == "buffer") {
     settings.buffer_bytes = parse_count(key, value, 0);
   } else {

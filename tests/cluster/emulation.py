@@ -161,7 +161,7 @@ def require_support():
         raise UnsupportedError("emulated clusters need root (network namespaces and TAP devices)")
     if not os.path.exists("/dev/net/tun"):
         raise UnsupportedError("/dev/net/tun is missing: this kernel or container has no TAP devices")
-    for program in ("ip", "unshare"):
+    for program in ("ip", "tc", "unshare"):
         if not shutil.which(program):
             raise UnsupportedError(f"'{program}' is missing: apt-get install iproute2 util-linux")
     capable = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True, check=False)
@@ -192,6 +192,15 @@ def ask(name, request):
     return reply
 
 
+def change_port(name, number, keys):
+    """Changes a host's link while the cluster runs; the switch's answer."""
+    state = load_state(name)
+    reply = ask(name, " ".join(["set", str(number), *(f"{key}={value}" for key, value in keys.items())]))
+    if "up" in keys:
+        set_card_queue(name, number, state["mtu"], keys["up"])
+    return reply
+
+
 def truth(name):
     """What the emulated network does now, exactly: the reference for probes and predictions."""
     state = load_state(name)
@@ -204,6 +213,7 @@ def truth(name):
             {
                 "name": host_name(port["host"]),
                 "address": address(port["host"]),
+                "netns": str(NETNS_ROOT / namespace(name, port["host"])),
                 "group": port["group"],
                 "up_bytes_per_second": port["up_bytes_per_second"],
                 "down_bytes_per_second": port["down_bytes_per_second"],
@@ -254,7 +264,7 @@ class ClusterOptions:
     mtu: int = 1500
     congestion: str = "cubic"
     sysctl: list = dataclasses.field(default_factory=list)
-    spin: str = "5us"
+    spin: str = "20us"
     switch: str = ""
     name: str = "default"
 
@@ -346,7 +356,25 @@ def start_switch(options, directory):
     return process.pid
 
 
-def configure_host(options, number, count):
+def set_card_queue(name, number, mtu, up_bytes_per_second):
+    """Makes the host's own queue drain at the rate of its uplink.
+
+    A TAP device takes whatever it is given, so a sender would never feel its card: TCP's limit on what one socket
+    may queue below it (tcp_limit_output_bytes) would not work and windows would grow to the whole send buffer.
+    The queueing discipline holds the packets as a card's queue does. It counts packets without what Ethernet adds
+    to them. A burst is one super-frame: the exact pace is set by the switch.
+    """
+    packet = mtu + ETHERNET_HEADER_BYTES
+    rate = up_bytes_per_second * packet // (packet + WIRE_OVERHEAD_BYTES)
+    headers = TCP_IP_HEADER_BYTES + ETHERNET_HEADER_BYTES
+    burst = 65536 * (mtu + headers) // mtu + packet
+    run_command(
+        *("tc", "-netns", namespace(name, number), "qdisc", "replace", "dev", DEVICE, "root", "tbf"),
+        *("rate", f"{rate}bps", "burst", str(burst), "limit", str(256 << 20)),
+    )
+
+
+def configure_host(options, number, count, port):
     """Addresses, neighbours and settings of one host."""
     name = namespace(options.name, number)
     settings = "".join(
@@ -364,6 +392,7 @@ def configure_host(options, number, count):
         if other != number:
             lines.append(f"neigh add {address(other)} lladdr {mac_address(other)} dev {DEVICE} nud permanent")
     run_command("ip", "-netns", name, "-batch", "-", text="\n".join(lines) + "\n")
+    set_card_queue(options.name, number, options.mtu, port["up"])
 
 
 def write_hosts_files(name, count):
@@ -397,8 +426,8 @@ def build(options, directory):
     for number in range(1, count + 1):
         run_command("ip", "netns", "add", namespace(options.name, number))
     pid = start_switch(options, directory)
-    for number in range(1, count + 1):
-        configure_host(options, number, count)
+    for number, port in enumerate(options.ports(), start=1):
+        configure_host(options, number, count, port)
     write_hosts_files(options.name, count)
     write_remote_shell(options.name, count, directory)
     hostfile = "".join(f"{host_name(n)} slots={options.slots}\n" for n in range(1, count + 1))

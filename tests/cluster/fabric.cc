@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "tests/cluster/wire_size.h"
+#include "tests/cluster/packet_train.h"
 
 namespace commtune::cluster {
 
@@ -34,35 +34,44 @@ std::array<std::uint8_t, 6> mac_address(std::size_t port) {
           static_cast<std::uint8_t>(number & 0xff)};
 }
 
+void Lateness::add(Time late) {
+  late = std::max(late, Time{0});
+  ++frames;
+  sum += late;
+  worst = std::max(worst, late);
+  if (late > std::chrono::microseconds(50)) ++over_50us;
+}
+
 Fabric::Fabric(Deliver deliver, std::size_t frames_in_flight)
-    : deliver_(std::move(deliver)), pool_(frames_in_flight) {
+    : deliver_(std::move(deliver)), pool_(frames_in_flight), piece_(kLargestTapFrameBytes) {
   std::vector<Event> storage;
   storage.reserve(frames_in_flight);
   events_ = decltype(events_)(std::greater<>(), std::move(storage));
 }
 
 std::size_t Fabric::add_group(const TrunkSettings& settings) {
-  groups_.push_back({settings, LinkClock(settings.bytes_per_second), LinkClock(settings.bytes_per_second)});
+  const LinkQueue trunk(settings.bytes_per_second, settings.buffer_bytes);
+  groups_.push_back({settings, trunk, trunk});
   return groups_.size() - 1;
 }
 
 std::size_t Fabric::add_port(const PortSettings& settings, std::size_t group) {
   assert(group < groups_.size());
   ports_.push_back({settings, group, LinkClock(settings.up_bytes_per_second),
-                    LinkClock(settings.down_bytes_per_second), PortCounters{}});
+                    LinkQueue(settings.down_bytes_per_second, settings.buffer_bytes), PortCounters{}});
   return ports_.size() - 1;
 }
 
-std::optional<Nanoseconds> Fabric::wait_to_read(std::size_t port, Nanoseconds now) const {
-  const Nanoseconds busy_until = ports_[port].up.free_at();
+std::optional<Time> Fabric::wait_to_read(std::size_t port, Time now) const {
+  const Time busy_until = ports_[port].up.free_at();
   if (busy_until - now <= kUplinkHorizon) return std::nullopt;
   return busy_until - kUplinkHorizon / 2;  // then there is room for several frames at once
 }
 
-void Fabric::send(std::size_t port, Frame* frame, Nanoseconds now) {
+void Fabric::send(std::size_t port, Frame* frame, Time now) {
   Port& source = ports_[port];
-  frame->wire_bytes = tap_wire_bytes(frame->bytes());
-  const auto destination = frame->wire_bytes > 0 ? destination_port(*frame, ports_.size()) : std::nullopt;
+  frame->train = packet_train(frame->bytes());
+  const auto destination = frame->train.packets > 0 ? destination_port(*frame, ports_.size()) : std::nullopt;
   if (!destination || *destination == port) {
     ++source.counters.strange_frames;
     return drop(frame);
@@ -71,99 +80,111 @@ void Fabric::send(std::size_t port, Frame* frame, Nanoseconds now) {
     ++source.counters.cut_frames;
     return drop(frame);
   }
+  const std::int64_t bytes = frame->train.wire_bytes();
   ++source.counters.sent_frames;
-  source.counters.sent_bytes += static_cast<std::uint64_t>(frame->wire_bytes);
+  source.counters.sent_bytes += static_cast<std::uint64_t>(bytes);
   frame->source = static_cast<std::uint16_t>(port);
   frame->destination = static_cast<std::uint16_t>(*destination);
-  frame->passage = source.up.serve(now, frame->wire_bytes) + source.settings.delay / 2;
-  frame->stage = source.group == ports_[*destination].group ? Stage::kDownlink : Stage::kTrunkUp;
-  schedule(frame);
+  frame->passage = source.up.send(now, bytes) + source.settings.delay / 2;
+  frame->stage = source.group == ports_[*destination].group ? Stage::kDownlink : Stage::kTrunkOut;
+  enter_stage(frame);
 }
 
-Fabric::Hop Fabric::hop(const Frame& frame) {
+LinkQueue& Fabric::link(const Frame& frame) {
   switch (frame.stage) {
-    case Stage::kTrunkUp: {
-      Group& group = groups_[ports_[frame.source].group];
-      return {&group.out, group.settings.buffer_bytes};
-    }
-    case Stage::kTrunkDown: {
-      Group& group = groups_[ports_[frame.destination].group];
-      return {&group.in, group.settings.buffer_bytes};
-    }
+    case Stage::kTrunkOut:
+      return groups_[ports_[frame.source].group].out;
+    case Stage::kTrunkIn:
+      return groups_[ports_[frame.destination].group].in;
     case Stage::kDownlink:
     case Stage::kHost:
       break;
   }
-  Port& port = ports_[frame.destination];
-  return {&port.down, port.settings.buffer_bytes};
+  return ports_[frame.destination].down;
 }
 
-void Fabric::schedule(Frame* frame) {
-  const Nanoseconds time = frame->stage == Stage::kHost
-                               ? frame->passage.last
-                               : hop(*frame).link->ready(frame->passage, frame->wire_bytes);
-  events_.push({time, events_made_++, frame});
+void Fabric::schedule(Time time, Frame* frame) { events_.push({time, events_made_++, frame}); }
+
+/// frame->stage and frame->passage are set; the next event is when that stage has something to say.
+void Fabric::enter_stage(Frame* frame) {
+  schedule(frame->stage == Stage::kHost ? frame->passage.last : link(*frame).join(frame), frame);
 }
 
-void Fabric::enter(Frame* frame, Nanoseconds now) {
-  const Hop next = hop(*frame);
+/// The frame's last packet has been sent or dropped by the link that it is in.
+void Fabric::leave_link(Frame* frame) {
   Port& destination = ports_[frame->destination];
-  // What is being sent right now needs no buffer: a frame that finds the link idle always passes.
-  const std::int64_t waiting = next.link->backlog(now);
-  if (waiting > 0 && waiting + frame->wire_bytes > next.buffer_bytes) {
-    ++destination.counters.dropped_frames;
-    destination.counters.dropped_bytes += static_cast<std::uint64_t>(frame->wire_bytes);
+  if (frame->leaves.last == Time::min()) {  // no packet is left
+    destination.counters.dropped_packets += frame->train.packets;
     return drop(frame);
   }
-  const Passage leaves = next.link->serve(now, frame->wire_bytes);
   switch (frame->stage) {
-    case Stage::kTrunkUp:
-      frame->passage = leaves + groups_[ports_[frame->source].group].settings.delay;
-      frame->stage = Stage::kTrunkDown;
+    case Stage::kTrunkOut:
+      frame->passage = frame->leaves + groups_[ports_[frame->source].group].settings.delay;
+      frame->stage = Stage::kTrunkIn;
       break;
-    case Stage::kTrunkDown:
-      frame->passage = leaves;
+    case Stage::kTrunkIn:
+      frame->passage = frame->leaves;
       frame->stage = Stage::kDownlink;
       break;
     case Stage::kDownlink:
     case Stage::kHost:
-      frame->passage = leaves + destination.settings.delay / 2;
+      frame->passage = frame->leaves + destination.settings.delay / 2;
       frame->stage = Stage::kHost;
       break;
   }
-  schedule(frame);
+  enter_stage(frame);
 }
 
-void Fabric::hand_over(Frame* frame, Nanoseconds due, Nanoseconds now) {
+void Fabric::hand_over(Frame* frame, Time due, Time now) {
   Port& port = ports_[frame->destination];
   if (port.settings.cut || ports_[frame->source].settings.cut) {
     ++port.counters.cut_frames;
     return drop(frame);
   }
   ++port.counters.received_frames;
-  port.counters.received_bytes += static_cast<std::uint64_t>(frame->wire_bytes);
-  const Nanoseconds late = std::max(now - due, Nanoseconds{0});
-  ++lateness_.frames;
-  lateness_.sum += late;
-  lateness_.worst = std::max(lateness_.worst, late);
-  if (late > std::chrono::microseconds(50)) ++lateness_.over_50us;
-  deliver_(frame->destination, *frame);
+  port.counters.received_bytes += static_cast<std::uint64_t>(frame->train.wire_bytes());
+  port.counters.dropped_packets += frame->lost.count();
+  lateness_.add(now - due);
+  if (frame->lost.none()) {
+    deliver_(frame->destination, frame->bytes());
+  } else {
+    deliver_survivors(*frame);
+  }
   drop(frame);
 }
 
-void Fabric::advance(Nanoseconds now) {
+/// Each run of packets between two losses as a frame of its own.
+void Fabric::deliver_survivors(const Frame& frame) {
+  const std::size_t packets = frame.train.packets;
+  for (std::size_t first = 0; first < packets; ++first) {
+    if (frame.lost[first]) continue;
+    std::size_t end = first + 1;
+    while (end < packets && !frame.lost[end]) ++end;
+    const auto piece = cut_out(frame.bytes(), first, end - first, piece_);
+    if (!piece.empty()) deliver_(frame.destination, piece);
+    first = end;
+  }
+}
+
+void Fabric::advance(Time now) {
   while (!events_.empty() && events_.top().time <= now) {
     const Event event = events_.top();
     events_.pop();
     if (event.frame->stage == Stage::kHost) {
       hand_over(event.frame, event.time, now);
+      continue;
+    }
+    LinkQueue& present = link(*event.frame);
+    present.serve_until(event.time);
+    if (LinkQueue::done(*event.frame)) {
+      leave_link(event.frame);
     } else {
-      enter(event.frame, event.time);
+      schedule(present.last_ready(*event.frame), event.frame);  // the link has become faster meanwhile
     }
   }
 }
 
-std::optional<Nanoseconds> Fabric::next_event() const {
+std::optional<Time> Fabric::next_event() const {
   if (events_.empty()) return std::nullopt;
   return events_.top().time;
 }
@@ -172,7 +193,7 @@ void Fabric::set(std::size_t port, const PortSettings& settings) {
   Port& changed = ports_[port];
   changed.settings = settings;
   changed.up.set_bytes_per_second(settings.up_bytes_per_second);
-  changed.down.set_bytes_per_second(settings.down_bytes_per_second);
+  changed.down.set(settings.down_bytes_per_second, settings.buffer_bytes);
 }
 
 }  // namespace commtune::cluster

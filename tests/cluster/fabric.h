@@ -7,20 +7,24 @@
 //   uplink of s -> delay_s / 2 -> [trunk out of s's group -> trunk delay -> trunk into d's group ->]
 //   downlink of d -> delay_d / 2 -> host d
 //
-// Each stage serves at its own rate (LinkClock). The uplink never drops: a host whose uplink is busy for more
-// than kUplinkHorizon is not read from, so the rest waits in its kernel's queue, as behind a real card.
-// Trunks and downlinks have a finite buffer and drop what does not fit (tail drop, a whole super-frame at a
-// time).
+// An uplink sends one super-frame after the other, as a card with segmentation offload does, and never drops:
+// a host whose uplink is busy for longer than kUplinkHorizon is not read from, so the rest waits in its
+// kernel's queue. Trunks and downlinks are LinkQueues: packets interleave, and what does not fit into the
+// buffer is lost. A train that lost some packets is handed to the host in pieces. Simplification: a train
+// enters the next link once its last packet is due in the present one, so behind a trunk packets interleave a
+// little coarser.
 
 #include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <queue>
+#include <span>
 #include <vector>
 
-#include "tests/cluster/frame_pool.h"
+#include "tests/cluster/frame.h"
 #include "tests/cluster/link_clock.h"
+#include "tests/cluster/link_queue.h"
 
 namespace commtune::cluster {
 
@@ -28,7 +32,7 @@ namespace commtune::cluster {
 struct PortSettings {
   std::int64_t up_bytes_per_second = 125'000'000;    ///< host to network, wire bytes
   std::int64_t down_bytes_per_second = 125'000'000;  ///< network to host, wire bytes
-  Nanoseconds delay{0};                              ///< each path through this port gets half of it
+  Time delay{0};                                     ///< each path through this port gets half of it
   std::int64_t buffer_bytes = 1 << 20;               ///< before the downlink, wire bytes
   bool cut = false;                                  ///< nothing passes, in either direction
 };
@@ -36,7 +40,7 @@ struct PortSettings {
 /// How a group of hosts is attached to the others.
 struct TrunkSettings {
   std::int64_t bytes_per_second = 125'000'000;  ///< per direction
-  Nanoseconds delay{0};                         ///< between any two groups
+  Time delay{0};                                ///< between any two groups
   std::int64_t buffer_bytes = 1 << 20;
 };
 
@@ -46,18 +50,19 @@ struct PortCounters {
   std::uint64_t sent_bytes = 0;
   std::uint64_t received_frames = 0;  ///< handed to the host
   std::uint64_t received_bytes = 0;
-  std::uint64_t dropped_frames = 0;  ///< did not fit into a buffer on the way to this host
-  std::uint64_t dropped_bytes = 0;
-  std::uint64_t cut_frames = 0;      ///< met a cut link
-  std::uint64_t strange_frames = 0;  ///< sent by this host to no host of the cluster (broadcast, unknown)
+  std::uint64_t dropped_packets = 0;  ///< did not fit into a buffer on the way to this host
+  std::uint64_t cut_frames = 0;       ///< met a cut link
+  std::uint64_t strange_frames = 0;   ///< sent by this host to no host of the cluster (broadcast, unknown)
 };
 
 /// How late deliveries were, against the time that the model gave them.
 struct Lateness {
   std::uint64_t frames = 0;
-  Nanoseconds sum{0};
-  Nanoseconds worst{0};
+  Time sum{0};
+  Time worst{0};
   std::uint64_t over_50us = 0;
+
+  void add(Time late);
 };
 
 /// MAC address of the host behind a port: 02:c7:00:00 and the port's index + 1 in 16 bits.
@@ -65,11 +70,11 @@ std::array<std::uint8_t, 6> mac_address(std::size_t port);
 
 class Fabric {
  public:
-  /// Called with a frame whose time has come; the frame is only lent.
-  using Deliver = std::function<void(std::size_t port, const Frame& frame)>;
+  /// Called with a TAP frame whose time has come; the bytes are only lent.
+  using Deliver = std::function<void(std::size_t port, std::span<const std::byte> tap_frame)>;
 
   /// A host is not read from while its uplink is busy for longer than this.
-  static constexpr Nanoseconds kUplinkHorizon{2'000'000};
+  static constexpr Time kUplinkHorizon = std::chrono::milliseconds(2);
 
   explicit Fabric(Deliver deliver, std::size_t frames_in_flight = 8192);
 
@@ -79,21 +84,21 @@ class Fabric {
   std::size_t add_port(const PortSettings& settings, std::size_t group);
 
   /// May the host behind this port be read from? If not, ask again at the time returned.
-  std::optional<Nanoseconds> wait_to_read(std::size_t port, Nanoseconds now) const;
+  std::optional<Time> wait_to_read(std::size_t port, Time now) const;
 
   /// A buffer to read into, or null while all are in flight. Give it to send() or drop().
   Frame* take_frame() { return pool_.take(); }
   void drop(Frame* frame) { pool_.give_back(frame); }
 
   /// A frame that was read from the host behind `port` at `now`; `frame->length` and the bytes are set.
-  void send(std::size_t port, Frame* frame, Nanoseconds now);
+  void send(std::size_t port, Frame* frame, Time now);
 
   /// Moves every frame whose time has come, in the order of these times. Late calls do not shift later
   /// events.
-  void advance(Nanoseconds now);
+  void advance(Time now);
 
   /// When advance() has something to do next; none while the network is empty.
-  std::optional<Nanoseconds> next_event() const;
+  std::optional<Time> next_event() const;
 
   void set(std::size_t port, const PortSettings& settings);
   const PortSettings& settings(std::size_t port) const { return ports_[port].settings; }
@@ -109,32 +114,29 @@ class Fabric {
     PortSettings settings;
     std::size_t group;
     LinkClock up;
-    LinkClock down;
+    LinkQueue down;
     PortCounters counters;
   };
   struct Group {
     TrunkSettings settings;
-    LinkClock out;
-    LinkClock in;
+    LinkQueue out;
+    LinkQueue in;
   };
   struct Event {
-    Nanoseconds time;
+    Time time;
     std::uint64_t order;  // ties are served in the order in which they were made
     Frame* frame;
     bool operator>(const Event& other) const {
       return time != other.time ? time > other.time : order > other.order;
     }
   };
-  /// The link that a frame enters next.
-  struct Hop {
-    LinkClock* link;
-    std::int64_t buffer_bytes;
-  };
 
-  Hop hop(const Frame& frame);
-  void schedule(Frame* frame);
-  void enter(Frame* frame, Nanoseconds now);
-  void hand_over(Frame* frame, Nanoseconds due, Nanoseconds now);
+  LinkQueue& link(const Frame& frame);
+  void schedule(Time time, Frame* frame);
+  void enter_stage(Frame* frame);
+  void leave_link(Frame* frame);
+  void hand_over(Frame* frame, Time due, Time now);
+  void deliver_survivors(const Frame& frame);
 
   Deliver deliver_;
   FramePool pool_;
@@ -143,6 +145,7 @@ class Fabric {
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::uint64_t events_made_ = 0;
   Lateness lateness_;
+  std::vector<std::byte> piece_;  // of a train that lost packets
 };
 
 }  // namespace commtune::cluster

@@ -58,7 +58,7 @@ TrunkSettings parse_trunk(std::string_view text) {
     if (key == "rate") {
       trunk.bytes_per_second = parse_count(key, value, 1);
     } else if (key == "delay") {
-      trunk.delay = Nanoseconds{parse_count(key, value, 0)};
+      trunk.delay = std::chrono::nanoseconds(parse_count(key, value, 0));
     } else if (key == "buffer") {
       trunk.buffer_bytes = parse_count(key, value, 0);
     } else {
@@ -106,7 +106,7 @@ CommandLine parse(std::span<char*> arguments) {
     } else if (flag == "--port") {
       result.options.hosts.push_back(parse_host(value));
     } else if (flag == "--spin") {
-      result.options.spin = Nanoseconds{parse_count(flag, value, 0)};
+      result.options.spin = std::chrono::nanoseconds(parse_count(flag, value, 0));
     } else {
       throw Error(ErrorCode::kBadInput, std::string(flag) + ": unknown flag");
     }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 
@@ -16,14 +17,8 @@ namespace commtune::cluster {
 namespace {
 
 constexpr int kFramesPerTurn = 8;  // read from one host before looking at the clock again
-constexpr Nanoseconds kNever = Nanoseconds::max();
+constexpr Time kForever = Time::max() / 2;
 constexpr std::size_t kLongestRequest = 4096;
-
-Nanoseconds clock_now() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::chrono::seconds(now.tv_sec) + Nanoseconds(now.tv_nsec);
-}
 
 [[noreturn]] void fail(const std::string& what) {
   throw Error(ErrorCode::kUnavailable, what + ": " + std::strerror(errno));
@@ -51,7 +46,8 @@ Switch::Switch(const SwitchOptions& options)
     : options_(options),
       epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       listener_(listen_on(options.control_path)),
-      fabric_([this](std::size_t port, const Frame& frame) { devices_[port].tap.write(frame.bytes()); }) {
+      fabric_(
+          [this](std::size_t port, std::span<const std::byte> frame) { devices_[port].tap.write(frame); }) {
   if (!epoll_) fail("epoll_create1");
   for (const TrunkSettings& group : options.groups) fabric_.add_group(group);
   for (const HostOptions& host : options.hosts) {
@@ -64,6 +60,8 @@ Switch::Switch(const SwitchOptions& options)
 
 Switch::~Switch() { ::unlink(options_.control_path.c_str()); }
 
+Time Switch::now() const { return std::chrono::steady_clock::now() - start_; }
+
 void Switch::watch(int fd, std::uint32_t events) const {
   epoll_event event{};
   event.events = events;
@@ -73,11 +71,10 @@ void Switch::watch(int fd, std::uint32_t events) const {
 
 void Switch::run(const volatile std::sig_atomic_t& stop) {
   while (stop == 0 && !quit_) {
-    fabric_.advance(clock_now());
+    fabric_.advance(now());
     if (read_devices()) continue;
-    const Nanoseconds now = clock_now();
-    const Nanoseconds deadline = next_deadline(now);
-    if (deadline > now + options_.spin) wait(deadline == kNever ? kNever : deadline - options_.spin - now);
+    const Time left = next_deadline(now()) - now();
+    if (left > options_.spin) wait(left - options_.spin);
   }
 }
 
@@ -87,13 +84,13 @@ bool Switch::read_devices() {
   for (std::size_t port = 0; port < devices_.size(); ++port) {
     Device& device = devices_[port];
     for (int turn = 0; turn < kFramesPerTurn && device.readable; ++turn) {
-      const Nanoseconds now = clock_now();
-      if (fabric_.wait_to_read(port, now)) break;
+      const Time moment = now();
+      if (fabric_.wait_to_read(port, moment)) break;
       Frame* frame = fabric_.take_frame();
       if (frame == nullptr) break;
       device.readable = device.tap.read(*frame);
       if (device.readable) {
-        fabric_.send(port, frame, now);
+        fabric_.send(port, frame, moment);
         more = true;
       } else {
         fabric_.drop(frame);
@@ -103,24 +100,24 @@ bool Switch::read_devices() {
   return more;
 }
 
-Nanoseconds Switch::next_deadline(Nanoseconds now) const {
-  Nanoseconds deadline = fabric_.next_event().value_or(kNever);
+Time Switch::next_deadline(Time moment) const {
+  Time deadline = fabric_.next_event().value_or(kForever);
   for (std::size_t port = 0; port < devices_.size(); ++port) {
     if (!devices_[port].readable) continue;
     // Readable and yet not read: the host's uplink is busy, or all frames are in flight until the next event.
-    if (const auto again = fabric_.wait_to_read(port, now)) deadline = std::min(deadline, *again);
+    if (const auto again = fabric_.wait_to_read(port, moment)) deadline = std::min(deadline, *again);
   }
   return deadline;
 }
 
 /// Sleeps for that long or until something can be read.
-void Switch::wait(Nanoseconds duration) {
+void Switch::wait(Time duration) {
   std::array<epoll_event, 32> events;
-  timespec limit{};
-  limit.tv_sec = static_cast<time_t>(duration.count() / 1'000'000'000);
-  limit.tv_nsec = static_cast<long>(duration.count() % 1'000'000'000);
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(duration);
+  const auto rest = std::chrono::floor<std::chrono::nanoseconds>(duration - seconds);
+  const timespec limit{seconds.count(), rest.count()};
   const int count = ::epoll_pwait2(epoll_.get(), events.data(), static_cast<int>(events.size()),
-                                   duration == kNever ? nullptr : &limit, nullptr);
+                                   duration > kForever / 2 ? nullptr : &limit, nullptr);
   for (int i = 0; i < count; ++i) on_event(events[static_cast<std::size_t>(i)].data.fd);
 }
 

@@ -25,7 +25,7 @@ struct SwitchOptions {
   std::string control_path;           ///< UNIX socket to listen on; it must not exist
   std::vector<TrunkSettings> groups;  ///< at least one
   std::vector<HostOptions> hosts;
-  Nanoseconds spin{5'000};  ///< the last stretch before a deadline is waited for awake
+  Time spin = std::chrono::microseconds(20);  ///< the last stretch before a deadline is waited for awake
 };
 
 /// Single-threaded; owns its devices and the socket (removed when it ends).
@@ -51,15 +51,17 @@ class Switch {
     std::string received;
   };
 
+  Time now() const;
   void watch(int fd, std::uint32_t events) const;
   bool read_devices();
-  Nanoseconds next_deadline(Nanoseconds now) const;
-  void wait(Nanoseconds deadline);
+  Time next_deadline(Time moment) const;
+  void wait(Time duration);
   void on_event(int fd);
   void accept_client();
   void serve_client(Client& client);
 
   const SwitchOptions options_;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   FileDescriptor epoll_;
   FileDescriptor listener_;
   std::vector<Device> devices_;

@@ -12,7 +12,7 @@
 #include <cstring>
 
 #include "perfmodel/error.h"
-#include "tests/cluster/wire_size.h"
+#include "tests/cluster/packet_train.h"
 
 namespace commtune::cluster {
 

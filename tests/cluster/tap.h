@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tests/cluster/file_descriptor.h"
-#include "tests/cluster/frame_pool.h"
+#include "tests/cluster/frame.h"
 
 namespace commtune::cluster {
 

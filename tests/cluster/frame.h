@@ -1,7 +1,8 @@
 #pragma once
-// Buffers for frames in flight: taken and given back without allocation.
+// A frame in flight, and the buffers for all of them: taken and given back without allocation.
 
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,24 +10,24 @@
 #include <vector>
 
 #include "tests/cluster/link_clock.h"
-#include "tests/cluster/wire_size.h"
+#include "tests/cluster/packet_train.h"
 
 namespace commtune::cluster {
 
-/// The largest frame that a TAP device hands over: virtio-net header, Ethernet header, 64 KiB IP packet.
-inline constexpr std::size_t kLargestTapFrameBytes = kVnetHeaderBytes + 14 + 65536;
-
 /// What a frame still has to pass on its way.
-enum class Stage : std::uint8_t { kTrunkUp, kTrunkDown, kDownlink, kHost };
+enum class Stage : std::uint8_t { kTrunkOut, kTrunkIn, kDownlink, kHost };
 
-/// A frame in flight: its bytes as read from the TAP device, and where it is.
+/// A frame's bytes as read from the TAP device, the train of packets that it stands for, and where that is.
 struct Frame {
   std::uint32_t length = 0;       ///< used bytes of `data`
-  std::int64_t wire_bytes = 0;    ///< what it occupies on the wire
   std::uint16_t source = 0;       ///< port index
   std::uint16_t destination = 0;  ///< port index
-  Stage stage = Stage::kHost;     ///< what it enters next
-  Passage passage{};              ///< when its bits reach that stage
+  Stage stage = Stage::kHost;     ///< what it enters next, or is in
+  Passage passage{};              ///< when its packets reach that stage, evenly spread
+  PacketTrain train{};
+  std::bitset<kMostPackets> lost;  ///< packets that found a buffer full
+  std::size_t served = 0;          ///< packets that the present link has dealt with (see LinkQueue)
+  Passage leaves{};                ///< when the survivors among these leave it
   std::array<std::byte, kLargestTapFrameBytes> data;
 
   std::span<const std::byte> bytes() const { return std::span(data).first(length); }
@@ -36,13 +37,13 @@ struct Frame {
 /// Memory is touched only as far as it is used. Not thread-safe.
 class FramePool {
  public:
+  /// Throws Error{kUnavailable} if there is no address space left.
   explicit FramePool(std::size_t frames);
 
   /// Null when all are in flight.
   Frame* take();
   /// frame  one that take() returned, not given back yet
   void give_back(Frame* frame);
-  std::size_t available() const { return free_.size(); }
 
  private:
   struct Unmap {

@@ -1,4 +1,4 @@
-#include "tests/cluster/frame_pool.h"
+#include "tests/cluster/frame.h"
 
 #include <sys/mman.h>
 
@@ -7,8 +7,6 @@
 #include "perfmodel/error.h"
 
 namespace commtune::cluster {
-
-void FramePool::Unmap::operator()(std::byte* memory) const noexcept { ::munmap(memory, bytes); }
 
 namespace {
 
@@ -20,6 +18,8 @@ std::byte* map(std::size_t bytes) {
 }
 
 }  // namespace
+
+void FramePool::Unmap::operator()(std::byte* memory) const noexcept { ::munmap(memory, bytes); }
 
 FramePool::FramePool(std::size_t frames)
     : memory_(map(frames * sizeof(Frame)), Unmap{frames * sizeof(Frame)}) {
