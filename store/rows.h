@@ -1,6 +1,7 @@
 #pragma once
 // What the store keeps, as plain values. NewX is what a caller hands in; XRow is what was stored, with its
 // id, its moment and the version of commtune that wrote it. XSummary leaves out the large parts, for lists.
+// Every member of a NewX has a default, so that a caller may name those that it sets: {.plan = id}.
 
 #include <cstdint>
 #include <map>
@@ -53,10 +54,10 @@ struct ClusterRow {
 /// One call of the probes.
 struct NewSession {
   RowId cluster = 0;
-  nlohmann::json settings;  ///< sizes, repetitions, interval, ... as the probes understand them
-  Seconds budget{};         ///< 0: none was set
-  bool resumable = true;    ///< a later session may go on from its samples
-  std::string owner;        ///< who runs it, in the caller's words ("host1 pid 4711"), for messages
+  nlohmann::json settings{};  ///< sizes, repetitions, interval, ... as the probes understand them
+  Seconds budget{};           ///< 0: none was set
+  bool resumable = true;      ///< a later session may go on from its samples
+  std::string owner{};        ///< who runs it, in the caller's words ("host1 pid 4711"), for messages
 };
 
 struct SessionRow : NewSession {
@@ -71,19 +72,19 @@ struct SessionRow : NewSession {
 
 /// One measured setting: a size on a link, a road, or in memory.
 struct NewSample {
-  std::string kind;  ///< the probe's word for what was timed: "link", "operation", "reduction", "copy", ...
-  std::optional<Operation> operation;
-  std::optional<Road> road;
+  std::string kind{};  ///< the probe's word for what was timed: "link", "operation", "reduction", "copy", ...
+  std::optional<Operation> operation{};
+  std::optional<Road> road{};
   int workers = 0;  ///< 0 where it makes no sense
   int servers = 0;
-  std::optional<int> source_rank, destination_rank;
-  int in_flight = 1;      ///< messages under way at once
-  nlohmann::json detail;  ///< whatever else tells this setting apart ("duplex", a sub-group); null for none
-  Bytes bytes;
+  std::optional<int> source_rank{}, destination_rank{};
+  int in_flight = 1;        ///< messages under way at once
+  nlohmann::json detail{};  ///< whatever else tells this setting apart ("duplex", a sub-group); null for none
+  Bytes bytes{};
   Seconds median{};
   Seconds half_width{};  ///< of the median's 95 % interval; 0 when unknown
   int repetitions = 1;
-  std::vector<double> raw_seconds;  ///< every repetition, in the order measured; may be empty
+  std::vector<double> raw_seconds{};  ///< every repetition, in the order measured; may be empty
 };
 
 struct SampleRow : NewSample {
@@ -95,8 +96,8 @@ struct SampleRow : NewSample {
 /// What was made of a session's samples: a whole cluster, replacing the one before it for predictions.
 struct NewFit {
   RowId session = 0;
-  Cluster cluster;
-  nlohmann::json settings;  ///< FitOptions and the like
+  Cluster cluster{};
+  nlohmann::json settings{};  ///< FitOptions and the like
 };
 
 struct FitSummary {
@@ -147,10 +148,10 @@ struct ProfileRow : ProfileSummary {
 
 /// The outcome of tuning one job.
 struct NewPlan {
-  Plan plan;
+  Plan plan{};
   RowId profile = 0;
-  std::optional<RowId> fit;  ///< absent when the cluster came from a file
-  nlohmann::json ranking;    ///< what was compared, as the tuner reports it
+  std::optional<RowId> fit{};  ///< absent when the cluster came from a file
+  nlohmann::json ranking{};    ///< what was compared, as the tuner reports it
   Seconds predicted{};
   Seconds half_width{};  ///< of the prediction's 95 % interval; 0 when unknown
   Seconds bound{};       ///< no plan ends earlier; 0 when not computed
@@ -180,19 +181,19 @@ struct PlanRow : PlanSummary {
 /// An execution of a plan, at its start.
 struct NewRun {
   RowId plan = 0;
-  std::optional<RowId> cluster;                 ///< where it runs, when that is a known cluster
-  std::vector<Host> hosts;                      ///< where its ranks really are, in rank order
-  std::map<std::string, std::string> versions;  ///< of libraries and kernel
-  nlohmann::json settings;                      ///< iterations, warm-up, transport, ...
+  std::optional<RowId> cluster{};                 ///< where it runs, when that is a known cluster
+  std::vector<Host> hosts{};                      ///< where its ranks really are, in rank order
+  std::map<std::string, std::string> versions{};  ///< of libraries and kernel
+  nlohmann::json settings{};                      ///< iterations, warm-up, transport, ...
 };
 
 /// How it ended, with what was measured until then.
 struct RunResult {
-  WorkState state = WorkState::kComplete;  ///< anything but kRunning
-  std::vector<double> iteration_seconds;   ///< in order, warm-up left out
-  Seconds median{}, low{}, high{};         ///< the median's 95 % interval; 0 when nothing was measured
-  std::string error;
-  std::string trace_path;  ///< empty: none was written
+  WorkState state = WorkState::kComplete;   ///< anything but kRunning
+  std::vector<double> iteration_seconds{};  ///< in order, warm-up left out
+  Seconds median{}, low{}, high{};          ///< the median's 95 % interval; 0 when nothing was measured
+  std::string error{};
+  std::string trace_path{};  ///< empty: none was written
 };
 
 struct RunSummary {

@@ -51,7 +51,7 @@ struct OpenOptions {
   std::chrono::milliseconds busy_timeout{5000};  ///< how long a writer waits for another
   std::string version = "unknown";               ///< of the program; written into every row
   WallClock clock = system_now;
-  std::optional<Bytes> max_size;  ///< the file refuses to grow beyond this, as on a full disk
+  std::optional<Bytes> max_size{};  ///< the file refuses to grow beyond this, as on a full disk
 };
 
 class Store {
@@ -147,6 +147,7 @@ class Store {
   RowId add_run(const NewRun& run, const RunResult& result);
   std::optional<RunRow> find_run(RowId id) const;
   PageOf<RunSummary> runs(std::optional<RowId> plan = {}, const Page& page = {}) const;
+  PageOf<RunSummary> runs_on(RowId cluster, const Page& page = {}) const;
 
  private:
   struct Impl;

@@ -1,0 +1,125 @@
+// Plans: the outcomes of tuning.
+
+#include "store/store_impl.h"
+
+namespace commtune {
+
+using namespace sql;
+
+namespace {
+
+const std::string kSummaryColumns =
+    "SELECT plans.id, plans.digest, plans.method, plans.model, plans.road, plans.workers, plans.messages, "
+    "plans.profile, plans.fit, plans.cluster, coalesce(clusters.name, ''), plans.predicted_seconds, "
+    "plans.half_width_seconds, plans.bound_seconds, plans.created, plans.version";
+const std::string kFrom = " FROM plans LEFT JOIN clusters ON clusters.id = plans.cluster";
+const std::string kSelectSummary = kSummaryColumns + kFrom;
+const std::string kSelect = kSummaryColumns + ", plans.plan, plans.ranking" + kFrom;
+
+constexpr std::size_t kShortestPrefix = 4;
+
+void read_summary(Query& query, PlanSummary& row) {
+  read_values(query, row.id, row.digest, row.method, row.model, row.road, row.workers, row.messages,
+              row.profile, row.fit, row.cluster, row.cluster_name, row.predicted, row.half_width, row.bound,
+              row.origin.created, row.origin.version);
+}
+
+PlanSummary read_plan_summary(Query& query) {
+  PlanSummary row;
+  read_summary(query, row);
+  return row;
+}
+
+PlanRow read_plan(Query& query) {
+  PlanRow row;
+  read_summary(query, row);
+  read_values(query, row.plan, row.ranking);
+  return row;
+}
+
+void check_plan(const Store& store, const NewPlan& plan) {
+  check_duration("plan.predicted", plan.predicted);
+  check_duration("plan.half_width", plan.half_width);
+  check_duration("plan.bound", plan.bound);
+  const auto profile = store.find_profile(plan.profile);
+  if (!profile) {
+    throw Error(ErrorCode::kNotFound,
+                "profile " + std::to_string(plan.profile) + ": there is none in the store");
+  }
+  check(plan.plan, profile->profile);
+}
+
+std::optional<RowId> cluster_of_fit(Connection& db, std::optional<RowId> fit) {
+  if (!fit) {
+    return std::nullopt;
+  }
+  require_row(db, "fits", "fit", *fit);
+  Query query = db.query("SELECT cluster FROM fits WHERE id = ?");
+  bind_values(query, *fit);
+  return query.next() ? std::optional<RowId>(query.column_integer()) : std::nullopt;
+}
+
+/// The first text that is greater than all texts that start with `prefix`, which are digits in hexadecimal.
+std::string end_of_prefix(std::string_view prefix) { return std::string(prefix) + "g"; }
+
+/// The only digest that starts with the prefix, if any.
+std::optional<std::string> complete_digest(Connection& db, std::string_view prefix) {
+  require(prefix.size() >= kShortestPrefix, "digest", "\"" + std::string(prefix) + "\"",
+          "must have at least " + std::to_string(kShortestPrefix) + " digits");
+  Query query = db.query("SELECT DISTINCT digest FROM plans WHERE digest >= ? AND digest < ? LIMIT 2");
+  bind_values(query, prefix, end_of_prefix(prefix));
+  if (!query.next()) {
+    return std::nullopt;
+  }
+  std::string first = query.column_text();
+  if (query.next()) {
+    throw Error(ErrorCode::kBadInput, "digest = \"" + std::string(prefix) +
+                                          "\": several plans start like this (" + first + ", " +
+                                          query.column_text() + "); give more digits");
+  }
+  return first;
+}
+
+}  // namespace
+
+RowId Store::add_plan(const NewPlan& plan) {
+  Connection& db = impl_->db;
+  Transaction transaction(db);
+  check_plan(*this, plan);
+  const std::optional<RowId> cluster = cluster_of_fit(db, plan.fit);
+  Query query = db.query(
+      "INSERT INTO plans (digest, method, model, road, workers, messages, profile, fit, cluster, "
+      "predicted_seconds, half_width_seconds, bound_seconds, created, version, plan, ranking) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  bind_values(query, digest(plan.plan), plan.plan.method, plan.plan.model, describe(plan.plan.road),
+              plan.plan.workers, plan.plan.messages.size(), plan.profile, plan.fit, cluster, plan.predicted,
+              plan.half_width, plan.bound, impl_->now(), impl_->options.version, to_json(plan.plan),
+              plan.ranking)
+      .run();
+  const RowId id = db.last_row_id();
+  transaction.commit();
+  return id;
+}
+
+std::optional<PlanRow> Store::find_plan(RowId id) const {
+  Query query = impl_->db.query(kSelect + " WHERE plans.id = ?");
+  bind_values(query, id);
+  return find_row(impl_->db, query, "plan " + std::to_string(id), read_plan);
+}
+
+std::optional<PlanRow> Store::find_plan(std::string_view prefix) const {
+  const auto whole = complete_digest(impl_->db, prefix);
+  if (!whole) {
+    return std::nullopt;
+  }
+  Query query = impl_->db.query(kSelect + " WHERE plans.digest = ? ORDER BY plans.id DESC LIMIT 1");
+  bind_values(query, *whole);
+  return find_row(impl_->db, query, "plan " + *whole, read_plan);
+}
+
+PageOf<PlanSummary> Store::plans(std::optional<RowId> cluster, const Page& page) const {
+  return list_rows(impl_->db, kSelectSummary, {"plans.cluster", cluster}, {"plans.id"}, page,
+                   read_plan_summary);
+}
+
+}  // namespace commtune

@@ -1,0 +1,84 @@
+// Profiles, each kept once.
+
+#include "store/store_impl.h"
+
+namespace commtune {
+
+using namespace sql;
+
+namespace {
+
+const std::string kSummaryColumns =
+    "SELECT id, digest, model, batch, layers, tensors, gradient_bytes, compute_seconds, how, created, "
+    "version";
+const std::string kFrom = " FROM profiles";
+const std::string kSelectSummary = kSummaryColumns + kFrom;
+const std::string kSelect = kSummaryColumns + ", profile" + kFrom;
+
+void read_summary(Query& query, ProfileSummary& row) {
+  read_values(query, row.id, row.digest, row.model, row.batch, row.layers, row.tensors, row.gradient_bytes,
+              row.compute, row.how, row.origin.created, row.origin.version);
+}
+
+ProfileSummary read_profile_summary(Query& query) {
+  ProfileSummary row;
+  read_summary(query, row);
+  return row;
+}
+
+ProfileRow read_profile(Query& query) {
+  ProfileRow row;
+  read_summary(query, row);
+  read_values(query, row.profile);
+  return row;
+}
+
+std::optional<RowId> same_profile(Connection& db, const std::string& digest, const std::string& model) {
+  Query query = db.query("SELECT id FROM profiles WHERE digest = ? AND model = ?");
+  bind_values(query, digest, model);
+  return query.next() ? std::optional<RowId>(query.column_integer()) : std::nullopt;
+}
+
+}  // namespace
+
+RowId Store::put_profile(const Profile& profile) {
+  const nlohmann::json json = to_json(profile);
+  profile_from_json(json);  // what is stored can be read again
+  const std::string key = digest(profile);
+  Connection& db = impl_->db;
+  if (const auto known = same_profile(db, key, profile.model)) {
+    return *known;
+  }
+  Transaction transaction(db);
+  if (const auto known = same_profile(db, key, profile.model)) {
+    return *known;  // another process was quicker
+  }
+  Query query = db.query(
+      "INSERT INTO profiles (digest, model, batch, layers, tensors, gradient_bytes, compute_seconds, how, "
+      "created, version, profile) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  bind_values(query, key, profile.model, profile.batch, profile.layers.size(), profile.tensor_count(),
+              profile.gradient_bytes(), profile.forward() + profile.backward() + profile.update(),
+              profile.origin.how, impl_->now(), impl_->options.version, json)
+      .run();
+  const RowId id = db.last_row_id();
+  transaction.commit();
+  return id;
+}
+
+std::optional<ProfileRow> Store::find_profile(RowId id) const {
+  Query query = impl_->db.query(kSelect + " WHERE id = ?");
+  bind_values(query, id);
+  return find_row(impl_->db, query, "profile " + std::to_string(id), read_profile);
+}
+
+std::optional<ProfileRow> Store::find_profile(std::string_view digest) const {
+  Query query = impl_->db.query(kSelect + " WHERE digest = ? ORDER BY id DESC LIMIT 1");
+  bind_values(query, digest);
+  return find_row(impl_->db, query, "profile " + std::string(digest), read_profile);
+}
+
+PageOf<ProfileSummary> Store::profiles(const Page& page) const {
+  return list_rows(impl_->db, kSelectSummary, {}, {"id"}, page, read_profile_summary);
+}
+
+}  // namespace commtune

@@ -1,0 +1,182 @@
+#include "store/schema.h"
+
+#include <array>
+#include <cassert>
+#include <string>
+
+namespace commtune::sql {
+namespace {
+
+// Large columns come last in each table, so that lists do not read them.
+constexpr std::string_view kVersion1 = R"sql(
+CREATE TABLE clusters (
+  id          INTEGER PRIMARY KEY AUTOINCREMENT,
+  name        TEXT NOT NULL CHECK (name <> ''),
+  transport   TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  seen_order  INTEGER NOT NULL UNIQUE,
+  seen        TEXT NOT NULL,
+  created     TEXT NOT NULL,
+  version     TEXT NOT NULL,
+  hosts       TEXT NOT NULL,
+  facts       TEXT NOT NULL,
+  UNIQUE (name, fingerprint, transport, hosts)
+) STRICT;
+
+CREATE TABLE sessions (
+  id             INTEGER PRIMARY KEY AUTOINCREMENT,
+  cluster        INTEGER NOT NULL REFERENCES clusters (id),
+  state          TEXT NOT NULL CHECK (state IN ('running', 'complete', 'interrupted', 'failed')),
+  resumable      INTEGER NOT NULL CHECK (resumable IN (0, 1)),
+  resumed        INTEGER NOT NULL DEFAULT 0,
+  budget_seconds REAL NOT NULL,
+  owner          TEXT NOT NULL,
+  created        TEXT NOT NULL,
+  ended          TEXT CHECK ((ended IS NULL) = (state = 'running')),
+  version        TEXT NOT NULL,
+  error          TEXT NOT NULL DEFAULT '',
+  settings       TEXT
+) STRICT;
+CREATE INDEX sessions_by_cluster ON sessions (cluster, id);
+CREATE UNIQUE INDEX sessions_one_running ON sessions (cluster) WHERE state = 'running';
+
+CREATE TABLE samples (
+  id                 INTEGER PRIMARY KEY AUTOINCREMENT,
+  session            INTEGER NOT NULL REFERENCES sessions (id),
+  kind               TEXT NOT NULL CHECK (kind <> ''),
+  operation          TEXT,
+  road               TEXT,
+  workers            INTEGER NOT NULL,
+  servers            INTEGER NOT NULL,
+  source_rank        INTEGER,
+  destination_rank   INTEGER,
+  in_flight          INTEGER NOT NULL CHECK (in_flight >= 1),
+  size_bytes         INTEGER NOT NULL CHECK (size_bytes >= 0),
+  median_seconds     REAL NOT NULL CHECK (median_seconds >= 0),
+  half_width_seconds REAL NOT NULL CHECK (half_width_seconds >= 0),
+  repetitions        INTEGER NOT NULL CHECK (repetitions >= 1),
+  at                 TEXT NOT NULL,
+  detail             TEXT,
+  raw_seconds        BLOB NOT NULL
+) STRICT;
+CREATE INDEX samples_by_session ON samples (session, id);
+
+CREATE TABLE fits (
+  id       INTEGER PRIMARY KEY AUTOINCREMENT,
+  session  INTEGER NOT NULL REFERENCES sessions (id),
+  cluster  INTEGER NOT NULL REFERENCES clusters (id),
+  created  TEXT NOT NULL,
+  version  TEXT NOT NULL,
+  settings TEXT,
+  snapshot TEXT NOT NULL
+) STRICT;
+CREATE INDEX fits_by_cluster ON fits (cluster, id);
+CREATE INDEX fits_by_session ON fits (session);
+
+CREATE TABLE fit_curves (
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
+  fit             INTEGER NOT NULL REFERENCES fits (id) ON DELETE CASCADE,
+  session         INTEGER NOT NULL REFERENCES sessions (id),
+  subject         TEXT NOT NULL,
+  setting         TEXT NOT NULL,
+  road            TEXT,
+  workers         INTEGER NOT NULL,
+  pieces          INTEGER NOT NULL,
+  samples         INTEGER NOT NULL,
+  r_squared       REAL NOT NULL,
+  median_relative REAL NOT NULL,
+  p90_relative    REAL NOT NULL,
+  smallest_bytes  INTEGER NOT NULL,
+  largest_bytes   INTEGER NOT NULL
+) STRICT;
+CREATE INDEX fit_curves_by_fit ON fit_curves (fit, id);
+CREATE INDEX fit_curves_by_session ON fit_curves (session);
+
+CREATE TABLE profiles (
+  id              INTEGER PRIMARY KEY AUTOINCREMENT,
+  digest          TEXT NOT NULL,
+  model           TEXT NOT NULL,
+  batch           INTEGER NOT NULL,
+  layers          INTEGER NOT NULL,
+  tensors         INTEGER NOT NULL,
+  gradient_bytes  INTEGER NOT NULL,
+  compute_seconds REAL NOT NULL,
+  how             TEXT NOT NULL,
+  created         TEXT NOT NULL,
+  version         TEXT NOT NULL,
+  profile         TEXT NOT NULL,
+  UNIQUE (digest, model)
+) STRICT;
+
+CREATE TABLE plans (
+  id                 INTEGER PRIMARY KEY AUTOINCREMENT,
+  digest             TEXT NOT NULL,
+  method             TEXT NOT NULL,
+  model              TEXT NOT NULL,
+  road               TEXT NOT NULL,
+  workers            INTEGER NOT NULL,
+  messages           INTEGER NOT NULL,
+  profile            INTEGER NOT NULL REFERENCES profiles (id),
+  fit                INTEGER REFERENCES fits (id),
+  cluster            INTEGER REFERENCES clusters (id),
+  predicted_seconds  REAL NOT NULL,
+  half_width_seconds REAL NOT NULL,
+  bound_seconds      REAL NOT NULL,
+  created            TEXT NOT NULL,
+  version            TEXT NOT NULL,
+  plan               TEXT NOT NULL,
+  ranking            TEXT
+) STRICT;
+CREATE INDEX plans_by_digest ON plans (digest, id);
+CREATE INDEX plans_by_cluster ON plans (cluster, id);
+CREATE INDEX plans_by_profile ON plans (profile);
+CREATE INDEX plans_by_fit ON plans (fit);
+
+CREATE TABLE runs (
+  id                INTEGER PRIMARY KEY AUTOINCREMENT,
+  plan              INTEGER NOT NULL REFERENCES plans (id),
+  cluster           INTEGER REFERENCES clusters (id),
+  state             TEXT NOT NULL CHECK (state IN ('running', 'complete', 'interrupted', 'failed')),
+  iterations        INTEGER NOT NULL DEFAULT 0,
+  median_seconds    REAL NOT NULL DEFAULT 0,
+  low_seconds       REAL NOT NULL DEFAULT 0,
+  high_seconds      REAL NOT NULL DEFAULT 0,
+  error             TEXT NOT NULL DEFAULT '',
+  trace_path        TEXT NOT NULL DEFAULT '',
+  created           TEXT NOT NULL,
+  ended             TEXT CHECK ((ended IS NULL) = (state = 'running')),
+  version           TEXT NOT NULL,
+  hosts             TEXT NOT NULL,
+  versions          TEXT NOT NULL,
+  settings          TEXT,
+  iteration_seconds BLOB NOT NULL DEFAULT x''
+) STRICT;
+CREATE INDEX runs_by_plan ON runs (plan, id);
+CREATE INDEX runs_by_cluster ON runs (cluster, id);
+)sql";
+
+constexpr std::array kSteps = {kVersion1};
+
+}  // namespace
+
+int newest_schema() { return static_cast<int>(kSteps.size()); }
+
+std::string_view schema_step(int from) {
+  assert(from >= 0 && from < newest_schema());
+  return kSteps[static_cast<std::size_t>(from)];
+}
+
+void migrate(Connection& connection, int to) {
+  Transaction transaction(connection);
+  const int from = static_cast<int>(connection.integer("PRAGMA user_version"));
+  for (int version = from; version < to; ++version) {
+    connection.execute(std::string(schema_step(version)));
+  }
+  if (from < to) {
+    connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));
+    connection.execute("PRAGMA user_version = " + std::to_string(to));
+  }
+  transaction.commit();
+}
+
+}  // namespace commtune::sql

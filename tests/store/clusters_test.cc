@@ -1,0 +1,109 @@
+#include "tests/store/support.h"
+
+namespace commtune {
+namespace {
+
+using testing::bare_cluster;
+using testing::memory_store;
+
+TEST(Clusters, AreReadBackAsTheyWere) {
+  Store store = memory_store();
+  const RowId id = store.put_cluster(bare_cluster());
+  const auto row = store.find_cluster(id);
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->id, id);
+  EXPECT_EQ(row->name, "lab");
+  EXPECT_EQ(row->transport, "mpi");
+  EXPECT_EQ(row->fingerprint, "0123456789abcdef");
+  EXPECT_EQ(row->facts.at("mtu"), "1500");
+  ASSERT_EQ(row->hosts.size(), 2U);
+  EXPECT_EQ(row->hosts[1].name, "beta");
+  EXPECT_EQ(row->hosts[1].slots, 2);
+  EXPECT_EQ(row->origin.created, testing::noon());
+  EXPECT_EQ(row->origin.version, "0.1.0");
+}
+
+TEST(Clusters, UnchangedMachinesAreOneRowSeenAgain) {
+  Store store = memory_store();
+  const RowId first = store.put_cluster(bare_cluster());
+  EXPECT_EQ(store.put_cluster(bare_cluster()), first);
+  const auto row = store.find_cluster(first);
+  EXPECT_EQ(row->origin.created, testing::noon());
+  EXPECT_EQ(row->seen, testing::noon() + std::chrono::seconds(1));
+}
+
+TEST(Clusters, ChangedMachinesAreAnotherRowOfTheSameName) {
+  Store store = memory_store();
+  const RowId first = store.put_cluster(bare_cluster());
+  Cluster changed = bare_cluster();
+  changed.fingerprint = "fedcba9876543210";
+  const RowId second = store.put_cluster(changed);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(store.find_cluster("lab")->id, second);
+  Cluster wider = bare_cluster();
+  wider.hosts.push_back({"gamma", 2});
+  EXPECT_EQ(store.find_cluster(store.put_cluster(wider))->hosts.size(), 3U);
+}
+
+TEST(Clusters, TheLatestSeenIsCurrentEvenWithinOneTickOfTheClock) {
+  Store store = Store::open(":memory:", {.clock = testing::noon});
+  const RowId first = store.put_cluster(bare_cluster());
+  Cluster changed = bare_cluster();
+  changed.fingerprint = "fedcba9876543210";
+  store.put_cluster(changed);
+  store.put_cluster(bare_cluster());  // the old kernel was booted again
+  EXPECT_EQ(store.find_cluster("lab")->id, first);
+}
+
+TEST(Clusters, AbsentOnesAreEmpty) {
+  Store store = memory_store();
+  EXPECT_FALSE(store.find_cluster("nowhere"));
+  EXPECT_FALSE(store.find_cluster(RowId{7}));
+}
+
+TEST(Clusters, NeedAName) {
+  Store store = memory_store();
+  EXPECT_THAT(testing::error_of([&] { store.put_cluster(bare_cluster("")); }),
+              testing::IsError(ErrorCode::kBadInput, "cluster.name"));
+}
+
+TEST(Clusters, KeepNamesThatLookLikeSql) {
+  Store store = memory_store();
+  const std::string name = "x'; DROP TABLE clusters; --\n\xc3\xa4";
+  store.put_cluster(bare_cluster(name));
+  EXPECT_EQ(store.find_cluster(name)->name, name);
+}
+
+TEST(Clusters, AreListedNewestFirstPageByPage) {
+  Store store = memory_store();
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    store.put_cluster(bare_cluster(name));
+  }
+  std::string names;
+  int pages = 0;
+  std::optional<RowId> after = 0;
+  while (after) {
+    const auto page = store.clusters({.limit = 2, .after = *after});
+    for (const ClusterRow& row : page.rows) {
+      names += row.name;
+    }
+    after = page.next;
+    ++pages;
+  }
+  EXPECT_EQ(names, "edcba");
+  EXPECT_EQ(pages, 3);
+  EXPECT_FALSE(store.clusters({.limit = 5}).next);  // exactly full: still the last
+}
+
+TEST(Clusters, RefuseSenselessPages) {
+  Store store = memory_store();
+  EXPECT_THAT(testing::error_of([&] { store.clusters({.limit = 0}); }),
+              testing::IsError(ErrorCode::kBadInput, "limit = 0"));
+  EXPECT_THAT(testing::error_of([&] { store.clusters({.limit = 1001}); }),
+              testing::IsError(ErrorCode::kBadInput, "limit = 1001"));
+  EXPECT_THAT(testing::error_of([&] { store.clusters({.after = -1}); }),
+              testing::IsError(ErrorCode::kBadInput, "after = -1"));
+}
+
+}  // namespace
+}  // namespace commtune

@@ -1,0 +1,94 @@
+#include "tests/store/support.h"
+
+namespace commtune {
+namespace {
+
+using testing::error_of;
+using testing::IsError;
+using testing::memory_store;
+using testing::small_plan;
+using testing::small_profile;
+
+TEST(Plans, AreReadBackWithWhereTheyCameFrom) {
+  Store store = memory_store();
+  const RowId session = testing::running_session(store);
+  const RowId fit = store.add_fit({.session = session, .cluster = testing::fitted_cluster()});
+  const RowId profile = store.put_profile(small_profile());
+  const RowId id = store.add_plan({.plan = small_plan("joint"),
+                                   .profile = profile,
+                                   .fit = fit,
+                                   .ranking = {{"joint", 0.01}},
+                                   .predicted = Seconds{0.012},
+                                   .half_width = Seconds{0.001},
+                                   .bound = Seconds{0.011}});
+  const auto row = store.find_plan(id);
+  ASSERT_TRUE(row);
+  EXPECT_EQ(row->plan, small_plan("joint"));
+  EXPECT_EQ(row->digest, digest(small_plan()));
+  EXPECT_EQ(row->method, "joint");
+  EXPECT_EQ(row->model, "small");
+  EXPECT_EQ(row->road, "all-to-all ring");
+  EXPECT_EQ(row->workers, 4);
+  EXPECT_EQ(row->messages, 1);
+  EXPECT_EQ(row->profile, profile);
+  EXPECT_EQ(row->fit, fit);
+  EXPECT_EQ(row->cluster, store.find_session(session)->cluster);
+  EXPECT_EQ(row->cluster_name, "lab");
+  EXPECT_EQ(row->ranking, nlohmann::json({{"joint", 0.01}}));
+  EXPECT_EQ(row->predicted, Seconds{0.012});
+  EXPECT_EQ(row->half_width, Seconds{0.001});
+  EXPECT_EQ(row->bound, Seconds{0.011});
+}
+
+TEST(Plans, MayComeWithoutAFit) {
+  Store store = memory_store();
+  const auto row = store.find_plan(testing::stored_plan(store));
+  ASSERT_TRUE(row);
+  EXPECT_FALSE(row->fit);
+  EXPECT_FALSE(row->cluster);
+  EXPECT_EQ(row->cluster_name, "");
+  EXPECT_TRUE(row->ranking.is_null());
+}
+
+TEST(Plans, MustSuitTheirProfile) {
+  Store store = memory_store();
+  const RowId profile = store.put_profile(small_profile());
+  Plan torn = small_plan();
+  torn.messages[0].pieces.pop_back();
+  EXPECT_THROW(store.add_plan({.plan = torn, .profile = profile}), Error);
+  EXPECT_THAT(error_of([&] { store.add_plan({.plan = small_plan(), .profile = 9}); }),
+              IsError(ErrorCode::kNotFound, "profile 9"));
+  EXPECT_THAT(error_of([&] { store.add_plan({.plan = small_plan(), .profile = profile, .fit = 9}); }),
+              IsError(ErrorCode::kNotFound, "fit 9"));
+  EXPECT_THAT(
+      error_of([&] { store.add_plan({.plan = small_plan(), .profile = profile, .predicted = Seconds{-1}}); }),
+      IsError(ErrorCode::kBadInput, "plan.predicted = -1"));
+  EXPECT_TRUE(store.plans().rows.empty());
+}
+
+TEST(Plans, AreFoundByTheStartOfTheirDigest) {
+  Store store = memory_store();
+  testing::stored_plan(store);
+  const RowId newest = testing::stored_plan(store);
+  const std::string whole = digest(small_plan());
+  EXPECT_EQ(store.find_plan(whole)->id, newest);
+  EXPECT_EQ(store.find_plan(whole.substr(0, 4))->id, newest);
+  EXPECT_FALSE(store.find_plan(whole.substr(0, 4) + "zzzz"));
+  EXPECT_THAT(error_of([&] { store.find_plan("abc"); }), IsError(ErrorCode::kBadInput, "at least 4 digits"));
+}
+
+TEST(Plans, AreListedByClusterOrAltogether) {
+  Store store = memory_store();
+  const RowId session = testing::running_session(store);
+  const RowId fit = store.add_fit({.session = session, .cluster = testing::fitted_cluster()});
+  const RowId there =
+      store.add_plan({.plan = small_plan(), .profile = store.put_profile(small_profile()), .fit = fit});
+  const RowId anywhere = testing::stored_plan(store);
+  EXPECT_EQ(store.plans().rows.at(0).id, anywhere);
+  const auto lab = store.plans(store.find_session(session)->cluster);
+  ASSERT_EQ(lab.rows.size(), 1U);
+  EXPECT_EQ(lab.rows[0].id, there);
+}
+
+}  // namespace
+}  // namespace commtune
