@@ -1,0 +1,268 @@
+#include "tests/executor/transport/conformance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+namespace commtune::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::vector<std::byte> pattern(std::size_t bytes, int seed) {
+  std::vector<std::byte> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) {
+    data[i] = static_cast<std::byte>((i * 131 + static_cast<std::size_t>(seed) * 29 + i / 251) & 0xff);
+  }
+  return data;
+}
+
+std::span<const std::byte> bytes_of(const int& value) { return std::as_bytes(std::span(&value, 1)); }
+std::span<std::byte> bytes_of(int& value) { return std::as_writable_bytes(std::span(&value, 1)); }
+
+int next_of(const Peers& peers) { return (peers.rank + 1) % peers.size(); }
+int previous_of(const Peers& peers) { return (peers.rank + peers.size() - 1) % peers.size(); }
+
+void knows_its_peers(Transport& transport) {
+  const Peers& peers = transport.peers();
+  EXPECT_GE(peers.rank, 0);
+  EXPECT_LT(peers.rank, peers.size());
+  EXPECT_EQ(peers.node.size(), peers.hosts.size());
+  for (const std::string& host : peers.hosts) EXPECT_FALSE(host.empty());
+  EXPECT_FALSE(transport.name().empty());
+}
+
+void moves_every_size(Transport& transport) {
+  // Around the sizes at which libraries switch protocols, and nothing at all.
+  const Peers& peers = transport.peers();
+  for (const std::size_t bytes : {0UL, 1UL, 4UL, 4096UL, 65536UL, 65537UL, 1UL << 20, (3UL << 20) + 7}) {
+    const auto out = pattern(bytes, peers.rank);
+    std::vector<std::byte> in(bytes);
+    const Tag tag = make_tag(Channel::kReduce, 5);
+    const TransferId receive = transport.receive(previous_of(peers), tag, in);
+    const TransferId send = transport.send(next_of(peers), tag, out);
+    for (const Completion& completion : wait_for(transport, 2)) {
+      EXPECT_TRUE(completion.transfer == receive || completion.transfer == send);
+      EXPECT_EQ(completion.bytes, bytes);
+      EXPECT_EQ(completion.tag, tag);
+    }
+    EXPECT_EQ(in, pattern(bytes, previous_of(peers))) << bytes << " B";
+  }
+}
+
+void keeps_the_order_of_one_tag(Transport& transport) {
+  const Peers& peers = transport.peers();
+  constexpr int kCount = 50;
+  const Tag tag = make_tag(Channel::kReduce, 0);
+  std::vector<int> out(kCount);
+  std::vector<int> in(kCount, -1);
+  for (int i = 0; i < kCount; ++i) out[static_cast<std::size_t>(i)] = i;
+  for (int& value : in) transport.receive(previous_of(peers), tag, bytes_of(value));
+  for (const int& value : out) transport.send(next_of(peers), tag, bytes_of(value));
+  wait_for(transport, 2 * kCount);
+  EXPECT_EQ(in, out);
+}
+
+void matches_tags_and_channels_apart(Transport& transport) {
+  const Peers& peers = transport.peers();
+  const int a = 1;
+  const int b = 2;
+  const int c = 3;
+  int from_a = 0;
+  int from_b = 0;
+  int from_c = 0;
+  // Received in another order than sent, and the same number on two channels.
+  transport.send(next_of(peers), make_tag(Channel::kReduce, 1), bytes_of(a));
+  transport.send(next_of(peers), make_tag(Channel::kReduce, 2), bytes_of(b));
+  transport.send(next_of(peers), make_tag(Channel::kDistribute, 1), bytes_of(c));
+  transport.receive(previous_of(peers), make_tag(Channel::kDistribute, 1), bytes_of(from_c));
+  transport.receive(previous_of(peers), make_tag(Channel::kReduce, 2), bytes_of(from_b));
+  transport.receive(previous_of(peers), make_tag(Channel::kReduce, 1), bytes_of(from_a));
+  wait_for(transport, 6);
+  EXPECT_EQ(from_a, a);
+  EXPECT_EQ(from_b, b);
+  EXPECT_EQ(from_c, c);
+}
+
+void any_number_takes_what_comes_next_on_its_channel(Transport& transport) {
+  const Peers& peers = transport.peers();
+  const int other = 9;
+  int got_other = 0;
+  std::vector<int> in(3, -1);
+  std::vector<std::size_t> position(64, 99);  // by transfer
+  transport.receive(previous_of(peers), make_tag(Channel::kDistribute, 7), bytes_of(got_other));
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const TransferId id =
+        transport.receive(previous_of(peers), make_tag(Channel::kReduce, kAnyNumber), bytes_of(in[i]));
+    position.at(id) = i;
+  }
+  transport.send(next_of(peers), make_tag(Channel::kDistribute, 7), bytes_of(other));
+  const std::vector<int> out = {70, 30, 50};
+  for (const int& value : out) {
+    transport.send(next_of(peers), make_tag(Channel::kReduce, static_cast<std::uint32_t>(value)),
+                   bytes_of(value));
+  }
+  std::size_t seen = 0;
+  for (const Completion& completion : wait_for(transport, 8)) {
+    if (position.at(completion.transfer) == 99 || completion.bytes != sizeof(int)) continue;
+    if (channel_of(completion.tag) != Channel::kReduce) continue;
+    ++seen;
+    const std::size_t i = position.at(completion.transfer);
+    EXPECT_EQ(number_of(completion.tag), static_cast<std::uint32_t>(out[i]));
+  }
+  EXPECT_EQ(seen, 3U);
+  EXPECT_EQ(in, out);
+  EXPECT_EQ(got_other, other);
+}
+
+void a_receive_may_have_room_to_spare(Transport& transport) {
+  const Peers& peers = transport.peers();
+  const auto out = pattern(100, peers.rank);
+  std::vector<std::byte> in(4096);
+  const Tag tag = make_tag(Channel::kReduce, 3);
+  const TransferId receive = transport.receive(previous_of(peers), tag, in);
+  transport.send(next_of(peers), tag, out);
+  for (const Completion& completion : wait_for(transport, 2)) {
+    if (completion.transfer == receive) {
+      EXPECT_EQ(completion.bytes, 100U);
+    }
+  }
+  in.resize(100);
+  EXPECT_EQ(in, pattern(100, previous_of(peers)));
+}
+
+void many_transfers_with_everybody(Transport& transport) {
+  const Peers& peers = transport.peers();
+  constexpr int kEach = 40;
+  const auto count = static_cast<std::size_t>(peers.size() - 1) * kEach;
+  std::vector<std::vector<std::byte>> out;
+  std::vector<std::vector<std::byte>> in;
+  std::vector<int> sender;
+  for (int peer = 0; peer < peers.size(); ++peer) {
+    if (peer == peers.rank) continue;
+    for (int i = 0; i < kEach; ++i) {
+      const std::size_t bytes = static_cast<std::size_t>(i) * 3000;
+      out.push_back(pattern(bytes, peers.rank + i));
+      in.emplace_back(bytes);
+      sender.push_back(peer);
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const Tag tag = make_tag(Channel::kReduce, static_cast<std::uint32_t>(i % kEach));
+    transport.receive(sender[i], tag, in[i]);
+    transport.send(sender[i], tag, out[i]);
+  }
+  wait_for(transport, 2 * count);
+  for (std::size_t i = 0; i < count; ++i) {
+    EXPECT_EQ(in[i], pattern(in[i].size(), sender[i] + static_cast<int>(i % kEach)));
+  }
+}
+
+void wait_ends_at_its_deadline(Transport& transport) {
+  const auto start = Clock::now();
+  EXPECT_TRUE(transport.wait(start + milliseconds(20)).empty());
+  EXPECT_GE(Clock::now() - start, milliseconds(20));
+  EXPECT_TRUE(transport.wait(start).empty());  // in the past: polls
+}
+
+void wake_ends_a_wait(Transport& transport) {
+  // Before the wait begins, and while it sleeps.
+  transport.wake();
+  EXPECT_TRUE(transport.wait(Clock::now() + seconds(60)).empty());
+  const auto start = Clock::now();
+  std::jthread other([&] { transport.wake(); });
+  EXPECT_TRUE(transport.wait(start + seconds(60)).empty());
+  EXPECT_LT(Clock::now() - start, seconds(30));
+}
+
+void an_answer_lands_on_its_question(Transport& transport) {
+  // The receive of the answer is posted on the memory that the question is sent from.
+  const Peers& peers = transport.peers();
+  if (peers.rank == 0) {
+    std::vector<std::byte> sum(1 << 20);
+    for (int peer = 1; peer < peers.size(); ++peer) {
+      transport.receive(peer, make_tag(Channel::kReduce, 1), sum);
+      wait_for(transport, 1);
+      std::reverse(sum.begin(), sum.end());
+      transport.send(peer, make_tag(Channel::kDistribute, 1), sum);
+      wait_for(transport, 1);
+    }
+    return;
+  }
+  auto data = pattern(1 << 20, peers.rank);
+  transport.receive(0, make_tag(Channel::kDistribute, 1), data);
+  transport.send(0, make_tag(Channel::kReduce, 1), data);
+  wait_for(transport, 2);
+  std::reverse(data.begin(), data.end());
+  EXPECT_EQ(data, pattern(1 << 20, peers.rank));
+}
+
+void the_library_sums_if_it_can(Transport& transport) {
+  const Peers& peers = transport.peers();
+  for (const std::size_t count : {1UL, 1000UL, 300000UL}) {
+    std::vector<float> data(count);
+    for (std::size_t i = 0; i < count; ++i)
+      data[i] = static_cast<float>(i % 7 + static_cast<std::size_t>(peers.rank));
+    const auto id = transport.library_all_reduce(peers.size(), DataType::kFloat32,
+                                                 std::as_writable_bytes(std::span(data)));
+    if (!id) return;
+    wait_for(transport, 1);
+    const int n = peers.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      // n times i mod 7, plus 0 + 1 + ... + n-1
+      EXPECT_EQ(data[i], static_cast<float>(static_cast<int>(i % 7) * n + n * (n - 1) / 2));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Completion> wait_for(Transport& transport, std::size_t count) {
+  std::vector<Completion> ended;
+  const auto deadline = Clock::now() + seconds(20);
+  while (ended.size() < count) {
+    const auto more = transport.wait(deadline);
+    ended.insert(ended.end(), more.begin(), more.end());
+    if (Clock::now() >= deadline) {
+      ADD_FAILURE() << "rank " << transport.peers().rank << ": " << ended.size() << " of " << count
+                    << " ended";
+      break;
+    }
+  }
+  return ended;
+}
+
+void synchronize(Transport& transport) {
+  const Peers& peers = transport.peers();
+  std::byte out{};
+  std::vector<std::byte> in(static_cast<std::size_t>(peers.size()));
+  const Tag tag = make_tag(Channel::kControl, 0);
+  for (int peer = 0; peer < peers.size(); ++peer) {
+    if (peer == peers.rank) continue;
+    transport.receive(peer, tag, std::span(in).subspan(static_cast<std::size_t>(peer), 1));
+    transport.send(peer, tag, std::span(&out, 1));
+  }
+  wait_for(transport, 2 * static_cast<std::size_t>(peers.size() - 1));
+}
+
+const std::vector<ConformanceCase>& conformance_cases() {
+  static const std::vector<ConformanceCase> cases = {
+      {"KnowsItsPeers", knows_its_peers},
+      {"MovesEverySize", moves_every_size},
+      {"KeepsTheOrderOfOneTag", keeps_the_order_of_one_tag},
+      {"MatchesTagsAndChannelsApart", matches_tags_and_channels_apart},
+      {"AnyNumberTakesWhatComesNextOnItsChannel", any_number_takes_what_comes_next_on_its_channel},
+      {"AReceiveMayHaveRoomToSpare", a_receive_may_have_room_to_spare},
+      {"ManyTransfersWithEverybody", many_transfers_with_everybody},
+      {"WaitEndsAtItsDeadline", wait_ends_at_its_deadline},
+      {"WakeEndsAWait", wake_ends_a_wait},
+      {"AnAnswerLandsOnItsQuestion", an_answer_lands_on_its_question},
+      {"TheLibrarySumsIfItCan", the_library_sums_if_it_can},
+  };
+  return cases;
+}
+
+}  // namespace commtune::testing

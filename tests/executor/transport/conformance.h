@@ -1,0 +1,27 @@
+#pragma once
+// The suite that every transport runs: each case is called on every rank of a job at the same time.
+
+#include <ostream>
+#include <vector>
+
+#include "executor/transport/transport.h"
+
+namespace commtune::testing {
+
+struct ConformanceCase {
+  const char* name;
+  void (*body)(Transport&);  // records its failures with EXPECT_...
+};
+
+inline void PrintTo(const ConformanceCase& test, std::ostream* out) { *out << test.name; }
+
+/// In an order that is the same on every rank.
+const std::vector<ConformanceCase>& conformance_cases();
+
+/// Waits until `count` more transfers have ended and returns them in the order in which they did.
+std::vector<Completion> wait_for(Transport& transport, std::size_t count);
+
+/// Comes back after all ranks have called it.
+void synchronize(Transport& transport);
+
+}  // namespace commtune::testing
