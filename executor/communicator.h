@@ -39,6 +39,11 @@ class Group {
   Group& operator=(const Group&) = delete;
 
   int pending() const { return pending_; }
+  /// Counts something that is no transfer, until release(), which may resume whoever waits.
+  void hold() { ++pending_; }
+  void release() {
+    if (--pending_ == 0 && waiter_) std::exchange(waiter_, {}).resume();
+  }
   auto empty() {
     struct Awaiter {
       Group& group;
