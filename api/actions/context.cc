@@ -1,0 +1,68 @@
+#include "api/actions/context.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "api/version.h"
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr std::string_view kRemoteAgent = "OMPI_MCA_plm_rsh_agent";
+
+}  // namespace
+
+HostList choose_hosts(const Settings& settings, std::string_view list) {
+  if (!list.empty()) return parse_host_list(list);
+  if (settings.hosts.empty()) return local_hosts(settings.local_ranks);
+  std::ifstream in(settings.hosts);
+  if (!in)
+    throw Error(ErrorCode::kNotFound,
+                fmt::format("hostfile {}: does not exist or cannot be read", settings.hosts.string()));
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return parse_hostfile(text, settings.hosts.string());
+}
+
+Store open_store(const Settings& settings) {
+  OpenOptions options;
+  options.version = kVersion;
+  return Store::open(settings.database, std::move(options));
+}
+
+LaunchOptions launch_options(const Context& context, const Placing& placing, int ranks) {
+  LaunchOptions options;
+  options.mpirun.program = context.settings.mpirun;
+  options.mpirun.extra = placing.mpirun_arguments;
+  options.mpirun.rank_command = {context.settings.rank_program.string()};
+  options.mpirun.hosts = placing.hosts;
+  options.mpirun.ranks = ranks;
+  options.mpirun.remote_agent_chosen = !lookup(context.environment, kRemoteAgent).empty();
+  options.start_timeout = context.settings.start_timeout;
+  options.silence_timeout = context.settings.silence_timeout;
+  return options;
+}
+
+std::map<std::string, std::string> transport_settings(const Context& context, const Placing& placing) {
+  std::map<std::string, std::string> settings;
+  constexpr std::string_view kPrefix = "OMPI_MCA_";
+  for (auto it = context.environment.lower_bound(kPrefix); it != context.environment.end(); ++it) {
+    if (!it->first.starts_with(kPrefix)) break;
+    // How hosts are reached (plm, rsh) does not change what is measured there.
+    if (!it->first.starts_with("OMPI_MCA_plm")) settings[it->first] = it->second;
+  }
+  for (const std::string& argument : placing.mpirun_arguments) {
+    std::string& all = settings["mpirun"];
+    all += (all.empty() ? "" : " ") + argument;
+  }
+  return settings;
+}
+
+void say_notes(const Context& context, const HostList& hosts) {
+  for (const std::string& note : hosts.notes) context.note(note);
+}
+
+}  // namespace commtune::api

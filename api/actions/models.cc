@@ -1,0 +1,73 @@
+#include "api/actions/models.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "api/text.h"
+#include "perfmodel/error.h"
+#include "perfmodel/json_reader.h"
+#include "perfmodel/shipped_profiles.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr std::uintmax_t kLargestFile = 256U << 20U;
+
+bool is_path(const std::string& model) {
+  return model.find('/') != std::string::npos || model.ends_with(".json");
+}
+
+}  // namespace
+
+nlohmann::json read_json_file(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  if (error) throw Error(ErrorCode::kNotFound, fmt::format("{}: {}", path.string(), error.message()));
+  if (size > kLargestFile)
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{}: {} B, must be at most {} B", path.string(), size, kLargestFile));
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in) throw Error(ErrorCode::kNotFound, fmt::format("{}: {}", path.string(), std::strerror(errno)));
+  return parse_json(text, path.string());
+}
+
+void write_file(const std::filesystem::path& path, std::string_view text) {
+  const std::filesystem::path partial = path.string() + fmt::format(".{}.partial", ::getpid());
+  std::ofstream out(partial, std::ios::binary | std::ios::trunc);
+  out << text;
+  out.close();
+  std::error_code error;
+  if (out) std::filesystem::rename(partial, path, error);
+  if (out && !error) return;
+  const std::string why = error ? error.message() : std::strerror(errno);
+  std::filesystem::remove(partial, error);
+  throw Error(ErrorCode::kStorage, fmt::format("{}: cannot be written: {}", path.string(), why));
+}
+
+Profile find_profile(const Store& store, const std::string& model) {
+  if (is_path(model)) {
+    const nlohmann::json document = read_json_file(model);
+    try {
+      return profile_from_json(document);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("{}: {}", model, error.what()));
+    }
+  }
+  if (auto profile = shipped_profile(model)) return std::move(*profile);
+  if (const auto stored = store.find_profile(model)) return stored->profile;
+  const std::vector<std::string> names = shipped_profile_names();
+  throw Error(
+      ErrorCode::kNotFound,
+      fmt::format("model \"{}\": no such profile{}; shipped are {}, or name a commtune/profile/1 file", model,
+                  did_you_mean(model, names), fmt::join(names, ", ")));
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,24 @@
+#pragma once
+// From what a user calls a model to its profile.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "perfmodel/profile.h"
+#include "store/store.h"
+
+namespace commtune::api {
+
+/// A shipped profile's name, a path to a commtune/profile/1 file (anything with '/' or ending in ".json"), or
+/// the digest of a profile in the store. Throws Error{kNotFound} with the closest shipped name,
+/// Error{kBadInput} naming the file and the place in it.
+Profile find_profile(const Store& store, const std::string& model);
+
+/// Reads a JSON file of at most 256 MiB. Throws Error{kNotFound} or Error{kBadInput} naming it.
+nlohmann::json read_json_file(const std::filesystem::path& path);
+
+/// Writes text beside the path and moves it there, so that a file is whole or absent. Throws Error{kStorage}.
+void write_file(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace commtune::api

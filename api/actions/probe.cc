@@ -1,0 +1,236 @@
+#include "api/actions/probe.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <regex>
+
+#include "api/actions/sample_rows.h"
+#include "perfmodel/error.h"
+#include "perfmodel/json_reader.h"
+#include "probes/fit_cluster.h"
+
+namespace commtune::api {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kFlushInterval{500};
+
+std::string own_host() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "unknown";
+}
+
+std::string own_name() { return fmt::format("{} pid {}", own_host(), ::getpid()); }
+
+/// True when the owner of a session was a process of this machine that is no more.
+bool is_gone(const std::string& owner) {
+  static const std::regex kOwner(R"(^(\S+) pid (\d+)$)");
+  std::smatch match;
+  if (!std::regex_match(owner, match, kOwner) || match[1] != own_host()) return false;
+  return ::kill(static_cast<pid_t>(std::stol(match[2])), 0) != 0 && errno == ESRCH;
+}
+
+/// What is stored of one probe while it runs.
+class Recording {
+ public:
+  Recording(Context& context, const ProbeRequest& request, const probes::ProbeOptions& options)
+      : context_(context), request_(request), options_(options) {}
+
+  /// Samples of the last probe of this name if it was cut short, with the fingerprint that they belong to.
+  void find_earlier(ProbeOrder& order) {
+    if (request_.fresh) return;
+    const auto cluster = context_.store.find_cluster(request_.cluster);
+    if (!cluster) return;
+    end_orphan(cluster->id);
+    resumable_ = context_.store.resumable_session(cluster->id);
+    if (!resumable_) return;
+    order.earlier_fingerprint = cluster->fingerprint;
+    for (const SampleRow& row : context_.store.all_samples(resumable_->id))
+      order.earlier.push_back(from_row(row));
+  }
+
+  void on_facts(const nlohmann::json& value) {
+    const JsonPlace place(value);
+    probes::ClusterFacts facts;
+    facts.name = request_.cluster;
+    facts.transport = place["transport"].name();
+    const JsonPlace hosts = place["rank_hosts"];
+    for (std::size_t i = 0, n = hosts.size(1, 1U << 20U); i < n; ++i)
+      facts.rank_hosts.push_back(hosts[i].name());
+    const JsonPlace named = place["facts"];
+    for (const auto& [name, fact] : named.object().items()) facts.facts[name] = named[name].text();
+    // A fit of no samples is a cluster that is known by nothing but its facts.
+    cluster_ = context_.store.put_cluster(probes::fit_cluster({}, facts));
+    end_orphan(*cluster_);
+    if (resumable_ && resumable_->cluster == *cluster_ && resumable_->samples > 0) {
+      context_.store.resume_session(resumable_->id, own_name());
+      session_ = resumable_->id;
+      resumed_samples_ = static_cast<int>(resumable_->samples);
+      context_.note(fmt::format("going on from {} samples of the interrupted probe {}; --fresh starts over",
+                                resumed_samples_, resumable_->id));
+      return;
+    }
+    NewSession session;
+    session.cluster = *cluster_;
+    session.settings = settings_of(options_);
+    session.budget = options_.budget.value_or(Seconds{});
+    session.owner = own_name();
+    session_ = context_.store.start_session(session);
+  }
+
+  void on_sample(const nlohmann::json& value) {
+    pending_.push_back(to_row(probes::probe_sample_from_json(value)));
+    if (SteadyClock::now() - flushed_ >= kFlushInterval) flush();
+  }
+
+  void flush() {
+    if (!pending_.empty() && session_) context_.store.append_samples(*session_, pending_);
+    pending_.clear();
+    flushed_ = SteadyClock::now();
+  }
+
+  /// Keeps what can be kept after a failure; the failure itself is what the caller reports.
+  void abandon(WorkState state, const std::string& why) noexcept {
+    if (!session_) return;
+    try {
+      flush();
+      context_.store.end_session(*session_, state, why);
+    } catch (const std::exception&) {
+      pending_.clear();  // the store is what failed: its session is found orphaned by the next probe
+    }
+  }
+
+  /// Samples and the fit in one transaction.
+  RowId complete(const Cluster& cluster) {
+    RowId fit = 0;
+    context_.store.atomically([&] {
+      flush();
+      context_.store.end_session(session(), WorkState::kComplete);
+      fit = context_.store.add_fit({session(), cluster, settings_of(options_)});
+    });
+    return fit;
+  }
+
+  RowId session() const { return session_.value(); }
+  RowId cluster() const { return cluster_.value(); }
+  bool started() const { return session_.has_value(); }
+  int resumed_samples() const { return resumed_samples_; }
+  std::int64_t stored_samples() const {
+    const auto row = session_ ? context_.store.find_session(*session_) : std::nullopt;
+    return row ? row->samples : 0;
+  }
+
+ private:
+  /// A session whose process was killed still counts as running; nobody else can end it.
+  void end_orphan(RowId cluster) {
+    const auto running = context_.store.running_session(cluster);
+    if (running && is_gone(running->owner))
+      context_.store.end_session(running->id, WorkState::kInterrupted,
+                                 fmt::format("its process ({}) is gone", running->owner));
+  }
+
+  Context& context_;
+  const ProbeRequest& request_;
+  const probes::ProbeOptions& options_;
+  std::optional<SessionRow> resumable_;
+  std::optional<RowId> cluster_, session_;
+  int resumed_samples_ = 0;
+  std::vector<NewSample> pending_;
+  SteadyClock::time_point flushed_ = SteadyClock::now();
+};
+
+void hear(Context& context, Recording& recording, const Report& report) {
+  if (const auto* progress = std::get_if<Progressed>(&report)) context.progress(*progress);
+  const auto* found = std::get_if<Found>(&report);
+  if (found != nullptr && found->kind == "facts") recording.on_facts(found->value);
+  if (found != nullptr && found->kind == "sample") recording.on_sample(found->value);
+}
+
+/// Runs the job and sees to it that the session ends whatever happens.
+nlohmann::json launch_recorded(Context& context, const ProbeRequest& request, const ProbeOrder& order,
+                               Recording& recording) {
+  try {
+    return launch(
+        to_json(Order(order)), launch_options(context, request.placing, 0),
+        [&](const Report& report) { hear(context, recording, report); }, context.cancellation);
+  } catch (const Error& error) {
+    const bool interrupted = error.code() == ErrorCode::kInterrupted;
+    recording.abandon(interrupted ? WorkState::kInterrupted : WorkState::kFailed, error.what());
+    throw;
+  } catch (const std::exception& error) {
+    recording.abandon(WorkState::kFailed, error.what());
+    throw;
+  }
+}
+
+[[noreturn]] void throw_stopped(Recording& recording) {
+  recording.abandon(WorkState::kInterrupted, "stopped by the user");
+  throw Error(
+      ErrorCode::kInterrupted,
+      fmt::format("probe interrupted; its {} samples are kept, and the same command goes on from them",
+                  recording.stored_samples()));
+}
+
+ProbeOutcome read_outcome(const nlohmann::json& result, Recording& recording) {
+  const JsonPlace place(result);
+  ProbeOutcome outcome;
+  outcome.cluster = cluster_from_json(result.at("cluster"));
+  outcome.links = result.at("links");
+  outcome.within_budget = place["end"].name() == "complete";
+  outcome.would_measure = result.at("would_measure").get<std::vector<std::string>>();
+  outcome.notes = result.at("notes").get<std::vector<std::string>>();
+  outcome.elapsed = Seconds{place["elapsed_seconds"].number(0, 1e9)};
+  outcome.traffic = Bytes{place["traffic_bytes"].integer(0, ~0ULL)};
+  outcome.resumed_samples = recording.resumed_samples();
+  outcome.cluster_id = recording.cluster();
+  outcome.session = recording.session();
+  return outcome;
+}
+
+}  // namespace
+
+ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
+  ProbeOrder order;
+  order.network = request.placing.network;
+  order.options = request.options;
+  order.options.cluster_name = request.cluster;
+  order.options.settings = transport_settings(context, request.placing);
+  order.options.check();
+  say_notes(context, request.placing.hosts);
+
+  Recording recording(context, request, order.options);
+  recording.find_earlier(order);
+  const nlohmann::json result = launch_recorded(context, request, order, recording);
+  if (!recording.started()) throw Error(ErrorCode::kUnavailable, "the ranks never said where they are");
+  if (result.value("end", "") == "stopped") throw_stopped(recording);
+  ProbeOutcome outcome = read_outcome(result, recording);
+  try {
+    outcome.fit = recording.complete(outcome.cluster);
+  } catch (const std::exception& error) {
+    recording.abandon(WorkState::kFailed, error.what());
+    throw;
+  }
+  return outcome;
+}
+
+nlohmann::json to_json(const ProbeOutcome& outcome) {
+  return {{"cluster_id", outcome.cluster_id},
+          {"session", outcome.session},
+          {"fit", outcome.fit},
+          {"cluster", commtune::to_json(outcome.cluster)},
+          {"links", outcome.links},
+          {"within_budget", outcome.within_budget},
+          {"would_measure", outcome.would_measure},
+          {"notes", outcome.notes},
+          {"elapsed_seconds", outcome.elapsed.count()},
+          {"traffic_bytes", outcome.traffic.count},
+          {"resumed_samples", outcome.resumed_samples}};
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,44 @@
+#pragma once
+// Measures a cluster and keeps all of it: samples as they come, then the fit.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/actions/context.h"
+#include "perfmodel/cluster.h"
+#include "probes/links.h"
+#include "probes/probe.h"
+#include "store/rows.h"
+
+namespace commtune::api {
+
+struct ProbeRequest {
+  std::string cluster;  ///< its name in the store
+  Placing placing;
+  probes::ProbeOptions options;  ///< name and transport settings are filled in
+  bool fresh = false;            ///< do not go on from an interrupted probe's samples
+};
+
+struct ProbeOutcome {
+  RowId cluster_id = 0, session = 0, fit = 0;
+  Cluster cluster;
+  nlohmann::json links;       ///< probes::LinkReport as JSON
+  bool within_budget = true;  ///< false: the time or traffic was spent before every size was narrow
+  std::vector<std::string> would_measure;  ///< with more budget
+  std::vector<std::string> notes;
+  Seconds elapsed{};
+  Bytes traffic;
+  int resumed_samples = 0;  ///< taken over from an interrupted probe
+};
+
+/// Probes the hosts, stores each sample within a second of its measurement, then stores the fit.
+///
+/// throws  Error{kInterrupted} after Ctrl-C: the samples stay, and the next probe of the same cluster goes on
+///         from them; Error{kConflict} when a probe of this cluster is running; and what launch() throws.
+///         The session says how it ended in each case.
+ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request);
+
+nlohmann::json to_json(const ProbeOutcome& outcome);
+
+}  // namespace commtune::api

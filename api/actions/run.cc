@@ -1,0 +1,292 @@
+#include "api/actions/run.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "api/actions/models.h"
+#include "api/text.h"
+#include "api/version.h"
+#include "perfmodel/bound.h"
+#include "perfmodel/error.h"
+#include "perfmodel/fit.h"
+#include "perfmodel/shipped_profiles.h"
+#include "perfmodel/simulate.h"
+#include "perfmodel/stage_cost.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr std::size_t kShortestPrefix = 4;
+
+bool is_path(const std::string& text) {
+  return text.find('/') != std::string::npos || text.ends_with(".json");
+}
+
+std::optional<RowId> id_of(const std::string& text) {
+  RowId id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  // Sixteen digits could be a digest; no store has that many plans.
+  if (error != std::errc{} || end != text.data() + text.size() || text.size() > 12) return {};
+  return id;
+}
+
+std::optional<Network> network_of(const std::string& transport) {
+  for (const Network network : {Network::kMpi, Network::kTcp})
+    if (to_string(network) == transport) return network;
+  return {};
+}
+
+bool is_chosen(const PlanRow& row) { return row.ranking.is_object() && row.ranking.contains("plans"); }
+
+PlanRow latest_chosen(const Store& store) {
+  for (Page page;;) {
+    const PageOf<PlanSummary> plans = store.plans({}, page);
+    for (const PlanSummary& summary : plans.rows) {
+      auto row = store.find_plan(summary.id);
+      if (row && is_chosen(*row)) return std::move(*row);
+    }
+    if (!plans.next) break;
+    page.after = *plans.next;
+  }
+  throw Error(ErrorCode::kNotFound, "plan \"latest\": nothing has been planned yet; start with: tune MODEL");
+}
+
+PlanRow stored_plan(const Store& store, const std::string& text) {
+  if (text == "latest") return latest_chosen(store);
+  if (const auto id = id_of(text))
+    if (auto row = store.find_plan(*id)) return std::move(*row);
+  if (text.size() >= kShortestPrefix)
+    if (auto row = store.find_plan(std::string_view(text))) return std::move(*row);
+  throw Error(
+      ErrorCode::kNotFound,
+      fmt::format("plan \"{}\": no such file, id or digest; `tune show plans` lists what is stored", text));
+}
+
+/// The methods of the ranking that this plan was chosen in, best predicted first, with their stored plans.
+std::vector<std::pair<std::string, RowId>> ranking_of(const PlanRow& row) {
+  if (!is_chosen(row))
+    throw Error(
+        ErrorCode::kBadInput,
+        fmt::format(
+            "plan {} (method {}) is not the chosen one of a ranking, so it leads to no other method's "
+            "plan; name the chosen one",
+            row.id, row.method));
+  std::vector<std::pair<std::string, RowId>> methods;
+  const nlohmann::json& plans = row.ranking.at("plans");
+  for (const nlohmann::json& entry : row.ranking.at("answer").at("ranking")) {
+    const auto method = entry.at("method").get<std::string>();
+    const auto other = plans.find(method);
+    methods.emplace_back(method, other == plans.end() ? row.id : other->get<RowId>());
+  }
+  return methods;
+}
+
+RowId plan_of_method(const PlanRow& row, const std::vector<std::pair<std::string, RowId>>& ranking,
+                     const std::string& method) {
+  if (method == "best") return ranking.front().second;
+  if (method == "worst") return ranking.back().second;
+  std::vector<std::string> known;
+  for (const auto& [name, id] : ranking) {
+    if (name == method) return id;
+    known.push_back(name);
+  }
+  throw Error(ErrorCode::kNotFound,
+              fmt::format("method \"{}\": not in the ranking of plan {}{}; it has {}", method, row.id,
+                          did_you_mean(method, known), fmt::join(known, ", ")));
+}
+
+PlanRow plan_with_id(const Store& store, RowId id) {
+  auto row = store.find_plan(id);
+  if (!row) throw Error(ErrorCode::kStorage, fmt::format("plan {} of a ranking is missing", id));
+  return std::move(*row);
+}
+
+PlannedJob job_of_row(const Store& store, const PlanRow& row) {
+  auto profile = store.find_profile(row.profile);
+  if (!profile)
+    throw Error(ErrorCode::kStorage, fmt::format("profile {} of plan {} is missing", row.profile, row.id));
+  PlannedJob job{
+      row.plan, std::move(profile->profile), row.id, row.cluster_name, row.cluster, row.predicted, row.bound,
+      {}};
+  if (row.cluster)
+    if (const auto cluster = store.find_cluster(*row.cluster)) job.network = network_of(cluster->transport);
+  return job;
+}
+
+/// The profile that a plan file was made for.
+Profile profile_for(const Store& store, const Plan& plan, const PlanName& name) {
+  if (!name.profile.empty()) return find_profile(store, name.profile);
+  if (const auto stored = store.find_profile(plan.profile)) return stored->profile;
+  const auto shipped = shipped_profile(plan.model);
+  if (shipped && digest(*shipped) == plan.profile) return *shipped;
+  throw Error(ErrorCode::kNotFound,
+              fmt::format("{}: its profile ({}, digest {}) is not in the database; name it with --profile",
+                          name.text, plan.model, plan.profile));
+}
+
+PlannedJob job_of_file(Context& context, const PlanName& name) {
+  const nlohmann::json document = read_json_file(name.text);
+  PlannedJob job;
+  try {
+    job.plan = plan_from_json(document);
+    job.profile = profile_for(context.store, job.plan, name);
+    check(job.plan, job.profile);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    throw Error(error.code(), what.starts_with(name.text) ? what : fmt::format("{}: {}", name.text, what));
+  }
+  const auto fit = context.store.current_fit(name.cluster);
+  if (fit) {
+    try {
+      const RoadCost cost = road_cost(job.plan.road, fit->snapshot, job.plan.workers);
+      const Workload work(job.profile);
+      job.predicted = simulate(work, job.plan, cost).iteration;
+      job.bound = lower_bound(work, cost);
+      job.cluster = name.cluster;
+      job.cluster_id = fit->cluster;
+      job.network = network_of(fit->snapshot.transport);
+    } catch (const Error& error) {
+      context.note(fmt::format("no prediction: {}", error.what()));
+    }
+  }
+  context.store.atomically([&] {
+    NewPlan row{
+        job.plan, context.store.put_profile(job.profile), {}, {{"file", name.text}}, job.predicted, {},
+        job.bound};
+    if (fit && job.cluster_id) row.fit = fit->id;
+    job.plan_id = context.store.add_plan(row);
+  });
+  return job;
+}
+
+void check_ranks(const RunRequest& request) {
+  const int offered = known_ranks(request.placing.hosts);
+  const int wanted = ranks_of(request.job.plan);
+  if (offered == 0 || offered == wanted) return;
+  throw Error(
+      ErrorCode::kBadInput,
+      fmt::format(
+          "plan {} is for {} ranks, the hosts offer {}: name hosts with {} slots in all, or tune again "
+          "with --workers",
+          digest(request.job.plan), wanted, offered, wanted));
+}
+
+RunResult result_of(WorkState state, std::vector<double> seconds, std::string error) {
+  RunResult result;
+  result.state = state;
+  result.error = std::move(error);
+  result.iteration_seconds = seconds;
+  if (!seconds.empty()) {
+    const MedianInterval interval = median_interval(seconds);
+    result.median = Seconds{interval.median};
+    result.low = Seconds{interval.low};
+    result.high = Seconds{interval.high};
+  }
+  return result;
+}
+
+NewRun new_run(const RunRequest& request, const Context& context) {
+  NewRun run;
+  run.plan = request.job.plan_id;
+  run.cluster = request.job.cluster_id;
+  run.hosts = request.placing.hosts.hosts;
+  // Slots that only the host knows are stored as one until it is known better.
+  for (Host& host : run.hosts) host.slots = std::max(1, host.slots);
+  run.settings = settings_of(request.options);
+  run.settings["network"] = to_string(request.placing.network);
+  run.settings["transport"] = transport_settings(context, request.placing);
+  run.versions["commtune"] = kVersion;
+  return run;
+}
+
+/// What a run has said so far.
+struct RunListening {
+  Context& context;
+  std::vector<double> iterations;
+
+  void hear(const Report& report) {
+    if (const auto* progress = std::get_if<Progressed>(&report)) context.progress(*progress);
+    const auto* found = std::get_if<Found>(&report);
+    if (found != nullptr && found->kind == "iteration")
+      iterations.push_back(found->value.at("seconds").get<double>());
+  }
+};
+
+}  // namespace
+
+std::optional<double> RunOutcome::error() const {
+  if (predicted.count() <= 0 || report.median_seconds <= 0) return {};
+  return predicted.count() / report.median_seconds - 1;
+}
+
+std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
+                                  const std::vector<std::string>& methods) {
+  if (is_path(name.text)) {
+    if (!methods.empty())
+      throw Error(ErrorCode::kBadInput,
+                  fmt::format("--method {}: a plan file has one method's plan only; name a "
+                              "stored plan",
+                              methods.front()));
+    return {job_of_file(context, name)};
+  }
+  const PlanRow row = stored_plan(context.store, name.text);
+  if (methods.empty()) return {job_of_row(context.store, row)};
+  const auto ranking = ranking_of(row);
+  std::vector<RowId> ids;
+  const auto add = [&ids](RowId id) {
+    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  };
+  for (const std::string& method : methods) {
+    if (method == "all") {
+      for (const auto& [each, id] : ranking) add(id);
+    } else {
+      add(plan_of_method(row, ranking, method));
+    }
+  }
+  std::vector<PlannedJob> jobs;
+  jobs.reserve(ids.size());
+  for (const RowId id : ids) jobs.push_back(job_of_row(context.store, plan_with_id(context.store, id)));
+  return jobs;
+}
+
+RunOutcome run_job(Context& context, const RunRequest& request) {
+  request.options.check();
+  check_ranks(request);
+  say_notes(context, request.placing.hosts);
+  RunOutcome outcome;
+  outcome.predicted = request.job.predicted;
+  const Order order =
+      RunOrder{request.placing.network, request.job.plan, request.job.profile, request.options};
+  outcome.run = context.store.start_run(new_run(request, context));
+  RunListening listening{context, {}};
+  try {
+    const nlohmann::json result = launch(
+        to_json(order), launch_options(context, request.placing, ranks_of(request.job.plan)),
+        [&](const Report& report) { listening.hear(report); }, context.cancellation);
+    outcome.report = run_report_from_json(result.at("report"));
+  } catch (const std::exception& error) {
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    const bool interrupted = ours != nullptr && ours->code() == ErrorCode::kInterrupted;
+    context.store.finish_run(outcome.run,
+                             result_of(interrupted ? WorkState::kInterrupted : WorkState::kFailed,
+                                       listening.iterations, error.what()));
+    throw;
+  }
+  RunResult result = result_of(WorkState::kComplete, outcome.report.iteration_seconds, {});
+  result.trace_path = request.options.trace_directory;
+  context.store.finish_run(outcome.run, result);
+  return outcome;
+}
+
+nlohmann::json to_json(const RunOutcome& outcome) {
+  nlohmann::json out{{"run", outcome.run}, {"report", commtune::to_json(outcome.report)}};
+  if (outcome.predicted.count() > 0) out["predicted_seconds"] = outcome.predicted.count();
+  if (const auto error = outcome.error()) out["prediction_error"] = *error;
+  return out;
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,70 @@
+#pragma once
+// Executes a plan on its hosts and keeps what was measured, beside what was predicted.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/actions/context.h"
+#include "executor/report.h"
+#include "executor/run.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+#include "store/rows.h"
+
+namespace commtune::api {
+
+/// A plan with all that is needed to run it.
+struct PlannedJob {
+  Plan plan;
+  Profile profile;
+  RowId plan_id = 0;    ///< in the store
+  std::string cluster;  ///< name of the one it was made for; empty when unknown
+  std::optional<RowId> cluster_id;
+  Seconds predicted{};  ///< 0: nobody could predict it here
+  Seconds bound{};
+  std::optional<Network> network;  ///< what the cluster was probed over
+};
+
+/// How a user names a plan.
+struct PlanName {
+  /// A path to a commtune/plan/1 file, a stored plan's id, at least 4 digits of its digest, or "latest": the
+  /// one that was chosen last.
+  std::string text;
+  std::string profile;  ///< a model as in find_profile, for a file whose profile the store does not have
+  std::string cluster;  ///< predicts a file's plan, if this cluster has been probed
+};
+
+/// Finds it, stores it if it came from a file, and checks it against its profile.
+///
+/// methods  of the ranking that the named plan was chosen in: names, "best" and "worst" by prediction, "all"
+/// in the
+///          ranking's order; empty: the plan itself
+/// throws   Error{kNotFound} or Error{kBadInput} naming what is missing or broken
+std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
+                                  const std::vector<std::string>& methods);
+
+struct RunRequest {
+  PlannedJob job;
+  Placing placing;
+  RunOptions options;
+};
+
+struct RunOutcome {
+  RowId run = 0;
+  RunReport report;
+  Seconds predicted{};
+  /// predicted / measured - 1; nullopt without a prediction
+  std::optional<double> error() const;
+};
+
+/// Starts as many ranks as the plan is for and runs it; the run is in the store from its start, with its end
+/// whatever that is.
+///
+/// throws  Error{kBadInput} when the hosts do not have exactly the ranks that the plan is for; what launch()
+///         throws
+RunOutcome run_job(Context& context, const RunRequest& request);
+
+nlohmann::json to_json(const RunOutcome& outcome);
+
+}  // namespace commtune::api

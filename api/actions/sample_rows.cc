@@ -1,0 +1,68 @@
+#include "api/actions/sample_rows.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <optional>
+
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+using probes::Subject;
+
+constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange, Subject::kOperation, Subject::kSum,
+                                  Subject::kCopy,    Subject::kStep,     Subject::kJitter};
+
+std::optional<Subject> subject_of(const std::string& name) {
+  for (const Subject subject : kSubjects)
+    if (probes::to_string(subject) == name) return subject;
+  return {};
+}
+
+std::optional<int> rank_or_nothing(int rank) { return rank < 0 ? std::nullopt : std::optional(rank); }
+
+}  // namespace
+
+NewSample to_row(const probes::ProbeSample& sample) {
+  const probes::Quantity& quantity = sample.quantity;
+  NewSample row;
+  row.kind = probes::to_string(quantity.subject);
+  if (quantity.subject == Subject::kOperation) {
+    row.operation = quantity.operation;
+    row.road = quantity.road;
+    if (const auto* servers = std::get_if<ParameterServer>(&quantity.road)) row.servers = servers->servers;
+  }
+  row.workers = quantity.workers;
+  row.source_rank = rank_or_nothing(quantity.source);
+  row.destination_rank = rank_or_nothing(quantity.destination);
+  row.in_flight = quantity.in_flight;
+  row.bytes = sample.sample.size;
+  row.median = sample.sample.time;
+  row.half_width = sample.sample.half_width;
+  row.repetitions = sample.sample.repetitions;
+  row.raw_seconds = sample.raw_seconds;
+  return row;
+}
+
+probes::ProbeSample from_row(const SampleRow& row) {
+  const auto subject = subject_of(row.kind);
+  if (!subject)
+    throw Error(
+        ErrorCode::kStorage,
+        fmt::format("sample {}: kind \"{}\" is not one that this version measures", row.id, row.kind));
+  probes::ProbeSample sample;
+  sample.quantity.subject = *subject;
+  if (row.road) sample.quantity.road = *row.road;
+  if (row.operation) sample.quantity.operation = *row.operation;
+  sample.quantity.workers = row.workers;
+  sample.quantity.source = row.source_rank.value_or(-1);
+  sample.quantity.destination = row.destination_rank.value_or(-1);
+  sample.quantity.in_flight = row.in_flight;
+  sample.sample = Sample{row.bytes, row.median, row.half_width, row.repetitions};
+  sample.raw_seconds = row.raw_seconds;
+  return sample;
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,83 @@
+#include "api/actions/tune.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "api/text.h"
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr int kPageSize = 1000;
+
+std::vector<std::string> probed_clusters(const Store& store) {
+  std::set<std::string> names;
+  for (const FitSummary& fit : store.fits({}, Page{kPageSize, 0}).rows) names.insert(fit.cluster_name);
+  return {names.begin(), names.end()};
+}
+
+FitRow fit_of(const Store& store, const std::string& cluster) {
+  if (auto fit = store.current_fit(cluster)) return std::move(*fit);
+  const std::vector<std::string> known = probed_clusters(store);
+  throw Error(
+      ErrorCode::kNotFound,
+      fmt::format(
+          "cluster \"{}\" has not been probed{}; {}probe it with: tune probe --cluster {} --hosts FILE",
+          cluster, did_you_mean(cluster, known),
+          known.empty() ? "" : fmt::format("probed are {}; ", fmt::join(known, ", ")), cluster));
+}
+
+Seconds half_width(const tuner::Entry& entry) {
+  return entry.doubt ? (entry.doubt->high - entry.doubt->low) / 2 : Seconds{};
+}
+
+NewPlan to_row(const tuner::Entry& entry, RowId profile, RowId fit, nlohmann::json ranking) {
+  return {entry.plan,        profile,    fit, std::move(ranking), entry.prediction.iteration,
+          half_width(entry), entry.bound};
+}
+
+/// Every plan of the ranking; the chosen one last, since it carries the whole answer and the others' ids.
+void keep(Store& store, TuneOutcome& outcome) {
+  const tuner::Answer& answer = outcome.answer;
+  for (std::size_t i = 0; i < answer.ranking.size(); ++i) {
+    const tuner::Entry& entry = answer.ranking[i];
+    if (i == answer.chosen) continue;
+    outcome.plans[entry.method] =
+        store.add_plan(to_row(entry, outcome.profile, outcome.fit, {{"chosen", false}}));
+  }
+  const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
+  nlohmann::json ranking{{"chosen", true}, {"answer", tuner::to_json(answer)}, {"plans", outcome.plans}};
+  outcome.plans[chosen.method] =
+      store.add_plan(to_row(chosen, outcome.profile, outcome.fit, std::move(ranking)));
+}
+
+}  // namespace
+
+bool is_probed(const Store& store, const std::string& cluster) {
+  return store.current_fit(cluster).has_value();
+}
+
+TuneOutcome tune_job(Context& context, const TuneRequest& request) {
+  const FitRow fit = fit_of(context.store, request.cluster);
+  TuneOutcome outcome;
+  outcome.fit = fit.id;
+  outcome.answer = tuner::tune(request.profile, fit.snapshot, request.options);
+  context.store.atomically([&] {
+    outcome.profile = context.store.put_profile(request.profile);
+    keep(context.store, outcome);
+  });
+  return outcome;
+}
+
+nlohmann::json to_json(const TuneOutcome& outcome) {
+  nlohmann::json out = tuner::to_json(outcome.answer);
+  out["fit"] = outcome.fit;
+  out["profile"] = outcome.profile;
+  out["plans"] = outcome.plans;
+  return out;
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,36 @@
+#pragma once
+// The main job: ranks all methods for a model on a probed cluster and keeps every plan of the ranking.
+
+#include <map>
+#include <string>
+
+#include "api/actions/context.h"
+#include "perfmodel/profile.h"
+#include "store/rows.h"
+#include "tuner/tuner.h"
+
+namespace commtune::api {
+
+struct TuneRequest {
+  Profile profile;
+  std::string cluster;  ///< its current fit is used
+  tuner::TuneOptions options;
+};
+
+struct TuneOutcome {
+  tuner::Answer answer;
+  RowId fit = 0, profile = 0;
+  std::map<std::string, RowId> plans;  ///< method -> stored plan
+};
+
+/// True when the store has a fit of this cluster as it is now.
+bool is_probed(const Store& store, const std::string& cluster);
+
+/// Throws Error{kNotFound} when the cluster has never been probed (naming those that have), and what
+/// tuner::tune throws.
+TuneOutcome tune_job(Context& context, const TuneRequest& request);
+
+/// tuner::to_json of the answer, with "fit", "profile" and "plans" (method -> id) beside it.
+nlohmann::json to_json(const TuneOutcome& outcome);
+
+}  // namespace commtune::api

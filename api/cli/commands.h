@@ -1,0 +1,16 @@
+#pragma once
+// The commands of `tune`: each adds its flags and examples to the parser, and an action to the session.
+
+#include <CLI/CLI.hpp>
+
+#include "api/cli/session.h"
+
+namespace commtune::api {
+
+void add_plan_command(CLI::App& tune, Session& session);  ///< tune MODEL: the main job
+void add_probe_command(CLI::App& tune, Session& session);
+void add_run_command(CLI::App& tune, Session& session);
+void add_show_command(CLI::App& tune, Session& session);
+void add_config_command(CLI::App& tune, Session& session);
+
+}  // namespace commtune::api

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "api/actions/models.h"
+#include "api/actions/probe.h"
+#include "api/actions/tune.h"
+#include "api/cli/commands.h"
+#include "api/output/report.h"
+#include "api/text.h"
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+struct PlanFlags {
+  std::shared_ptr<PlacingFlags> placing;
+  std::string model;
+  double scale_bytes = 1, scale_time = 1;
+  tuner::TuneOptions options;
+  std::string out, out_directory, method;
+  bool explain = false;
+  bool probe = false;
+};
+
+bool ask(const Session& session, const std::string& question) {
+  if (::isatty(STDIN_FILENO) != 1 || ::isatty(STDERR_FILENO) != 1) return false;
+  session.say(question + " [Y/n]");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return std::cin && (answer.empty() || answer == "y" || answer == "Y" || answer == "yes");
+}
+
+/// Probes the hosts when nothing is known of the cluster and the user wants that.
+void probe_if_wanted(const Session& session, const PlanFlags& flags, Work& work) {
+  const std::string& cluster = work.settings().cluster;
+  if (is_probed(work.store(), cluster)) return;
+  ProbeRequest request;
+  request.cluster = cluster;
+  request.placing = flags.placing->placing(work.settings(), Network::kMpi);
+  const bool here = all_local(request.placing.hosts);
+  const std::string where =
+      here ? fmt::format("this machine with {} ranks", known_ranks(request.placing.hosts))
+           : fmt::format("its {} hosts", request.placing.hosts.hosts.size());
+  if (!flags.probe &&
+      !ask(session, fmt::format("Cluster \"{}\" has not been probed. Probe {} now?", cluster, where)))
+    return;  // tune_job says what to do
+  const InterruptGuard guard(*session.cancellation);
+  const ProbeOutcome outcome = probe_cluster(work.context(), request);
+  work.clear_progress();
+  if (!session.json) session.print(probe_report(outcome) + "\n");
+}
+
+const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& method) {
+  if (method.empty()) return answer.ranking.at(answer.chosen);
+  std::vector<std::string> known;
+  for (const tuner::Entry& entry : answer.ranking) {
+    if (entry.method == method) return entry;
+    known.push_back(entry.method);
+  }
+  throw Error(ErrorCode::kNotFound,
+              fmt::format("--method {}: not in the ranking{}", method, did_you_mean(method, known)));
+}
+
+std::string plan_text(const Plan& plan) { return commtune::to_json(plan).dump(1) + "\n"; }
+
+void write_plans(const PlanFlags& flags, const tuner::Answer& answer) {
+  if (!flags.out.empty()) write_file(flags.out, plan_text(entry_of(answer, flags.method).plan));
+  if (flags.out_directory.empty()) return;
+  const std::filesystem::path directory(flags.out_directory);
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error)
+    throw Error(ErrorCode::kStorage, fmt::format("--out-dir {}: {}", flags.out_directory, error.message()));
+  for (const tuner::Entry& entry : answer.ranking)
+    write_file(directory / (entry.method + ".json"), plan_text(entry.plan));
+}
+
+void print_answer(const Session& session, const PlanFlags& flags, const Work& work, const Profile& profile,
+                  const TuneOutcome& outcome) {
+  if (session.json) {
+    session.print_json(to_json(outcome));
+    return;
+  }
+  if (flags.scale_bytes != 1 || flags.scale_time != 1)
+    session.print(fmt::format("scaled by request: tensor sizes x {:g}, layer times x {:g}\n",
+                              flags.scale_bytes, flags.scale_time));
+  session.print(fmt::format("times of {}: {}{}{}\n", profile.model, profile.origin.how,
+                            profile.origin.device.empty() ? "" : " for " + profile.origin.device,
+                            profile.origin.note.empty() ? "" : " (" + profile.origin.note + ")"));
+  session.print(ranking_report(outcome));
+  if (flags.explain) session.print("\n" + explanation(outcome));
+  const std::string method = flags.method.empty() ? "" : " --method " + flags.method;
+  const RowId chosen = outcome.plans.at(entry_of(outcome.answer, {}).method);
+  const std::string hosts =
+      flags.placing->host_list.empty()
+          ? (work.settings().hosts.empty() ? std::string{}
+                                           : fmt::format(" --hosts {}", work.settings().hosts.string()))
+          : fmt::format(" -H '{}'", flags.placing->host_list);
+  session.print(
+      fmt::format("\nrun it:       tune run {}{}{}\nor all:       tune run {} --method all{}\n", chosen,
+                  method, hosts.empty() && work.settings().cluster != "local" ? " --hosts FILE" : hosts,
+                  chosen, hosts.empty() && work.settings().cluster != "local" ? " --hosts FILE" : hosts));
+}
+
+void run_plan_command(const Session& session, PlanFlags& flags) {
+  Work work(session);
+  TuneRequest request;
+  request.profile = find_profile(work.store(), flags.model);
+  if (flags.scale_bytes != 1 || flags.scale_time != 1)
+    request.profile = scaled(request.profile, flags.scale_bytes, flags.scale_time);
+  request.cluster = work.settings().cluster;
+  request.options = flags.options;
+  request.options.check();
+  probe_if_wanted(session, flags, work);
+  const TuneOutcome outcome = tune_job(work.context(), request);
+  entry_of(outcome.answer, flags.method);
+  write_plans(flags, outcome.answer);
+  print_answer(session, flags, work, request.profile, outcome);
+}
+
+}  // namespace
+
+void add_plan_command(CLI::App& tune, Session& session) {
+  CLI::App* command = tune.add_subcommand(
+      "plan",
+      "Rank all methods for a model on a probed cluster (`tune MODEL` is short for `tune plan MODEL`)");
+  command->footer(
+      "Examples:\n"
+      "  tune resnet50                                     on cluster \"local\"; probes this machine if "
+      "asked to\n"
+      "  tune bert_large --cluster lab --explain\n"
+      "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
+      "  tune resnet50 --cluster lab --scale-bytes 0.1 --scale-time 0.2");
+  auto flags = std::make_shared<PlanFlags>();
+  command
+      ->add_option("MODEL", flags->model,
+                   "a shipped profile (`tune show profiles`), a profile file, or a digest")
+      ->required();
+  flags->placing = add_placing_flags(*command, session);
+  add_common_flags(*command, session, {"cluster"});
+  command->add_option("--workers", flags->options.workers,
+                      "number of workers (default: all ranks of the cluster)");
+  command->add_option("--servers", flags->options.limits.colocated_servers,
+                      "most servers on the workers' hosts (default: as many as workers)");
+  command->add_option("--dedicated", flags->options.limits.dedicated_servers,
+                      "server ranks on hosts of their own");
+  command->add_option("--scale-bytes", flags->scale_bytes, "multiply every tensor's size by this")
+      ->capture_default_str();
+  command->add_option("--scale-time", flags->scale_time, "multiply every layer's time by this")
+      ->capture_default_str();
+  command->add_option("--draws", flags->options.draws, "draws from the fits' doubt; 0: no doubt")
+      ->capture_default_str();
+  command->add_option("--seed", flags->options.seed, "of the draws")->capture_default_str();
+  command->add_option("--method", flags->method,
+                      "write and name this method's plan in place of the chosen one");
+  command->add_option("--out", flags->out, "write the plan to this file")->type_name("FILE");
+  command->add_option("--out-dir", flags->out_directory, "write every method's plan into this folder")
+      ->type_name("DIR");
+  command->add_flag("--explain", flags->explain, "what binds each method, bounds and costs by road, doubt");
+  command->add_flag("--probe", flags->probe, "probe the hosts first if this cluster has not been probed");
+  command->callback(
+      [&session, flags] { session.action = [&session, flags] { run_plan_command(session, *flags); }; });
+}
+
+}  // namespace commtune::api

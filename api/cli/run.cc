@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "api/actions/run.h"
+#include "api/cli/commands.h"
+#include "api/output/report.h"
+#include "perfmodel/error.h"
+#include "perfmodel/units.h"
+
+namespace commtune::api {
+namespace {
+
+struct RunFlags {
+  std::shared_ptr<PlacingFlags> placing;
+  PlanName name;
+  std::vector<std::string> methods;
+  RunOptions options;
+  std::string trace, timeout, chunk;
+};
+
+RunOptions options_of(const RunFlags& flags, const std::string& method) {
+  RunOptions options = flags.options;
+  if (!flags.timeout.empty()) options.timeout = parse_flag("--timeout", flags.timeout, parse_duration);
+  if (!flags.chunk.empty()) options.chunk = parse_flag("--chunk", flags.chunk, parse_size);
+  if (flags.trace.empty()) return options;
+  // Ranks run elsewhere, where this directory may mean another place.
+  std::filesystem::path directory = std::filesystem::absolute(flags.trace);
+  if (flags.methods.size() > 1) directory /= method;
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error) throw Error(ErrorCode::kStorage, fmt::format("--trace {}: {}", flags.trace, error.message()));
+  options.trace_directory = directory.string();
+  return options;
+}
+
+RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, const PlannedJob& job) {
+  RunRequest request;
+  request.job = job;
+  Settings settings = work.settings();
+  if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks"))
+    settings.local_ranks = ranks_of(job.plan);
+  request.placing = flags.placing->placing(settings, job.network.value_or(Network::kMpi));
+  request.options = options_of(flags, job.plan.method);
+  return run_job(work.context(), request);
+}
+
+void print_command(const Session& session, const RunFlags& flags, Work& work, const PlannedJob& job) {
+  const Placing placing = flags.placing->placing(work.settings(), Network::kMpi);
+  const LaunchOptions launch = launch_options(work.context(), placing, ranks_of(job.plan));
+  session.print(quoted(mpirun_command(launch.mpirun, inspect_site())) + "\n");
+}
+
+void print_outcomes(const Session& session, const std::vector<RunOutcome>& outcomes) {
+  if (session.json) {
+    nlohmann::json runs = nlohmann::json::array();
+    for (const RunOutcome& outcome : outcomes) runs.push_back(to_json(outcome));
+    session.print_json(nlohmann::json{{"runs", std::move(runs)}});
+    return;
+  }
+  for (const RunOutcome& outcome : outcomes) session.print(run_report(outcome));
+  session.print("\n" + run_table(outcomes));
+}
+
+void run_command(const Session& session, RunFlags& flags) {
+  Work work(session);
+  if (flags.name.cluster.empty()) flags.name.cluster = work.settings().cluster;
+  const std::vector<PlannedJob> jobs = find_jobs(work.context(), flags.name, flags.methods);
+  if (flags.placing->dry_run) {
+    print_command(session, flags, work, jobs.front());
+    return;
+  }
+  const InterruptGuard guard(*session.cancellation);
+  std::vector<RunOutcome> outcomes;
+  try {
+    for (const PlannedJob& job : jobs) outcomes.push_back(run_one(session, flags, work, job));
+  } catch (const Error&) {
+    work.clear_progress();
+    if (!outcomes.empty()) print_outcomes(session, outcomes);
+    throw;
+  }
+  work.clear_progress();
+  print_outcomes(session, outcomes);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& tune, Session& session) {
+  CLI::App* command =
+      tune.add_subcommand("run", "Execute a plan: real gradients travel; predicted against measured");
+  command->footer(
+      "Examples:\n"
+      "  tune run latest                                   the plan that was chosen last\n"
+      "  tune run latest --method ddp-25                   another method's plan of the same ranking\n"
+      "  tune run latest --method best --method worst      compare two; `--method all` for all of them\n"
+      "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
+      "Trace files (one a rank) open in Perfetto.");
+  auto flags = std::make_shared<RunFlags>();
+  command
+      ->add_option("PLAN", flags->name.text,
+                   "a plan file, a stored plan's id or the first digits of its digest, or \"latest\"")
+      ->required();
+  flags->placing = add_placing_flags(*command, session);
+  add_common_flags(*command, session, {"cluster"});
+  command
+      ->add_option("--method", flags->methods,
+                   "of the plan's ranking: a method, \"best\", \"worst\" or \"all\"; repeatable")
+      ->expected(1)
+      ->take_all();
+  command->add_option("--model", flags->name.profile,
+                      "the profile of a plan file, if the database does not have it");
+  command->add_option("--iterations", flags->options.iterations, "timed")->capture_default_str();
+  command->add_option("--warmup", flags->options.warmup, "before them")->capture_default_str();
+  command
+      ->add_option("--check", flags->options.check_iterations,
+                   "iterations in which every gradient is verified")
+      ->capture_default_str();
+  command->add_option("--trace", flags->trace, "write a Chrome trace a rank into this folder")
+      ->type_name("DIR");
+  command->add_option("--trace-steps", flags->options.trace_steps, "iterations that a trace holds")
+      ->capture_default_str();
+  command->add_option("--timeout", flags->timeout, "longest wait for any one message (60s)")
+      ->type_name("TIME");
+  command->add_option("--chunk", flags->chunk, "longest transfer of a pipelined road")->type_name("SIZE");
+  command->callback(
+      [&session, flags] { session.action = [&session, flags] { run_command(session, *flags); }; });
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,119 @@
+#include "api/cli/session.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+int terminal_columns() {
+  winsize size{};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void add_setting_flag(CLI::App& command, Session& session, std::string_view name) {
+  for (const SettingRow& row : setting_rows()) {
+    if (row.name != name) continue;
+    command
+        .add_option_function<std::string>(
+            std::string(row.flag),
+            [&session, name = std::string(name)](const std::string& text) { session.flags[name] = text; },
+            fmt::format("{} ({}; {})", row.what, row.rule, row.variable))
+        ->type_name("TEXT");
+  }
+}
+
+}  // namespace
+
+ResolvedSettings Session::resolve() const {
+  return resolve_settings({flags, environment, settings_file, program});
+}
+
+void Session::print(std::string_view text) const {
+  const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (std::fflush(stdout) != 0 || !whole)
+    throw Error(ErrorCode::kStorage, fmt::format("standard output: {}", std::strerror(errno)));
+}
+
+void Session::print_json(const nlohmann::json& document) const {
+  print(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void Session::say(std::string_view line) const {
+  const std::string text = fmt::format("{}\n", line);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+std::unique_ptr<Progress> Session::progress(const Settings& settings) const {
+  ProgressOptions options;
+  options.enabled = settings.progress != ProgressMode::kNever;
+  options.terminal = ::isatty(STDERR_FILENO) == 1;
+  options.columns = terminal_columns();
+  return std::make_unique<Progress>(std::move(options), [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    std::fflush(stderr);
+  });
+}
+
+void add_common_flags(CLI::App& command, Session& session, std::initializer_list<std::string_view> settings) {
+  add_setting_flag(command, session, "db");
+  add_setting_flag(command, session, "progress");
+  for (const std::string_view name : settings) add_setting_flag(command, session, name);
+  command.add_option("--config", session.settings_file, "settings file (COMMTUNE_CONFIG)")->type_name("PATH");
+  command.add_flag("--json", session.json, "print the result as JSON");
+}
+
+std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& session) {
+  auto flags = std::make_shared<PlacingFlags>();
+  command
+      .add_option("-H,--host-list", flags->host_list,
+                  "hosts as h1:4,h2:4 or tux[0-3,12]:2, in place of --hosts")
+      ->type_name("LIST");
+  for (const std::string_view name :
+       {"hosts", "local_ranks", "mpirun", "rank_program", "start_timeout", "silence_timeout"})
+    add_setting_flag(command, session, name);
+  command.add_option("--network", flags->network, "what carries the messages")
+      ->check(CLI::IsMember({"mpi", "tcp"}))
+      ->type_name("mpi|tcp");
+  command
+      .add_option("--mpirun-arg", flags->mpirun_arguments,
+                  "one more argument for mpirun; repeat it for each (--mpirun-arg=--mca --mpirun-arg=...)")
+      ->type_name("TEXT")
+      ->expected(1)
+      ->take_all();
+  command.add_flag("--dry-run", flags->dry_run,
+                   "print the command that would start the ranks, and do nothing");
+  return flags;
+}
+
+Placing PlacingFlags::placing(const Settings& settings, Network otherwise) const {
+  Placing placing;
+  placing.hosts = choose_hosts(settings, host_list);
+  placing.network = network.empty() ? otherwise : (network == "tcp" ? Network::kTcp : Network::kMpi);
+  placing.mpirun_arguments = mpirun_arguments;
+  return placing;
+}
+
+Work::Work(const Session& session)
+    : resolved_(session.resolve()),
+      store_(open_store(resolved_.settings)),
+      progress_(session.progress(resolved_.settings)),
+      context_{resolved_.settings, session.environment, store_, *session.cancellation,
+               Listener{[this](const Progressed& progress) {
+                          progress_->show(progress.what, progress.fraction, progress.left);
+                        },
+                        [this, &session](std::string_view note) {
+                          progress_->clear();
+                          session.say(fmt::format("note: {}", note));
+                        }}} {}
+
+}  // namespace commtune::api

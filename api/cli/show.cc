@@ -1,0 +1,234 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "api/actions/models.h"
+#include "api/cli/commands.h"
+#include "api/output/report.h"
+#include "api/output/rows.h"
+#include "perfmodel/error.h"
+#include "perfmodel/shipped_profiles.h"
+
+namespace commtune::api {
+namespace {
+
+using nlohmann::json;
+
+struct ShowFlags {
+  std::string what, id;
+  int limit = 50;
+};
+
+/// What one kind of thing offers: a page of it, and one of it in full.
+struct Shelf {
+  std::string_view name;
+  void (*list)(const Session& session, const Store& store, const ShowFlags& flags);
+  void (*one)(const Session& session, const Store& store, const ShowFlags& flags);
+};
+
+RowId row_id(const ShowFlags& flags) {
+  std::size_t used = 0;
+  RowId id = 0;
+  try {
+    id = std::stoll(flags.id, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || used != flags.id.size() || id < 1)
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} \"{}\": expected a whole number from 1", flags.what, flags.id));
+  return id;
+}
+
+[[noreturn]] void throw_absent(const ShowFlags& flags) {
+  throw Error(ErrorCode::kNotFound, fmt::format("{} {}: not in the database; `tune show {}` lists them",
+                                                flags.what, flags.id, flags.what));
+}
+
+template <class Row>
+void print_page(const Session& session, const PageOf<Row>& page) {
+  if (session.json) {
+    json rows = json::array();
+    for (const Row& row : page.rows) rows.push_back(to_json(row));
+    session.print_json({{"rows", std::move(rows)}, {"next", page.next ? json(*page.next) : json(nullptr)}});
+    return;
+  }
+  session.print(page.rows.empty() ? "nothing stored yet\n" : to_table(page.rows));
+  if (page.next) session.print("there are more; --limit shows up to 1000\n");
+}
+
+template <class Row>
+const Row& present(const std::optional<Row>& row, const ShowFlags& flags) {
+  if (!row) throw_absent(flags);
+  return *row;
+}
+
+void list_clusters(const Session& session, const Store& store, const ShowFlags& flags) {
+  print_page(session, store.clusters({flags.limit, 0}));
+}
+
+/// A cluster by name or id, with its current fit and its probes.
+void show_cluster(const Session& session, const Store& store, const ShowFlags& flags) {
+  auto found = store.find_cluster(std::string_view(flags.id));
+  const ClusterRow cluster = found ? *found : present(store.find_cluster(row_id(flags)), flags);
+  const auto fit = store.current_fit(cluster.id);
+  const PageOf<SessionRow> probes = store.sessions(cluster.id, {flags.limit, 0});
+  if (session.json) {
+    json document = to_json(cluster);
+    document["current_fit"] = fit ? to_json(*fit) : json(nullptr);
+    document["probes"] = json::array();
+    for (const SessionRow& probe : probes.rows) document["probes"].push_back(to_json(probe));
+    session.print_json(document);
+    return;
+  }
+  session.print(to_table(std::vector<ClusterRow>{cluster}) + "\n");
+  for (const auto& [name, value] : cluster.facts) session.print(fmt::format("{}: {}\n", name, value));
+  session.print("\nprobes\n" + (probes.rows.empty() ? "none\n" : to_table(probes.rows)));
+  session.print(fit ? fmt::format("\nfit {}\n{}", fit->id, fit_table(fit->snapshot)) : "\nno fit yet\n");
+}
+
+void list_fits(const Session& session, const Store& store, const ShowFlags& flags) {
+  print_page(session, store.fits({}, {flags.limit, 0}));
+}
+
+void show_fit(const Session& session, const Store& store, const ShowFlags& flags) {
+  const FitRow fit = present(store.find_fit(row_id(flags)), flags);
+  if (session.json) {
+    session.print_json(to_json(fit));
+    return;
+  }
+  session.print(to_table(std::vector<FitSummary>{fit}) + "\n" + fit_table(fit.snapshot));
+}
+
+ProfileSummary summary_of(const Profile& profile) {
+  ProfileSummary row;
+  row.digest = digest(profile);
+  row.model = profile.model;
+  row.batch = profile.batch;
+  row.layers = static_cast<int>(profile.layers.size());
+  row.tensors = static_cast<int>(profile.tensor_count());
+  row.gradient_bytes = profile.gradient_bytes();
+  row.compute = profile.forward() + profile.backward() + profile.update();
+  row.how = profile.origin.how;
+  return row;
+}
+
+/// Shipped ones first, since they can be used without having been stored.
+void list_profiles(const Session& session, const Store& store, const ShowFlags& flags) {
+  std::vector<ProfileSummary> shipped;
+  for (const std::string& name : shipped_profile_names())
+    shipped.push_back(summary_of(shipped_profile(name).value()));
+  const PageOf<ProfileSummary> stored = store.profiles({flags.limit, 0});
+  if (session.json) {
+    json document{{"shipped", json::array()}, {"rows", json::array()}};
+    for (const ProfileSummary& row : shipped) document["shipped"].push_back(to_json(row));
+    for (const ProfileSummary& row : stored.rows) document["rows"].push_back(to_json(row));
+    document["next"] = stored.next ? json(*stored.next) : json(nullptr);
+    session.print_json(document);
+    return;
+  }
+  session.print("shipped\n" + to_table(shipped));
+  if (!stored.rows.empty()) session.print("\nused by stored plans\n" + to_table(stored.rows));
+}
+
+void show_profile(const Session& session, const Store& store, const ShowFlags& flags) {
+  const bool is_number =
+      flags.id.find_first_not_of("0123456789") == std::string::npos && flags.id.size() <= 12;
+  const auto stored = is_number ? store.find_profile(row_id(flags)) : std::nullopt;
+  const Profile profile = stored ? stored->profile : find_profile(store, flags.id);
+  if (session.json) {
+    session.print_json(commtune::to_json(profile));
+    return;
+  }
+  session.print(to_table(std::vector<ProfileSummary>{summary_of(profile)}));
+  session.print(fmt::format("\n{} on {}\n{}\n{}\n", profile.origin.how,
+                            profile.origin.device.empty() ? "an unnamed device" : profile.origin.device,
+                            profile.origin.source, profile.origin.note));
+}
+
+void list_plans(const Session& session, const Store& store, const ShowFlags& flags) {
+  print_page(session, store.plans({}, {flags.limit, 0}));
+}
+
+void show_plan(const Session& session, const Store& store, const ShowFlags& flags) {
+  const bool is_number =
+      flags.id.find_first_not_of("0123456789") == std::string::npos && flags.id.size() <= 12;
+  auto found = is_number ? store.find_plan(row_id(flags)) : std::nullopt;
+  if (!found && flags.id.size() >= 4) found = store.find_plan(std::string_view(flags.id));
+  const PlanRow plan = present(found, flags);
+  if (session.json) {
+    session.print_json(to_json(plan));
+    return;
+  }
+  session.print(to_table(std::vector<PlanSummary>{plan}) + "\nruns\n");
+  const PageOf<RunSummary> runs = store.runs(plan.id, {flags.limit, 0});
+  session.print(runs.rows.empty() ? "none\n" : to_table(runs.rows));
+}
+
+void list_runs(const Session& session, const Store& store, const ShowFlags& flags) {
+  print_page(session, store.runs({}, {flags.limit, 0}));
+}
+
+void show_run(const Session& session, const Store& store, const ShowFlags& flags) {
+  const RunRow run = present(store.find_run(row_id(flags)), flags);
+  if (session.json) {
+    session.print_json(to_json(run));
+    return;
+  }
+  session.print(to_table(std::vector<RunSummary>{run}));
+  for (const double seconds : run.iteration_seconds) session.print(format_time(Seconds{seconds}) + "\n");
+}
+
+void list_probes(const Session& session, const Store& store, const ShowFlags& flags) {
+  print_page(session, store.sessions({}, {flags.limit, 0}));
+}
+
+void show_samples(const Session& session, const Store& store, const ShowFlags& flags) {
+  present(store.find_session(row_id(flags)), flags);
+  print_page(session, store.samples(row_id(flags), {flags.limit, 0}));
+}
+
+constexpr Shelf kShelves[] = {
+    {"clusters", list_clusters, show_cluster},
+    {"fits", list_fits, show_fit},
+    {"profiles", list_profiles, show_profile},
+    {"plans", list_plans, show_plan},
+    {"runs", list_runs, show_run},
+    {"samples", list_probes, show_samples},
+};
+
+void run_show(const Session& session, const ShowFlags& flags) {
+  const ResolvedSettings resolved = session.resolve();
+  const Store store = open_store(resolved.settings);
+  for (const Shelf& shelf : kShelves)
+    if (shelf.name == flags.what) (flags.id.empty() ? shelf.list : shelf.one)(session, store, flags);
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& tune, Session& session) {
+  CLI::App* command = tune.add_subcommand("show", "What the database knows");
+  command->footer(
+      "Examples:\n"
+      "  tune show clusters            tune show clusters lab      with its fits and probes\n"
+      "  tune show profiles            tune show profiles resnet50\n"
+      "  tune show plans               tune show plans 12          with its runs; --json has the plan "
+      "itself\n"
+      "  tune show runs                tune show samples 3         samples of probe 3");
+  auto flags = std::make_shared<ShowFlags>();
+  std::vector<std::string> names;
+  for (const Shelf& shelf : kShelves) names.emplace_back(shelf.name);
+  command->add_option("WHAT", flags->what, "clusters, fits, profiles, plans, runs or samples")
+      ->required()
+      ->check(CLI::IsMember(names))
+      ->type_name("");
+  command->add_option("ID", flags->id, "one of them: its id, name or digest; for samples the probe's id");
+  command->add_option("--limit", flags->limit, "rows at most, 1 to 1000")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  add_common_flags(*command, session, {});
+  command->callback([&session, flags] { session.action = [&session, flags] { run_show(session, *flags); }; });
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,222 @@
+#include "api/output/report.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "api/output/table.h"
+#include "perfmodel/plan.h"
+
+namespace commtune::api {
+namespace {
+
+std::string time_or_dash(Seconds time) { return time.count() > 0 ? format_time(time) : "-"; }
+
+std::string quality(const FitQuality& quality) { return fmt::format("{:.4f}", quality.r_squared); }
+
+/// The piece that holds for the largest messages says the bandwidth, the first one the latency.
+void add_fit_row(Table& table, const std::string& what, const std::string& setting, const Fit& fit) {
+  if (fit.curve.empty()) return;
+  const auto& pieces = fit.curve.pieces();
+  table.add({what, setting, format_time(pieces.front().alpha), format_bandwidth(pieces.back().beta),
+             std::to_string(pieces.size()),
+             fmt::format("{} - {}", format_size(fit.smallest), format_size(fit.largest)),
+             quality(fit.quality), percent(fit.quality.median_relative), percent(fit.quality.p90_relative)});
+}
+
+std::string name_of(Binding binding) {
+  switch (binding) {
+    case Binding::kCompute:
+      return "compute";
+    case Binding::kLatency:
+      return "latency";
+    case Binding::kBandwidth:
+      return "bandwidth";
+    case Binding::kServer:
+      return "server";
+  }
+  return "compute";
+}
+
+std::string doubt_text(const tuner::Entry& entry) {
+  if (!entry.doubt) return "";
+  return "± " + format_time((entry.doubt->high - entry.doubt->low) / 2);
+}
+
+std::string verdicts(const nlohmann::json& links) {
+  std::string out;
+  const auto found = links.find("verdicts");
+  if (found == links.end() || !found->is_array()) return out;
+  for (const auto& verdict : *found)
+    out += "warning: " + verdict.value("text", std::string("a link departs from its class")) + "\n";
+  return out;
+}
+
+}  // namespace
+
+std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
+std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * ratio); }
+
+std::string count(double value) {
+  std::string digits = fmt::format("{:.0f}", value);
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3)
+    digits.insert(static_cast<std::size_t>(at), ",");
+  return digits;
+}
+
+std::string when(Timestamp time) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", std::chrono::floor<std::chrono::seconds>(time));
+}
+
+std::string fit_table(const Cluster& cluster) {
+  Table table({{"what", Align::kLeft},
+               {"how", Align::kLeft},
+               {"start-up"},
+               {"rate"},
+               {"pieces"},
+               {"sizes"},
+               {"R²"},
+               {"median error"},
+               {"p90"}});
+  for (const auto& [kind, link] : cluster.links) {
+    const std::string what = "link " + to_string(kind);
+    add_fit_row(table, what, "alone", link.alone);
+    add_fit_row(table, what, "streamed", link.streamed);
+    add_fit_row(table, what, "duplex", link.duplex);
+  }
+  for (const OperationFit& fit : cluster.operations) {
+    const std::string what =
+        fmt::format("{}, {}, {} workers", to_string(fit.operation), describe(fit.road), fit.workers);
+    add_fit_row(table, what, "alone", fit.alone);
+    add_fit_row(table, what, "streamed", fit.streamed);
+  }
+  std::string out = table.text();
+  const auto rate = [](const Scalar& scalar) { return format_bandwidth(SecondsPerByte{scalar.value}); };
+  out += fmt::format("summing {}, copying {}, compute slows by {} while bytes move, jitter {}\n",
+                     rate(cluster.reduce_seconds_per_byte), rate(cluster.copy_seconds_per_byte),
+                     percent(cluster.interference.value), format_time(Seconds{cluster.jitter_seconds.value}));
+  return out;
+}
+
+std::string probe_report(const ProbeOutcome& outcome) {
+  std::string out = fmt::format("cluster {}: {} ranks on {} hosts over {}, probed in {} (fit {})\n\n",
+                                outcome.cluster.name, outcome.cluster.ranks(), outcome.cluster.hosts.size(),
+                                outcome.cluster.transport, format_time(outcome.elapsed), outcome.fit);
+  out += fit_table(outcome.cluster);
+  out += verdicts(outcome.links);
+  for (const std::string& note : outcome.notes) out += fmt::format("note: {}\n", note);
+  if (!outcome.would_measure.empty()) {
+    const std::size_t shown = std::min<std::size_t>(3, outcome.would_measure.size());
+    out += fmt::format("more time would measure: {}{}\n",
+                       fmt::join(outcome.would_measure.begin(),
+                                 outcome.would_measure.begin() + static_cast<std::ptrdiff_t>(shown), "; "),
+                       outcome.would_measure.size() > shown
+                           ? fmt::format("; and {} more", outcome.would_measure.size() - shown)
+                           : "");
+  }
+  return out;
+}
+
+std::string ranking_report(const TuneOutcome& outcome) {
+  const tuner::Answer& answer = outcome.answer;
+  std::string out = fmt::format(
+      "{} (batch {}) on cluster {}: {} workers, fit {}; one worker alone takes {}\n\n", answer.model,
+      answer.batch, answer.cluster, answer.workers, outcome.fit, format_time(answer.compute));
+  const bool any_measured = std::any_of(answer.ranking.begin(), answer.ranking.end(),
+                                        [](const tuner::Entry& entry) { return entry.measured.has_value(); });
+  std::vector<Table::Column> columns{
+      {"method", Align::kLeft}, {"road", Align::kLeft}, {"iteration"}, {"90 % range"}};
+  if (any_measured) columns.push_back({"measured"});
+  for (const char* title : {"samples/s", "speed-up", "exposed", "messages", "above bound", "plan"})
+    columns.push_back({title});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < answer.ranking.size(); ++i) {
+    const tuner::Entry& entry = answer.ranking[i];
+    std::vector<std::string> cells{entry.title, describe(entry.plan.road),
+                                   format_time(entry.prediction.iteration), doubt_text(entry)};
+    if (any_measured) cells.push_back(entry.measured ? format_time(*entry.measured) : "");
+    const auto id = outcome.plans.find(entry.method);
+    cells.insert(cells.end(),
+                 {count(entry.samples_per_second), fmt::format("{:.2f}", entry.speedup),
+                  time_or_dash(entry.prediction.exposed), std::to_string(entry.messages), percent(entry.gap),
+                  id == outcome.plans.end() ? "" : std::to_string(id->second)});
+    table.add(std::move(cells), i == answer.chosen);
+  }
+  out += table.text();
+  out += fmt::format("lower bound: {} (no lossless plan on any of these roads is faster)\n\n",
+                     format_time(answer.bound));
+  out += answer.reason + "\n";
+  if (!answer.clear_winner)
+    out += "No clear winner: the leading plans lie within the doubt, so the simplest was chosen.\n";
+  for (const tuner::Entry& entry : answer.ranking)
+    if (!entry.failure.empty()) out += fmt::format("{}: {}\n", entry.title, entry.failure);
+  return out;
+}
+
+std::string explanation(const TuneOutcome& outcome) {
+  const tuner::Answer& answer = outcome.answer;
+  Table methods({{"method", Align::kLeft},
+                 {"bound by", Align::kLeft},
+                 {"compute"},
+                 {"communication"},
+                 {"exposed"},
+                 {"basis", Align::kLeft},
+                 {"best in"},
+                 {"regret"}});
+  for (std::size_t i = 0; i < answer.ranking.size(); ++i) {
+    const tuner::Entry& entry = answer.ranking[i];
+    const Prediction& p = entry.prediction;
+    methods.add({entry.title, name_of(p.binding), format_time(p.compute), format_time(p.communication),
+                 time_or_dash(p.exposed),
+                 std::string(p.basis == Basis::kMeasured ? "measured" : "formula") +
+                     (p.extrapolated ? ", beyond the probed sizes" : ""),
+                 entry.doubt ? percent(entry.doubt->probability_best) : "-",
+                 entry.doubt ? percent(entry.doubt->expected_regret) : "-"},
+                i == answer.chosen);
+  }
+  Table roads({{"road", Align::kLeft}, {"bound"}, {"costs from", Align::kLeft}});
+  for (const tuner::RoadBound& bound : answer.bounds)
+    roads.add({describe(bound.road), format_time(bound.bound), bound.explanation});
+  std::string out =
+      "What binds each method (\"best in\": share of the draws from the fits' doubt in which it wins):\n" +
+      methods.text() + "\nNo plan on a road ends earlier than its bound:\n" + roads.text();
+  if (answer.intensity > 0)
+    out +=
+        fmt::format("\nmodel intensity: {} operations per sample per parameter\n", count(answer.intensity));
+  return out;
+}
+
+std::string run_table(const std::vector<RunOutcome>& outcomes) {
+  Table table(
+      {{"method", Align::kLeft}, {"predicted"}, {"measured"}, {"95 %"}, {"error"}, {"waited"}, {"run"}});
+  for (const RunOutcome& outcome : outcomes) {
+    const RunReport& report = outcome.report;
+    const auto error = outcome.error();
+    table.add({report.method, time_or_dash(outcome.predicted), format_time(Seconds{report.median_seconds}),
+               "± " + format_time(Seconds{report.half_width_seconds}), error ? signed_percent(*error) : "-",
+               format_time(Seconds{report.waited_seconds}), std::to_string(outcome.run)});
+  }
+  return table.text();
+}
+
+std::string run_report(const RunOutcome& outcome) {
+  const RunReport& report = outcome.report;
+  std::string out =
+      fmt::format("{} with {} on {} ranks over {}: {} timed iterations\n", report.model, report.method,
+                  report.ranks.size(), report.transport, report.iteration_seconds.size());
+  if (report.check.iterations > 0)
+    out += fmt::format(
+        "gradients: {} tensors compared in full with a serial reference, {} elements in timed "
+        "iterations; all equal\n",
+        count(static_cast<double>(report.check.tensors)),
+        count(static_cast<double>(report.check.spot_elements)));
+  for (const RankReport& rank : report.ranks)
+    if (!rank.trace.empty())
+      out += fmt::format("trace of rank {} on {}: {}\n", rank.rank, rank.host, rank.trace);
+  return out;
+}
+
+}  // namespace commtune::api

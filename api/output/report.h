@@ -1,0 +1,40 @@
+#pragma once
+// What people read: results of actions and rows of the store as text, in the units that people expect (µs,
+// MiB, GB/s).
+
+#include <string>
+#include <vector>
+
+#include "api/actions/probe.h"
+#include "api/actions/run.h"
+#include "api/actions/tune.h"
+#include "perfmodel/cluster.h"
+#include "store/rows.h"
+
+namespace commtune::api {
+
+std::string percent(double ratio);         ///< 0.0312 -> "3.1 %"
+std::string signed_percent(double ratio);  ///< "+3.1 %"
+std::string count(double value);           ///< 12345.6 -> "12,346"
+
+/// Links, operations and scalars with their alpha, bandwidth and quality.
+std::string fit_table(const Cluster& cluster);
+
+/// What a probe found: the fits, hosts that depart from the rest, and what more time would buy.
+std::string probe_report(const ProbeOutcome& outcome);
+
+/// The ranking with the lower bound and the sentence that says why the winner wins.
+std::string ranking_report(const TuneOutcome& outcome);
+
+/// More on the same answer: what binds each method, bounds and costs by road, doubt.
+std::string explanation(const TuneOutcome& outcome);
+
+/// One line a run: predicted beside measured.
+std::string run_table(const std::vector<RunOutcome>& outcomes);
+
+/// One run in words: iterations, waiting, the gradient check.
+std::string run_report(const RunOutcome& outcome);
+
+std::string when(Timestamp time);  ///< "2026-11-21 02:26:56"
+
+}  // namespace commtune::api
