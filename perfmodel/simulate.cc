@@ -12,6 +12,8 @@ namespace commtune {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Sums in another order differ by this part.
+constexpr double kRounding = 1e-12;
 /// Exposed communication below this share of the iteration is no limit worth naming.
 constexpr double kNegligible = 0.01;
 
@@ -540,7 +542,8 @@ class Simulator::Engine {
     Prediction prediction;
     prediction.iteration = Seconds{now} + cost.straggling;
     prediction.compute = Seconds{work_.compute()};
-    prediction.exposed = std::max(Seconds{0}, prediction.iteration - prediction.compute);
+    const Seconds exposed = prediction.iteration - prediction.compute;
+    prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
     prediction.communication = Seconds{under_way_};
     prediction.basis = cost.basis;
     prediction.extrapolated = plan_->messages() > 0 && (Bytes{smallest_} < cost.measured_smallest ||

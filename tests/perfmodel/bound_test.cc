@@ -1,0 +1,218 @@
+#include "perfmodel/bound.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace commtune {
+namespace {
+
+TEST(Jackson, PreemptsForTheLongestTail) {
+  // Job 0: head 0, body 4, tail 1. Job 1: head 1, body 2, tail 5. 0 runs 0..1, 1 runs 1..3 (3 + 5 = 8), 0
+  // ends at 6 (6 + 1 = 7).
+  EXPECT_DOUBLE_EQ(jackson({0, 1}, {4, 2}, {1, 5}), 8);
+}
+
+TEST(Jackson, WaitsForWhatIsNotReady) {
+  EXPECT_DOUBLE_EQ(jackson({3, 10}, {1, 1}, {0, 2}), 13);
+  EXPECT_DOUBLE_EQ(jackson({}, {}, {}), 0);
+}
+
+/// max over all sets A of min head + sum of bodies + min tail: what the schedule's length must equal (Carlier
+/// 1982).
+double by_subsets(const std::vector<double>& head, const std::vector<double>& body,
+                  const std::vector<double>& tail) {
+  double longest = 0;
+  for (unsigned set = 1; set < (1U << head.size()); ++set) {
+    double first = std::numeric_limits<double>::infinity(), last = first, total = 0;
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      if ((set >> i & 1U) == 0) continue;
+      first = std::min(first, head[i]);
+      last = std::min(last, tail[i]);
+      total += body[i];
+    }
+    longest = std::max(longest, first + total + last);
+  }
+  return longest;
+}
+
+TEST(Jackson, EqualsTheBestSubsetBound) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 3000; ++round) {
+    const std::size_t n = 1 + random() % 8;
+    std::vector<double> head(n), body(n), tail(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      head[i] = static_cast<double>(random() % 20);
+      body[i] = static_cast<double>(random() % 10);
+      tail[i] = static_cast<double>(random() % 20);
+    }
+    ASSERT_DOUBLE_EQ(jackson(head, body, tail), by_subsets(head, body, tail));
+  }
+}
+
+double uniform(std::mt19937_64& random, double low, double high) {
+  return std::uniform_real_distribution<double>(low, high)(random);
+}
+
+Profile random_profile(std::mt19937_64& random, std::size_t tensors) {
+  Profile profile;
+  for (std::size_t i = 0; i < tensors; ++i) {
+    profile.layers.push_back({"l",
+                              Seconds{uniform(random, 0, 2)},
+                              Seconds{uniform(random, 0, 3)},
+                              Seconds{uniform(random, 0, 0.3)},
+                              {{"t", Bytes{4 * (1 + random() % 50)}}},
+                              0});
+  }
+  return profile;
+}
+
+StageCost random_stage(std::mt19937_64& random) {
+  const double alpha = uniform(random, 0, 1), beta = uniform(random, 0, 0.03), part = uniform(random, 0, 1);
+  std::vector<CurvePiece> alone{{0_B, Seconds{alpha}, {beta}}}, kept{{0_B, Seconds{alpha * part}, {beta}}};
+  if (random() % 2 == 0) {  // a protocol switch at 100 B to a smaller time per byte
+    const double flatter = beta * uniform(random, 0.3, 1),
+                 jump = (beta - flatter) * 100 + uniform(random, 0, 0.2);
+    alone.push_back({100_B, Seconds{alpha + jump}, {flatter}});
+    kept.push_back({100_B, Seconds{alpha * part + jump}, {flatter}});
+  }
+  return {Curve{alone}, Curve{kept}};
+}
+
+RoadCost random_cost(std::mt19937_64& random) {
+  RoadCost cost;
+  cost.reduce = random_stage(random);
+  cost.distribute = random_stage(random);
+  cost.both = random_stage(random);
+  cost.shared_channel = random() % 3 != 0;
+  cost.interference = random() % 2 == 0 ? 0 : uniform(random, 0, 0.5);
+  cost.straggling = Seconds{random() % 2 == 0 ? 0 : 0.1};
+  return cost;
+}
+
+/// Calls `visit` with every way to divide `tensors` into ordered messages.
+template <typename Visit>
+void every_ordered_partition(std::size_t tensors, const Visit& visit) {
+  // Number each tensor with its message's place; every surjective numbering is one ordered partition.
+  for (std::size_t groups = 1; groups <= tensors; ++groups) {
+    std::vector<std::size_t> place(tensors, 0);
+    while (true) {
+      std::vector<bool> used(groups);
+      for (const std::size_t p : place) used[p] = true;
+      if (std::all_of(used.begin(), used.end(), [](bool b) { return b; })) visit(groups, place);
+      std::size_t digit = 0;
+      while (digit < tensors && ++place[digit] == groups) place[digit++] = 0;
+      if (digit == tensors) break;
+    }
+  }
+}
+
+std::vector<Message> messages_of(const Profile& profile, std::size_t groups,
+                                 const std::vector<std::size_t>& place) {
+  std::vector<Message> messages(groups);
+  for (std::size_t t = 0; t < place.size(); ++t) {
+    messages[place[t]].pieces.push_back({static_cast<TensorId>(t), 0_B, profile.layers[t].tensors[0].bytes});
+  }
+  return messages;
+}
+
+std::vector<std::vector<Step>> every_sequence(std::size_t messages) {
+  std::vector<std::size_t> order(2 * messages);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i / 2;
+  std::vector<std::vector<Step>> all;
+  do {
+    std::vector<Step> sequence;
+    std::vector<bool> seen(messages);
+    for (const std::size_t m : order) {
+      sequence.push_back({static_cast<std::uint32_t>(m), seen[m] ? Stage::kDistribute : Stage::kReduce});
+      seen[m] = true;
+    }
+    all.push_back(std::move(sequence));
+  } while (std::next_permutation(order.begin(), order.end()));
+  return all;
+}
+
+TEST(LowerBound, NoPlanOfASmallJobLiesBelowIt) {
+  std::mt19937_64 random(42);
+  double tightest = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<std::vector<Step>>> sequences{{}};
+  for (std::size_t n = 1; n <= 3; ++n) sequences.push_back(every_sequence(n));
+  for (int round = 0; round < 2000; ++round) {
+    const Profile profile = random_profile(random, 1 + random() % 3);
+    const Workload work{profile};
+    const RoadCost cost = random_cost(random);
+    Simulator simulator(work);
+    const double bound = lower_bound(work, cost).count();
+    double best = std::numeric_limits<double>::infinity();
+    every_ordered_partition(profile.layers.size(),
+                            [&](std::size_t groups, const std::vector<std::size_t>& place) {
+                              Plan plan;
+                              plan.barrier = Barrier::kPerLayer;
+                              plan.messages = messages_of(profile, groups, place);
+                              for (const Bytes credit : {0_B, 1_MiB}) {
+                                plan.credit = credit;
+                                plan.sequence.clear();
+                                best = std::min(best, simulator.run(plan, cost).iteration.count());
+                                if (!cost.shared_channel) continue;
+                                for (const auto& sequence : sequences[groups]) {
+                                  plan.sequence = sequence;
+                                  best = std::min(best, simulator.run(plan, cost).iteration.count());
+                                }
+                              }
+                            });
+    ASSERT_GE(best, bound * (1 - 1e-12)) << "round " << round;
+    tightest = std::min(tightest, best / bound);
+  }
+  EXPECT_LT(tightest, 1 + 1e-9) << "a bound that is never reached is too weak";
+}
+
+TEST(LowerBound, NoPartitionOrPriorityLiesBelowIt) {
+  std::mt19937_64 random(43);
+  for (int round = 0; round < 3000; ++round) {
+    const Profile profile = random_profile(random, 1 + random() % 6);
+    const Workload work{profile};
+    const RoadCost cost = random_cost(random);
+    Plan plan;
+    plan.barrier = Barrier::kPerLayer;
+    plan.order = Order::kPriority;
+    const std::uint64_t piece = 4 * (1 + random() % 30);
+    for (TensorId t = 0; t < profile.layers.size(); ++t) {
+      const std::uint64_t bytes = profile.layers[t].tensors[0].bytes.count;
+      for (std::uint64_t offset = 0; offset < bytes; offset += piece) {
+        plan.priority.push_back(static_cast<std::int32_t>(plan.messages.size()));
+        plan.messages.push_back({{{t, Bytes{offset}, Bytes{std::min(piece, bytes - offset)}}}});
+      }
+    }
+    plan.credit = Bytes{random() % 3 * piece};
+    ASSERT_GE(simulate(work, plan, cost).iteration, lower_bound(work, cost) * (1 - 1e-12))
+        << "round " << round;
+  }
+}
+
+TEST(LowerBound, IsComputeWhereNothingTravels) {
+  std::mt19937_64 random(44);
+  const Workload work{random_profile(random, 4)};
+  EXPECT_DOUBLE_EQ(lower_bound(work, RoadCost{}).count(), work.compute());
+}
+
+TEST(LowerBound, CountsTheSlowDownOfCompute) {
+  // One layer: f = b = 1 s, 100 B at 0.01 s: 1 s on the wire, which cannot overlap with its own layer: 3 s.
+  // With a second layer without gradients the channel may overlap, and kappa 1 turns 1 s on the wire into 0.5
+  // s lost.
+  Profile profile;
+  profile.layers = {{"a", Seconds{1}, Seconds{1}, Seconds{0}, {{"w", 100_B}}, 0}};
+  RoadCost cost;
+  cost.both.alone = cost.both.occupancy = Curve{Seconds{0}, SecondsPerByte{0.01}};
+  cost.reduce.alone = cost.reduce.occupancy = cost.distribute.alone = cost.distribute.occupancy =
+      Curve{Seconds{0}, SecondsPerByte{0.005}};
+  cost.interference = 1;
+  EXPECT_DOUBLE_EQ(lower_bound(Workload{profile}, cost).count(), 3);
+  profile.layers.insert(profile.layers.begin(), {"b", Seconds{1}, Seconds{1}, Seconds{0}, {}, 0});
+  EXPECT_DOUBLE_EQ(lower_bound(Workload{profile}, cost).count(), 4.5);
+}
+
+}  // namespace
+}  // namespace commtune

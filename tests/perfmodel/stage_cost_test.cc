@@ -1,0 +1,279 @@
+#include "perfmodel/stage_cost.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "perfmodel/error.h"
+
+namespace commtune {
+namespace {
+
+constexpr double kAlpha = 10e-6;    // latency of a message that goes alone
+constexpr double kOverhead = 2e-6;  // of which its channel is kept
+constexpr double kBeta = 1e-9;      // per byte
+constexpr double kGamma = 0.25e-9;  // summing a byte
+constexpr Bytes kMessage{4'000'000};
+
+Fit fit_of(Curve curve, Bytes smallest = 4_B, Bytes largest = 64_MiB) {
+  Fit fit;
+  fit.curve = std::move(curve);
+  fit.smallest = smallest;
+  fit.largest = largest;
+  return fit;
+}
+
+LinkFit link(double alpha, double overhead, double beta) {
+  LinkFit fit;
+  fit.alone = fit_of(Curve{Seconds{alpha}, SecondsPerByte{beta}});
+  fit.streamed = fit_of(Curve{Seconds{overhead}, SecondsPerByte{beta}});
+  return fit;
+}
+
+Cluster cluster_of(int hosts, int slots = 1) {
+  Cluster cluster;
+  cluster.name = "test";
+  for (int i = 0; i < hosts; ++i) cluster.hosts.push_back({"h" + std::to_string(i), slots});
+  cluster.links[LinkClass::kInterHost] = link(kAlpha, kOverhead, kBeta);
+  cluster.links[LinkClass::kIntraHost] = link(kAlpha / 10, kOverhead / 10, kBeta / 10);
+  cluster.reduce_seconds_per_byte.value = kGamma;
+  return cluster;
+}
+
+double alone(const StageCost& cost, Bytes m = kMessage) { return cost.alone(m).count(); }
+double occupied(const StageCost& cost, Bytes m = kMessage) { return cost.occupancy(m).count(); }
+
+Road a2a(Collective algorithm) { return AllToAll{algorithm}; }
+Road ps(int servers, Placement placement, Assignment assignment = Assignment::kEven) {
+  return ParameterServer{servers, placement, assignment};
+}
+
+TEST(RoadCost, OneWorkerCostsNothing) {
+  for (const Road& road :
+       {a2a(Collective::kRing), ps(1, Placement::kColocated), ps(2, Placement::kDedicated)}) {
+    const RoadCost cost = road_cost(road, Cluster{}, 1);
+    EXPECT_EQ(alone(cost.both), 0);
+    EXPECT_EQ(cost.straggling, Seconds{0});
+  }
+}
+
+TEST(RoadCost, RingSendsOneShareToEachPeerInEitherStage) {
+  // 4 ranks: 3 steps of 1 MB each way: 3 * (10 us + 1 ms), and 3 MB summed in the first stage: 0.75 ms.
+  const RoadCost cost = road_cost(a2a(Collective::kRing), cluster_of(4), 4);
+  EXPECT_NEAR(alone(cost.reduce), 3 * (10e-6 + 1e-3) + 0.75e-3, 1e-12);
+  EXPECT_NEAR(alone(cost.distribute), 3 * (10e-6 + 1e-3), 1e-12);
+  EXPECT_NEAR(alone(cost.both), 6 * (10e-6 + 1e-3) + 0.75e-3, 1e-12);
+  // With many in flight only the overheads add up.
+  EXPECT_NEAR(occupied(cost.both), 6 * (2e-6 + 1e-3) + 0.75e-3, 1e-12);
+  EXPECT_EQ(cost.basis, Basis::kFormula);
+  EXPECT_TRUE(cost.shared_channel);
+}
+
+TEST(RoadCost, HalvingDoublingPaysLogarithmicLatency) {
+  // 8 ranks: shares 1/2, 1/4, 1/8: 3 latencies and 7/8 of the bytes in either stage.
+  const RoadCost cost = road_cost(a2a(Collective::kHalvingDoubling), cluster_of(8), 8);
+  EXPECT_NEAR(alone(cost.reduce), 3 * 10e-6 + 3.5e6 * (kBeta + kGamma), 1e-12);
+  EXPECT_NEAR(alone(cost.distribute), 3 * 10e-6 + 3.5e6 * kBeta, 1e-12);
+}
+
+TEST(RoadCost, HalvingDoublingFoldsWorkersBeyondAPowerOfTwo) {
+  // 6 ranks: 4 take part (1/2 + 1/4), after two were folded in: a whole message more each way.
+  const RoadCost cost = road_cost(a2a(Collective::kHalvingDoubling), cluster_of(6), 6);
+  EXPECT_NEAR(alone(cost.reduce), 3 * 10e-6 + (3e6 + 4e6) * (kBeta + kGamma), 1e-12);
+}
+
+TEST(RoadCost, RecursiveDoublingLeavesNothingToDistribute) {
+  // 8 ranks: 3 exchanges of the whole message.
+  const RoadCost cost = road_cost(a2a(Collective::kRecursiveDoubling), cluster_of(8), 8);
+  EXPECT_NEAR(alone(cost.both), 3 * (10e-6 + 4e-3 + 1e-3), 1e-12);
+  EXPECT_EQ(alone(cost.distribute), 0);
+}
+
+TEST(RoadCost, DoubleBinaryTreePipelinesItsBytes) {
+  // 8 ranks: depth 3, each byte passes once a stage.
+  const RoadCost cost = road_cost(a2a(Collective::kDoubleBinaryTree), cluster_of(8), 8);
+  EXPECT_NEAR(alone(cost.reduce), 3 * 10e-6 + 4e-3 + 1e-3, 1e-12);
+  EXPECT_NEAR(alone(cost.distribute), 3 * 10e-6 + 4e-3, 1e-12);
+}
+
+TEST(RoadCost, HierarchicalStaysInsideHostsFirst) {
+  // 2 hosts of 4. Inside: 3 steps of 1 MB at a tenth of the cost. Between: all four shares at once on one
+  // card, 1 step of 2 MB. Summed: 3/4 inside, 1/2 between.
+  const RoadCost cost = road_cost(a2a(Collective::kHierarchical), cluster_of(2, 4), 8);
+  EXPECT_NEAR(alone(cost.reduce), 3 * (1e-6 + 0.1e-3) + (10e-6 + 2e-3) + (3e6 + 2e6) * kGamma, 1e-12);
+}
+
+TEST(RoadCost, RingIsPacedByItsSlowestLink) {
+  Cluster cluster = cluster_of(2, 4);
+  EXPECT_NEAR(alone(road_cost(a2a(Collective::kRing), cluster, 8).distribute), 7 * (10e-6 + 0.5e-3), 1e-12);
+  // One host only: its own links.
+  EXPECT_NEAR(alone(road_cost(a2a(Collective::kRing), cluster, 4).distribute), 3 * (1e-6 + 0.1e-3), 1e-12);
+}
+
+TEST(RoadCost, DedicatedServersUseTwoChannels) {
+  // 4 workers, 2 servers: a server's card takes 4/2 of the message, and 4 messages of which 3 add an
+  // overhead; summing 2 m at 0.25 ns hides behind 2 m at 1 ns.
+  const RoadCost cost = road_cost(ps(2, Placement::kDedicated), cluster_of(6), 4);
+  EXPECT_FALSE(cost.shared_channel);
+  EXPECT_TRUE(cost.server_binds);
+  EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 8e-3, 1e-12);
+  EXPECT_NEAR(occupied(cost.reduce), 2e-6 + 3 * 2e-6 + 8e-3, 1e-12);
+  EXPECT_NEAR(alone(cost.distribute), 10e-6 + 3 * 2e-6 + 8e-3, 1e-12);
+}
+
+TEST(RoadCost, AsManyDedicatedServersAsWorkersLeaveTheWorkersCardsInCharge) {
+  const RoadCost cost = road_cost(ps(4, Placement::kDedicated), cluster_of(8), 4);
+  EXPECT_FALSE(cost.server_binds);
+  EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 4e-3, 1e-12);
+}
+
+TEST(RoadCost, SummingBindsServersThatAddSlowly) {
+  Cluster cluster = cluster_of(8);
+  cluster.reduce_seconds_per_byte.value = 3e-9;  // 4 workers on 4 servers: m at 3 ns against m at 1 ns
+  const RoadCost cost = road_cost(ps(4, Placement::kDedicated), cluster, 4);
+  EXPECT_TRUE(cost.server_binds);
+  EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 12e-3, 1e-12);
+  EXPECT_NEAR(alone(cost.distribute), 10e-6 + 3 * 2e-6 + 4e-3, 1e-12);
+}
+
+TEST(RoadCost, ColocatedServersOnEveryHostMoveTheRingsBytes) {
+  // N = S = 4: 3/4 m of own push and 3/4 m of answers leave every card, as the ring's 2 * 3/4 m.
+  const RoadCost cost = road_cost(ps(4, Placement::kColocated), cluster_of(4), 4);
+  EXPECT_TRUE(cost.shared_channel);
+  EXPECT_FALSE(cost.server_binds);
+  const double overheads = (4 + 4 - 2) * 2e-6;
+  EXPECT_NEAR(occupied(cost.both), overheads + 6e-3, 1e-12);
+  EXPECT_NEAR(alone(cost.both), 2 * (10e-6 + 2 * 2e-6 + 3e-3), 1e-12);
+}
+
+TEST(RoadCost, OneColocatedServerCarriesEverybodysBytes) {
+  // Its card takes 3 m and gives 3 m; alone one after the other, in a stream at the same time.
+  const RoadCost cost = road_cost(ps(1, Placement::kColocated), cluster_of(4), 4);
+  EXPECT_TRUE(cost.server_binds);
+  EXPECT_NEAR(alone(cost.both), 2 * (10e-6 + 2 * 2e-6 + 12e-3), 1e-12);
+  EXPECT_NEAR(occupied(cost.both), 3 * 2e-6 + 12e-3, 1e-12);
+}
+
+TEST(RoadCost, HashedMessagesGoWholeToOneServer) {
+  // 4 workers, 2 dedicated servers: alone, all 4 m enter one card; in a stream half of that on average.
+  const RoadCost cost = road_cost(ps(2, Placement::kDedicated, Assignment::kHashed), cluster_of(6), 4);
+  EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 16e-3, 1e-12);
+  EXPECT_NEAR(occupied(cost.reduce), 2 * 2e-6 + 8e-3, 1e-12);
+}
+
+TEST(RoadCost, MeasuredFitsAreUsedAsTheyAre) {
+  Cluster cluster = cluster_of(4);
+  OperationFit fit;
+  fit.road = a2a(Collective::kRing);
+  fit.operation = Operation::kAllReduce;
+  fit.workers = 4;
+  fit.alone = fit_of(Curve{Seconds{1e-3}, SecondsPerByte{5e-9}}, 1_KiB, 1_MiB);
+  fit.streamed = fit_of(Curve{Seconds{2e-4}, SecondsPerByte{4e-9}});
+  cluster.operations.push_back(fit);
+  const RoadCost cost = road_cost(a2a(Collective::kRing), cluster, 4);
+  EXPECT_EQ(cost.basis, Basis::kMeasured);
+  EXPECT_NEAR(alone(cost.both), 1e-3 + 20e-3, 1e-12);
+  EXPECT_NEAR(occupied(cost.both), 2e-4 + 16e-3, 1e-12);
+  EXPECT_EQ(cost.measured_smallest, 1_KiB);
+  EXPECT_EQ(cost.measured_largest, 1_MiB);
+  // Stages that were not measured share it as the formula says.
+  EXPECT_NEAR(alone(cost.reduce) + alone(cost.distribute), alone(cost.both), 1e-12);
+  EXPECT_GT(alone(cost.reduce), alone(cost.distribute));
+  EXPECT_THAT(cost.explanation, testing::HasSubstr("measured all-reduce"));
+}
+
+TEST(RoadCost, MeasuredStagesAddUpToTheWhole) {
+  Cluster cluster = cluster_of(4);
+  for (const Operation operation : {Operation::kReduceScatter, Operation::kAllGather}) {
+    OperationFit fit;
+    fit.road = a2a(Collective::kRing);
+    fit.operation = operation;
+    fit.workers = 4;
+    fit.alone =
+        fit_of(Curve{Seconds{1e-3}, SecondsPerByte{operation == Operation::kAllGather ? 1e-9 : 2e-9}});
+    cluster.operations.push_back(fit);
+  }
+  const RoadCost cost = road_cost(a2a(Collective::kRing), cluster, 4);
+  EXPECT_EQ(cost.basis, Basis::kMeasured);
+  EXPECT_NEAR(alone(cost.both), 2e-3 + 12e-3, 1e-12);
+}
+
+TEST(RoadCost, AMeasurementElsewhereCalibratesTheFormula) {
+  // At 4 workers the ring took twice the formula's latency (60 us) and three times its time per byte (1.6875
+  // ns).
+  Cluster cluster = cluster_of(8);
+  OperationFit fit;
+  fit.road = a2a(Collective::kRing);
+  fit.operation = Operation::kAllReduce;
+  fit.workers = 4;
+  fit.alone = fit_of(Curve{Seconds{120e-6}, SecondsPerByte{3 * (1.5e-9 + 0.75 * kGamma)}});
+  cluster.operations.push_back(fit);
+  const RoadCost cost = road_cost(a2a(Collective::kRing), cluster, 8);
+  EXPECT_EQ(cost.basis, Basis::kFormula);
+  EXPECT_NEAR(alone(cost.both), 2 * 14 * 10e-6 + 3 * (1.75e-9 + 0.875 * kGamma) * 4e6, 1e-9);
+  EXPECT_THAT(cost.explanation, testing::HasSubstr("calibrated at 4 workers"));
+}
+
+TEST(RoadCost, LibraryAlgorithmNeedsAMeasurement) {
+  try {
+    road_cost(a2a(Collective::kLibrary), cluster_of(4), 4);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kNotFound);
+  }
+}
+
+TEST(RoadCost, RefusesRoadsThatDoNotFit) {
+  for (const Road& road : {ps(5, Placement::kColocated), ps(0, Placement::kDedicated)}) {
+    try {
+      road_cost(road, cluster_of(4), 4);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kBadInput);
+      EXPECT_THAT(error.what(), testing::HasSubstr("servers = "));
+    }
+  }
+  EXPECT_THROW(road_cost(a2a(Collective::kRing), Cluster{}, 4), Error);
+}
+
+TEST(RoadCost, MoreBytesAreNeverFasterOnAnyRoad) {
+  Cluster cluster = cluster_of(3, 2);
+  cluster.links[LinkClass::kInterHost].alone.curve = Curve{
+      {{0_B, Seconds{1e-5}, {3e-9}}, {64_KiB, Seconds{1.5e-4}, {1e-9}}, {1_MiB, Seconds{2.1e-4}, {0.95e-9}}}};
+  for (const int workers : {2, 3, 5, 6}) {
+    for (const Road& road :
+         {a2a(Collective::kRing), a2a(Collective::kHalvingDoubling), a2a(Collective::kRecursiveDoubling),
+          a2a(Collective::kDoubleBinaryTree), a2a(Collective::kHierarchical), ps(1, Placement::kColocated),
+          ps(2, Placement::kColocated), ps(2, Placement::kDedicated),
+          ps(2, Placement::kDedicated, Assignment::kHashed)}) {
+      const RoadCost cost = road_cost(road, cluster, workers);
+      for (const StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
+        double before = 0;
+        for (std::uint64_t m = 1; m < (std::uint64_t{1} << 28); m = m * 5 / 4 + 1) {
+          ASSERT_GE(alone(*stage, Bytes{m}), before * (1 - 1e-9)) << describe(road) << " at " << m;
+          before = alone(*stage, Bytes{m});
+        }
+      }
+    }
+  }
+}
+
+TEST(Topology, FillsHostsSlotBySlot) {
+  const Topology place = topology_of(cluster_of(3, 4), 9);
+  EXPECT_EQ(place.hosts, 3);
+  EXPECT_EQ(place.per_host, 4);
+  EXPECT_EQ(topology_of(cluster_of(3, 4), 32).hosts, 8);  // goes on like the first host
+  EXPECT_EQ(topology_of(Cluster{}, 5).hosts, 5);
+}
+
+TEST(ExpectedMaximum, FollowsTheOrderStatisticsOfTheNormal) {
+  // E[max] of 2, 10 and 100 standard normals: 0.5642, 1.5388, 2.5076 (Harter 1961); Blom's is within 5 %.
+  EXPECT_EQ(expected_maximum(1), 0);
+  EXPECT_NEAR(expected_maximum(2), 0.5642, 0.03);
+  EXPECT_NEAR(expected_maximum(10), 1.5388, 0.01);
+  EXPECT_NEAR(expected_maximum(100), 2.5076, 0.01);
+}
+
+}  // namespace
+}  // namespace commtune

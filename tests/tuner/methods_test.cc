@@ -1,0 +1,177 @@
+// All methods of the registry: what they build, and laws that every one of them keeps.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "perfmodel/shipped_profiles.h"
+#include "tests/tuner/testbed.h"
+#include "tuner/messages.h"
+#include "tuner/method.h"
+#include "tuner/methods/bsp.h"
+#include "tuner/methods/buckets.h"
+#include "tuner/methods/byte_scheduler.h"
+#include "tuner/methods/mg_wfbp.h"
+#include "tuner/methods/wfbp.h"
+
+namespace commtune::tuner {
+namespace {
+
+/// Three layers in forward order: 4 MB, 1 MB and 12 MB + 40 B.
+Profile three_layers() {
+  Profile profile;
+  profile.model = "three";
+  const Seconds f{1e-3}, b{2e-3};
+  profile.layers = {{"a", f, b, Seconds{0}, {{"a.w", 4'000'000_B}}, 0},
+                    {"b", f, b, Seconds{0}, {{"b.w", 1'000'000_B}}, 0},
+                    {"c", f, b, Seconds{0}, {{"c.w", 12'000'000_B}, {"c.b", 40_B}}, 0}};
+  return profile;
+}
+
+Planning planning(const Profile& profile, int workers = 4) {
+  return Planning(profile, made_cluster(8, 50e-6, 8e-9), workers,
+                  {AllToAll{}, ParameterServer{workers}, ParameterServer{2, Placement::kDedicated}});
+}
+
+const RoadOption& ring(const Planning& job) { return job.roads[0]; }
+const RoadOption& servers(const Planning& job) { return job.roads[1]; }
+
+std::vector<std::uint64_t> sizes(const Plan& plan) {
+  std::vector<std::uint64_t> list;
+  for (const Message& message : plan.messages) list.push_back(message_bytes(message).count);
+  return list;
+}
+
+TEST(Bsp, SendsOneMessageAfterTheBackwardPass) {
+  const Planning job = planning(three_layers());
+  const Plan plan = bsp(job, ring(job));
+  EXPECT_THAT(sizes(plan), testing::ElementsAre(17'000'040));
+  EXPECT_EQ(plan.release, Release::kBackward);
+  EXPECT_EQ(plan.barrier, Barrier::kFull);
+}
+
+TEST(Bsp, IsCutForServersAsBytePsDoes) {
+  const Planning job = planning(three_layers());
+  EXPECT_THAT(sizes(bsp(job, servers(job))),
+              testing::ElementsAre(4'096'000, 4'096'000, 4'096'000, 4'096'000, 616'040));
+}
+
+TEST(Wfbp, SendsTensorsInBackwardOrder) {
+  const Planning job = planning(three_layers());
+  const Plan plan = wfbp(job, ring(job));
+  EXPECT_THAT(sizes(plan), testing::ElementsAre(40, 12'000'000, 1'000'000, 4'000'000));
+  EXPECT_EQ(plan.messages[0].pieces[0].tensor, 3U);
+  EXPECT_THAT(sizes(wfbp(job, servers(job))),
+              testing::ElementsAre(40, 4'096'000, 4'096'000, 3'808'000, 1'000'000, 4'000'000));
+}
+
+TEST(Buckets, CloseWhenTheyHoldTheirCap) {
+  // First bucket closes at >= 1 MiB (40 B + 12 MB), then 1 MB + 4 MB stay below 25 MiB.
+  const Planning job = planning(three_layers());
+  EXPECT_THAT(sizes(ddp_buckets(job, ring(job))), testing::ElementsAre(12'000'040, 5'000'000));
+  EXPECT_THAT(sizes(buckets(job, ring(job), 40_B, 1_MiB)), testing::ElementsAre(40, 12'000'000, 5'000'000));
+}
+
+TEST(ByteScheduler, CutsAndOrdersByLayer) {
+  const Planning job = planning(three_layers());
+  const Plan plan = byte_scheduler(job, servers(job), {4'000'000_B, 8'000'000_B});
+  EXPECT_THAT(sizes(plan), testing::ElementsAre(40, 4'000'000, 4'000'000, 4'000'000, 1'000'000, 4'000'000));
+  EXPECT_THAT(plan.priority, testing::ElementsAre(2, 3, 4, 5, 1, 0));
+  EXPECT_EQ(plan.order, Order::kPriority);
+  EXPECT_EQ(plan.barrier, Barrier::kPerLayer);
+}
+
+TEST(ByteScheduler, FreezesItsOrderForAllToAll) {
+  // At 8 ns a byte a piece takes far longer than the backward pass: when the second one could go, everything
+  // has appeared and layer a goes first, then b, then the rest of c.
+  const Planning job = planning(three_layers());
+  const Plan plan = byte_scheduler(job, ring(job), {4'000'000_B, 0_B});
+  EXPECT_EQ(plan.order, Order::kList);
+  std::vector<TensorId> order;
+  for (const Message& message : plan.messages) order.push_back(message.pieces[0].tensor);
+  EXPECT_THAT(order, testing::ElementsAre(3, 2, 0, 1, 2, 2));
+}
+
+TEST(Methods, HaveNamesOfTheirOwnAndCanBeFound) {
+  std::set<std::string_view> names;
+  for (const Method& method : methods()) {
+    EXPECT_TRUE(names.insert(method.name).second) << method.name;
+    EXPECT_EQ(find_method(method.name), &method);
+  }
+  EXPECT_EQ(find_method("no-such-method"), nullptr);
+  for (const char* name :
+       {"bsp-ps", "bsp-a2a", "wfbp-ps", "wfbp-a2a", "mg-wfbp", "bytescheduler-ps", "bytescheduler-a2a"}) {
+    EXPECT_NE(find_method(name), nullptr) << "the survey's Table 1 has " << name;
+  }
+}
+
+void check_all(const Planning& job) {
+  for (const Method& method : methods()) {
+    for (const RoadOption& option : job.roads) {
+      if (architecture_of(option.road) != method.architecture) continue;
+      const Plan plan = method.build(job, option);
+      ASSERT_NO_THROW(check(plan, job.profile)) << method.name;
+      ASSERT_EQ(plan, method.build(job, option)) << method.name << " is not deterministic";
+      const double time = simulate(job.work, plan, option.cost).iteration.count();
+      ASSERT_GE(time, option.bound.count() * (1 - 1e-12)) << method.name << " on " << describe(option.road);
+    }
+  }
+}
+
+TEST(Methods, BuildValidPlansAboveTheBoundForRandomJobs) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 150; ++round) {
+    const Profile profile = made_profile(random, 40);
+    const double alpha = std::pow(10, -5 + 2 * (static_cast<double>(random() % 100) / 100));
+    check_all(Planning(
+        profile, made_cluster(8, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), 4,
+        {AllToAll{}, ParameterServer{4}, ParameterServer{2}, ParameterServer{4, Placement::kDedicated}}));
+  }
+}
+
+TEST(Methods, BuildValidPlansForEveryShippedProfile) {
+  for (const std::string& name : shipped_profile_names()) check_all(planning(*shipped_profile(name)));
+}
+
+TEST(Methods, CostNothingOnOneWorker) {
+  const Planning job(three_layers(), Cluster{}, 1, {AllToAll{}, ParameterServer{1}});
+  for (const Method& method : methods()) {
+    const RoadOption& option = job.roads[method.architecture == Architecture::kAllToAll ? 0 : 1];
+    EXPECT_DOUBLE_EQ(simulate(job.work, method.build(job, option), option.cost).iteration.count(),
+                     job.work.compute());
+  }
+}
+
+TEST(Methods, ExactFusionIsNeverWorseThanMgWfbpNorThatThanWfbp) {
+  // The costs are lines, so MG-WFBP's line is the true one.
+  std::mt19937_64 random(6);
+  for (int round = 0; round < 300; ++round) {
+    const Profile profile = made_profile(random, 60);
+    const double alpha = std::pow(10, -5 + 2 * (static_cast<double>(random() % 100) / 100));
+    const Planning job(profile, made_cluster(4, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), 4,
+                       {AllToAll{}});
+    const auto time = [&](const Plan& plan) {
+      return simulate(job.work, plan, ring(job).cost).iteration.count();
+    };
+    const double exact = time(exact_fusion_plan(job, ring(job)));
+    const double greedy = time(mg_wfbp(job, ring(job)));
+    ASSERT_LE(exact, greedy * (1 + 1e-12));
+    ASSERT_LE(greedy, time(wfbp(job, ring(job))) * (1 + 1e-12));
+  }
+}
+
+TEST(CutMessages, KeepsEveryByteAndWholeElements) {
+  const Profile profile = three_layers();
+  const auto cut = cut_messages(tensor_messages(profile), 999'999_B, 4_B);
+  Bytes total;
+  for (const Message& message : cut) {
+    EXPECT_LE(message_bytes(message), 999'999_B);
+    EXPECT_EQ(message_bytes(message).count % 4, 0U);
+    total += message_bytes(message);
+  }
+  EXPECT_EQ(total, profile.gradient_bytes());
+}
+
+}  // namespace
+}  // namespace commtune::tuner

@@ -1,0 +1,53 @@
+#pragma once
+// Clusters and jobs made up for the tuner's tests.
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <string>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/profile.h"
+
+namespace commtune::tuner {
+
+/// Hosts of one rank each, joined by links of this latency (of which a tenth is overhead) and time per byte.
+inline Cluster made_cluster(int hosts, double alpha_seconds, double beta_seconds_per_byte) {
+  Cluster cluster;
+  cluster.name = "made";
+  for (int i = 0; i < hosts; ++i) cluster.hosts.push_back({"h" + std::to_string(i), 1});
+  LinkFit link;
+  link.alone.curve = Curve{Seconds{alpha_seconds}, SecondsPerByte{beta_seconds_per_byte}};
+  link.streamed.curve = Curve{Seconds{alpha_seconds / 10}, SecondsPerByte{beta_seconds_per_byte}};
+  link.alone.largest = link.streamed.largest = Bytes{std::uint64_t{1} << 30};
+  cluster.links[LinkClass::kInterHost] = link;
+  cluster.reduce_seconds_per_byte.value = beta_seconds_per_byte / 20;
+  return cluster;
+}
+
+/// A model of up to `most_layers` layers with one tensor or two each, sizes and times over several decades.
+inline Profile made_profile(std::mt19937_64& random, std::size_t most_layers) {
+  const auto log_uniform = [&](double low, double high) {
+    return low * std::pow(high / low, std::uniform_real_distribution<double>(0, 1)(random));
+  };
+  Profile profile;
+  profile.model = "made";
+  profile.batch = 32;
+  const std::size_t layers = 1 + random() % most_layers;
+  for (std::size_t i = 0; i < layers; ++i) {
+    Layer layer;
+    layer.name = "l" + std::to_string(i);
+    layer.forward = Seconds{log_uniform(2e-4, 5e-3)};
+    layer.backward = layer.forward * 2;
+    layer.update = Seconds{random() % 4 == 0 ? 1e-4 : 0};
+    const std::size_t tensors = random() % 3;
+    for (std::size_t t = 0; t < tensors; ++t) {
+      layer.tensors.push_back({layer.name + "." + std::to_string(t),
+                               Bytes{4 * static_cast<std::uint64_t>(log_uniform(100, 3e6))}});
+    }
+    profile.layers.push_back(layer);
+  }
+  return profile;
+}
+
+}  // namespace commtune::tuner

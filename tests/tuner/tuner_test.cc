@@ -1,0 +1,128 @@
+#include "tuner/tuner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "perfmodel/error.h"
+#include "perfmodel/shipped_profiles.h"
+#include "tests/tuner/testbed.h"
+#include "tuner/method.h"
+
+namespace commtune::tuner {
+namespace {
+
+Answer small_answer(const TuneOptions& options = {}) {
+  return tune(*shipped_profile("resnet50"), made_cluster(4, 200e-6, 8e-9), options);
+}
+
+TEST(Tune, RanksEveryMethodAndItsOwnChoiceBestFirst) {
+  const Answer answer = small_answer();
+  std::set<std::string> names;
+  for (const Entry& entry : answer.ranking) names.insert(entry.method);
+  for (const Method& method : methods()) EXPECT_TRUE(names.contains(std::string(method.name))) << method.name;
+  EXPECT_TRUE(names.contains("joint"));
+  for (std::size_t i = 1; i < answer.ranking.size(); ++i) {
+    EXPECT_LE(answer.ranking[i - 1].prediction.iteration, answer.ranking[i].prediction.iteration);
+  }
+  EXPECT_EQ(answer.workers, 4);
+}
+
+TEST(Tune, NothingInTheRankingIsBelowTheBoundOrBetterThanJoint) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 60; ++round) {
+    const Profile profile = made_profile(random, 40);
+    const double alpha = std::pow(10, -5 + 2.5 * (static_cast<double>(random() % 100) / 100));
+    TuneOptions options;
+    options.workers = 1 + static_cast<int>(random() % 16);
+    options.limits.dedicated_servers = static_cast<int>(random() % 3);
+    const Answer answer =
+        tune(profile, made_cluster(8, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), options);
+    Seconds joint{};
+    for (const Entry& entry : answer.ranking) {
+      ASSERT_NO_THROW(check(entry.plan, profile));
+      ASSERT_GE(entry.prediction.iteration, answer.bound * (1 - 1e-12)) << entry.method;
+      ASSERT_GE(entry.prediction.iteration, entry.bound * (1 - 1e-12)) << entry.method;
+      ASSERT_GE(entry.gap, -1e-12);
+      if (entry.method == "joint") joint = entry.prediction.iteration;
+    }
+    for (const Entry& entry : answer.ranking) ASSERT_LE(joint, entry.prediction.iteration) << entry.method;
+  }
+}
+
+TEST(Tune, ReportsSamplesAndSpeedUp) {
+  const Answer answer = small_answer();
+  const Entry& first = answer.ranking.front();
+  EXPECT_NEAR(first.samples_per_second, 4 * 64 / first.prediction.iteration.count(), 1e-9);
+  EXPECT_NEAR(first.speedup, 4 * answer.compute / first.prediction.iteration, 1e-12);
+}
+
+TEST(Tune, SaysWhyInOneSentence) {
+  const Answer answer = small_answer();
+  EXPECT_THAT(answer.reason, testing::EndsWith("."));
+  EXPECT_THAT(answer.reason, testing::HasSubstr("binds"));
+  EXPECT_EQ(answer.reason.find('\n'), std::string::npos);
+}
+
+TEST(Tune, OneWorkerHasNothingToExchange) {
+  TuneOptions options;
+  options.workers = 1;
+  const Answer answer = small_answer(options);
+  for (const Entry& entry : answer.ranking) EXPECT_EQ(entry.prediction.exposed, Seconds{0}) << entry.method;
+  EXPECT_EQ(answer.bound, answer.compute);
+}
+
+TEST(Tune, IsDeterministic) { EXPECT_EQ(to_json(small_answer()), to_json(small_answer())); }
+
+TEST(Tune, LetsMeasurementsDecide) {
+  // The bulk-synchronous plan is said to have run fastest.
+  TuneOptions options;
+  options.verify = 100;
+  options.measure = [](const Plan& plan) { return Seconds{plan.method == "bsp-a2a" ? 0.1 : 0.2}; };
+  const Answer answer = small_answer(options);
+  EXPECT_EQ(answer.ranking[answer.chosen].method, "bsp-a2a");
+}
+
+TEST(Tune, PassesOverAPlanWhoseRunFails) {
+  TuneOptions options;
+  options.verify = 100;
+  options.measure = [](const Plan& plan) {
+    if (plan.method == "bsp-a2a") throw Error(ErrorCode::kPeerLost, "rank 2 went away");
+    return Seconds{0.1};
+  };
+  const Answer answer = small_answer(options);
+  EXPECT_EQ(answer.ranking.back().method, "bsp-a2a");
+  EXPECT_EQ(answer.ranking.back().failure, "rank 2 went away");
+}
+
+TEST(Tune, RefusesWhatDoesNotFit) {
+  TuneOptions options;
+  options.workers = -1;
+  EXPECT_THROW(small_answer(options), Error);
+  options = {};
+  options.limits.dedicated_servers = 4;  // nobody is left to work
+  EXPECT_THROW(small_answer(options), Error);
+  options = {};
+  options.verify = 2;  // with nothing to measure with
+  EXPECT_THROW(small_answer(options), Error);
+  Cluster bare = made_cluster(4, 1e-4, 1e-9);
+  bare.links.clear();
+  EXPECT_THROW(tune(*shipped_profile("resnet50"), bare), Error);
+}
+
+TEST(Tune, JsonHasWhatARankingShows) {
+  const nlohmann::json json = to_json(small_answer());
+  for (const char* key :
+       {"model", "workers", "bound_seconds", "bounds", "ranking", "chosen", "reason", "plan"}) {
+    EXPECT_TRUE(json.contains(key)) << key;
+  }
+  for (const char* key : {"method", "iteration_seconds", "samples_per_second", "speedup", "exposed_seconds",
+                          "messages", "gap_ratio"}) {
+    EXPECT_TRUE(json["ranking"][0].contains(key)) << key;
+  }
+}
+
+}  // namespace
+}  // namespace commtune::tuner
