@@ -1,5 +1,8 @@
 // Opening a store: whose file is it, is it whole, is it up to date.
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <system_error>
 #include <thread>
 
@@ -26,12 +29,12 @@ std::filesystem::path resolve(const std::filesystem::path& path) {
   return path == kInMemory ? path : std::filesystem::absolute(path).lexically_normal();
 }
 
-void prepare_place(const std::filesystem::path& path, Access access) {
+void prepare_place(const std::filesystem::path& path, Access wanted) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     refuse(path, "this is a folder, not a store");
   }
-  if (access == Access::kReadOnly) {
+  if (wanted == Access::kReadOnly) {
     if (!std::filesystem::exists(path, error)) {
       throw Error(ErrorCode::kNotFound, path.string() + ": there is no store here");
     }
@@ -40,6 +43,10 @@ void prepare_place(const std::filesystem::path& path, Access access) {
   std::filesystem::create_directories(path.parent_path(), error);
   if (error) {
     refuse(path, "its folder cannot be created (" + error.message() + ")");
+  }
+  // SQLite would try again read-only and report that the file is missing.
+  if (!std::filesystem::exists(path, error) && access(path.parent_path().c_str(), W_OK | X_OK) != 0) {
+    refuse(path, "its folder may not be written (" + std::generic_category().message(errno) + ")");
   }
 }
 

@@ -52,7 +52,7 @@ struct ClusterRow {
 };
 
 /// One call of the probes.
-struct NewSession {
+struct NewSession {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
   RowId cluster = 0;
   nlohmann::json settings{};  ///< sizes, repetitions, interval, ... as the probes understand them
   Seconds budget{};           ///< 0: none was set
@@ -71,7 +71,7 @@ struct SessionRow : NewSession {
 };
 
 /// One measured setting: a size on a link, a road, or in memory.
-struct NewSample {
+struct NewSample {  // NOLINT(bugprone-exception-escape): as above
   std::string kind{};  ///< the probe's word for what was timed: "link", "operation", "reduction", "copy", ...
   std::optional<Operation> operation{};
   std::optional<Road> road{};
