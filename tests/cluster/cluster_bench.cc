@@ -219,13 +219,19 @@ struct Flow {
   std::size_t from, to;
 };
 
-/// Every flow sends one message of `bytes` at the same moment; how long until all have arrived.
-void exchange(const std::string& what, const Truth& truth, const std::vector<Flow>& flows, std::size_t bytes,
-              int repetitions, double ideal) {
+std::vector<Connection> connect_flows(const Truth& truth, const std::vector<Flow>& flows) {
   std::vector<Connection> connections;
+  connections.reserve(flows.size());
   for (const Flow& flow : flows) {
     connections.push_back(connect_hosts(truth.hosts[flow.from], truth.hosts[flow.to]));
   }
+  return connections;
+}
+
+/// Every flow sends one message of `bytes` at the same moment; how long until all have arrived.
+void exchange(const std::string& what, const Truth& truth, const std::vector<Flow>& flows, std::size_t bytes,
+              int repetitions, double ideal) {
+  std::vector<Connection> connections = connect_flows(truth, flows);
   constexpr int kWarmUp = 3;
   Clock::time_point begin;
   std::barrier start(static_cast<std::ptrdiff_t>(2 * flows.size() + 1),
@@ -267,10 +273,7 @@ void exchange(const std::string& what, const Truth& truth, const std::vector<Flo
 /// Every flow streams; goodput of each over one second after a warm-up, against `ideal` bytes per second of
 /// all together.
 void stream(const std::string& what, const Truth& truth, const std::vector<Flow>& flows, double ideal) {
-  std::vector<Connection> connections;
-  for (const Flow& flow : flows) {
-    connections.push_back(connect_hosts(truth.hosts[flow.from], truth.hosts[flow.to]));
-  }
+  std::vector<Connection> connections = connect_flows(truth, flows);
   std::vector<std::atomic<std::uint64_t>> received(flows.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < flows.size(); ++i) {

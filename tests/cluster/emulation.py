@@ -5,7 +5,6 @@ standard library only; needs iproute2 and util-linux, and root.
 """
 
 import contextlib
-import dataclasses
 import glob
 import json
 import os
@@ -18,89 +17,17 @@ import sys
 import time
 from pathlib import Path
 
+from units import ClusterError, UnsupportedError, UsageError
+
 STATE_ROOT = Path("/run/commtune-cluster")
 NETNS_ROOT = Path("/run/netns")
 HOSTS_ROOT = Path("/etc/netns")
 DEVICE = "eth0"
 SUBNET = "10.77.0"
-MAX_HOSTS = 250
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_UNSUPPORTED = 77  # what test runners take for "skipped"
 
 ETHERNET_HEADER_BYTES = 14
-WIRE_OVERHEAD_BYTES = 24  # preamble, check sequence, gap: see wire_size.h
+WIRE_OVERHEAD_BYTES = 24  # preamble, check sequence, gap: see packet_train.h
 TCP_IP_HEADER_BYTES = 52  # IPv4 20, TCP 20, time stamps 12
-
-
-class ClusterError(Exception):
-    """Ends a script with one line on stderr."""
-
-    status = EXIT_FAILED
-
-
-class UsageError(ClusterError):
-    status = EXIT_USAGE
-
-
-class UnsupportedError(ClusterError):
-    """This machine cannot emulate clusters at all."""
-
-    status = EXIT_UNSUPPORTED
-
-
-# ---- units: as people write them -> base units ----
-
-_RATE = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "b/s": 1, "kb/s": 10**3, "mb/s": 10**6, "gb/s": 10**9}
-_TIME = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
-_SIZE = {"": 1, "B": 1, "K": 1 << 10, "KiB": 1 << 10, "M": 1 << 20, "MiB": 1 << 20}
-
-
-def _quantity(what, text, units, example):
-    match = re.fullmatch(r"([0-9.]+)\s*([A-Za-z/]*)", text)
-    try:
-        return float(match[1]) * units[match[2]]
-    except (TypeError, KeyError, ValueError):
-        raise UsageError(f"{what} = '{text}': expected a number with a unit, such as {example}") from None
-
-
-def parse_rate(text):
-    """'1Gbit', '200Mbit', '1Gb/s' (bits) or '125MB/s' (bytes) -> bytes per second on the wire."""
-    if text.endswith("B/s"):
-        value = _quantity("rate", text, {"B/s": 1, "KB/s": 10**3, "kB/s": 10**3, "MB/s": 10**6, "GB/s": 10**9}, "125MB/s")
-    else:
-        value = _quantity("rate", text.lower(), _RATE, "1Gbit") / 8
-    if value < 1000:
-        raise UsageError(f"rate = '{text}': must be at least 8kbit")
-    return int(value)
-
-
-def parse_time(text):
-    """'200us', '1.5ms' -> nanoseconds. '0' needs no unit."""
-    return 0 if text == "0" else int(_quantity("delay", text, _TIME, "200us"))
-
-
-def parse_bytes(text):
-    """'64K', '1MiB', '100000' -> bytes."""
-    return int(_quantity("buffer", text, _SIZE, "512K"))
-
-
-def parse_port_keys(text):
-    """'200Mbit' or 'up=200Mbit,down=1Gbit,delay=500us,buffer=64K' -> {key: base units}; rate= sets up and down."""
-    keys = {}
-    for part in text.split(","):
-        key, _, value = part.rpartition("=")
-        if key in ("", "rate"):
-            keys["up"] = keys["down"] = parse_rate(value)
-        elif key in ("up", "down"):
-            keys[key] = parse_rate(value)
-        elif key == "delay":
-            keys[key] = parse_time(value)
-        elif key == "buffer":
-            keys[key] = parse_bytes(value)
-        else:
-            raise UsageError(f"'{part}': must be rate=, up=, down=, delay= or buffer=")
-    return keys
 
 
 # ---- names and places ----
@@ -137,6 +64,23 @@ def load_state(name):
         return json.loads((state_dir(name) / "state.json").read_text())
     except FileNotFoundError:
         raise ClusterError(f"no cluster '{name}' is up; start it with tests/cluster/up --name {name}") from None
+
+
+@contextlib.contextmanager
+def exclusive(name, seconds=30):
+    """One process at a time brings a cluster up or down. The lock is a name in the abstract socket space: it leaves
+    no file, and the kernel frees it if its holder is killed."""
+    deadline = time.monotonic() + seconds
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as lock:
+        while True:
+            try:
+                lock.bind(f"\0commtune-cluster-{name}")
+                break
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise ClusterError(f"another process is bringing cluster '{name}' up or down") from None
+                time.sleep(0.02)
+        yield
 
 
 def find_switch(path):
@@ -247,88 +191,6 @@ def truth(name):
 # ---- up ----
 
 
-@dataclasses.dataclass
-class ClusterOptions:
-    """What `up` and `with` take."""
-
-    hosts: int = 4
-    rate: str = "1Gbit"
-    delay: str = "200us"
-    buffer: str = "1M"
-    host: list = dataclasses.field(default_factory=list)
-    groups: str = ""
-    trunk: str = ""
-    trunk_delay: str = "0"
-    trunk_buffer: str = "1M"
-    slots: int = 1
-    mtu: int = 1500
-    congestion: str = "cubic"
-    sysctl: list = dataclasses.field(default_factory=list)
-    spin: str = "20us"
-    switch: str = ""
-    name: str = "default"
-
-    def group_sizes(self):
-        if not self.groups:
-            return [self.hosts]
-        try:
-            sizes = [int(size) for size in self.groups.split(",")]
-        except ValueError:
-            raise UsageError(f"groups = '{self.groups}': expected host counts, such as 4,4") from None
-        if min(sizes) < 1:
-            raise UsageError(f"groups = '{self.groups}': each group needs a host")
-        return sizes
-
-    def host_count(self):
-        count = sum(self.group_sizes())
-        if not 1 <= count <= MAX_HOSTS:
-            raise UsageError(f"hosts = {count}: must be between 1 and {MAX_HOSTS}")
-        return count
-
-    def ports(self):
-        """Settings of each host's port in base units, in the order of the hosts."""
-        rate = parse_rate(self.rate)
-        common = {"up": rate, "down": rate, "delay": parse_time(self.delay), "buffer": parse_bytes(self.buffer)}
-        ports = [dict(common) for _ in range(self.host_count())]
-        for text in self.host:
-            number, separator, keys = text.partition(":")
-            if not separator or not number.isdigit() or not 1 <= int(number) <= len(ports):
-                raise UsageError(f"host = '{text}': expected N:RATE or N:KEY=VALUE,... with N up to {len(ports)}")
-            ports[int(number) - 1].update(parse_port_keys(keys))
-        return ports
-
-    def switch_flags(self, control):
-        """The command line of the switch after its name."""
-        sizes = self.group_sizes()
-        if len(sizes) > 1 and not self.trunk:
-            raise UsageError("--groups needs --trunk RATE")
-        trunk = parse_rate(self.trunk or self.rate)
-        flags = ["--control", str(control), "--spin", str(parse_time(self.spin))]
-        for _ in sizes:
-            delay, buffer = parse_time(self.trunk_delay), parse_bytes(self.trunk_buffer)
-            flags += ["--trunk", f"rate={trunk},delay={delay},buffer={buffer}"]
-        group_of = [group for group, size in enumerate(sizes) for _ in range(size)]
-        for number, (group, port) in enumerate(zip(group_of, self.ports()), start=1):
-            keys = ",".join(f"{key}={value}" for key, value in port.items())
-            flags += ["--port", f"netns={NETNS_ROOT / namespace(self.name, number)},group={group},{keys}"]
-        return flags
-
-    def sysctls(self):
-        """Settings of each namespace; a later one wins."""
-        pairs = {
-            "net.ipv6.conf.all.disable_ipv6": "1",
-            "net.ipv6.conf.default.disable_ipv6": "1",
-            "net.ipv4.tcp_slow_start_after_idle": "0",
-            "net.ipv4.tcp_no_metrics_save": "1",
-        }
-        for text in self.sysctl:
-            key, separator, value = text.partition("=")
-            if not separator:
-                raise UsageError(f"sysctl = '{text}': expected KEY=VALUE")
-            pairs[key] = value
-        return pairs
-
-
 def run_command(*command, text=None):
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -341,7 +203,7 @@ def start_switch(options, directory):
     log_path = directory / "switch.log"
     with open(log_path, "w", encoding="utf-8") as log:
         process = subprocess.Popen(
-            [find_switch(options.switch), *options.switch_flags(directory / "control")],
+            [find_switch(options.switch), *options.switch_flags(directory / "control", lambda number: NETNS_ROOT / namespace(options.name, number))],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -422,7 +284,6 @@ def write_remote_shell(name, count, directory):
 
 def build(options, directory):
     count = options.host_count()
-    options.switch_flags(directory / "control")  # complains before anything exists
     for number in range(1, count + 1):
         run_command("ip", "netns", "add", namespace(options.name, number))
     pid = start_switch(options, directory)
@@ -441,17 +302,18 @@ def up(options):
     require_support()
     check_name(options.name)
     find_switch(options.switch)
-    options.switch_flags("")
+    options.check()
     directory = state_dir(options.name)
-    if switch_pid(options.name):
-        raise ClusterError(f"cluster '{options.name}' is up already; take it down or use another --name")
-    down(options.name)  # what a killed `up` may have left
-    directory.mkdir(parents=True)
-    try:
-        build(options, directory)
-    except BaseException:
-        down(options.name)
-        raise
+    with exclusive(options.name):
+        if switch_pid(options.name):
+            raise ClusterError(f"cluster '{options.name}' is up already; take it down or use another --name")
+        remove(options.name)  # what a killed `up` may have left
+        directory.mkdir(parents=True)
+        try:
+            build(options, directory)
+        except BaseException:
+            remove(options.name)
+            raise
     return directory
 
 
@@ -526,21 +388,23 @@ def namespaces_of(name):
     return [entry.name for entry in NETNS_ROOT.glob(f"commtune-{name}-h*") if pattern.fullmatch(entry.name)]
 
 
-def down(name):
-    """Ends what runs in the cluster and removes every trace of it; nothing to do is no error."""
-    check_name(name)
+def remove(name):
     names = namespaces_of(name)
     kill_processes(names)
     stop_switch(name)
     for each in names:
         run_command("ip", "netns", "delete", each)
-    for directory in HOSTS_ROOT.glob(f"commtune-{name}-h*"):
+    for directory in [*HOSTS_ROOT.glob(f"commtune-{name}-h*"), state_dir(name)]:
         shutil.rmtree(directory, ignore_errors=True)
     for directory in (HOSTS_ROOT, STATE_ROOT):
-        if directory is STATE_ROOT:
-            shutil.rmtree(state_dir(name), ignore_errors=True)
         with contextlib.suppress(OSError):
             directory.rmdir()  # if nobody else uses it
+
+
+def down(name):
+    """Ends what runs in the cluster and removes every trace of it; nothing to do is no error."""
+    with exclusive(check_name(name)):
+        remove(name)
 
 
 # ---- exec ----
@@ -590,35 +454,6 @@ def exec_on(name, number, command):
 
 
 # ---- what each script's main does ----
-
-
-def add_cluster_flags(parser):
-    defaults = ClusterOptions()
-    parser.add_argument("--hosts", type=int, default=defaults.hosts, metavar="N", help="hosts h1..hN (default %(default)s)")
-    parser.add_argument("--rate", default=defaults.rate, help="of each host's link, per direction, on the wire (default %(default)s)")
-    parser.add_argument("--delay", default=defaults.delay, help="one way, host to host (default %(default)s)")
-    parser.add_argument("--buffer", default=defaults.buffer, metavar="BYTES", help="before each host's downlink (default %(default)s)")
-    parser.add_argument("--host", action="append", default=[], metavar="N:KEYS", help="other settings for host N: 3:200Mbit or 3:up=200Mbit,down=1Gbit,delay=500us,buffer=64K")
-    parser.add_argument("--groups", default="", metavar="N,N", help="groups of hosts with a trunk between them (in the place of --hosts)")
-    parser.add_argument("--trunk", default="", metavar="RATE", help="of each group's trunk, per direction, shared by its hosts")
-    parser.add_argument("--trunk-delay", default=defaults.trunk_delay, metavar="TIME", help="one way, between groups (default %(default)s)")
-    parser.add_argument("--trunk-buffer", default=defaults.trunk_buffer, metavar="BYTES", help="before each trunk (default %(default)s)")
-    parser.add_argument("--slots", type=int, default=defaults.slots, metavar="K", help="ranks per host in the hostfile (default %(default)s)")
-    parser.add_argument("--mtu", type=int, default=defaults.mtu, help="(default %(default)s)")
-    parser.add_argument("--congestion", default=defaults.congestion, help="TCP congestion control (default %(default)s)")
-    parser.add_argument("--sysctl", action="append", default=[], metavar="KEY=VALUE", help="set in each host")
-    parser.add_argument("--spin", default=defaults.spin, metavar="TIME", help="the switch waits awake for the last stretch before a deadline (default %(default)s)")
-    parser.add_argument("--switch", default="", metavar="PATH", help="the commtune-switch program (default: COMMTUNE_SWITCH, then build*/tests/cluster)")
-    add_name_flag(parser)
-
-
-def add_name_flag(parser):
-    parser.add_argument("--name", default="default", help="of the cluster; several may be up (default %(default)s)")
-
-
-def cluster_options(arguments):
-    fields = {field.name for field in dataclasses.fields(ClusterOptions)}
-    return ClusterOptions(**{key: value for key, value in vars(arguments).items() if key in fields})
 
 
 def raise_on_signals():
