@@ -48,7 +48,7 @@ class StrictParse {
 
   bool operator()(int depth, nlohmann::json::parse_event_t event, const nlohmann::json& parsed) {
     using Event = nlohmann::json::parse_event_t;
-    if (static_cast<std::size_t>(depth) > kDeepest) {
+    if (static_cast<std::size_t>(depth) >= kDeepest) {  // a container's own start counts those around it
       refuse("nested deeper than " + std::to_string(kDeepest) + " levels");
     }
     if (event == Event::object_start) {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <span>
 
@@ -109,14 +110,16 @@ double bytes_per_second(std::string_view unit) {
   return p != nullptr ? p->factor : 0;
 }
 
-/// A value with three significant digits and no exponent.
+/// A value with three significant digits and no exponent. The exponent is that of the rounded value.
 std::string three_digits(double value) {
-  const double magnitude = std::abs(value);
-  int decimals = 2;
-  if (magnitude > 0) {
-    decimals = std::clamp(2 - static_cast<int>(std::floor(std::log10(magnitude))), 0, 12);
-  }
   std::array<char, 400> text{};
+  std::snprintf(text.data(), text.size(), "%.2e", value);
+  int exponent = 0;
+  if (const char* e = std::strchr(text.data(), 'e')) {
+    const char* const digits = e[1] == '+' ? e + 2 : e + 1;
+    std::from_chars(digits, text.data() + std::strlen(text.data()), exponent);
+  }
+  const int decimals = std::clamp(2 - exponent, 0, 12);
   const int length = std::snprintf(text.data(), text.size(), "%.*f", decimals, value);
   return {text.data(), static_cast<std::size_t>(std::max(length, 0))};
 }

@@ -1,0 +1,110 @@
+#include "perfmodel/cluster.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/perfmodel/throws.h"
+
+namespace commtune {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Fit two_pieces() {
+  Fit fit;
+  fit.curve = Curve({{0_B, Seconds{50e-6}, {1e-9}}, {65'537_B, Seconds{200e-6}, {0.8e-9}}});
+  fit.quality = {20, 0.999, 0.01, 0.03};
+  fit.smallest = 4_B;
+  fit.largest = 96_MiB;
+  fit.covariance = std::vector<double>(16, 1e-15);
+  return fit;
+}
+
+Cluster four_hosts() {
+  Cluster cluster;
+  cluster.name = "lab";
+  cluster.transport = "mpi";
+  cluster.fingerprint = "0123456789abcdef";
+  cluster.facts = {{"kernel", "6.1"}, {"mtu", "1500"}};
+  cluster.hosts = {{"a", 1}, {"b", 1}, {"c", 2}, {"d", 4}};
+  cluster.links[LinkClass::kInterHost] = {two_pieces(), two_pieces(), {}};
+  cluster.operations = {{AllToAll{}, Operation::kAllReduce, 4, two_pieces(), two_pieces()},
+                        {ParameterServer{2}, Operation::kPush, 4, two_pieces(), {}}};
+  cluster.reduce_seconds_per_byte = {2e-10, 1e-12};
+  cluster.interference = {0.05, 0.01};
+  return cluster;
+}
+
+TEST(Cluster, SumsItsSlots) { EXPECT_EQ(four_hosts().ranks(), 8); }
+
+TEST(Cluster, FindsExactlyWhatWasMeasured) {
+  const Cluster cluster = four_hosts();
+  EXPECT_EQ(find_operation(cluster, AllToAll{}, Operation::kAllReduce, 4), &cluster.operations[0]);
+  EXPECT_EQ(find_operation(cluster, ParameterServer{2}, Operation::kPush, 4), &cluster.operations[1]);
+  EXPECT_EQ(find_operation(cluster, AllToAll{}, Operation::kAllReduce, 3), nullptr);
+  EXPECT_EQ(find_operation(cluster, AllToAll{Collective::kLibrary}, Operation::kAllReduce, 4), nullptr);
+  EXPECT_EQ(find_operation(cluster, ParameterServer{3}, Operation::kPush, 4), nullptr);
+  EXPECT_EQ(find_operation(cluster, ParameterServer{2}, Operation::kPull, 4), nullptr);
+}
+
+TEST(Cluster, SurvivesJson) {
+  const nlohmann::json json = to_json(four_hosts());
+  const Cluster again = cluster_from_json(nlohmann::json::parse(json.dump(2)));
+  EXPECT_EQ(to_json(again), json);
+  const LinkFit& link = again.links.at(LinkClass::kInterHost);
+  EXPECT_EQ(link.alone.curve(1_MiB), two_pieces().curve(1_MiB));
+  EXPECT_EQ(link.alone.covariance, two_pieces().covariance);
+  EXPECT_TRUE(link.duplex.curve.empty());
+  EXPECT_EQ(again.facts, four_hosts().facts);
+  EXPECT_EQ(again.interference.half_width, 0.01);
+}
+
+template <typename Change>
+std::string complaint(const Change& change) {
+  nlohmann::json json = to_json(four_hosts());
+  change(json);
+  return bad_input([&] { cluster_from_json(json); });
+}
+
+TEST(ClusterFromJson, NamesThePathTheRuleAndTheValue) {
+  using json = nlohmann::json;
+  EXPECT_EQ(complaint([](json& j) { j["hosts"][2]["slots"] = 0; }),
+            "hosts[2].slots: expected a positive integer, got 0");
+  EXPECT_THAT(complaint([](json& j) { j["hosts"][2]["name"] = ""; }),
+              StartsWith("hosts[2].name: expected 1 to 255"));
+  EXPECT_THAT(complaint([](json& j) { j["links"]["inter-galactic"] = json::object(); }),
+              StartsWith("links.inter-galactic: unknown key"));
+  EXPECT_EQ(complaint([](json& j) { j["links"]["inter-host"].erase("alone"); }),
+            "links.inter-host.alone: missing");
+  EXPECT_THAT(
+      complaint([](json& j) { j["operations"][0]["alone"]["curve"][1]["alpha_seconds"] = 0; }),
+      testing::AllOf(StartsWith("operations[0].alone.curve: curve piece 1"), HasSubstr("never falls")));
+  EXPECT_THAT(
+      complaint([](json& j) { j["operations"][0]["alone"]["curve"][0]["beta_seconds_per_byte"] = -1; }),
+      StartsWith("operations[0].alone.curve[0].beta_seconds_per_byte: expected a number from 0"));
+  EXPECT_THAT(complaint([](json& j) { j["operations"][0]["alone"]["covariance"].push_back(1); }),
+              HasSubstr("at most 16 elements"));
+  EXPECT_THAT(complaint([](json& j) { j["operations"][0]["alone"]["covariance"].erase(3); }),
+              HasSubstr("expected none or 16"));
+  EXPECT_THAT(complaint([](json& j) { j["operations"][0]["alone"]["largest_bytes"] = 3; }),
+              StartsWith("operations[0].alone.largest_bytes: expected at least smallest_bytes = 4"));
+  EXPECT_THAT(complaint([](json& j) { j["operations"][0]["operation"] = "all-lose"; }),
+              StartsWith("operations[0].operation: expected one of \"all-reduce\""));
+  EXPECT_THAT(complaint([](json& j) {
+                j["interference"] = {{"value", 1e300}, {"half_width", 0}};
+              }),
+              StartsWith("interference.value: expected a number"));
+  EXPECT_THAT(complaint([](json& j) { j["facts"]["mtu"] = 1500; }),
+              StartsWith("facts.mtu: expected text, got 1500"));
+}
+
+TEST(Names, OfOperationsAndLinks) {
+  EXPECT_EQ(to_string(Operation::kReduceScatter), "reduce-scatter");
+  EXPECT_EQ(to_string(Operation::kPushPull), "push-pull");
+  EXPECT_EQ(to_string(LinkClass::kIntraHost), "intra-host");
+}
+
+}  // namespace
+}  // namespace commtune

@@ -1,0 +1,224 @@
+#include "perfmodel/plan.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/perfmodel/throws.h"
+
+namespace commtune {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+/// Tensors of 400, 80 and 4 bytes.
+Profile three_tensors() {
+  Profile profile;
+  profile.model = "tiny";
+  profile.layers = {{"conv", Seconds{1e-3}, Seconds{2e-3}, {}, {{"conv.weight", 400_B}}, 0},
+                    {"fc", Seconds{3e-3}, Seconds{4e-3}, {}, {{"fc.weight", 80_B}, {"fc.bias", 4_B}}, 0}};
+  return profile;
+}
+
+/// Message 0 fuses the last two tensors with the end of the first, message 1 is the rest of the first.
+Plan fused_and_cut() {
+  Plan plan;
+  plan.method = "by hand";
+  plan.model = "tiny";
+  plan.profile = digest(three_tensors());
+  plan.workers = 4;
+  plan.messages = {{{{2, 0_B, 4_B}, {1, 0_B, 80_B}, {0, 100_B, 300_B}}}, {{{0, 0_B, 100_B}}}};
+  plan.priority = {1, 0};
+  plan.credit = 4_MiB;
+  return plan;
+}
+
+template <typename Change>
+Plan changed(const Change& change) {
+  Plan plan = fused_and_cut();
+  change(plan);
+  return plan;
+}
+
+template <typename Change>
+std::string complaint(const Change& change) {
+  return bad_input([&] { check(changed(change), three_tensors()); });
+}
+
+TEST(Plan, PassesItsCheck) {
+  EXPECT_NO_THROW(check(fused_and_cut(), three_tensors()));
+  EXPECT_EQ(message_bytes(fused_and_cut().messages[0]), 384_B);
+}
+
+TEST(Plan, CoversEveryByteOnce) {
+  EXPECT_EQ(complaint([](Plan& p) {
+              p.messages[0].pieces[2].offset = 96_B;
+              p.messages[0].pieces[2].length = 304_B;
+            }),
+            "messages[0].pieces[2]: tensor 0 travels twice from byte 96");
+  EXPECT_EQ(complaint([](Plan& p) { p.messages[1].pieces[0].length = 96_B; }),
+            "messages: no message carries tensor 0 from byte 96 of 400");
+  EXPECT_EQ(complaint([](Plan& p) { p.messages[0].pieces.erase(p.messages[0].pieces.begin()); }),
+            "messages: no message carries tensor 2 from byte 0 of 4");
+  EXPECT_THAT(complaint([](Plan& p) { p.messages[0].pieces[2].length = 304_B; }), HasSubstr("ends at 400"));
+  EXPECT_THAT(complaint([](Plan& p) { p.messages[0].pieces[2].length = Bytes{UINT64_MAX - 50}; }),
+              HasSubstr("ends at 400"));
+  EXPECT_THAT(complaint([](Plan& p) { p.messages[0].pieces[0].tensor = 3; }),
+              HasSubstr("tensor 3 does not exist"));
+  EXPECT_THAT(complaint([](Plan& p) {
+                p.messages.push_back({});
+                p.priority.push_back(9);
+              }),
+              HasSubstr("has no pieces"));
+  EXPECT_THAT(complaint([](Plan& p) { p.messages[0].pieces[0].length = 0_B; }),
+              HasSubstr("at least one element"));
+}
+
+TEST(Plan, CutsBetweenElements) {
+  EXPECT_THAT(complaint([](Plan& p) {
+                p.messages[0].pieces[2] = {0, 98_B, 302_B};
+                p.messages[1].pieces[0].length = 98_B;
+              }),
+              HasSubstr("whole elements of 4 B"));
+}
+
+TEST(Plan, HasOnePriorityAMessage) {
+  EXPECT_THAT(complaint([](Plan& p) { p.priority = {1}; }), HasSubstr("one per message"));
+  EXPECT_THAT(complaint([](Plan& p) { p.priority = {5, 5}; }), HasSubstr("value 5 appears twice"));
+}
+
+TEST(Plan, SuitsItsRoad) {
+  EXPECT_THAT(complaint([](Plan& p) { p.order = Order::kPriority; }), HasSubstr("same order on every rank"));
+  EXPECT_NO_THROW(check(changed([](Plan& p) {
+                          p.road = ParameterServer{4};
+                          p.order = Order::kPriority;
+                        }),
+                        three_tensors()));
+  EXPECT_THAT(complaint([](Plan& p) { p.road = ParameterServer{5}; }), HasSubstr("only 4"));
+  EXPECT_NO_THROW(check(changed([](Plan& p) {
+                          p.road = ParameterServer{5, Placement::kDedicated};
+                        }),
+                        three_tensors()));
+  EXPECT_THAT(complaint([](Plan& p) { p.road = ParameterServer{0}; }), StartsWith("road.servers = 0"));
+  EXPECT_THAT(complaint([](Plan& p) { p.workers = 0; }), StartsWith("workers = 0"));
+}
+
+TEST(Plan, BelongsToItsProfile) {
+  EXPECT_THAT(complaint([](Plan& p) { p.profile = "0000000000000000"; }),
+              HasSubstr("digest 0000000000000000"));
+}
+
+constexpr Step reduce(std::uint32_t m) { return {m, Stage::kReduce}; }
+constexpr Step distribute(std::uint32_t m) { return {m, Stage::kDistribute}; }
+
+TEST(Plan, DecouplesEachStageOnce) {
+  const auto with = [](std::vector<Step> sequence) { return [sequence](Plan& p) { p.sequence = sequence; }; };
+  EXPECT_NO_THROW(
+      check(changed(with({reduce(0), reduce(1), distribute(1), distribute(0)})), three_tensors()));
+  EXPECT_THAT(complaint(with({reduce(0), distribute(1), reduce(1), distribute(0)})),
+              HasSubstr("before its reduce"));
+  EXPECT_THAT(complaint(with({reduce(0), distribute(0), reduce(0), reduce(1)})), HasSubstr("appears twice"));
+  EXPECT_THAT(complaint(with({reduce(0), distribute(0), reduce(1)})),
+              HasSubstr("lacks a stage of message 1"));
+  EXPECT_THAT(complaint(with({reduce(0), distribute(0)})), HasSubstr("lacks a stage of message 1"));
+  EXPECT_THAT(complaint(with({reduce(2)})), HasSubstr("message 2 does not exist"));
+  const std::vector<Step> good{reduce(0), distribute(0), reduce(1), distribute(1)};
+  for (const Road& road : {Road{AllToAll{Collective::kLibrary}},
+                           Road{AllToAll{Collective::kRecursiveDoubling}}, Road{ParameterServer{2}}}) {
+    EXPECT_THAT(complaint([&](Plan& p) {
+                  p.sequence = good;
+                  p.road = road;
+                }),
+                HasSubstr("cannot be decoupled"));
+  }
+}
+
+TEST(Plan, CountsDedicatedServersAsRanks) {
+  EXPECT_EQ(ranks_of(fused_and_cut()), 4);
+  EXPECT_EQ(ranks_of(changed([](Plan& p) { p.road = ParameterServer{3}; })), 4);
+  EXPECT_EQ(ranks_of(changed([](Plan& p) { p.road = ParameterServer{3, Placement::kDedicated}; })), 7);
+}
+
+TEST(Plan, SurvivesJson) {
+  for (const Plan& plan : {fused_and_cut(), changed([](Plan& p) {
+                             p.road = ParameterServer{3, Placement::kDedicated, Assignment::kHashed};
+                             p.order = Order::kPriority;
+                             p.barrier = Barrier::kPerLayer;
+                             p.release = Release::kBackward;
+                             p.priority = {-7, INT32_MAX};
+                           }),
+                           changed([](Plan& p) {
+                             p.road = AllToAll{Collective::kHalvingDoubling};
+                             p.sequence = {reduce(0), reduce(1), distribute(1), distribute(0)};
+                           })}) {
+    const Plan again = plan_from_json(nlohmann::json::parse(to_json(plan).dump(2)));
+    EXPECT_EQ(again, plan);
+    EXPECT_EQ(digest(again), digest(plan));
+  }
+}
+
+TEST(Plan, DigestSeesEverythingButTheMethod) {
+  const std::string original = digest(fused_and_cut());
+  const auto of = [](auto change) { return digest(changed(change)); };
+  EXPECT_EQ(of([](Plan& p) { p.method = "another"; }), original);
+  EXPECT_NE(of([](Plan& p) { p.model = "another"; }), original);
+  EXPECT_NE(of([](Plan& p) { p.profile = "another"; }), original);
+  EXPECT_NE(of([](Plan& p) { p.workers = 5; }), original);
+  EXPECT_NE(of([](Plan& p) { p.road = AllToAll{Collective::kLibrary}; }), original);
+  EXPECT_NE(of([](Plan& p) { p.road = ParameterServer{1}; }),
+            of([](Plan& p) { p.road = ParameterServer{2}; }));
+  EXPECT_NE(of([](Plan& p) { std::swap(p.messages[0], p.messages[1]); }), original);
+  EXPECT_NE(of([](Plan& p) { std::swap(p.messages[0].pieces[0], p.messages[0].pieces[1]); }), original);
+  EXPECT_NE(of([](Plan& p) { p.priority = {0, 1}; }), original);
+  EXPECT_NE(of([](Plan& p) { p.release = Release::kBackward; }), original);
+  EXPECT_NE(of([](Plan& p) { p.order = Order::kPriority; }), original);
+  EXPECT_NE(of([](Plan& p) { p.barrier = Barrier::kPerLayer; }), original);
+  EXPECT_NE(of([](Plan& p) { p.credit = 0_B; }), original);
+  EXPECT_NE(of([](Plan& p) { p.sequence = {reduce(0)}; }), of([](Plan& p) { p.sequence = {distribute(0)}; }));
+}
+
+template <typename Change>
+std::string reading_complaint(const Change& change) {
+  nlohmann::json json = to_json(fused_and_cut());
+  change(json);
+  return bad_input([&] { plan_from_json(json); });
+}
+
+TEST(PlanFromJson, NamesThePathTheRuleAndTheValue) {
+  using json = nlohmann::json;
+  EXPECT_EQ(reading_complaint([](json& j) { j["messages"][0]["pieces"][1]["length_bytes"] = 0; }),
+            "messages[0].pieces[1].length_bytes: expected a positive integer, got 0");
+  EXPECT_EQ(reading_complaint([](json& j) { j["messages"][0]["pieces"] = json::array(); }),
+            "messages[0].pieces: expected at least 1 elements, got 0");
+  EXPECT_THAT(reading_complaint([](json& j) {
+                j["road"] = {{"kind", "pigeon"}};
+              }),
+              StartsWith("road.kind: expected one of \"all-to-all\", \"parameter-server\", got \"pigeon\""));
+  EXPECT_THAT(reading_complaint([](json& j) { j["road"]["servers"] = 3; }),
+              StartsWith("road.servers: unknown key"));
+  EXPECT_THAT(reading_complaint([](json& j) { j["road"]["algorithm"] = "star"; }),
+              StartsWith("road.algorithm: expected one of \"ring\", \"halving-doubling\""));
+  EXPECT_THAT(reading_complaint([](json& j) { j["workers"] = 1e3; }),
+              StartsWith("workers: expected a positive integer"));
+  EXPECT_THAT(reading_complaint([](json& j) { j["priority"][1] = 2147483648U; }),
+              StartsWith("priority[1]: expected an integer from"));
+  EXPECT_THAT(reading_complaint([](json& j) {
+                j["sequence"] = {{{"message", 2}, {"stage", "reduce"}}};
+              }),
+              StartsWith("sequence[0].message: expected an integer of at most 1"));
+  EXPECT_THAT(reading_complaint([](json& j) { j["credit_bytes"] = "4M"; }),
+              StartsWith("credit_bytes: expected an integer"));
+  EXPECT_THAT(reading_complaint([](json& j) { j["colour"] = "red"; }), StartsWith("colour: unknown key"));
+}
+
+TEST(Road, DescribesItself) {
+  EXPECT_EQ(describe(AllToAll{Collective::kRing}), "all-to-all ring");
+  EXPECT_EQ(describe(ParameterServer{4}), "4 colocated servers");
+  EXPECT_EQ(describe(ParameterServer{1, Placement::kDedicated}), "1 dedicated server");
+  EXPECT_EQ(describe(ParameterServer{2, Placement::kDedicated, Assignment::kHashed}),
+            "2 dedicated servers, hashed");
+}
+
+}  // namespace
+}  // namespace commtune
