@@ -61,17 +61,18 @@ void check_samples(std::span<const Sample> samples) {
   }
 }
 
-/// Sorted by size.
+/// Sorted by size, with units.
 std::vector<FitPoint> points_of(std::span<const Sample> samples) {
   std::vector<FitPoint> points;
   points.reserve(samples.size());
   for (const Sample& sample : samples) {
     points.push_back({static_cast<double>(sample.size.count), sample.time.count(),
-                      std::hypot(kOwnSpread, standard_error(sample))});
+                      std::hypot(kOwnSpread, standard_error(sample)), 0});
   }
   std::sort(points.begin(), points.end(), [](const FitPoint& a, const FitPoint& b) {
     return a.size != b.size ? a.size < b.size : a.time < b.time;
   });
+  set_units(points);
   return points;
 }
 
@@ -98,7 +99,7 @@ Curve curve_of(const PieceFit& fit) {
 }
 
 FitQuality quality_of(std::span<const FitPoint> points, const PieceFit& fit) {
-  const Units units = units_by_time(points);
+  const Units units = units_of(points);
   double weights = 0, weighted_time = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
     weights += 1 / (units[i] * units[i]);

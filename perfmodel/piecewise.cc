@@ -39,14 +39,14 @@ PieceFit fit_segmentation(std::span<const FitPoint> points, const Segmentation& 
           takeover(fit.lines[k - 1], fit.lines[k], points[begins[k] - 1].size, points[begins[k]].size));
     }
   }
-  refine(fit, points, units_by_time(points), sigma, huber);
+  refine(fit, points, units_of(points), sigma, huber);
   return fit;
 }
 
 /// Schwarz's criterion: what the samples lose under the fit, plus what its parameters cost.
 double criterion(std::span<const FitPoint> points, const PieceFit& fit, double sigma) {
   double loss = 0;
-  for (const double residual : residuals(points, fit, units_by_time(points))) {
+  for (const double residual : residuals(points, fit, units_of(points))) {
     loss += outlier_proof_loss(residual / sigma);
   }
   return loss + static_cast<double>(fit.parameters()) * std::log(static_cast<double>(points.size()));
@@ -73,10 +73,10 @@ std::size_t PieceFit::piece_of(std::size_t point) const {
   return piece;
 }
 
-Units units_by_time(std::span<const FitPoint> points) {
+Units units_of(std::span<const FitPoint> points) {
   Units units;
   for (const FitPoint& point : points) {
-    units.push_back(point.time * point.spread);
+    units.push_back(point.unit);
   }
   return units;
 }

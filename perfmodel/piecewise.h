@@ -20,11 +20,11 @@ struct PieceFit {
   std::size_t parameters() const { return 3 * lines.size() - 1; }
 };
 
-/// What an error is measured in, by point: seconds. An error of one unit is what the sample's spread expects.
+/// What an error is measured in, by point: seconds. One unit is about what the sample's spread expects.
 using Units = std::vector<double>;
 
-/// Shares of the measured times.
-Units units_by_time(std::span<const FitPoint> points);
+/// The points' own units, for before there is a fit.
+Units units_of(std::span<const FitPoint> points);
 
 /// Shares of the fitted costs: unlike measured times these do not favour samples that came out too short.
 Units units_by_cost(std::span<const FitPoint> points, const PieceFit& fit);
