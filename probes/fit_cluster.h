@@ -24,6 +24,9 @@ struct ClusterFacts {
 /// 16 hexadecimal digits over everything but the cluster's name. Fits expire when it changes.
 std::string fingerprint(const ClusterFacts& facts);
 
+/// The samples without those that a later one of the same quantity and size supersedes.
+std::vector<ProbeSample> latest(std::span<const ProbeSample> samples);
+
 /// Fits everything that has at least two distinct sizes; the rest is left out. A later sample of the same
 /// quantity and size supersedes an earlier one. Links of one class are fitted together by the median over the
 /// pairs. Deterministic.

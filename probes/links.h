@@ -44,6 +44,13 @@ struct LinkReport {
   std::vector<Verdict> verdicts;         ///< empty on a uniform cluster
 };
 
+/// Per rank, the index of its host among the distinct ones in rank order; and those.
+std::vector<int> host_of_rank(std::span<const std::string> rank_hosts);
+std::vector<std::string> distinct_hosts(std::span<const std::string> rank_hosts);
+
+/// Groups: hosts are joined by links of the fast class (within 20 % of the fastest tenth); what stays joined
+/// is a group if it has two members at least. A host with no fast link in a direction is slow in that
+/// direction; a pair's direction is slow when its two hosts and its pair of groups do not explain it.
 /// rank_hosts  host name of each rank, as in Peers::hosts
 LinkReport analyse_links(std::span<const ProbeSample> samples, std::span<const std::string> rank_hosts);
 

@@ -16,6 +16,7 @@
 #include "probes/fit_cluster.h"
 #include "probes/links.h"
 #include "probes/sample.h"
+#include "probes/step_kind.h"
 
 namespace commtune::probes {
 
@@ -34,13 +35,15 @@ struct ProbeOptions {
   double width = 0.02;      ///< half width of the median's 95 % interval, relative, at which a size is done
 
   std::vector<Collective> algorithms;    ///< empty: all that the executor offers here
-  std::vector<ParameterServer> servers;  ///< empty: 1, 2 and N colocated servers, even; N hashed
+  std::vector<ParameterServer> servers;  ///< empty: 1, 2 and N colocated servers, even
   std::vector<int> groups;               ///< sizes of sub-groups beside all ranks; empty: chosen by N
   int most_pairs_hosts = 64;  ///< above this many hosts, pairs are sampled (chosen by seed) and it is said
 
+  StepKind steps = StepKind::kTimeline;  ///< what computes while interference and jitter are measured
+
   std::uint64_t seed = 1;
   bool exclusive = true;  ///< refuse when another probe runs on one of the hosts
-  Seconds timeout{20.0};  ///< a rank that is silent for so long (and longer than expected) is lost
+  Seconds timeout{10.0};  ///< a rank that is silent for so long (and longer than expected) is lost
   std::map<std::string, std::string> settings;  ///< Open MPI's settings and such: part of the fingerprint
   std::string cluster_name;
   std::vector<ProbeSample> already;  ///< earlier samples: measured sizes are not measured again
@@ -68,6 +71,8 @@ class EventSink {
 
   /// Once, before the first sample: where it is measured. A stored sample needs its cluster to exist.
   virtual void on_facts(const ClusterFacts& /*facts*/) {}
+  /// Once, after on_facts: samples measured earlier on a cluster of the same fingerprint, to go on from.
+  virtual std::vector<ProbeSample> earlier(const ClusterFacts& /*facts*/) { return {}; }
   virtual void on_progress(const ProbeProgress& progress) = 0;
   /// A finished sample, or a narrower repetition of an earlier one (the later supersedes). Store it at once:
   /// what was handed here survives whatever happens next.

@@ -1,0 +1,265 @@
+#include "probes/agenda.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "perfmodel/fit.h"
+#include "probes/schedule.h"
+
+namespace commtune::probes {
+
+namespace {
+
+// Bytes that are under way when messages are streamed, and the limits of their number.
+constexpr std::uint64_t kStreamBytes = 4 << 20;
+constexpr std::uint64_t kFewest = 2, kMost = 32;
+
+// Gains, in units of "the interval of one median shrinks by its set width". Only their ratios matter: a size
+// beyond the measured range is worth most, since nothing may be predicted there; between measured sizes a new
+// one is worth what the fit so far fails to explain around it.
+constexpr double kFirstGain = 200;
+constexpr double kRangeGain = 10;      // per factor of two beyond the measured range
+constexpr double kBetweenGain = 2;     // per factor of two from the nearest measured size
+constexpr double kSmoothShare = 0.15;  // of it, where the fit explains everything
+constexpr double kMostOctaves = 6;
+constexpr double kNarrowGain = 0.5;
+constexpr double kUnknownWidth = 0.1;  // of a median of one repetition
+constexpr double kWidest = 10;         // times the set width: beyond, more width does not matter more
+
+// A visit takes at most this share of the whole budget, unless it is a single repetition.
+constexpr double kVisitShare = 0.05;
+constexpr Seconds kLongestNarrowing{0.25};
+// Below this size a repetition says more about start-up than about bytes.
+constexpr Bytes kBulk = 64_KiB;
+
+double octaves(Bytes a, Bytes b) {
+  return std::abs(std::log2(static_cast<double>(a.count) / static_cast<double>(b.count)));
+}
+
+Quantity as_target(Quantity quantity) {
+  const bool streamed = quantity.in_flight > 1 &&
+                        (quantity.subject == Subject::kMessage || quantity.subject == Subject::kExchange ||
+                         quantity.subject == Subject::kOperation);
+  if (streamed) quantity.in_flight = kStreaming;
+  return quantity;
+}
+
+}  // namespace
+
+Streaming streaming(Bytes size) {
+  const std::uint64_t fitting = kStreamBytes / std::max<std::uint64_t>(size.count, 1);
+  const int in_flight = static_cast<int>(std::clamp(fitting, kFewest, kMost));
+  return {in_flight, in_flight <= 4 ? 2 * in_flight : 3 * in_flight};
+}
+
+Agenda::Agenda(std::vector<Target> targets, const AgendaOptions& options,
+               std::span<const ProbeSample> already)
+    : options_(options) {
+  for (Target& target : targets) {
+    State state{std::move(target), {}, {}, {}};
+    const Bytes last = std::min(state.target.largest, options_.last);
+    state.grid = log_sizes(options_.first, last, std::sqrt(options_.factor));
+    for (const ProbeSample& sample : already) {
+      if (as_target(sample.quantity) != state.target.quantity) continue;
+      Point point;
+      point.seconds = sample.raw_seconds;
+      point.median = sample.sample.time.count();
+      point.width = sample.sample.half_width / sample.sample.time;
+      if (point.seconds.empty()) {
+        point.seconds.assign(static_cast<std::size_t>(sample.sample.repetitions), point.median);
+      }
+      state.points[sample.sample.size] = std::move(point);
+    }
+    refit(state);
+    states_.push_back(std::move(state));
+  }
+}
+
+/// Of one message, from what was measured or else from the guesses.
+double Agenda::message_time(const State& state, Bytes size) const {
+  const auto bytes = static_cast<double>(size.count);
+  if (state.points.empty()) {
+    return state.target.startup.count() + state.target.beta.value * bytes;
+  }
+  const auto above = state.points.lower_bound(size);
+  if (above == state.points.begin()) {
+    return above->second.median;
+  }
+  const auto below = std::prev(above);
+  const auto from = static_cast<double>(below->first.count);
+  if (above != state.points.end()) {
+    const auto to = static_cast<double>(above->first.count);
+    return std::lerp(below->second.median, above->second.median, (bytes - from) / (to - from));
+  }
+  double slope = state.target.beta.value;
+  if (below->first >= kBulk && below != state.points.begin()) {
+    const auto before = std::prev(below);
+    const double own =
+        (below->second.median - before->second.median) / (from - static_cast<double>(before->first.count));
+    slope = own > 0 ? own : slope;
+  }
+  return below->second.median + slope * (bytes - from);
+}
+
+double Agenda::repetition_time(const State& state, Bytes size) const {
+  const bool streamed = state.target.quantity.in_flight == kStreaming;
+  // The first messages of a stream also show their latency.
+  const double messages = streamed ? streaming(size).messages + 1 : 1;
+  return messages * message_time(state, size) + options_.overhead.count();
+}
+
+Seconds Agenda::expected(std::size_t target, Bytes size) const {
+  return Seconds{repetition_time(states_[target], size)};
+}
+
+/// A size that was not measured yet.
+std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) const {
+  const State& state = states_[index];
+  const double once = repetition_time(state, size);
+  Step step{index, size, options_.iterations, 0, 0};
+  const double share = kVisitShare * options_.budget.count();
+  if (once * step.repetitions > share) {
+    step.repetitions = std::max(1, std::min(step.repetitions, static_cast<int>(share / once)));
+  }
+  step.seconds = once * (step.repetitions + 1);  // and the warm-up
+  if (state.points.empty()) {
+    step.gain = kFirstGain;
+  } else {
+    const auto above = state.points.lower_bound(size);
+    const bool inside = above != state.points.begin() && above != state.points.end();
+    if (inside) {
+      const auto below = std::prev(above);
+      const double distance = std::min(octaves(size, above->first), octaves(size, below->first));
+      const auto misfit = [&](Bytes at) {
+        const auto found = state.residual.find(at);
+        return found == state.residual.end() ? 0 : found->second / options_.width;
+      };
+      const double unexplained = std::min(std::max(misfit(above->first), misfit(below->first)), 3.0);
+      step.gain = kBetweenGain * std::min(distance, kMostOctaves) * (kSmoothShare + unexplained);
+    } else {
+      const Bytes nearest = above == state.points.end() ? std::prev(above)->first : above->first;
+      step.gain = kRangeGain * std::min(octaves(size, nearest), kMostOctaves);
+    }
+  }
+  step.gain *= state.target.weight;
+  return step;
+}
+
+/// More repetitions of a measured size, as many as it has, within limits.
+std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size, const Point& point) const {
+  const auto done = static_cast<int>(point.seconds.size());
+  const double width = done == 1 ? kUnknownWidth : point.width;
+  if (width <= options_.width || done >= options_.max_iterations) {
+    return std::nullopt;
+  }
+  const State& state = states_[index];
+  const double once = repetition_time(state, size);
+  const int most = std::max(1, static_cast<int>(kLongestNarrowing.count() / once));
+  const int more = std::min({std::max(done, 2), most, options_.max_iterations - done});
+  const double counted = std::min(width / options_.width, kWidest);
+  const double shrinks = counted * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
+  return Step{index, size, more, kNarrowGain * shrinks * state.target.weight, once * more};
+}
+
+std::vector<Agenda::Step> Agenda::steps() const {
+  std::vector<Step> result;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    for (const Bytes size : states_[i].grid) {
+      if (!states_[i].points.contains(size)) {
+        if (const auto step = widening(i, size)) result.push_back(*step);
+      }
+    }
+    for (const auto& [size, point] : states_[i].points) {
+      if (const auto step = narrowing(i, size, point)) result.push_back(*step);
+    }
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Step& a, const Step& b) { return a.gain / a.seconds > b.gain / b.seconds; });
+  return result;
+}
+
+Bytes Agenda::traffic(const Step& step) const {
+  const State& state = states_[step.state];
+  const bool streamed = state.target.quantity.in_flight == kStreaming;
+  const int messages = (step.repetitions + 1) * (streamed ? streaming(step.size).messages : 1);
+  return Bytes{static_cast<std::uint64_t>(
+      std::ceil(state.target.sent * static_cast<double>(step.size.count) * messages))};
+}
+
+std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_left) {
+  for (const Step& step : steps()) {
+    if (step.seconds > left.count() || (traffic_left && traffic(step) > *traffic_left)) {
+      continue;
+    }
+    const State& state = states_[step.state];
+    Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions,
+                true,       Seconds{step.seconds}, traffic(step)};
+    if (visit.quantity.in_flight == kStreaming) {
+      visit.quantity.in_flight = streaming(step.size).in_flight;
+      visit.messages = streaming(step.size).messages;
+    }
+    const auto known = state.points.find(step.size);
+    visit.first = known == state.points.end() || !known->second.visited;
+    return visit;
+  }
+  return std::nullopt;
+}
+
+ProbeSample Agenda::record(const Visit& visit, std::span<const double> seconds) {
+  assert(!seconds.empty());
+  State& state = states_[visit.target];
+  Point& point = state.points[visit.size];
+  point.visited = true;
+  point.seconds.insert(point.seconds.end(), seconds.begin(), seconds.end());
+  std::vector<double> sorted = point.seconds;
+  const MedianInterval interval = median_interval(sorted);
+  point.median = interval.median;
+  point.width = interval.relative_half_width();
+  refit(state);
+  ProbeSample sample;
+  sample.quantity = visit.quantity;
+  sample.sample = {visit.size, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
+                   static_cast<int>(point.seconds.size())};
+  sample.raw_seconds = point.seconds;
+  return sample;
+}
+
+/// What a fit with as many pieces as the data support leaves unexplained at each size.
+void Agenda::refit(State& state) {
+  state.residual.clear();
+  if (state.points.size() < 4) {
+    return;
+  }
+  std::vector<Sample> samples;
+  for (const auto& [size, point] : state.points) {
+    samples.push_back({size, Seconds{point.median}, Seconds{point.width * point.median},
+                       static_cast<int>(point.seconds.size())});
+  }
+  FitOptions options;
+  options.bootstrap = 0;
+  const Fit fit = fit_curve(samples, options);
+  for (const Sample& sample : samples) {
+    const double miss = std::abs(fit.curve(sample.size).count() - sample.time.count()) / sample.time.count();
+    // What the repetitions' own scatter explains asks for repetitions, not for new sizes.
+    state.residual[sample.size] = std::max(0.0, miss - sample.half_width / sample.time);
+  }
+}
+
+bool Agenda::complete() const { return steps().empty(); }
+
+std::vector<std::string> Agenda::missing(std::size_t most) const {
+  std::vector<std::string> lines;
+  for (const Step& step : steps()) {
+    if (lines.size() == most) break;
+    const State& state = states_[step.state];
+    const bool known = state.points.contains(step.size);
+    Quantity quantity = state.target.quantity;
+    if (quantity.in_flight == kStreaming) quantity.in_flight = streaming(step.size).in_flight;
+    lines.push_back(describe(quantity) + ", " + format_size(step.size) +
+                    (known ? ": more repetitions, about " : ": about ") + format_time(Seconds{step.seconds}));
+  }
+  return lines;
+}
+
+}  // namespace commtune::probes

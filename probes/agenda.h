@@ -1,0 +1,115 @@
+#pragma once
+// What to measure next: the adaptive control of a probe, as a deterministic value without clocks or sockets.
+//
+// Each target is a cost as a function of size. The agenda repeatedly takes the step with the largest expected
+// gain per second: a new size (far from measured ones, beyond the measured range, or where the fit so far
+// explains its neighbours badly), or more repetitions where the median's interval is still wide. So whatever
+// the budget, what has been measured when it is spent was worth the most.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "perfmodel/units.h"
+#include "probes/sample.h"
+
+namespace commtune::probes {
+
+/// In Quantity::in_flight of a target: as many as streaming() says for the size.
+inline constexpr int kStreaming = 0;
+
+/// Messages under way at once, and in all, when messages of this size are streamed. Enough of them to hide
+/// latency while small (a plan may have hundreds under way), few when large (bandwidth hides it).
+struct Streaming {
+  int in_flight = 1;
+  int messages = 1;
+};
+Streaming streaming(Bytes size);
+
+/// A cost as a function of size that shall be known.
+struct Target {
+  Quantity quantity;    ///< in flight 1, or kStreaming
+  double weight = 1;    ///< how much it matters beside the others
+  Bytes largest;        ///< of the sizes worth measuring
+  double sent = 1;      ///< bytes that the busiest rank sends, per byte of a message
+  Seconds startup{};    ///< guess of the cost of an empty message, before anything is known
+  SecondsPerByte beta;  ///< guess of the time per byte
+};
+
+struct AgendaOptions {
+  Bytes first{4}, last{64 << 20};
+  double factor = 4;
+  int iterations = 3, max_iterations = 60;
+  double width = 0.02;
+  Seconds budget{8};       ///< of the whole probe: a single step takes a small part of it
+  Seconds overhead{1e-3};  ///< of a repetition, beside what is timed
+};
+
+/// One visit: a size of a target, measured some times.
+struct Visit {
+  std::size_t target = 0;
+  Quantity quantity;  ///< with the number in flight filled in
+  Bytes size;
+  int messages = 1;  ///< of one repetition
+  int repetitions = 1;
+  bool first = true;   ///< nothing of this target's size was measured in this session: warm up
+  Seconds expected{};  ///< of all repetitions together
+  Bytes sends;         ///< the busiest rank sends so much in all
+};
+
+class Agenda {
+ public:
+  /// already  samples that count as measured, whatever session they came from
+  Agenda(std::vector<Target> targets, const AgendaOptions& options, std::span<const ProbeSample> already);
+
+  /// The most valuable visit that fits into the time and the traffic that are left; nullopt if none does.
+  std::optional<Visit> next(Seconds left, std::optional<Bytes> traffic_left);
+
+  /// Times of one visit's repetitions, at least one. Returns the sample of this size so far.
+  ProbeSample record(const Visit& visit, std::span<const double> seconds);
+
+  /// Nothing is left to measure, even without limits.
+  bool complete() const;
+  /// What would be measured with more budget, most valuable first, at most `most` lines.
+  std::vector<std::string> missing(std::size_t most) const;
+
+  /// Expected duration of one repetition.
+  Seconds expected(std::size_t target, Bytes size) const;
+
+ private:
+  struct Point {
+    std::vector<double> seconds;  ///< every repetition
+    double median = 0;
+    double width = 0;      ///< relative half width
+    bool visited = false;  ///< in this session
+  };
+  struct State {
+    Target target;
+    std::map<Bytes, Point> points;     ///< measured sizes
+    std::vector<Bytes> grid;           ///< sizes that may be measured
+    std::map<Bytes, double> residual;  ///< |residual| / measured of the fit so far
+  };
+  struct Step {
+    std::size_t state = 0;
+    Bytes size;
+    int repetitions = 0;
+    double gain = 0;
+    double seconds = 0;
+  };
+
+  double message_time(const State& state, Bytes size) const;
+  double repetition_time(const State& state, Bytes size) const;
+  std::optional<Step> widening(std::size_t index, Bytes size) const;
+  std::optional<Step> narrowing(std::size_t index, Bytes size, const Point& point) const;
+  std::vector<Step> steps() const;
+  Bytes traffic(const Step& step) const;
+  static void refit(State& state);
+
+  AgendaOptions options_;
+  std::vector<State> states_;
+};
+
+}  // namespace commtune::probes

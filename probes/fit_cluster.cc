@@ -1,0 +1,234 @@
+#include "probes/fit_cluster.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "perfmodel/digest.h"
+#include "perfmodel/error.h"
+#include "probes/links.h"
+
+namespace commtune::probes {
+
+namespace {
+
+// Rates of memory are taken where start-up no longer counts, and where it still fits what a message may be.
+constexpr Bytes kRateFrom = 64_KiB;
+
+std::vector<Host> hosts_of(const std::vector<std::string>& rank_hosts) {
+  std::vector<Host> hosts;
+  for (const std::string& name : rank_hosts) {
+    const auto known =
+        std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == name; });
+    if (known == hosts.end()) {
+      hosts.push_back({name, 1});
+    } else {
+      ++known->slots;
+    }
+  }
+  return hosts;
+}
+
+double median(std::vector<double> values) { return median_interval(values).median; }
+
+/// One sample per size: the median over pairs (of times and of half widths).
+std::vector<Sample> merged_by_size(const std::vector<Sample>& samples) {
+  std::map<Bytes, std::vector<Sample>> by_size;
+  for (const Sample& sample : samples) {
+    by_size[sample.size].push_back(sample);
+  }
+  std::vector<Sample> merged;
+  for (const auto& [size, group] : by_size) {
+    std::vector<double> times, widths;
+    int repetitions = 0;
+    for (const Sample& sample : group) {
+      times.push_back(sample.time.count());
+      widths.push_back(sample.half_width.count());
+      repetitions += sample.repetitions;
+    }
+    merged.push_back({size, Seconds{median(times)}, Seconds{median(widths)}, repetitions});
+  }
+  return merged;
+}
+
+/// An empty fit where the samples cannot carry one.
+Fit fit_of(const std::vector<Sample>& samples, const FitOptions& options) {
+  const std::vector<Sample> merged = merged_by_size(samples);
+  return merged.size() < 2 ? Fit{} : fit_curve(merged, options);
+}
+
+bool is_empty(const Fit& fit) { return fit.curve.empty(); }
+
+struct LinkSamples {
+  std::vector<Sample> alone, streamed, duplex;
+};
+
+struct OperationSamples {
+  Quantity quantity;  ///< with one in flight
+  std::vector<Sample> alone, streamed;
+};
+
+/// Samples sorted by what they are fitted to.
+struct Sorted {
+  std::map<LinkClass, LinkSamples> links;
+  std::vector<OperationSamples> operations;
+  std::vector<Sample> sum, copy, step_idle, step_busy, jitter;
+};
+
+OperationSamples& find_or_add(std::vector<OperationSamples>& operations, Quantity quantity) {
+  quantity.in_flight = 1;
+  const auto known = std::find_if(operations.begin(), operations.end(),
+                                  [&](const OperationSamples& entry) { return entry.quantity == quantity; });
+  if (known != operations.end()) {
+    return *known;
+  }
+  operations.push_back({quantity, {}, {}});
+  return operations.back();
+}
+
+std::optional<LinkClass> link_class(const Quantity& quantity, const std::vector<std::string>& rank_hosts) {
+  const auto from = static_cast<std::size_t>(quantity.source);
+  const auto to = static_cast<std::size_t>(quantity.destination);
+  if (from >= rank_hosts.size() || to >= rank_hosts.size()) {
+    return std::nullopt;  // measured on more ranks than there are now
+  }
+  return rank_hosts[from] == rank_hosts[to] ? LinkClass::kIntraHost : LinkClass::kInterHost;
+}
+
+void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::string>& rank_hosts) {
+  const Quantity& quantity = sample.quantity;
+  switch (quantity.subject) {
+    case Subject::kMessage:
+      if (const auto link = link_class(quantity, rank_hosts)) {
+        (quantity.in_flight == 1 ? sorted.links[*link].alone : sorted.links[*link].streamed)
+            .push_back(sample.sample);
+      }
+      return;
+    case Subject::kExchange:
+      if (const auto link = link_class(quantity, rank_hosts)) {
+        sorted.links[*link].duplex.push_back(sample.sample);
+      }
+      return;
+    case Subject::kOperation: {
+      OperationSamples& entry = find_or_add(sorted.operations, quantity);
+      (quantity.in_flight == 1 ? entry.alone : entry.streamed).push_back(sample.sample);
+      return;
+    }
+    case Subject::kSum:
+      sorted.sum.push_back(sample.sample);
+      return;
+    case Subject::kCopy:
+      sorted.copy.push_back(sample.sample);
+      return;
+    case Subject::kStep:
+      (quantity.in_flight > 0 ? sorted.step_busy : sorted.step_idle).push_back(sample.sample);
+      return;
+    case Subject::kJitter:
+      sorted.jitter.push_back(sample.sample);
+      return;
+  }
+}
+
+/// Seconds per byte over the sizes that are large enough, or over all when none is.
+Scalar rate_of(const std::vector<Sample>& samples) {
+  std::vector<double> rates, widths;
+  for (const Bytes from : {kRateFrom, Bytes{1}}) {
+    for (const Sample& sample : samples) {
+      if (sample.size >= from && rates.size() < samples.size()) {
+        const auto bytes = static_cast<double>(sample.size.count);
+        rates.push_back(sample.time.count() / bytes);
+        widths.push_back(sample.half_width.count() / bytes);
+      }
+    }
+    if (!rates.empty()) {
+      return {median(rates), median(widths)};
+    }
+  }
+  return {};
+}
+
+/// By how much a step takes longer while bytes move; never negative.
+Scalar interference_of(const std::vector<Sample>& idle, const std::vector<Sample>& busy) {
+  if (idle.empty() || busy.empty()) {
+    return {};
+  }
+  const Sample& without = idle.back();
+  const Sample& with = busy.back();
+  const double ratio = with.time / without.time;
+  const double doubt = ratio * std::hypot(with.half_width / with.time, without.half_width / without.time);
+  return {std::max(ratio - 1, 0.0), doubt};
+}
+
+std::vector<OperationFit> fit_operations(const std::vector<OperationSamples>& operations,
+                                         const FitOptions& options) {
+  std::vector<OperationFit> fits;
+  for (const OperationSamples& entry : operations) {
+    OperationFit fit{entry.quantity.road, entry.quantity.operation, entry.quantity.workers,
+                     fit_of(entry.alone, options), fit_of(entry.streamed, options)};
+    if (!is_empty(fit.alone)) {
+      fits.push_back(std::move(fit));
+    }
+  }
+  return fits;
+}
+
+}  // namespace
+
+std::vector<ProbeSample> latest(std::span<const ProbeSample> samples) {
+  std::vector<ProbeSample> result;
+  for (const ProbeSample& sample : samples) {
+    const auto known = std::find_if(result.begin(), result.end(), [&](const ProbeSample& other) {
+      return other.quantity == sample.quantity && other.sample.size == sample.sample.size;
+    });
+    if (known == result.end()) {
+      result.push_back(sample);
+    } else {
+      *known = sample;
+    }
+  }
+  return result;
+}
+
+std::string fingerprint(const ClusterFacts& facts) {
+  Digest digest;
+  digest.add(facts.transport).add(static_cast<std::uint64_t>(facts.rank_hosts.size()));
+  for (const std::string& host : facts.rank_hosts) {
+    digest.add(host);
+  }
+  digest.add(static_cast<std::uint64_t>(facts.facts.size()));
+  for (const auto& [key, value] : facts.facts) {
+    digest.add(key).add(value);
+  }
+  return digest.hex();
+}
+
+Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& facts,
+                    const FitOptions& options) {
+  Sorted sorted;
+  for (const ProbeSample& sample : latest(samples)) {
+    sort_in(sorted, sample, facts.rank_hosts);
+  }
+  Cluster cluster;
+  cluster.name = facts.name;
+  cluster.transport = facts.transport;
+  cluster.fingerprint = fingerprint(facts);
+  cluster.facts = facts.facts;
+  cluster.hosts = hosts_of(facts.rank_hosts);
+  for (const auto& [link, of] : sorted.links) {
+    LinkFit fit{fit_of(of.alone, options), fit_of(of.streamed, options), fit_of(of.duplex, options)};
+    if (!is_empty(fit.alone)) {
+      cluster.links.emplace(link, std::move(fit));
+    }
+  }
+  cluster.operations = fit_operations(sorted.operations, options);
+  cluster.reduce_seconds_per_byte = rate_of(sorted.sum);
+  cluster.copy_seconds_per_byte = rate_of(sorted.copy);
+  cluster.interference = interference_of(sorted.step_idle, sorted.step_busy);
+  if (!sorted.jitter.empty()) {
+    const Sample& jitter = sorted.jitter.back();
+    cluster.jitter_seconds = {jitter.time.count(), jitter.half_width.count()};
+  }
+  return cluster;
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,254 @@
+#include "probes/link_survey.h"
+
+#include <algorithm>
+#include <map>
+
+#include "probes/fit_cluster.h"
+#include "probes/links.h"
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr Bytes kSmall{4};
+constexpr int kSmallMessages = 9;
+// A stream is long against the time that a connection needs to open its window: at least so many bytes, so
+// many round trips.
+constexpr double kLeastStreamBytes = 1 << 20;
+constexpr double kRoundTrips = 6;
+constexpr int kInFlight = 4, kMessages = 12;
+constexpr Bytes kSmallestPart{64 << 10}, kLargestPart{4 << 20};
+constexpr int kConfirmations = 3;
+
+struct StreamShape {
+  Bytes size;
+  int in_flight = kInFlight, messages = kMessages;
+};
+
+/// Sizes are powers of two, so that sessions whose first ideas differ a little measure the same.
+StreamShape shape_of(const LinkGuess& guess) {
+  const double window = 2 * guess.latency.count() / guess.beta.value;
+  const double bytes = std::max(kLeastStreamBytes, kRoundTrips * window) / kMessages;
+  Bytes size = kSmallestPart;
+  while (static_cast<double>(size.count) < bytes && size < kLargestPart) size.count *= 2;
+  return {size};
+}
+
+ProbeSample sample_of(const Pair& pair, int in_flight, Bytes size, std::vector<double> seconds) {
+  ProbeSample sample;
+  sample.quantity.source = pair.first;
+  sample.quantity.destination = pair.second;
+  sample.quantity.in_flight = in_flight;
+  sample.raw_seconds = seconds;
+  const MedianInterval interval = median_interval(seconds);
+  sample.sample = {size, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
+                   static_cast<int>(seconds.size())};
+  return sample;
+}
+
+class Survey {
+ public:
+  Survey(Measurer& measurer, const ProbeOptions& options, const std::vector<std::string>& rank_hosts,
+         std::vector<ProbeSample> known, Seconds limit, const Found& found)
+      : measurer_(measurer),
+        options_(options),
+        rank_hosts_(rank_hosts),
+        samples_(std::move(known)),
+        until_(measurer.elapsed() + limit),
+        found_(found) {
+    const std::vector<int> host = host_of_rank(rank_hosts);
+    for (std::size_t rank = 0; rank < host.size(); ++rank) {
+      if (static_cast<std::size_t>(host[rank]) == first_rank_.size())
+        first_rank_.push_back(static_cast<int>(rank));
+    }
+  }
+
+  SurveyResult run() {
+    const auto hosts = static_cast<int>(first_rank_.size());
+    result_.between =
+        guess_link(measurer_, ranks_of({0, 1}), [this](const ProbeSample& sample) { keep(sample); });
+    shape_ = shape_of(result_.between);
+    const std::vector<int> rounds = rounds_to_run(hosts);
+    for (const int round : rounds) {
+      if (is_known(round)) continue;
+      if (measurer_.elapsed() > until_ || measurer_.stop_requested()) {
+        result_.notes.push_back("some pairs of hosts were not measured: the budget is too small");
+        break;
+      }
+      run_round(round);
+    }
+    confirm();
+    choose_typical();
+    return std::move(result_);
+  }
+
+ private:
+  Pair ranks_of(const Pair& hosts) const {
+    return {first_rank_[static_cast<std::size_t>(hosts.first)],
+            first_rank_[static_cast<std::size_t>(hosts.second)]};
+  }
+
+  void keep(const ProbeSample& sample) {
+    samples_.push_back(sample);
+    found_(sample);
+  }
+
+  /// Above a number of hosts a few rounds stand for all: each host still meets several others.
+  std::vector<int> rounds_to_run(int hosts) {
+    const auto all = static_cast<int>(tournament(hosts).size());
+    std::vector<std::vector<Pair>> numbered;
+    for (int round = 0; round < all; ++round) numbered.push_back({{round, round}});
+    if (hosts > options_.most_pairs_hosts) {
+      constexpr int kSampledRounds = 12;
+      numbered = sampled_rounds(numbered, kSampledRounds, options_.seed);
+      result_.notes.push_back(std::to_string(numbered.size()) + " of " + std::to_string(all) +
+                              " rounds of pairs were measured, drawn with seed " +
+                              std::to_string(options_.seed));
+    }
+    std::vector<int> rounds;
+    for (const auto& round : numbered) rounds.push_back(round.front().first);
+    return rounds;
+  }
+
+  bool has_stream(const Pair& ranks) const {
+    return std::any_of(samples_.begin(), samples_.end(), [&](const ProbeSample& sample) {
+      return sample.quantity.subject == Subject::kMessage && sample.quantity.in_flight == shape_.in_flight &&
+             sample.quantity.source == ranks.first && sample.quantity.destination == ranks.second;
+    });
+  }
+
+  bool is_known(int round) const {
+    const auto rounds = tournament(static_cast<int>(first_rank_.size()));
+    const auto& pairs = rounds[static_cast<std::size_t>(round)];
+    return std::all_of(pairs.begin(), pairs.end(), [&](const Pair& pair) {
+      const Pair ranks = ranks_of(pair);
+      return has_stream(ranks) && has_stream({ranks.second, ranks.first});
+    });
+  }
+
+  void run_round(int round) {
+    measurer_.show("links between hosts, round " + std::to_string(round + 1));
+    keep_latencies(measurer_.latencies(Pairing::kForward, round, {}, kSmall, kSmallMessages));
+    for (const Pairing direction : {Pairing::kForward, Pairing::kReverse}) {
+      keep_streams(measurer_.streams(direction, round, {}, shape_.size, shape_.in_flight, shape_.messages));
+    }
+  }
+
+  void keep_latencies(const std::vector<PairTimes>& times) {
+    for (const PairTimes& pair : times) keep(sample_of(pair.pair, 1, kSmall, pair.seconds));
+  }
+
+  void keep_streams(const std::vector<PairTimes>& times) {
+    for (const PairTimes& pair : times)
+      keep(sample_of(pair.pair, shape_.in_flight, shape_.size, pair.seconds));
+  }
+
+  LinkReport report() const { return analyse_links(samples_, rank_hosts_); }
+
+  /// Measures alone what a verdict rests on, so that noise and sharing are not taken for slow links.
+  void confirm() {
+    for (int i = 0; i < kConfirmations && measurer_.elapsed() < until_; ++i) {
+      const LinkReport suspected = report();
+      const std::size_t verdicts = suspected.verdicts.size();
+      const std::size_t groups = suspected.groups.size();
+      std::vector<Pair> doubtful;
+      for (const Verdict& verdict : suspected.verdicts) add_doubtful(suspected, verdict, doubtful);
+      if (groups > 1) doubtful.push_back(fastest_across(suspected));
+      if (doubtful.empty()) return;
+      for (const Pair& hosts : doubtful) {
+        if (measurer_.elapsed() > until_ || measurer_.stop_requested()) return;
+        measure_alone(hosts);
+      }
+      const LinkReport now = report();
+      if (now.verdicts.size() == verdicts && now.groups.size() == groups) return;
+    }
+  }
+
+  /// The fastest links of a host that seems slow decide whether it is; a pair decides for itself.
+  static void add_doubtful(const LinkReport& suspected, const Verdict& verdict, std::vector<Pair>& doubtful) {
+    if (verdict.kind == VerdictKind::kSlowPair) {
+      doubtful.emplace_back(verdict.host, verdict.other);
+      return;
+    }
+    const HostLink* out = nullptr;
+    const HostLink* in = nullptr;
+    for (const HostLink& link : suspected.links) {
+      if (link.from == verdict.host && (out == nullptr || link.beta.value < out->beta.value)) out = &link;
+      if (link.to == verdict.host && (in == nullptr || link.beta.value < in->beta.value)) in = &link;
+    }
+    if (out != nullptr) doubtful.emplace_back(out->from, out->to);
+    if (in != nullptr) doubtful.emplace_back(in->from, in->to);
+  }
+
+  static Pair fastest_across(const LinkReport& suspected) {
+    std::vector<int> group(suspected.hosts.size());
+    for (std::size_t g = 0; g < suspected.groups.size(); ++g) {
+      for (const int host : suspected.groups[g]) group[static_cast<std::size_t>(host)] = static_cast<int>(g);
+    }
+    const HostLink* fastest = nullptr;
+    for (const HostLink& link : suspected.links) {
+      const bool across =
+          group[static_cast<std::size_t>(link.from)] != group[static_cast<std::size_t>(link.to)];
+      if (across && (fastest == nullptr || link.beta.value < fastest->beta.value)) fastest = &link;
+    }
+    return fastest == nullptr ? Pair{0, 1} : Pair{fastest->from, fastest->to};
+  }
+
+  void measure_alone(const Pair& hosts) {
+    const Pair ranks = ranks_of(hosts);
+    keep_latencies(measurer_.latencies(Pairing::kNone, 0, ranks, kSmall, kSmallMessages));
+    keep_streams(measurer_.streams(Pairing::kNone, 0, ranks, shape_.size, shape_.in_flight, shape_.messages));
+  }
+
+  /// The pair whose slower direction is at the lower quartile: of the fast class as long as a quarter is.
+  void choose_typical() {
+    std::map<Pair, HostLink> slower;
+    for (const HostLink& link : report().links) {
+      if (link.beta.value <= 0) continue;
+      const Pair hosts{std::min(link.from, link.to), std::max(link.from, link.to)};
+      HostLink& kept = slower[hosts];
+      if (link.beta.value > kept.beta.value) kept = link;
+    }
+    if (slower.empty()) return;
+    std::vector<std::pair<double, Pair>> order;
+    for (const auto& [hosts, link] : slower) order.emplace_back(link.beta.value, hosts);
+    std::sort(order.begin(), order.end());
+    const auto& [beta, hosts] = order[order.size() / 4];
+    result_.typical = ranks_of(hosts);
+    result_.between.beta.value = beta;
+    if (slower[hosts].latency > Seconds{0}) result_.between.latency = slower[hosts].latency;
+  }
+
+  Measurer& measurer_;
+  const ProbeOptions& options_;
+  const std::vector<std::string>& rank_hosts_;
+  std::vector<ProbeSample> samples_;
+  Seconds until_;
+  const Found& found_;
+  std::vector<int> first_rank_;  ///< of each host
+  StreamShape shape_;
+  SurveyResult result_;
+};
+
+}  // namespace
+
+LinkGuess guess_link(Measurer& measurer, const Pair& pair, const Found& found) {
+  measurer.show("a first link");
+  const PairTimes small = measurer.latencies(Pairing::kNone, 0, pair, kSmall, kSmallMessages).front();
+  found(sample_of(pair, 1, kSmall, small.seconds));
+  constexpr int kFewInFlight = 2, kFewMessages = 6;
+  const Bytes size = kSmallestPart;
+  const PairTimes stream =
+      measurer.streams(Pairing::kNone, 0, pair, size, kFewInFlight, kFewMessages).front();
+  std::vector<double> latencies = small.seconds;
+  return {Seconds{median_interval(latencies).median},
+          SecondsPerByte{stream.seconds.front() / static_cast<double>(size.count)}};
+}
+
+SurveyResult survey_links(Measurer& measurer, const ProbeOptions& options,
+                          const std::vector<std::string>& rank_hosts, std::vector<ProbeSample> known,
+                          Seconds limit, const Found& found) {
+  return Survey(measurer, options, rank_hosts, std::move(known), limit, found).run();
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,226 @@
+#include "probes/measurer.h"
+
+#include <algorithm>
+
+#include "probes/links.h"
+#include "probes/stepper.h"
+#include "probes/timing.h"
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr Seconds kBetweenShows{0.2};
+// Enough to open a connection's congestion window, little enough to cost nothing.
+constexpr Bytes kWarmUpBytes{256 << 10};
+constexpr int kMostRoundTrips = 200;
+
+bool on_memory(Subject subject) { return subject == Subject::kSum || subject == Subject::kCopy; }
+
+/// Many times in one command: nothing has to be synchronised in between.
+bool is_back_to_back(const Quantity& quantity) {
+  return on_memory(quantity.subject) || (quantity.subject == Subject::kMessage && quantity.in_flight == 1);
+}
+
+std::string label(const Quantity& quantity, Bytes size) {
+  return describe(quantity) + ", " + format_size(size);
+}
+
+}  // namespace
+
+Measurer::Measurer(Conductor& conductor, std::vector<std::string> rank_hosts, const ProbeOptions& options,
+                   Seconds budget, EventSink& sink)
+    : conductor_(conductor),
+      rank_hosts_(std::move(rank_hosts)),
+      options_(options),
+      budget_(budget),
+      sink_(sink),
+      began_(Clock::now()) {
+  const std::vector<int> host = host_of_rank(rank_hosts_);
+  for (std::size_t rank = 0; rank < host.size(); ++rank) {
+    if (static_cast<std::size_t>(host[rank]) == first_rank_.size())
+      first_rank_.push_back(static_cast<int>(rank));
+  }
+}
+
+Seconds Measurer::elapsed() const { return Clock::now() - began_; }
+
+std::optional<Bytes> Measurer::traffic_left() const {
+  if (options_.traffic == Bytes{0}) return std::nullopt;
+  return options_.traffic > traffic_ ? options_.traffic - traffic_ : Bytes{0};
+}
+
+bool Measurer::stop_requested() {
+  stopped_ = stopped_ || sink_.stop_requested();
+  return stopped_;
+}
+
+void Measurer::show(const std::string& what) {
+  const Deadline time = Clock::now();
+  if (shown_ != Deadline{} && time - shown_ < kBetweenShows) return;
+  shown_ = time;
+  const double fraction = std::clamp(elapsed() / budget_, 0.0, 1.0);
+  sink_.on_progress({what, fraction, std::max(left(), Seconds{0})});
+}
+
+// --- visits ---------------------------------------------------------------------------------------------
+
+Command Measurer::command_for(const Visit& visit) const {
+  Command command;
+  command.action = Action::kMeasure;
+  command.quantity = visit.quantity;
+  command.bytes = visit.size.count;
+  command.messages = visit.messages;
+  return command;
+}
+
+void Measurer::warm_up(const Command& command, const Visit& visit, const std::string& what) {
+  Command smaller = command;
+  smaller.bytes = std::min(command.bytes, kWarmUpBytes.count);
+  for (int i = 0; i < options_.warmup; ++i) {
+    conductor_.perform(smaller, visit.expected, what);
+  }
+}
+
+std::vector<double> Measurer::one_way_times(Command command, const Visit& visit) {
+  const int dropped = visit.first ? options_.warmup : 0;
+  command.messages = std::min(visit.repetitions + dropped, kMostRoundTrips);
+  const std::vector<Report> reports =
+      conductor_.perform(command, visit.expected, label(visit.quantity, visit.size));
+  const Report& source = reports[static_cast<std::size_t>(visit.quantity.source)];
+  std::vector<double> times =
+      on_memory(visit.quantity.subject) ? durations(source) : half_round_trips(source);
+  times.erase(times.begin(), times.begin() + std::min<std::ptrdiff_t>(dropped, std::ssize(times) - 1));
+  return times;
+}
+
+std::vector<double> Measurer::repeat(const Command& command, const Visit& visit, const std::string& what) {
+  if (visit.first) warm_up(command, visit, what);
+  std::vector<double> times;
+  const Quantity& quantity = visit.quantity;
+  for (int i = 0; i < visit.repetitions; ++i) {
+    const std::vector<Report> reports = conductor_.perform(command, visit.expected, what);
+    if (quantity.subject != Subject::kOperation) {
+      times.push_back(arrival_seconds(reports, quantity.in_flight));
+    } else if (quantity.in_flight == 1) {
+      times.push_back(alone_seconds(reports));
+    } else {
+      times.push_back(streamed_seconds(reports, quantity.in_flight));
+    }
+    show(what);
+    const Seconds once = visit.expected / (visit.repetitions + 1);
+    if (stop_requested() || left() < once) break;
+  }
+  return times;
+}
+
+std::vector<double> Measurer::measure(const Visit& visit) {
+  const std::string what = label(visit.quantity, visit.size);
+  show(what);
+  const Command command = command_for(visit);
+  traffic_ += visit.sends;
+  return is_back_to_back(visit.quantity) ? one_way_times(command, visit) : repeat(command, visit, what);
+}
+
+// --- pairs ----------------------------------------------------------------------------------------------
+
+std::vector<Pair> Measurer::pairs_of(Pairing pairing, int round, const Pair& pair) const {
+  if (pairing == Pairing::kNone) return {pair};
+  std::vector<Pair> pairs;
+  const auto rounds = tournament(static_cast<int>(first_rank_.size()));
+  for (const auto& [first, second] : rounds[static_cast<std::size_t>(round)]) {
+    const int a = first_rank_[static_cast<std::size_t>(first)];
+    const int b = first_rank_[static_cast<std::size_t>(second)];
+    pairs.push_back(pairing == Pairing::kForward ? Pair{a, b} : Pair{b, a});
+  }
+  return pairs;
+}
+
+std::vector<PairTimes> Measurer::latencies(Pairing pairing, int round, const Pair& pair, Bytes size,
+                                           int count) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.pairing = pairing;
+  command.round = round;
+  command.quantity.source = pair.first;
+  command.quantity.destination = pair.second;
+  command.bytes = size.count;
+  command.messages = count + 1;
+  traffic_ += Bytes{size.count * static_cast<std::uint64_t>(command.messages)};
+  const std::vector<Report> reports = conductor_.perform(command, Seconds{0}, "latencies between hosts");
+  std::vector<PairTimes> result;
+  for (const Pair& ends : pairs_of(pairing, round, pair)) {
+    std::vector<double> times = half_round_trips(reports[static_cast<std::size_t>(ends.first)]);
+    times.erase(times.begin());  // the warm-up
+    result.push_back({ends, std::move(times)});
+  }
+  return result;
+}
+
+std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair& pair, Bytes size,
+                                         int in_flight, int messages) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.pairing = pairing;
+  command.round = round;
+  command.quantity.source = pair.first;
+  command.quantity.destination = pair.second;
+  command.quantity.in_flight = in_flight;
+  command.bytes = size.count;
+  command.messages = messages;
+  constexpr int kStreams = 2;
+  traffic_ += Bytes{size.count * static_cast<std::uint64_t>(messages) * kStreams};
+  std::vector<PairTimes> result;
+  for (const Pair& ends : pairs_of(pairing, round, pair)) result.push_back({ends, {}});
+  for (int i = 0; i < kStreams; ++i) {
+    const std::vector<Report> reports = conductor_.perform(command, Seconds{0}, "streams between hosts");
+    for (PairTimes& times : result) {
+      const Report& end = reports[static_cast<std::size_t>(times.pair.second)];
+      times.seconds.push_back(arrival_seconds({&end, 1}, in_flight));
+    }
+  }
+  for (PairTimes& times : result) {
+    times.seconds = {*std::min_element(times.seconds.begin(), times.seconds.end())};
+  }
+  return result;
+}
+
+// --- steps ----------------------------------------------------------------------------------------------
+
+namespace {
+
+std::vector<std::vector<double>> durations_by_rank(const std::vector<Report>& reports) {
+  std::vector<std::vector<double>> result;
+  for (const Report& report : reports) result.push_back(durations(report));
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> Measurer::steps(StepKind kind, int steps) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.steps = kind;
+  command.quantity.subject = Subject::kStep;
+  command.quantity.in_flight = 0;
+  command.messages = steps;
+  return durations_by_rank(conductor_.perform(command, steps * Seconds{kStepLength}, "compute steps"));
+}
+
+std::vector<std::vector<double>> Measurer::busy_steps(StepKind kind, Bytes size, int in_flight, int messages,
+                                                      Seconds expected) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.steps = kind;
+  command.quantity.subject = Subject::kStep;
+  command.quantity.road = AllToAll{Collective::kRing};
+  command.quantity.operation = Operation::kAllReduce;
+  command.quantity.workers = static_cast<int>(rank_hosts_.size());
+  command.quantity.in_flight = in_flight;
+  command.bytes = size.count;
+  command.messages = messages;
+  traffic_ += Bytes{2 * size.count * static_cast<std::uint64_t>(messages)};
+  return durations_by_rank(conductor_.perform(command, expected, "compute steps while bytes move"));
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,71 @@
+#pragma once
+// Rank 0's way to a number: has a quantity measured some times and returns seconds; keeps the account of time
+// and traffic, and tells the sink how things go.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "probes/agenda.h"
+#include "probes/conductor.h"
+#include "probes/probe.h"
+#include "probes/schedule.h"
+
+namespace commtune::probes {
+
+/// Seconds of one pair of a round, or of one end.
+struct PairTimes {
+  Pair pair;  ///< source and destination ranks
+  std::vector<double> seconds;
+};
+
+class Measurer {
+ public:
+  /// hosts  of the ranks; the budget runs from construction
+  Measurer(Conductor& conductor, std::vector<std::string> rank_hosts, const ProbeOptions& options,
+           Seconds budget, EventSink& sink);
+
+  /// Repetitions of a visit, the warm-up not among them. Ends early when the budget is spent or the sink asks
+  /// for it, but has one time at least.
+  std::vector<double> measure(const Visit& visit);
+
+  /// All pairs of a round between hosts at once, or one pair alone: one-way times of `count` small messages,
+  /// or time per message of a stream of `messages` (the better of two streams, of which the first warms up).
+  std::vector<PairTimes> latencies(Pairing pairing, int round, const Pair& pair, Bytes size, int count);
+  std::vector<PairTimes> streams(Pairing pairing, int round, const Pair& pair, Bytes size, int in_flight,
+                                 int messages);
+
+  /// Durations of compute steps, per rank.
+  std::vector<std::vector<double>> steps(StepKind kind, int steps);
+  /// The same while all-reduces of `size` keep the network busy.
+  std::vector<std::vector<double>> busy_steps(StepKind kind, Bytes size, int in_flight, int messages,
+                                              Seconds expected);
+
+  Seconds elapsed() const;
+  Seconds left() const { return budget_ - elapsed(); }
+  Bytes traffic() const { return traffic_; }
+  std::optional<Bytes> traffic_left() const;
+  bool stop_requested();
+  void show(const std::string& what);  ///< to the sink, if it was not told anything lately
+
+ private:
+  Command command_for(const Visit& visit) const;
+  std::vector<double> one_way_times(Command command, const Visit& visit);
+  std::vector<double> repeat(const Command& command, const Visit& visit, const std::string& what);
+  void warm_up(const Command& command, const Visit& visit, const std::string& what);
+  std::vector<Pair> pairs_of(Pairing pairing, int round, const Pair& pair) const;
+
+  Conductor& conductor_;
+  std::vector<std::string> rank_hosts_;
+  std::vector<int> first_rank_;  ///< of each host
+  const ProbeOptions& options_;
+  Seconds budget_;
+  EventSink& sink_;
+  Deadline began_;
+  Deadline shown_;
+  Bytes traffic_;
+  bool stopped_ = false;
+};
+
+}  // namespace commtune::probes

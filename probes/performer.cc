@@ -1,0 +1,337 @@
+#include "probes/performer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "executor/reduce.h"
+#include "perfmodel/error.h"
+#include "probes/links.h"
+#include "probes/road_operation.h"
+#include "probes/stepper.h"
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr std::uint32_t kTagRange = kTagNumbers / 2;
+constexpr float kValue = 1.0F;  // a mean of ones is one, however often it is taken
+
+Nanoseconds after(Nanoseconds start) { return now() - start; }
+
+Deadline at(Nanoseconds time) { return Deadline(time); }
+
+/// Both stages ran, so every rank holds the result.
+bool ends_with_sum(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kPushPull;
+}
+
+struct GaveUp {
+  int waited_for = -1;
+};
+
+}  // namespace
+
+Performer::Performer(Communicator& communicator)
+    : communicator_(communicator), scratch_(RoadSettings{}.chunk.count) {
+  const std::vector<int> host = host_of_rank(communicator.peers().hosts);
+  for (std::size_t rank = 0; rank < host.size(); ++rank) {
+    if (static_cast<std::size_t>(host[rank]) == first_rank_.size()) {
+      first_rank_.push_back(static_cast<int>(rank));
+    }
+  }
+}
+
+Report Performer::perform(const Command& command) {
+  Report report;
+  report.head.sequence = command.sequence;
+  report.head.received = now();
+  if (command.action == Action::kMeasure) {
+    try {
+      measure(command, report);
+    } catch (const GaveUp& gave_up) {
+      report.head.failed = 1;
+      report.head.waited_for = gave_up.waited_for;
+      report.ends.clear();
+    }
+  }
+  return report;
+}
+
+void Performer::measure(const Command& command, Report& report) {
+  switch (command.quantity.subject) {
+    case Subject::kMessage:
+    case Subject::kExchange:
+      return measure_pair(command, report);
+    case Subject::kOperation:
+      return measure_operation(command, report);
+    case Subject::kSum:
+    case Subject::kCopy:
+      return measure_memory(command, report);
+    case Subject::kStep:
+    case Subject::kJitter:
+      return measure_steps(command, report);
+  }
+}
+
+// --- memory ---------------------------------------------------------------------------------------------
+
+void Performer::prepare(std::size_t slots, std::size_t bytes) {
+  const std::size_t elements = (bytes + sizeof(float) - 1) / sizeof(float);
+  if (memory_.size() < slots) memory_.resize(slots);
+  for (std::size_t i = 0; i < slots; ++i) {
+    if (memory_[i].size() < elements) memory_[i].assign(elements, kValue);
+  }
+}
+
+std::span<std::byte> Performer::slot(std::size_t index, std::size_t bytes) {
+  return std::as_writable_bytes(std::span(memory_[index])).first(bytes);
+}
+
+void Performer::refill(std::size_t slots, std::size_t bytes) {
+  const std::size_t elements = (bytes + sizeof(float) - 1) / sizeof(float);
+  for (std::size_t i = 0; i < slots; ++i) {
+    std::fill_n(memory_[i].begin(), elements, kValue);
+  }
+}
+
+void Performer::check_sums(const Command& command, std::size_t slots, std::size_t bytes) {
+  for (std::size_t i = 0; i < slots; ++i) {
+    const std::span<std::byte> data = slot(i, bytes);
+    for (const std::size_t index : {std::size_t{0}, bytes / sizeof(float) - 1}) {
+      const float sum = element(DataType::kFloat32, data, index);
+      if (std::abs(sum - kValue) > 1e-5F) {
+        throw Error(ErrorCode::kConflict, describe(communicator_.peers(), communicator_.rank()) + ": " +
+                                              describe(command.quantity) + ", element " +
+                                              std::to_string(index) + ": the mean of ones is " +
+                                              std::to_string(sum));
+      }
+    }
+  }
+}
+
+// --- time -----------------------------------------------------------------------------------------------
+
+void Performer::wait_for_start(Nanoseconds start) {
+  while (now() < start) communicator_.progress(at(start));
+}
+
+void Performer::progress_until(const std::function<bool()>& done, Deadline until) {
+  while (!done()) {
+    if (Clock::now() >= until) {
+      const auto pending = communicator_.oldest();
+      throw GaveUp{pending ? pending->peer : -1};
+    }
+    communicator_.progress(until);
+  }
+}
+
+void Performer::finish(Job& job, Deadline until) {
+  for (Task& task : job.tasks) task.start();
+  progress_until(
+      [&] {
+        return std::all_of(job.tasks.begin(), job.tasks.end(), [](const Task& task) { return task.done(); });
+      },
+      until);
+  for (const Task& task : job.tasks) task.result();
+}
+
+Performer::Job::Job(const Command& given)
+    : command(given), sending{command, {}, {}, 0, 0}, receiving{command, {}, {}, 0, 0} {
+  for (Flow* flow : {&sending, &receiving}) {
+    flow->settings.workers = command.quantity.workers;
+    flow->ends.assign(static_cast<std::size_t>(command.messages), Nanoseconds{0});
+    flow->base = static_cast<std::uint32_t>(command.sequence * kMostEnds % kTagRange);
+  }
+}
+
+Performer::Job& Performer::new_job(const Command& command) {
+  job_ = std::make_unique<Job>(command);
+  return *job_;
+}
+
+// --- operations -----------------------------------------------------------------------------------------
+
+Task Performer::run_messages(Job& job, std::size_t index) {
+  Flow& flow = job.sending;
+  const Quantity& quantity = flow.command.quantity;
+  const std::span<std::byte> data = slot(index, flow.command.bytes);
+  while (flow.next < flow.command.messages) {
+    const int message = flow.next++;
+    const RoadMessage on_its_way{communicator_, scratch_, flow.settings,
+                                 flow.base + static_cast<std::uint32_t>(message), data};
+    co_await run_operation(quantity.road, quantity.operation, on_its_way, job.server.get());
+    flow.ends[static_cast<std::size_t>(message)] = now();
+  }
+}
+
+void Performer::open_server(Job& job) {
+  const Command& command = job.command;
+  const auto* servers = std::get_if<ParameterServer>(&command.quantity.road);
+  if (servers == nullptr) return;
+  job.sending.base = 0;  // servers know messages by number
+  if (server_of(*servers, command.quantity.workers, communicator_.rank()) < 0) return;
+  job.server = std::make_unique<Server>(
+      communicator_, scratch_, job.sending.settings, *servers,
+      std::vector<std::size_t>(static_cast<std::size_t>(command.messages), command.bytes));
+  job.server->start();
+}
+
+void Performer::close_server(Job& job, Deadline until) {
+  const auto* servers = std::get_if<ParameterServer>(&job.command.quantity.road);
+  if (servers == nullptr) return;
+  job.tasks.clear();
+  if (communicator_.rank() < job.command.quantity.workers) {
+    job.tasks.push_back(say_goodbye(communicator_, job.sending.settings, *servers));
+  }
+  finish(job, until);
+  if (job.server) progress_until([&] { return job.server->finished(); }, until);
+}
+
+void Performer::measure_operation(const Command& command, Report& report) {
+  const Quantity& quantity = command.quantity;
+  const auto* servers = std::get_if<ParameterServer>(&quantity.road);
+  const bool works = communicator_.rank() < quantity.workers;
+  const bool serves = servers != nullptr && server_of(*servers, quantity.workers, communicator_.rank()) >= 0;
+  if (!works && !serves) return;
+  const auto slots = works ? static_cast<std::size_t>(std::min(quantity.in_flight, command.messages)) : 0;
+  prepare(slots, command.bytes);
+  Job& job = new_job(command);
+  open_server(job);
+  for (std::size_t i = 0; i < slots; ++i) job.tasks.push_back(run_messages(job, i));
+  wait_for_start(command.start);
+  const Nanoseconds started = now();
+  const Deadline until = at(started + command.limit);
+  finish(job, until);
+  if (works) {
+    report.head.started = started;
+    report.ends = job.sending.ends;
+  }
+  close_server(job, until);
+  if (ends_with_sum(quantity.operation)) {
+    check_sums(command, slots, command.bytes);
+  } else {
+    refill(slots, command.bytes);  // a stage alone leaves parts of sums behind
+  }
+}
+
+// --- pairs ----------------------------------------------------------------------------------------------
+
+std::optional<Pair> Performer::pair_of(const Command& command) const {
+  const int me = communicator_.rank();
+  if (command.pairing == Pairing::kNone) {
+    const Pair pair{command.quantity.source, command.quantity.destination};
+    return me == pair.first || me == pair.second ? std::optional(pair) : std::nullopt;
+  }
+  const auto rounds = tournament(static_cast<int>(first_rank_.size()));
+  for (const auto& [first, second] : rounds[static_cast<std::size_t>(command.round)]) {
+    const int a = first_rank_[static_cast<std::size_t>(first)];
+    const int b = first_rank_[static_cast<std::size_t>(second)];
+    if (me == a || me == b) return command.pairing == Pairing::kForward ? Pair{a, b} : Pair{b, a};
+  }
+  return std::nullopt;
+}
+
+Task Performer::send_messages(Flow& flow, int to, std::size_t index) {
+  const std::span<const std::byte> data = slot(index, flow.command.bytes);
+  while (flow.next < flow.command.messages) {
+    const auto message = static_cast<std::uint32_t>(flow.next++);
+    co_await communicator_.send(to, make_tag(Channel::kReduce, flow.base + message), data);
+  }
+}
+
+Task Performer::receive_messages(Flow& flow, int from, std::size_t index) {
+  const std::span<std::byte> data = slot(index, flow.command.bytes);
+  while (flow.next < flow.command.messages) {
+    const auto message = static_cast<std::uint32_t>(flow.next++);
+    co_await communicator_.receive(from, make_tag(Channel::kReduce, flow.base + message), data);
+    flow.ends[message] = now();
+  }
+}
+
+/// There and back, again and again; `ends` are durations.
+Task Performer::round_trips(Flow& flow, int with) {
+  const std::span<std::byte> out = slot(0, flow.command.bytes);
+  const std::span<std::byte> in = slot(1, flow.command.bytes);
+  for (Nanoseconds& duration : flow.ends) {
+    const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next++));
+    const Nanoseconds start = now();
+    const Transfer back = communicator_.receive(with, tag, in);
+    co_await communicator_.send(with, tag, out);
+    co_await back;
+    duration = after(start);
+  }
+}
+
+Task Performer::echoes(Flow& flow, int with) {
+  const std::span<std::byte> data = slot(0, flow.command.bytes);
+  for (; flow.next < flow.command.messages; ++flow.next) {
+    const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next));
+    co_await communicator_.receive(with, tag, data);
+    co_await communicator_.send(with, tag, data);
+  }
+}
+
+void Performer::measure_pair(const Command& command, Report& report) {
+  const std::optional<Pair> pair = pair_of(command);
+  if (!pair) return;
+  const bool source = communicator_.rank() == pair->first;
+  const int other = source ? pair->second : pair->first;
+  const auto slots = static_cast<std::size_t>(std::min(command.quantity.in_flight, command.messages));
+  prepare(2 * slots, command.bytes);
+  Job& job = new_job(command);
+  const bool both_ways = command.quantity.subject == Subject::kExchange;
+  if (command.quantity.in_flight == 1 && !both_ways) {
+    job.tasks.push_back(source ? round_trips(job.receiving, other) : echoes(job.sending, other));
+  } else {
+    for (std::size_t i = 0; i < slots; ++i) {
+      if (!source || both_ways) job.tasks.push_back(receive_messages(job.receiving, other, slots + i));
+      if (source || both_ways) job.tasks.push_back(send_messages(job.sending, other, i));
+    }
+  }
+  wait_for_start(command.start);
+  report.head.started = now();
+  finish(job, at(report.head.started + command.limit));
+  const bool timed = both_ways || (command.quantity.in_flight == 1) == source;
+  if (timed) report.ends = std::move(job.receiving.ends);
+}
+
+// --- on one rank ----------------------------------------------------------------------------------------
+
+void Performer::measure_memory(const Command& command, Report& report) {
+  if (communicator_.rank() != command.quantity.source) return;
+  prepare(2, command.bytes);
+  const std::span<std::byte> into = slot(0, command.bytes);
+  const std::span<const std::byte> from = slot(1, command.bytes);
+  report.head.started = now();
+  for (int i = 0; i < command.messages; ++i) {
+    const Nanoseconds start = now();
+    if (command.quantity.subject == Subject::kSum) {
+      add(DataType::kFloat32, into, from);
+    } else {
+      std::memcpy(into.data(), from.data(), from.size());
+    }
+    report.ends.push_back(after(start));
+  }
+  refill(1, command.bytes);
+}
+
+/// Steps on a thread of their own, as in a training process: alone, or while all-reduces keep the network
+/// busy. Only steps that lie within that time count.
+void Performer::measure_steps(const Command& command, Report& report) {
+  Stepper stepper(command.steps);
+  wait_for_start(command.start);
+  report.head.started = now();
+  if (command.quantity.in_flight == 0) {
+    report.ends = stepper.run(command.messages);
+    return;
+  }
+  const auto slots = static_cast<std::size_t>(command.quantity.in_flight);
+  prepare(slots, command.bytes);
+  Job& job = new_job(command);
+  for (std::size_t i = 0; i < slots; ++i) job.tasks.push_back(run_messages(job, i));
+  stepper.start();
+  finish(job, at(report.head.started + command.limit));
+  report.ends = stepper.stop();
+}
+
+}  // namespace commtune::probes

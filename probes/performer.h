@@ -1,0 +1,84 @@
+#pragma once
+// One rank's part in what is measured: does what a command says, on the executor's communicator and roads,
+// and reports when things began and ended on this rank's clock.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "executor/communicator.h"
+#include "executor/roads/parameter_server.h"
+#include "executor/roads/road.h"
+#include "executor/task.h"
+#include "probes/command.h"
+#include "probes/schedule.h"
+
+namespace commtune::probes {
+
+/// Everything runs on the thread that calls perform(), which is the communication thread.
+class Performer {
+ public:
+  explicit Performer(Communicator& communicator);
+
+  /// Waits for the start, measures, and reports. A rank that waits longer than the command's limit reports
+  /// that and for whom; what it was in the middle of is left as it is, and no further command may be
+  /// performed. throws  Error{kPeerLost} from the transport, Error{kConflict} when a sum is wrong
+  Report perform(const Command& command);
+
+ private:
+  /// Messages of one command on their way through this rank.
+  struct Flow {
+    const Command& command;
+    RoadSettings settings;
+    std::vector<Nanoseconds> ends;  ///< by message
+    int next = 0;                   ///< message to start
+    std::uint32_t base = 0;         ///< tag number of message 0
+  };
+  /// What a command has under way. Outlives a command that was given up, since transfers point into it.
+  struct Job {
+    explicit Job(const Command& given);
+    const Command command;
+    Flow sending, receiving;
+    std::unique_ptr<Server> server;  ///< if this rank is one
+    std::vector<Task> tasks;         ///< last: destroyed before what they use
+  };
+
+  void measure(const Command& command, Report& report);
+  void measure_operation(const Command& command, Report& report);
+  void measure_pair(const Command& command, Report& report);
+  void measure_memory(const Command& command, Report& report);
+  void measure_steps(const Command& command, Report& report);
+
+  Task run_messages(Job& job, std::size_t slot);
+  /// Sets up servers for the job's messages, and sends them home afterwards.
+  void open_server(Job& job);
+  void close_server(Job& job, Deadline until);
+  Task send_messages(Flow& flow, int to, std::size_t slot);
+  Task receive_messages(Flow& flow, int from, std::size_t slot);
+  Task round_trips(Flow& flow, int with);
+  Task echoes(Flow& flow, int with);
+
+  Job& new_job(const Command& command);
+  /// Source and destination in which this rank takes part, by the command's pairing.
+  std::optional<Pair> pair_of(const Command& command) const;
+  /// Memory of one message under way; ones at first.
+  std::span<std::byte> slot(std::size_t index, std::size_t bytes);
+  void prepare(std::size_t slots, std::size_t bytes);
+  void refill(std::size_t slots, std::size_t bytes);
+  void check_sums(const Command& command, std::size_t slots, std::size_t bytes);
+  /// Starts the job's tasks and makes progress until all are done.
+  void finish(Job& job, Deadline until);
+  /// Makes progress until it is so; throws GaveUp at the deadline.
+  void progress_until(const std::function<bool()>& done, Deadline until);
+  void wait_for_start(Nanoseconds start);
+
+  Communicator& communicator_;
+  Scratch scratch_;
+  std::vector<int> first_rank_;  ///< of each host
+  std::vector<std::vector<float>> memory_;
+  std::unique_ptr<Job> job_;
+};
+
+}  // namespace commtune::probes

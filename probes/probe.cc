@@ -1,0 +1,280 @@
+#include "probes/probe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "perfmodel/error.h"
+#include "probes/conductor.h"
+#include "probes/host_facts.h"
+#include "probes/host_lock.h"
+#include "probes/link_survey.h"
+#include "probes/measurer.h"
+#include "probes/targets.h"
+
+namespace commtune::probes {
+
+namespace {
+
+// Shares of the budget: for the pairs of hosts, and at the end for what is made of the samples.
+constexpr double kSurveyShare = 0.35;
+constexpr Seconds kFitTime{0.15};
+constexpr Seconds kFitTimePerTarget{0.002};
+constexpr int kClockRounds = 8;
+
+constexpr int kSteps = 20;
+constexpr Bytes kBusySize{256 << 10};
+constexpr int kBusyInFlight = 4;
+constexpr std::size_t kMissingLines = 8;
+
+Hello greeting_of(const Peers& peers, bool exclusive, std::optional<HostLock>& lock) {
+  const auto me = static_cast<std::size_t>(peers.rank);
+  const bool first_here =
+      std::find(peers.hosts.begin(), peers.hosts.end(), peers.hosts[me]) == peers.hosts.begin() + peers.rank;
+  Hello hello;
+  if (!first_here) return hello;
+  hello.facts = host_facts();
+  if (exclusive) {
+    lock = HostLock::take();
+    if (!lock) {
+      hello.conflict = "another probe is running on host " + peers.hosts[me] +
+                       ": two at once would measure each other; wait for it to end";
+    }
+  }
+  return hello;
+}
+
+ClusterFacts facts_of(const Transport& transport, const std::vector<Hello>& hellos,
+                      const ProbeOptions& options) {
+  ClusterFacts facts;
+  facts.name = options.cluster_name;
+  facts.transport = transport.name();
+  facts.rank_hosts = transport.peers().hosts;
+  for (std::size_t rank = 0; rank < hellos.size(); ++rank) {
+    for (const auto& [key, value] : hellos[rank].facts) {
+      facts.facts["host." + facts.rank_hosts[rank] + "." + key] = value;
+    }
+  }
+  for (const auto& [key, value] : options.settings) facts.facts["setting." + key] = value;
+  return facts;
+}
+
+std::optional<Pair> pair_within_host(const std::vector<std::string>& rank_hosts) {
+  for (std::size_t a = 0; a < rank_hosts.size(); ++a) {
+    for (std::size_t b = a + 1; b < rank_hosts.size(); ++b) {
+      if (rank_hosts[a] == rank_hosts[b]) return Pair{static_cast<int>(a), static_cast<int>(b)};
+    }
+  }
+  return std::nullopt;
+}
+
+ProbeSample scalar_sample(Subject subject, int in_flight, const MedianInterval& interval, std::size_t count) {
+  ProbeSample sample;
+  sample.quantity.subject = subject;
+  sample.quantity.in_flight = in_flight;
+  sample.sample = {Bytes{0}, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
+                   static_cast<int>(count)};
+  return sample;
+}
+
+/// Standard deviation of all values around their mean, with the half width of its 95 % interval (normal
+/// values).
+MedianInterval deviation(const std::vector<double>& values) {
+  double mean = 0;
+  for (const double value : values) mean += value / static_cast<double>(values.size());
+  double square = 0;
+  for (const double value : values) square += (value - mean) * (value - mean);
+  const double deviation =
+      std::sqrt(square / static_cast<double>(std::max<std::size_t>(values.size() - 1, 1)));
+  const double half = 1.96 * deviation / std::sqrt(2.0 * static_cast<double>(values.size()));
+  return {deviation, std::max(deviation - half, 0.0), deviation + half};
+}
+
+/// Rank 0's probe from the first greeting to the last fit.
+class Session {
+ public:
+  Session(Transport& transport, Conductor& conductor, const ProbeOptions& options, EventSink& sink)
+      : options_(options),
+        sink_(sink),
+        conductor_(conductor),
+        hosts_(distinct_hosts(transport.peers().hosts).size()),
+        measurer_(conductor, transport.peers().hosts, options,
+                  options.budget.value_or(default_budget(static_cast<int>(hosts_))), sink),
+        budget_(options.budget.value_or(default_budget(static_cast<int>(hosts_)))) {}
+
+  ProbeResult run(ClusterFacts facts) {
+    facts_ = std::move(facts);
+    samples_ = options_.already;
+    sink_.on_facts(facts_);
+    for (ProbeSample& sample : sink_.earlier(facts_)) samples_.push_back(std::move(sample));
+    if (ranks() > 1) {
+      conductor_.compare_clocks(kClockRounds);
+      survey();
+    }
+    measure_steps();
+    run_agenda();
+    return finish();
+  }
+
+ private:
+  int ranks() const { return static_cast<int>(facts_.rank_hosts.size()); }
+
+  void keep(const ProbeSample& sample) {
+    samples_.push_back(sample);
+    sink_.on_sample(sample);
+  }
+
+  bool knows(Subject subject, int in_flight) const {
+    return std::any_of(samples_.begin(), samples_.end(), [&](const ProbeSample& sample) {
+      return sample.quantity.subject == subject && sample.quantity.in_flight == in_flight;
+    });
+  }
+
+  void survey() {
+    shape_.rank_hosts = facts_.rank_hosts;
+    shape_.within = pair_within_host(facts_.rank_hosts);
+    const Found found = [this](const ProbeSample& sample) { keep(sample); };
+    if (shape_.within) shape_.within_guess = guess_link(measurer_, *shape_.within, found);
+    if (hosts_ < 2) return;
+    SurveyResult result =
+        survey_links(measurer_, options_, facts_.rank_hosts, samples_, kSurveyShare * budget_, found);
+    shape_.between = result.typical;
+    shape_.between_guess = result.between;
+    notes_.insert(notes_.end(), result.notes.begin(), result.notes.end());
+  }
+
+  /// Compute steps, alone for the jitter, then while bytes move.
+  void measure_steps() {
+    if (measurer_.stop_requested()) return;
+    if (!knows(Subject::kJitter, 1)) {
+      measurer_.show("jitter");
+      std::vector<double> all;
+      for (const std::vector<double>& steps : measurer_.steps(options_.steps, kSteps)) {
+        all.insert(all.end(), steps.begin(), steps.end());
+      }
+      keep(scalar_sample(Subject::kJitter, 1, deviation(all), all.size()));
+      keep(scalar_sample(Subject::kStep, 0, median_interval(all), all.size()));
+    }
+    if (ranks() > 1 && !knows(Subject::kStep, kBusyInFlight)) measure_interference();
+  }
+
+  void measure_interference() {
+    const LinkGuess& guess = shape_.between ? shape_.between_guess : shape_.within_guess;
+    const Seconds once = 2 * (guess.beta * kBusySize);
+    const Seconds wanted = kSteps * Seconds{2e-3};
+    const int messages =
+        std::clamp(static_cast<int>(wanted / once), kBusyInFlight, static_cast<int>(kMostEnds));
+    std::vector<double> all;
+    for (const std::vector<double>& steps :
+         measurer_.busy_steps(options_.steps, kBusySize, kBusyInFlight, messages, messages * once)) {
+      all.insert(all.end(), steps.begin(), steps.end());
+    }
+    if (!all.empty()) keep(scalar_sample(Subject::kStep, kBusyInFlight, median_interval(all), all.size()));
+  }
+
+  std::vector<Target> targets() const {
+    std::vector<Target> result;
+    if (ranks() > 1) result = choose_targets(options_, shape_, offer(options_, ranks()));
+    for (const Subject subject : {Subject::kSum, Subject::kCopy}) result.push_back(memory_target(subject));
+    return result;
+  }
+
+  Target memory_target(Subject subject) const {
+    constexpr Bytes kLargest{16 << 20};
+    Target target;
+    target.quantity.subject = subject;
+    target.quantity.source = 0;
+    target.largest = std::min(options_.last, kLargest);
+    target.sent = 0;
+    target.weight = 0.5;
+    target.startup = Seconds{1e-6};
+    target.beta = SecondsPerByte{3e-10};
+    return target;
+  }
+
+  AgendaOptions agenda_options() const {
+    AgendaOptions result;
+    result.first = options_.first;
+    result.last = options_.last;
+    result.factor = options_.factor;
+    result.iterations = options_.iterations;
+    result.max_iterations = options_.max_iterations;
+    result.width = options_.width;
+    result.budget = budget_;
+    result.overhead = Seconds{2 * Seconds{conductor_.clocks().slowest_round_trip()}} + Seconds{2e-4};
+    return result;
+  }
+
+  void run_agenda() {
+    const std::vector<Target> all = targets();
+    const Seconds reserve = kFitTime + kFitTimePerTarget * static_cast<double>(all.size());
+    Agenda agenda(all, agenda_options(), samples_);
+    while (true) {
+      if (measurer_.stop_requested()) {
+        end_ = ProbeEnd::kStopped;
+        break;
+      }
+      const std::optional<Visit> visit = agenda.next(measurer_.left() - reserve, measurer_.traffic_left());
+      if (!visit) {
+        end_ = agenda.complete() ? ProbeEnd::kComplete : ProbeEnd::kBudget;
+        break;
+      }
+      keep(agenda.record(*visit, measurer_.measure(*visit)));
+    }
+    missing_ = agenda.missing(kMissingLines);
+  }
+
+  ProbeResult finish() {
+    ProbeResult result;
+    result.samples = latest(samples_);
+    result.cluster = fit_cluster(result.samples, facts_);
+    result.links = analyse_links(result.samples, facts_.rank_hosts);
+    result.end = end_;
+    result.would_measure = std::move(missing_);
+    result.notes = std::move(notes_);
+    result.elapsed = measurer_.elapsed();
+    result.traffic = measurer_.traffic();
+    return result;
+  }
+
+  const ProbeOptions& options_;
+  EventSink& sink_;
+  Conductor& conductor_;
+  std::size_t hosts_;
+  Measurer measurer_;
+  Seconds budget_;
+  ClusterFacts facts_;
+  Shape shape_;
+  std::vector<ProbeSample> samples_;
+  std::vector<std::string> notes_, missing_;
+  ProbeEnd end_ = ProbeEnd::kBudget;
+};
+
+}  // namespace
+
+ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& sink) {
+  options.check();
+  Communicator communicator(transport);
+  const Patience patience{options.timeout, Seconds{std::min(2.0, options.timeout.count())}};
+  std::optional<HostLock> lock;
+  const Hello own = greeting_of(transport.peers(), options.exclusive, lock);
+  if (communicator.rank() != 0) {
+    follow(communicator, own, patience);
+    return {};
+  }
+  Conductor conductor(communicator, patience);
+  try {
+    Session session(transport, conductor, options, sink);
+    const std::vector<Hello> hellos = conductor.greetings(own);
+    for (const Hello& hello : hellos) {
+      if (!hello.conflict.empty()) throw Error(ErrorCode::kConflict, hello.conflict);
+    }
+    ProbeResult result = session.run(facts_of(transport, hellos, options));
+    conductor.stop({});
+    return result;
+  } catch (const std::exception& error) {
+    conductor.stop(std::string("rank 0 ended the probe: ") + error.what());
+    throw;
+  }
+}
+
+}  // namespace commtune::probes

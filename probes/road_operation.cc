@@ -1,0 +1,77 @@
+#include "probes/road_operation.h"
+
+#include <array>
+
+#include "perfmodel/error.h"
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr std::array kAll{Collective::kRing,
+                          Collective::kHalvingDoubling,
+                          Collective::kRecursiveDoubling,
+                          Collective::kDoubleBinaryTree,
+                          Collective::kHierarchical,
+                          Collective::kLibrary};
+
+bool offered(Collective collective) {
+  try {
+    algorithm(collective);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    return false;
+  }
+}
+
+Task run_all_to_all(Collective collective, Operation operation, const RoadMessage& message) {
+  const AllToAllAlgorithm with = algorithm(collective);
+  switch (operation) {
+    case Operation::kAllReduce:
+      return with.all_reduce(message);
+    case Operation::kReduceScatter:
+      if (with.reduce != nullptr) return with.reduce(message);
+      break;
+    case Operation::kAllGather:
+      if (with.distribute != nullptr) return with.distribute(message);
+      break;
+    case Operation::kPushPull:
+    case Operation::kPush:
+    case Operation::kPull:
+      break;
+  }
+  throw Error(ErrorCode::kUnavailable, "operation = " + to_string(operation) + ": " + to_string(collective) +
+                                           " has no such stage of its own");
+}
+
+}  // namespace
+
+Task run_operation(const Road& road, Operation operation, const RoadMessage& message, Server* here) {
+  if (const auto* all = std::get_if<AllToAll>(&road)) {
+    return run_all_to_all(all->algorithm, operation, message);
+  }
+  if (operation == Operation::kPushPull) return push_pull(message, std::get<ParameterServer>(road), here);
+  throw Error(ErrorCode::kUnavailable,
+              "operation = " + to_string(operation) + ": pulls overlap with pushes, so neither runs alone");
+}
+
+bool is_offered(const Road& road) {
+  const auto* all = std::get_if<AllToAll>(&road);
+  return all == nullptr || offered(all->algorithm);
+}
+
+std::vector<Collective> available_algorithms(const std::vector<Collective>& wanted) {
+  std::vector<Collective> result;
+  for (const Collective collective : wanted.empty() ? std::vector(kAll.begin(), kAll.end()) : wanted) {
+    if (offered(collective)) result.push_back(collective);
+  }
+  return result;
+}
+
+bool has_stages(Collective collective) {
+  const AllToAllAlgorithm with = algorithm(collective);
+  return with.reduce != nullptr && with.distribute != nullptr;
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,154 @@
+#include "probes/sample.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "perfmodel/error.h"
+#include "perfmodel/json_reader.h"
+#include "perfmodel/road_json.h"
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62;
+constexpr double kLongest = 1e9;  // seconds
+constexpr std::int64_t kMostRanks = 1'000'000;
+constexpr std::size_t kMostRepetitions = 1'000'000;
+
+constexpr std::pair<std::string_view, Subject> kSubjects[] = {
+    {"message", Subject::kMessage}, {"exchange", Subject::kExchange}, {"operation", Subject::kOperation},
+    {"sum", Subject::kSum},         {"copy", Subject::kCopy},         {"step", Subject::kStep},
+    {"jitter", Subject::kJitter}};
+
+constexpr std::array kOperations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
+                                 Operation::kPushPull,  Operation::kPush,          Operation::kPull};
+
+Operation read_operation(const JsonPlace& place) {
+  const std::string given = place.name();
+  std::string known;
+  for (const Operation operation : kOperations) {
+    if (to_string(operation) == given) {
+      return operation;
+    }
+    known += (known.empty() ? "\"" : ", \"") + to_string(operation) + "\"";
+  }
+  place.fail("one of " + known);
+}
+
+bool between_two_ranks(Subject subject) {
+  return subject == Subject::kMessage || subject == Subject::kExchange;
+}
+
+bool on_one_rank(Subject subject) { return subject == Subject::kSum || subject == Subject::kCopy; }
+
+int read_rank(const JsonPlace& parent, std::string_view key) {
+  const JsonPlace place = parent[key];
+  return static_cast<int>(place.integer(0, static_cast<std::uint64_t>(kMostRanks)));
+}
+
+Quantity read_quantity(const JsonPlace& place) {
+  Quantity quantity;
+  const JsonPlace subject = place["subject"];
+  quantity.subject = read_enum(subject, kSubjects);
+  const JsonPlace in_flight = place["in_flight"];
+  quantity.in_flight = static_cast<int>(in_flight.integer(0, static_cast<std::uint64_t>(kMostRanks)));
+  if (quantity.subject == Subject::kOperation) {
+    const JsonPlace road = place["road"];
+    quantity.road = road_from_json(road);
+    const JsonPlace operation = place["operation"];
+    quantity.operation = read_operation(operation);
+    quantity.workers = read_rank(place, "workers");
+  }
+  if (between_two_ranks(quantity.subject)) {
+    quantity.source = read_rank(place, "source");
+    quantity.destination = read_rank(place, "destination");
+  }
+  if (on_one_rank(quantity.subject)) {
+    quantity.source = read_rank(place, "source");
+  }
+  return quantity;
+}
+
+}  // namespace
+
+bool ProbeSample::operator==(const ProbeSample& other) const {
+  return quantity == other.quantity && sample.size == other.sample.size && sample.time == other.sample.time &&
+         sample.half_width == other.sample.half_width && sample.repetitions == other.sample.repetitions &&
+         raw_seconds == other.raw_seconds;
+}
+
+std::string to_string(Subject subject) { return enum_name(subject, kSubjects); }
+
+std::string describe(const Quantity& quantity) {
+  const std::string flight = ", " + std::to_string(quantity.in_flight) + " in flight";
+  switch (quantity.subject) {
+    case Subject::kMessage:
+      return "message " + std::to_string(quantity.source) + " -> " + std::to_string(quantity.destination) +
+             flight;
+    case Subject::kExchange:
+      return "exchange " + std::to_string(quantity.source) + " <-> " + std::to_string(quantity.destination) +
+             flight;
+    case Subject::kOperation:
+      return commtune::to_string(quantity.operation) + ", " + commtune::describe(quantity.road) + ", " +
+             std::to_string(quantity.workers) + " workers" + flight;
+    case Subject::kStep:
+      return quantity.in_flight > 0 ? "compute step while bytes move" : "compute step";
+    case Subject::kSum:
+    case Subject::kCopy:
+    case Subject::kJitter:
+      break;
+  }
+  return to_string(quantity.subject);
+}
+
+nlohmann::json to_json(const ProbeSample& sample) {
+  const Quantity& quantity = sample.quantity;
+  nlohmann::json json{{"subject", to_string(quantity.subject)},
+                      {"in_flight", quantity.in_flight},
+                      {"size_bytes", sample.sample.size.count},
+                      {"seconds", sample.sample.time.count()},
+                      {"half_width_seconds", sample.sample.half_width.count()},
+                      {"repetitions", sample.sample.repetitions}};
+  if (quantity.subject == Subject::kOperation) {
+    json["road"] = commtune::to_json(quantity.road);
+    json["operation"] = commtune::to_string(quantity.operation);
+    json["workers"] = quantity.workers;
+  }
+  if (between_two_ranks(quantity.subject) || on_one_rank(quantity.subject)) {
+    json["source"] = quantity.source;
+  }
+  if (between_two_ranks(quantity.subject)) {
+    json["destination"] = quantity.destination;
+  }
+  if (!sample.raw_seconds.empty()) {
+    json["raw_seconds"] = sample.raw_seconds;
+  }
+  return json;
+}
+
+ProbeSample probe_sample_from_json(const nlohmann::json& json) {
+  const JsonPlace place(json);
+  place.expect_keys({"subject", "in_flight", "size_bytes", "seconds", "half_width_seconds", "repetitions",
+                     "road", "operation", "workers", "source", "destination", "raw_seconds"});
+  ProbeSample result;
+  result.quantity = read_quantity(place);
+  const JsonPlace size = place["size_bytes"];
+  result.sample.size = Bytes{size.integer(0, kLargestSize)};
+  const JsonPlace seconds = place["seconds"];
+  result.sample.time = Seconds{seconds.number(0, kLongest)};
+  const JsonPlace half_width = place["half_width_seconds"];
+  result.sample.half_width = Seconds{half_width.number(0, kLongest)};
+  const JsonPlace repetitions = place["repetitions"];
+  result.sample.repetitions = static_cast<int>(repetitions.integer(1, kMostRepetitions));
+  if (const auto raw = place.find("raw_seconds")) {
+    const std::size_t count = raw->size(0, kMostRepetitions);
+    for (std::size_t i = 0; i < count; ++i) {
+      const JsonPlace value = (*raw)[i];
+      result.raw_seconds.push_back(value.number(0, kLongest));
+    }
+  }
+  return result;
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,203 @@
+#include "probes/targets.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "probes/road_operation.h"
+
+namespace commtune::probes {
+
+namespace {
+
+// How much each kind of target matters beside the others. What plans are mostly made of weighs most.
+constexpr double kLinkWeight = 1;
+constexpr double kRingWeight = 2;
+constexpr double kOtherAlgorithmWeight = 0.6;
+constexpr double kAllServersWeight = 1.5;
+constexpr double kFewServersWeight = 0.8;
+constexpr double kStageShare = 0.5;     // of the weight of the whole operation
+constexpr double kStreamedShare = 0.8;  // of the weight of one message alone
+constexpr double kGroupShare = 0.2;
+
+// Beyond this size messages are limited by bandwidth alone: those streamed cost what the range below says.
+constexpr Bytes kLargestStreamed{4 << 20};
+
+struct Stages {
+  Operation both, reduce, distribute;
+};
+
+Stages stages_of(const Road& road) {
+  return std::holds_alternative<AllToAll>(road)
+             ? Stages{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather}
+             : Stages{Operation::kPushPull, Operation::kPush, Operation::kPull};
+}
+
+bool both_stages(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kPushPull;
+}
+
+double all_to_all_bytes(Collective algorithm, Operation operation, int workers) {
+  const double n = workers;
+  const double stages = both_stages(operation) ? 2 : 1;
+  switch (algorithm) {
+    case Collective::kRing:
+    case Collective::kHierarchical:
+    case Collective::kHalvingDoubling:
+      return stages * (n - 1) / n;
+    case Collective::kDoubleBinaryTree:
+      return stages;
+    case Collective::kRecursiveDoubling:
+      return std::bit_width(static_cast<unsigned>(workers - 1));
+    case Collective::kLibrary:
+      return 2;
+  }
+  return 2;
+}
+
+double server_bytes(const ParameterServer& servers, Operation operation, int workers) {
+  const double n = workers;
+  const double s = servers.servers;
+  const bool dedicated = servers.placement == Placement::kDedicated;
+  const double push = dedicated || servers.servers < workers ? 1 : (s - 1) / s;
+  const double pull = (dedicated ? n : n - 1) / (servers.assignment == Assignment::kHashed ? 1 : s);
+  switch (operation) {
+    case Operation::kPush:
+      return push;
+    case Operation::kPull:
+      return pull;
+    default:
+      return dedicated ? std::max(push, pull) : std::max(1.0, (s - 1) / s + pull);
+  }
+}
+
+/// Messages that follow each other before an empty one has ended everywhere.
+double latencies(const Road& road, Operation operation, int workers) {
+  const auto* all = std::get_if<AllToAll>(&road);
+  const double stages = both_stages(operation) ? 2 : 1;
+  return all != nullptr && all->algorithm == Collective::kRing ? stages * (workers - 1) : 2 * stages;
+}
+
+class Chooser {
+ public:
+  Chooser(const ProbeOptions& options, const Shape& shape)
+      : options_(options), guess_(shape.between ? shape.between_guess : shape.within_guess) {}
+
+  void add_link(const Pair& pair, const LinkGuess& guess) {
+    for (const int in_flight : {1, kStreaming}) {
+      add_pair(Subject::kMessage, pair, in_flight, guess);
+    }
+    add_pair(Subject::kExchange, pair, kStreaming, guess);
+  }
+
+  /// A road's operations at one number of workers; `share` of the usual weight.
+  void add_road(const Road& road, int workers, double weight, bool stages) {
+    const Stages names = stages_of(road);
+    add_operation(road, names.both, workers, weight);
+    if (!stages) return;
+    add_operation(road, names.reduce, workers, weight * kStageShare);
+    add_operation(road, names.distribute, workers, weight * kStageShare);
+  }
+
+  std::vector<Target> take() { return std::move(targets_); }
+
+ private:
+  void add_pair(Subject subject, const Pair& pair, int in_flight, const LinkGuess& guess) {
+    Target target;
+    target.quantity.subject = subject;
+    target.quantity.source = pair.first;
+    target.quantity.destination = pair.second;
+    target.quantity.in_flight = in_flight;
+    target.weight = kLinkWeight * (in_flight == 1 ? 1 : kStreamedShare);
+    target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamed);
+    target.startup = in_flight == 1 ? guess.latency : guess.latency / 4;
+    target.beta = guess.beta;
+    targets_.push_back(target);
+  }
+
+  void add_operation(const Road& road, Operation operation, int workers, double weight) {
+    for (const int in_flight : {1, kStreaming}) {
+      Target target;
+      target.quantity.subject = Subject::kOperation;
+      target.quantity.road = road;
+      target.quantity.operation = operation;
+      target.quantity.workers = workers;
+      target.quantity.in_flight = in_flight;
+      target.weight = weight * (in_flight == 1 ? 1 : kStreamedShare);
+      target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamed);
+      target.sent = bytes_sent(road, operation, workers);
+      target.startup = guess_.latency * latencies(road, operation, workers) / (in_flight == 1 ? 1 : 4);
+      target.beta.value = guess_.beta.value * target.sent;
+      targets_.push_back(target);
+    }
+  }
+
+  const ProbeOptions& options_;
+  LinkGuess guess_;
+  std::vector<Target> targets_;
+};
+
+}  // namespace
+
+double bytes_sent(const Road& road, Operation operation, int workers) {
+  if (const auto* all = std::get_if<AllToAll>(&road)) {
+    return all_to_all_bytes(all->algorithm, operation, workers);
+  }
+  return server_bytes(std::get<ParameterServer>(road), operation, workers);
+}
+
+Offer offer(const ProbeOptions& options, int ranks) {
+  Offer result;
+  result.algorithms = available_algorithms(options.algorithms);
+  std::copy_if(result.algorithms.begin(), result.algorithms.end(), std::back_inserter(result.staged),
+               has_stages);
+  std::vector<ParameterServer> servers = options.servers;
+  if (servers.empty()) {
+    for (const int count : {ranks, 1, 2}) {
+      const ParameterServer even{count, Placement::kColocated, Assignment::kEven};
+      if (count <= ranks && std::find(servers.begin(), servers.end(), even) == servers.end())
+        servers.push_back(even);
+    }
+  }
+  std::copy_if(servers.begin(), servers.end(), std::back_inserter(result.servers),
+               [](const ParameterServer& server) { return is_offered(Road{server}); });
+  return result;
+}
+
+std::vector<int> sub_groups(const ProbeOptions& options, int ranks) {
+  std::vector<int> groups = options.groups;
+  if (groups.empty() && ranks >= 4) groups = {ranks / 2, 2};
+  std::erase_if(groups, [&](int size) { return size < 2 || size >= ranks; });
+  std::sort(groups.begin(), groups.end());
+  groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
+  return groups;
+}
+
+std::vector<Target> choose_targets(const ProbeOptions& options, const Shape& shape, const Offer& offered) {
+  const auto ranks = static_cast<int>(shape.rank_hosts.size());
+  Chooser chooser(options, shape);
+  if (shape.between) chooser.add_link(*shape.between, shape.between_guess);
+  if (shape.within) chooser.add_link(*shape.within, shape.within_guess);
+  for (const Collective algorithm : offered.algorithms) {
+    const bool staged =
+        std::find(offered.staged.begin(), offered.staged.end(), algorithm) != offered.staged.end();
+    chooser.add_road(AllToAll{algorithm}, ranks,
+                     algorithm == Collective::kRing ? kRingWeight : kOtherAlgorithmWeight, staged);
+  }
+  for (const ParameterServer& servers : offered.servers) {
+    const int workers = servers.placement == Placement::kDedicated ? ranks - servers.servers : ranks;
+    if (workers < 1) continue;
+    chooser.add_road(servers, workers, servers.servers == ranks ? kAllServersWeight : kFewServersWeight,
+                     true);
+  }
+  const bool ring = std::find(offered.algorithms.begin(), offered.algorithms.end(), Collective::kRing) !=
+                    offered.algorithms.end();
+  for (const int group : sub_groups(options, ranks)) {
+    if (ring) chooser.add_road(AllToAll{Collective::kRing}, group, kRingWeight * kGroupShare, false);
+    const ParameterServer all{group, Placement::kColocated, Assignment::kEven};
+    if (!offered.servers.empty()) chooser.add_road(all, group, kAllServersWeight * kGroupShare, false);
+  }
+  return chooser.take();
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,45 @@
+#pragma once
+// Which quantities are worth knowing about a cluster of this shape, and how much. Pure.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "probes/agenda.h"
+#include "probes/probe.h"
+#include "probes/schedule.h"
+
+namespace commtune::probes {
+
+/// A first idea of a link, from a few messages.
+struct LinkGuess {
+  Seconds latency{100e-6};  ///< one way
+  SecondsPerByte beta{1e-9};
+};
+
+/// What targets depend on.
+struct Shape {
+  std::vector<std::string> rank_hosts;
+  std::optional<Pair> between;  ///< ranks on two hosts that stand for their class
+  std::optional<Pair> within;   ///< two ranks of one host
+  LinkGuess between_guess, within_guess;
+};
+
+/// Roads and algorithms that both the options and the executor know.
+struct Offer {
+  std::vector<Collective> algorithms;
+  std::vector<Collective> staged;  ///< those of them whose stages run apart
+  std::vector<ParameterServer> servers;
+};
+Offer offer(const ProbeOptions& options, int ranks);
+
+/// Sizes of sub-groups that are measured beside all ranks.
+std::vector<int> sub_groups(const ProbeOptions& options, int ranks);
+
+/// Links, then each road's operations, alone and streamed, at all ranks and in sub-groups.
+std::vector<Target> choose_targets(const ProbeOptions& options, const Shape& shape, const Offer& offer);
+
+/// Bytes that the busiest rank sends, per byte of the message.
+double bytes_sent(const Road& road, Operation operation, int workers);
+
+}  // namespace commtune::probes
