@@ -1,0 +1,98 @@
+"""Our side: `tune probe`, `tune plan` and `tune run` as a user would call them, from the cluster's first host."""
+
+import glob
+import json
+import os
+import subprocess
+from pathlib import Path
+
+from .ddp import Round
+from .emulated import RaceError
+
+ROOT = Path(__file__).resolve().parents[3]
+DDP_PLAN = "ddp-25mib"  # the method that imitates DDP's default
+
+
+def find_program(path):
+    """`tune`: as given, from COMMTUNE_TUNE, or the newest in a build folder of this repository."""
+    given = path or os.environ.get("COMMTUNE_TUNE")
+    if given:
+        if not os.access(given, os.X_OK):
+            raise RaceError(f"tune = '{given}': no such program")
+        return os.path.abspath(given)
+    found = glob.glob(str(ROOT / "build*" / "api" / "tune"))
+    if not found:
+        raise RaceError("tune is not built: cmake -S . -B build -G Ninja && ninja -C build (built elsewhere: --tune PATH)")
+    return max(found, key=os.path.getmtime)
+
+
+class Tuner:
+    """The `tune` command on one emulated cluster, with a database of its own."""
+
+    def __init__(self, program, cluster, database, extra_arguments=()):
+        self._program = program
+        self._cluster = cluster
+        self._database = database
+        self._extra = list(extra_arguments)
+
+    def _call(self, *arguments):
+        command = [self._program, *arguments, "--db", str(self._database), "--cluster", self._cluster.name, "--json"]
+        done = subprocess.run(self._cluster.command_on(1, command), capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            said = [line for line in done.stderr.splitlines() if line.startswith("tune:")] or done.stderr.splitlines()
+            raise RaceError(f"tune {arguments[0]}: {said[-1] if said else f'exit status {done.returncode}'}")
+        return json.loads(done.stdout)
+
+    def probe(self):
+        return self._call("probe", "--hosts", self._cluster.hostfile, *self._extra)
+
+    def plan(self, profile_path, directory):
+        """Ranks all methods; leaves each one's plan as DIRECTORY/METHOD.json."""
+        return self._call("plan", str(profile_path), "--out-dir", str(directory))
+
+    def run(self, plan_path, profile_path, warmup, iterations, trace=None):
+        """Runs a plan once; every gradient is verified in an iteration before the timed ones."""
+        numbers = ["--warmup", str(warmup), "--iterations", str(iterations), "--check", "1"]
+        flags = ["--model", str(profile_path), "--hosts", self._cluster.hostfile, *self._extra]
+        traces = ["--trace", str(trace)] if trace else []
+        return self._call("run", str(plan_path), *numbers, *flags, *traces)["runs"][0]
+
+
+class Job:
+    """One plan of ours as a competitor; the same interface as ddp.Job."""
+
+    def __init__(self, title, tuner, plan_path, profile_path, predicted):
+        self.title = title
+        self.plan_path = plan_path
+        self.predicted = predicted
+        self._tuner = tuner
+        self._profile_path = profile_path
+
+    def run(self, warmup, iterations, trace=None):
+        outcome = self._tuner.run(self.plan_path, self._profile_path, warmup, iterations, trace)
+        report = outcome["report"]
+        if report["check"]["tensors"] == 0:
+            raise RaceError(f"{self.title}: no gradient was checked")
+        return Round(
+            iterations=report["iteration_seconds"],
+            cpu_seconds=sum(rank["cpu_seconds"] for rank in report["ranks"]) / iterations,
+            peak_bytes=max(rank["peak_bytes"] for rank in report["ranks"]),
+            detail={"report": report, "predicted_seconds": self.predicted},
+        )
+
+
+def entry_of(answer, method):
+    for entry in answer["ranking"]:
+        if entry["method"] == method:
+            return entry
+    raise RaceError(f"{method}: not in the ranking of tune plan")
+
+
+def jobs(tuner, profile_path, directory):
+    """The tuner's choice, and the plan that imitates DDP's default on our executor."""
+    answer = tuner.plan(profile_path, directory)
+    chosen, imitation = entry_of(answer, answer["chosen"]), entry_of(answer, DDP_PLAN)
+    made = []
+    for title, entry in ((f"commtune: {chosen['title']}", chosen), ("commtune: as DDP 25 MiB", imitation)):
+        made.append(Job(title, tuner, directory / f"{entry['method']}.json", profile_path, entry["iteration_seconds"]))
+    return made
