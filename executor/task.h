@@ -62,6 +62,20 @@ class [[nodiscard]] Task {
     if (frame_.promise().failure) std::rethrow_exception(frame_.promise().failure);
   }
 
+  /// Waits, in another task, for the end of one that was start()ed: `co_await task.ended()`; rethrows what it
+  /// threw.
+  auto ended() {
+    struct Awaiter {
+      Task& task;
+      bool await_ready() const noexcept { return task.done(); }
+      void await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+        task.frame_.promise().continuation = awaiting;
+      }
+      void await_resume() const { task.result(); }
+    };
+    return Awaiter{*this};
+  }
+
   bool await_ready() const noexcept { return !frame_ || frame_.done(); }
   std::coroutine_handle<> await_suspend(std::coroutine_handle<> awaiting) noexcept {
     frame_.promise().continuation = awaiting;

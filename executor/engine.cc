@@ -1,0 +1,346 @@
+#include "executor/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <climits>
+#include <set>
+
+#include "perfmodel/error.h"
+
+namespace commtune {
+namespace {
+
+constexpr std::int32_t kFailed = INT_MIN / 2;
+/// How often the communication thread looks for what is late.
+constexpr std::chrono::milliseconds kWatchInterval{500};
+
+std::vector<std::vector<std::size_t>> layers_of(const Plan& plan, const Profile& profile) {
+  const std::vector<TensorRef> tensors = tensors_of(profile);
+  std::vector<std::vector<std::size_t>> result;
+  for (const Message& message : plan.messages) {
+    std::set<std::size_t> layers;
+    for (const Piece& piece : message.pieces) layers.insert(tensors[piece.tensor].layer);
+    result.emplace_back(layers.begin(), layers.end());
+  }
+  return result;
+}
+
+std::vector<std::size_t> release_layers(const Plan& plan, const Profile& profile) {
+  std::vector<std::size_t> result;
+  for (const auto& layers : layers_of(plan, profile)) {
+    result.push_back(plan.release == Release::kBackward ? 0 : layers.front());
+  }
+  return result;
+}
+
+std::size_t largest_message(const Plan& plan) {
+  std::size_t largest = 64;
+  for (const Message& message : plan.messages) {
+    largest = std::max<std::size_t>(largest, message_bytes(message).count);
+  }
+  return largest;
+}
+
+bool is_worker(const Communicator& communicator, const Plan& plan) {
+  return communicator.rank() < plan.workers;
+}
+
+std::string to_string(Stage stage) { return stage == Stage::kReduce ? "reduce" : "distribute"; }
+
+}  // namespace
+
+RoadSettings make_settings(const Plan& plan, const Profile& profile, Result result, Bytes chunk) {
+  RoadSettings settings;
+  settings.workers = plan.workers;
+  settings.type = profile.type;
+  settings.result = result;
+  if (chunk.count != 0) settings.chunk = chunk;
+  return settings;
+}
+
+struct Engine::MessageState {
+  std::uint32_t number = 0;
+  std::vector<std::size_t> layers;  // whose gradients it carries
+  std::size_t release_layer = 0;
+  std::size_t bytes = 0;
+  std::optional<MessageBuffer> buffer;  // workers
+  std::span<std::byte> data;            // while it is under way
+  MessageTimes* times = nullptr;
+  Stage stage = Stage::kReduce;
+  Clock::time_point stage_started;
+  Task task;
+
+  static void reached(void* context, Stage stage) {
+    if (stage != Stage::kReduce) return;
+    auto& message = *static_cast<MessageState*>(context);
+    message.times->reduced = message.times->distributing = Clock::now();
+    message.stage = Stage::kDistribute;
+  }
+};
+
+Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& profile, Gradients gradients,
+               const EngineOptions& options)
+    : communicator_(communicator),
+      plan_(plan),
+      options_(options),
+      layers_(profile.layers.size()),
+      layer_ready_(layers_),
+      layer_used_(layers_),
+      wakes_(layers_, false),
+      layer_left_(layers_, 0),
+      left_(layers_),
+      times_(plan.messages.size()),
+      scratch_(std::min<std::size_t>(options.road.chunk.count, largest_message(plan))),
+      fusion_(largest_message(plan)),
+      schedule_(plan, release_layers(plan, profile), layers_) {
+  for (const Layer& layer : profile.layers) {
+    for (const Tensor& tensor : layer.tensors) tensor_names_.push_back(tensor.name);
+  }
+  const auto layers = layers_of(plan, profile);
+  const auto released = release_layers(plan, profile);
+  std::vector<std::size_t> sizes;
+  for (std::size_t i = 0; i < plan.messages.size(); ++i) {
+    auto message = std::make_unique<MessageState>();
+    message->number = static_cast<std::uint32_t>(i);
+    message->layers = layers[i];
+    message->release_layer = released[i];
+    message->bytes = message_bytes(plan.messages[i]).count;
+    message->times = &times_[i];
+    if (is_worker(communicator, plan)) message->buffer.emplace(plan.messages[i], gradients);
+    for (const std::size_t layer : layers[i]) ++layer_left_[layer];
+    wakes_[released[i]] = true;
+    sizes.push_back(message->bytes);
+    messages_.push_back(std::move(message));
+  }
+  const auto* servers = std::get_if<ParameterServer>(&plan.road);
+  if (servers != nullptr && server_of(*servers, plan.workers, communicator.rank()) >= 0) {
+    server_ = std::make_unique<Server>(communicator, scratch_, options_.road, *servers, std::move(sizes));
+  }
+  active_.reserve(plan.messages.size());
+  thread_ = std::thread([this] { communicate(); });
+}
+
+Engine::~Engine() {
+  if (!thread_.joinable()) return;
+  stopping_ = true;
+  communicator_.transport().wake();
+  thread_.join();
+}
+
+// ---- The compute side ----
+
+void Engine::begin_iteration() {
+  ++iteration_;
+  for (std::size_t layer = 0; layer < layers_; ++layer) left_[layer] = layer_left_[layer];
+  all_left_ = static_cast<std::int32_t>(messages_.size());
+  // fail() sets failed_ first and then the counters: one of the two orders is seen.
+  if (failed_) std::rethrow_exception(failure_);
+}
+
+void Engine::gradient_ready(std::size_t layer) {
+  layer_ready_[layer] = Clock::now();
+  if (!wakes_[layer]) return;
+  ready_.store(iteration_ * (layers_ + 1) + (layers_ - layer), std::memory_order_release);
+  communicator_.transport().wake();
+}
+
+bool Engine::wait_until_none(std::atomic<std::int32_t>& left) {
+  bool waited = false;
+  for (std::int32_t now = left.load(); now != 0; now = left.load()) {
+    if (now < 0) std::rethrow_exception(failure_);
+    waited = true;
+    left.wait(now);
+  }
+  return waited;
+}
+
+bool Engine::wait_for(std::size_t layer) {
+  layer_used_[layer] = Clock::now();
+  return wait_until_none(plan_.barrier == Barrier::kFull ? all_left_ : left_[layer]);
+}
+
+void Engine::finish() {
+  finishing_ = true;
+  communicator_.transport().wake();
+  thread_.join();
+  if (failed_) std::rethrow_exception(failure_);
+}
+
+std::span<const MessageTimes> Engine::times() {
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    times_[i].queued = layer_ready_[messages_[i]->release_layer];
+    times_[i].used = layer_used_[messages_[i]->layers.front()];
+  }
+  return times_;
+}
+
+std::uint64_t Engine::buffer_bytes() const { return buffer_bytes_; }
+
+// ---- The communication thread ----
+
+void Engine::communicate() noexcept {
+  try {
+    run_until_finished();
+  } catch (...) {
+    failure_ = std::current_exception();
+    fail();
+  }
+}
+
+void Engine::fail() noexcept {
+  failed_ = true;
+  for (std::atomic<std::int32_t>& left : left_) {
+    left = kFailed;
+    left.notify_all();
+  }
+  all_left_ = kFailed;
+  all_left_.notify_all();
+}
+
+void Engine::run_until_finished() {
+  if (server_) server_->start();
+  Task goodbye;
+  while (!stopping_) {
+    take_new_gradients();
+    start_what_may();
+    reap();
+    const Clock::time_point now = Clock::now();
+    if (now >= next_watch_) watch(now);
+    if (in_flight_ == 0 && finishing_) {
+      const auto* servers = std::get_if<ParameterServer>(&plan_.road);
+      if (servers != nullptr && is_worker(communicator_, plan_) && !goodbye.valid()) {
+        goodbye = say_goodbye(communicator_, options_.road, *servers);
+        goodbye.start();
+      }
+      const bool served = !server_ || server_->finished();
+      if (served && (!goodbye.valid() || goodbye.done())) return;
+    }
+    communicator_.progress(next_watch_);
+  }
+}
+
+void Engine::take_new_gradients() {
+  const std::uint64_t ready = ready_.load(std::memory_order_acquire);
+  const std::uint64_t iteration = ready / (layers_ + 1);
+  if (iteration != iteration_seen_) {
+    iteration_seen_ = iteration;
+    schedule_.begin();
+  }
+  schedule_.release(ready % (layers_ + 1));
+}
+
+void Engine::start_what_may() {
+  while (const std::optional<NextStep> step = schedule_.next()) {
+    if (!credit_allows(messages_[step->message]->bytes)) return;
+    schedule_.started();
+    start(*step);
+  }
+}
+
+bool Engine::credit_allows(std::size_t bytes) const {
+  if (in_flight_ == 0) return true;
+  return in_flight_bytes_ <= plan_.credit.count && bytes <= plan_.credit.count - in_flight_bytes_;
+}
+
+void Engine::start(const NextStep& step) {
+  MessageState& message = *messages_[step.message];
+  ++in_flight_;
+  in_flight_bytes_ += message.bytes;
+  message.stage = step.stage;
+  message.stage_started = Clock::now();
+  if (step.both) {
+    message.task = run_both(message);
+  } else {
+    message.task = step.stage == Stage::kReduce ? run_reduce(message) : run_distribute(message);
+  }
+  active_.push_back(&message);
+  message.task.start();
+}
+
+RoadMessage Engine::road_message(MessageState& message) {
+  return {communicator_,         scratch_, options_.road, message.number, message.data,
+          MessageState::reached, &message};
+}
+
+Task Engine::on_road(MessageState& message) {
+  if (const auto* servers = std::get_if<ParameterServer>(&plan_.road)) {
+    return push_pull(road_message(message), *servers, server_.get());
+  }
+  return algorithm(std::get<AllToAll>(plan_.road).algorithm).all_reduce(road_message(message));
+}
+
+Task Engine::run_both(MessageState& message) {
+  message.times->started = message.stage_started;
+  message.data = message.buffer->gather(fusion_);
+  co_await on_road(message);
+  step_ended(message);
+  hand_back(message);
+}
+
+Task Engine::run_reduce(MessageState& message) {
+  message.times->started = message.stage_started;
+  message.data = message.buffer->gather(fusion_);
+  co_await algorithm(std::get<AllToAll>(plan_.road).algorithm).reduce(road_message(message));
+  message.times->reduced = Clock::now();
+  schedule_.reduced(message.number);
+  step_ended(message);
+}
+
+Task Engine::run_distribute(MessageState& message) {
+  message.times->distributing = message.stage_started;
+  co_await algorithm(std::get<AllToAll>(plan_.road).algorithm).distribute(road_message(message));
+  step_ended(message);
+  hand_back(message);
+}
+
+void Engine::step_ended(MessageState& message) {
+  --in_flight_;
+  in_flight_bytes_ -= message.bytes;
+}
+
+void Engine::hand_back(MessageState& message) {
+  message.buffer->scatter();
+  buffer_bytes_ = scratch_.allocated() + fusion_.allocated();
+  message.times->distributed = Clock::now();
+  for (const std::size_t layer : message.layers) {
+    if (left_[layer].fetch_sub(1) == 1) left_[layer].notify_all();
+  }
+  if (all_left_.fetch_sub(1) == 1) all_left_.notify_all();
+}
+
+void Engine::reap() {
+  std::erase_if(active_, [](MessageState* message) {
+    if (!message->task.done()) return false;
+    message->task.result();
+    return true;
+  });
+}
+
+void Engine::watch(Clock::time_point now) {
+  next_watch_ = now + kWatchInterval;
+  const auto timeout = std::chrono::duration_cast<Clock::duration>(options_.timeout);
+  const Peers& peers = communicator_.peers();
+  for (const MessageState* message : active_) {
+    if (now - message->stage_started < timeout) continue;
+    const auto pending = communicator_.oldest(message->number);
+    const auto& pieces = plan_.messages[message->number].pieces;
+    std::string tensors = tensor_names_[pieces.front().tensor];
+    if (pieces.size() > 1) tensors += fmt::format(" and {} more", pieces.size() - 1);
+    throw Error(ErrorCode::kTimeout,
+                fmt::format("{}: waited {:.1f} s {} in the {} stage of message {} ({})",
+                            describe(peers, peers.rank), options_.timeout.count(),
+                            pending ? "for " + describe(peers, pending->peer) : "for a peer",
+                            to_string(message->stage), message->number, tensors));
+  }
+  const auto late = server_ ? server_->latest() : std::nullopt;
+  if (late && now - late->since >= timeout) {
+    throw Error(
+        ErrorCode::kTimeout,
+        fmt::format("{}: as a server, waited {:.1f} s for {} to push message {} ({})",
+                    describe(peers, peers.rank), options_.timeout.count(), describe(peers, late->worker),
+                    late->number, tensor_names_[plan_.messages[late->number].pieces.front().tensor]));
+  }
+}
+
+}  // namespace commtune

@@ -1,0 +1,132 @@
+#pragma once
+// Runs a plan: a compute side says "the gradients of layer i exist" and asks "are the gradients of layer i
+// back?"; a communication thread of its own walks the plan. Starts, orders and ends messages exactly as
+// perfmodel/plan.h says and perfmodel/simulate.h predicts.
+//
+// Threads: the constructor's caller is the compute side and calls everything below. The engine owns one more
+// thread, which alone uses the communicator from the constructor's end to the destructor.
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "executor/communicator.h"
+#include "executor/message_buffer.h"
+#include "executor/roads/parameter_server.h"
+#include "executor/roads/road.h"
+#include "executor/schedule.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+
+namespace commtune {
+
+struct EngineOptions {
+  RoadSettings road;      ///< workers, type and result are taken from the plan and profile by make_settings()
+  Seconds timeout{60.0};  ///< longest time that one message may be under way
+};
+
+/// Settings of a plan's road.
+RoadSettings make_settings(const Plan& plan, const Profile& profile, Result result, Bytes chunk);
+
+/// A message's way through one iteration.
+struct MessageTimes {
+  Clock::time_point queued;  ///< its last gradient exists (and its Release allows it)
+  Clock::time_point started;
+  Clock::time_point reduced;       ///< this rank has ended the reduce stage
+  Clock::time_point distributing;  ///< the distribute stage began: when reduced, or later in a decoupled plan
+  Clock::time_point distributed;   ///< summed and back
+  Clock::time_point used;          ///< the forward pass asked for it
+};
+
+class Engine {
+ public:
+  /// plan       satisfies check(plan, profile); equal on all ranks
+  /// gradients  one per tensor of the profile; none on a dedicated server
+  Engine(Communicator& communicator, const Plan& plan, const Profile& profile, Gradients gradients,
+         const EngineOptions& options);
+  /// Ends the communication thread, whatever is under way.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  /// Before the backward pass; every gradient of the iteration before has been waited for.
+  void begin_iteration();
+  /// The gradients of `layer` exist, in the memory given to the constructor. Called for every layer, from the
+  /// last to the first. From here until wait_for(layer) returns, that memory is the engine's.
+  void gradient_ready(std::size_t layer);
+  /// Before the forward pass of `layer`: comes back when what the plan's barrier asks for is back. Returns
+  /// whether it had to wait. Rethrows what ended the communication thread.
+  bool wait_for(std::size_t layer);
+  /// After the last iteration, on every rank; a dedicated server calls nothing else. Comes back when this
+  /// rank has no more part in anything.
+  void finish();
+
+  /// Of the iteration whose gradients have all been waited for; valid until begin_iteration().
+  std::span<const MessageTimes> times();
+  /// Fusion buffers and receive blocks allocated so far.
+  std::uint64_t buffer_bytes() const;
+
+ private:
+  struct MessageState;
+
+  bool wait_until_none(std::atomic<std::int32_t>& left);
+  // On the communication thread:
+  void communicate() noexcept;
+  void run_until_finished();
+  void take_new_gradients();
+  void start_what_may();
+  bool credit_allows(std::size_t bytes) const;
+  void start(const NextStep& step);
+  Task run_both(MessageState& message);
+  Task run_reduce(MessageState& message);
+  Task run_distribute(MessageState& message);
+  Task on_road(MessageState& message);
+  RoadMessage road_message(MessageState& message);
+  void step_ended(MessageState& message);
+  void hand_back(MessageState& message);
+  void reap();
+  void watch(Clock::time_point now);
+  void fail() noexcept;
+
+  Communicator& communicator_;
+  const Plan plan_;
+  const EngineOptions options_;
+  const std::size_t layers_;
+  std::vector<std::string> tensor_names_;
+
+  // Compute side's own.
+  std::uint64_t iteration_ = 0;
+  std::vector<Clock::time_point> layer_ready_, layer_used_;
+  std::vector<bool> wakes_;               // by layer: it releases some message
+  std::vector<std::int32_t> layer_left_;  // what left_ is at the start of an iteration
+
+  // Between the two threads.
+  std::atomic<std::uint64_t> ready_{0};          // iteration * (layers + 1) + layers that are ready
+  std::vector<std::atomic<std::int32_t>> left_;  // by layer: messages not back yet; negative: failed
+  std::atomic<std::int32_t> all_left_{0};        // the same over all messages
+  std::atomic<bool> finishing_{false}, stopping_{false}, failed_{false};
+  std::exception_ptr failure_;       // written before failed_ is set
+  std::vector<MessageTimes> times_;  // by message; whose turn it is, left_ says
+  std::atomic<std::uint64_t> buffer_bytes_{0};
+
+  // Communication thread's own.
+  Scratch scratch_, fusion_;
+  std::vector<std::unique_ptr<MessageState>> messages_;
+  Schedule schedule_;
+  std::unique_ptr<Server> server_;
+  std::uint64_t iteration_seen_ = 0;
+  std::uint64_t in_flight_bytes_ = 0;
+  std::size_t in_flight_ = 0;
+  std::vector<MessageState*> active_;  // those with a task
+  Clock::time_point next_watch_{};
+
+  std::thread thread_;  // joined by finish() or the destructor
+};
+
+}  // namespace commtune

@@ -1,0 +1,287 @@
+#include "executor/run.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "executor/engine.h"
+#include "executor/exchange.h"
+#include "executor/replay.h"
+#include "executor/trace.h"
+#include "perfmodel/error.h"
+
+namespace commtune {
+namespace {
+
+double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+double cpu_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto value = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return value(usage.ru_utime) + value(usage.ru_stime);
+}
+
+std::uint64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
+}
+
+/// values not empty; sorts them.
+double quantile(std::vector<double>& values, double q) {
+  std::sort(values.begin(), values.end());
+  const double at = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+/// Half the width of the median's 95 % interval, by order statistics (normal approximation of the binomial).
+double median_half_width(std::vector<double> values) {
+  if (values.size() < 2) return 0;
+  const double n = static_cast<double>(values.size());
+  const double spread = 0.98 / std::sqrt(n);
+  const double low = quantile(values, std::max(0.0, 0.5 - spread));
+  return 0.5 * (quantile(values, std::min(1.0, 0.5 + spread)) - low);
+}
+
+/// Messages' moments over the timed iterations, for their medians.
+class MessageRecord {
+ public:
+  explicit MessageRecord(std::size_t messages) : samples_(messages) {}
+
+  void add(Clock::time_point start, std::span<const MessageTimes> times) {
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const MessageTimes& t = times[i];
+      const std::array moments{t.queued, t.started, t.reduced, t.distributed, t.used};
+      for (std::size_t k = 0; k < moments.size(); ++k) samples_[i][k].push_back(seconds(moments[k] - start));
+    }
+  }
+
+  std::vector<MessageReport> medians() {
+    std::vector<MessageReport> result;
+    for (auto& of : samples_) {
+      if (of[0].empty()) return {};
+      result.push_back({quantile(of[0], 0.5), quantile(of[1], 0.5), quantile(of[2], 0.5),
+                        quantile(of[3], 0.5), quantile(of[4], 0.5)});
+    }
+    return result;
+  }
+
+ private:
+  std::vector<std::array<std::vector<double>, 5>> samples_;
+};
+
+std::vector<Fact> facts(const Transport& transport, const Plan& plan, const Profile& profile,
+                        const RunOptions& options, const RoadSettings& settings) {
+  return {{"number of ranks", std::to_string(transport.peers().size())},
+          {"transport", std::string(transport.name())},
+          {"tensor type", to_string(profile.type)},
+          {"number of tensors", std::to_string(profile.tensor_count())},
+          {"size of all gradients", std::to_string(profile.gradient_bytes().count) + " B"},
+          {"profile", digest(profile)},
+          {"plan", digest(plan)},
+          {"result", options.result == Result::kMean ? "mean" : "sum"},
+          {"chunk size", std::to_string(settings.chunk.count) + " B"},
+          {"iterations",
+           fmt::format("{} + {} + {}", options.check_iterations, options.warmup, options.iterations)},
+          {"trace steps", options.trace_directory.empty() ? "none" : std::to_string(options.trace_steps)}};
+}
+
+/// One rank's run, from agreement to its report.
+class Run {
+ public:
+  Run(Transport& transport, const Plan& plan, const Profile& profile, const RunOptions& options,
+      const std::function<void(const RunProgress&)>& progress)
+      : communicator_(transport),
+        plan_(plan),
+        profile_(profile),
+        options_(options),
+        progress_(progress),
+        settings_(make_settings(plan, profile, options.result, options.chunk)),
+        record_(plan.messages.size()) {}
+
+  RunReport run() {
+    tell(RunProgress::Phase::kAgreeing, 0, 1);
+    agree(communicator_, facts(communicator_.transport(), plan_, profile_, options_, settings_), deadline());
+    commtune::check(plan_, profile_);
+    if (ranks_of(plan_) != communicator_.size()) {
+      throw Error(
+          ErrorCode::kBadInput,
+          fmt::format("ranks = {}: the plan needs {}, {} workers and {} dedicated servers",
+                      communicator_.size(), ranks_of(plan_), plan_.workers, ranks_of(plan_) - plan_.workers));
+    }
+    own_.rank = communicator_.rank();
+    own_.host = communicator_.peers().hosts[static_cast<std::size_t>(own_.rank)];
+    own_.worker = own_.rank < plan_.workers;
+    own_.clock_offset_seconds = clock_offset_seconds(communicator_, deadline());
+    barrier(communicator_, deadline());
+    if (own_.worker) {
+      train();
+    } else {
+      serve();
+    }
+    own_.peak_bytes = peak_bytes();
+    return hand_up();
+  }
+
+ private:
+  Deadline deadline() const {
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.timeout);
+  }
+  void tell(RunProgress::Phase phase, int done, int total) const {
+    if (progress_) progress_({phase, done, total});
+  }
+
+  void train() {
+    Replay replay(profile_, own_.rank, plan_.workers, options_.result);
+    Engine engine(communicator_, plan_, profile_, replay.gradients(), {settings_, options_.timeout});
+    for (int i = 0; i < options_.check_iterations; ++i) {
+      replay.iterate(engine, Compare::kEverything);
+      tell(RunProgress::Phase::kChecking, i + 1, options_.check_iterations);
+    }
+    for (int i = 0; i < options_.warmup; ++i) {
+      replay.iterate(engine, Compare::kSpots);
+      tell(RunProgress::Phase::kWarming, i + 1, options_.warmup);
+    }
+    time(replay, engine);
+    engine.finish();
+    own_.gradient_bytes = replay.gradient_bytes();
+    own_.buffer_bytes = engine.buffer_bytes();
+    checked_ = {options_.check_iterations, replay.tensors_compared(), replay.spots_compared()};
+  }
+
+  void time(Replay& replay, Engine& engine) {
+    std::optional<TraceWriter> trace;
+    const Clock::time_point zero = Clock::now();
+    if (!options_.trace_directory.empty()) trace.emplace(trace_options(zero), plan_, profile_);
+    const double cpu_before = cpu_seconds();
+    std::vector<std::pair<std::vector<LayerTimes>, std::vector<MessageTimes>>> traced;
+    for (int i = 0; i < options_.iterations; ++i) {
+      const IterationTimes times = replay.iterate(engine, Compare::kSpots);
+      own_.iteration_seconds.push_back(seconds(times.end - times.start));
+      own_.waited_seconds.push_back(times.waited.count());
+      const auto messages = engine.times();
+      if (own_.rank == 0) record_.add(times.start, messages);
+      if (trace && i < options_.trace_steps) {
+        traced.emplace_back(std::vector(replay.layers().begin(), replay.layers().end()),
+                            std::vector(messages.begin(), messages.end()));
+      }
+      tell(RunProgress::Phase::kTiming, i + 1, options_.iterations);
+    }
+    own_.cpu_seconds = cpu_seconds() - cpu_before;
+    own_.wall_seconds = seconds(Clock::now() - zero);
+    if (!trace) return;
+    for (std::size_t i = 0; i < traced.size(); ++i)
+      trace->write(static_cast<int>(i), traced[i].first, traced[i].second);
+    own_.trace = trace->path();
+  }
+
+  void serve() {
+    const double cpu_before = cpu_seconds();
+    const Clock::time_point start = Clock::now();
+    Engine engine(communicator_, plan_, profile_, {}, {settings_, options_.timeout});
+    engine.finish();
+    own_.cpu_seconds = cpu_seconds() - cpu_before;
+    own_.wall_seconds = seconds(Clock::now() - start);
+    own_.buffer_bytes = engine.buffer_bytes();
+  }
+
+  TraceOptions trace_options(Clock::time_point zero) const {
+    std::error_code ignored;
+    std::filesystem::create_directories(options_.trace_directory, ignored);
+    const auto path = std::filesystem::path(options_.trace_directory) / fmt::format("rank{}.json", own_.rank);
+    return {path.string(), own_.rank, own_.host, zero, own_.clock_offset_seconds};
+  }
+
+  RunReport hand_up() {
+    const nlohmann::json own = {{"report", own_part()}};
+    const std::vector<std::string> all = gather(communicator_, own.dump(), deadline());
+    if (own_.rank != 0) return own_report({own_});
+    std::vector<RankReport> ranks;
+    for (const std::string& text : all) {
+      const RunReport part = run_report_from_json(nlohmann::json::parse(text).at("report"));
+      ranks.push_back(part.ranks.front());
+      if (part.ranks.front().rank == 0) continue;
+      checked_.tensors += part.check.tensors;
+      checked_.spot_elements += part.check.spot_elements;
+    }
+    return own_report(std::move(ranks));
+  }
+
+  nlohmann::json own_part() { return to_json(own_report({own_})); }
+
+  RunReport own_report(std::vector<RankReport> ranks) {
+    RunReport report;
+    report.method = plan_.method;
+    report.model = profile_.model;
+    report.plan_digest = digest(plan_);
+    report.profile_digest = digest(profile_);
+    report.transport = communicator_.transport().name();
+    report.workers = plan_.workers;
+    report.chunk_bytes = settings_.chunk.count;
+    report.check = checked_;
+    report.messages = record_.medians();
+    for (const RankReport& rank : ranks) {
+      if (!rank.worker) continue;
+      report.iteration_seconds.resize(rank.iteration_seconds.size(), 0);
+      for (std::size_t i = 0; i < rank.iteration_seconds.size(); ++i) {
+        report.iteration_seconds[i] = std::max(report.iteration_seconds[i], rank.iteration_seconds[i]);
+      }
+    }
+    if (!report.iteration_seconds.empty()) {
+      std::vector<double> sorted = report.iteration_seconds;
+      report.median_seconds = quantile(sorted, 0.5);
+      report.p95_seconds = quantile(sorted, 0.95);
+      report.half_width_seconds = median_half_width(sorted);
+    }
+    if (!own_.waited_seconds.empty()) {
+      std::vector<double> waited = own_.waited_seconds;
+      report.waited_seconds = quantile(waited, 0.5);
+    }
+    report.ranks = std::move(ranks);
+    return report;
+  }
+
+  Communicator communicator_;
+  const Plan& plan_;
+  const Profile& profile_;
+  const RunOptions& options_;
+  const std::function<void(const RunProgress&)>& progress_;
+  const RoadSettings settings_;
+  RankReport own_;
+  CheckReport checked_;
+  MessageRecord record_;
+};
+
+template <typename T>
+void require(bool holds, const char* field, T value, const char* rule) {
+  if (!holds) throw Error(ErrorCode::kBadInput, fmt::format("{} = {}: {}", field, value, rule));
+}
+
+}  // namespace
+
+void RunOptions::check() const {
+  require(iterations >= 1, "iterations", iterations, "must be at least 1");
+  require(warmup >= 0, "warmup", warmup, "must not be negative");
+  require(check_iterations >= 0, "check_iterations", check_iterations, "must not be negative");
+  require(timeout.count() > 0, "timeout", timeout.count(), "must be more than 0 s");
+  require(chunk.count == 0 || chunk.count >= 1024, "chunk", chunk.count,
+          "must be at least 1024 B, or 0 for the default");
+  require(trace_steps >= 0, "trace_steps", trace_steps, "must not be negative");
+}
+
+RunReport run_plan(Transport& transport, const Plan& plan, const Profile& profile, const RunOptions& options,
+                   const std::function<void(const RunProgress&)>& progress) {
+  options.check();
+  return Run(transport, plan, profile, options, progress).run();
+}
+
+}  // namespace commtune

@@ -1,0 +1,142 @@
+#include "executor/trace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "perfmodel/error.h"
+
+namespace commtune {
+namespace {
+
+// Thread numbers in the trace; overlapping messages take further lanes of their stage.
+constexpr int kCompute = 1;
+constexpr int kReduce = 10;
+constexpr int kDistribute = 100;
+constexpr int kLanes = 80;
+
+constexpr std::string_view kFooter = "\n]}\n";
+
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
+
+/// Gives overlapping spans lanes of their own: the first lane that is free again.
+class Lanes {
+ public:
+  int take(Clock::time_point from, Clock::time_point until) {
+    std::size_t lane = 0;
+    while (lane < free_.size() && lane + 1 < kLanes && free_[lane] > from) ++lane;
+    if (lane == free_.size()) free_.emplace_back();
+    free_[lane] = std::max(free_[lane], until);
+    return static_cast<int>(lane);
+  }
+
+ private:
+  std::vector<Clock::time_point> free_;
+};
+
+}  // namespace
+
+TraceWriter::TraceWriter(const TraceOptions& options, const Plan& plan, const Profile& profile)
+    : options_(options),
+      named_(kDistribute + kLanes + 1, false),
+      file_(std::fopen(options.path.c_str(), "w")) {
+  if (!file_) throw Error(ErrorCode::kStorage, fmt::format("{}: {}", options_.path, std::strerror(errno)));
+  std::vector<std::string> tensors;
+  for (const auto& layer : profile.layers) {
+    layer_names_.push_back(layer.name);
+    for (const Tensor& tensor : layer.tensors) tensors.push_back(tensor.name);
+  }
+  for (std::size_t i = 0; i < plan.messages.size(); ++i) {
+    const Message& message = plan.messages[i];
+    std::string name = fmt::format("message {}: {}", i, tensors[message.pieces.front().tensor]);
+    if (message.pieces.size() > 1) name += fmt::format(" +{}", message.pieces.size() - 1);
+    message_names_.push_back(std::move(name));
+    message_bytes_.push_back(message_bytes(message).count);
+  }
+  const std::string header = fmt::format(
+      "{{\"displayTimeUnit\":\"ms\",\"metadata\":{{\"plan\":{},\"model\":{},\"rank\":{},\"host\":{},"
+      "\"clock_offset_us\":{:.3f}}},\"traceEvents\":[\n",
+      quoted(digest(plan)), quoted(plan.model), options_.rank, quoted(options_.host),
+      options_.clock_offset_seconds * 1e6);
+  std::fwrite(header.data(), 1, header.size(), file_.get());
+  batch_ = fmt::format("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{0},\"args\":{{\"name\":{1}}}}}",
+                       options_.rank, quoted(fmt::format("rank {} on {}", options_.rank, options_.host)));
+  flush();
+}
+
+double TraceWriter::microseconds(Clock::time_point at) const {
+  return std::chrono::duration<double, std::micro>(at - options_.zero).count() -
+         options_.clock_offset_seconds * 1e6;
+}
+
+void TraceWriter::event(std::string_view name, int lane, Clock::time_point from, Clock::time_point until,
+                        const std::string& arguments) {
+  batch_ += fmt::format(
+      ",\n{{\"ph\":\"X\",\"name\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f},\"dur\":{:.3f},\"args\":{{{}}}}}",
+      quoted(std::string(name)), options_.rank, lane, microseconds(from),
+      std::max(0.0, microseconds(until) - microseconds(from)), arguments);
+}
+
+void TraceWriter::name_lane(int lane, const std::string& name) {
+  if (named_[static_cast<std::size_t>(lane)]) return;
+  named_[static_cast<std::size_t>(lane)] = true;
+  batch_ += fmt::format(
+      ",\n{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{0},\"tid\":{1},\"args\":{{\"name\":{2}}}}}"
+      ",\n{{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":{0},\"tid\":{1},\"args\":{{\"sort_index\":{1}"
+      "}}}}",
+      options_.rank, lane, quoted(name));
+}
+
+void TraceWriter::write(int iteration, std::span<const LayerTimes> layers,
+                        std::span<const MessageTimes> messages) {
+  name_lane(kCompute, "compute");
+  const std::string which = fmt::format("\"iteration\":{}", iteration);
+  Clock::time_point last{};
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    event("backward " + layer_names_[i], kCompute, layers[i].backward_start, layers[i].backward_end, which);
+    last = std::max(last, layers[i].backward_end);
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i].forward_start > last)
+      event("wait for " + layer_names_[i], kCompute, last, layers[i].forward_start, which);
+    event("forward " + layer_names_[i], kCompute, layers[i].forward_start, layers[i].forward_end, which);
+    last = layers[i].forward_end;
+  }
+
+  std::vector<std::size_t> order(messages.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return messages[a].started < messages[b].started; });
+  Lanes reduce;
+  Lanes distribute;
+  for (const std::size_t i : order) {
+    const MessageTimes& times = messages[i];
+    const std::string arguments =
+        fmt::format("{},\"bytes\":{},\"queued_us\":{:.3f},\"used_us\":{:.3f}", which, message_bytes_[i],
+                    microseconds(times.queued), microseconds(times.used));
+    const int lane = kReduce + reduce.take(times.started, times.reduced);
+    name_lane(lane, "reduce");
+    event(message_names_[i], lane, times.started, times.reduced, arguments);
+    if (times.distributed <= times.distributing) continue;  // one stage only
+    const int next = kDistribute + distribute.take(times.distributing, times.distributed);
+    name_lane(next, "distribute");
+    event(message_names_[i], next, times.distributing, times.distributed, arguments);
+  }
+  flush();
+}
+
+void TraceWriter::flush() {
+  // The footer is written with every batch and overwritten by the next one.
+  batch_ += kFooter;
+  const bool written = std::fwrite(batch_.data(), 1, batch_.size(), file_.get()) == batch_.size() &&
+                       std::fflush(file_.get()) == 0 &&
+                       std::fseek(file_.get(), -static_cast<long>(kFooter.size()), SEEK_CUR) == 0;
+  if (!written) throw Error(ErrorCode::kStorage, fmt::format("{}: {}", options_.path, std::strerror(errno)));
+  batch_.clear();
+}
+
+}  // namespace commtune
