@@ -188,7 +188,7 @@ std::vector<Target> choose_targets(const ProbeOptions& options, const Shape& sha
     const int workers = servers.placement == Placement::kDedicated ? ranks - servers.servers : ranks;
     if (workers < 1) continue;
     chooser.add_road(servers, workers, servers.servers == ranks ? kAllServersWeight : kFewServersWeight,
-                     true);
+                     false);
   }
   const bool ring = std::find(offered.algorithms.begin(), offered.algorithms.end(), Collective::kRing) !=
                     offered.algorithms.end();
