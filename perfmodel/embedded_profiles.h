@@ -7,7 +7,8 @@
 namespace commtune {
 
 struct EmbeddedProfile {
-  std::string_view name, json;
+  std::string_view name;
+  std::span<const std::string_view> parts;  ///< of its JSON text, in order
 };
 
 std::span<const EmbeddedProfile> embedded_profiles();  ///< sorted by name

@@ -22,7 +22,11 @@ std::optional<Profile> shipped_profile(std::string_view name) {
   if (found == profiles.end()) {
     return std::nullopt;
   }
-  return profile_from_json(parse_json(found->json, std::string(name) + ".json"));
+  std::string text;
+  for (const std::string_view part : found->parts) {
+    text += part;
+  }
+  return profile_from_json(parse_json(text, std::string(name) + ".json"));
 }
 
 }  // namespace commtune

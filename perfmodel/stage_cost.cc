@@ -171,7 +171,7 @@ class Formulas {
   /// Pipelined: ceil(log2 N) latencies and each byte once. log2(N) alpha + m (beta + gamma).
   Formula double_binary_tree() const {
     const Link by = pace();
-    const int depth = std::bit_width(static_cast<unsigned>(place_.workers - 1));
+    const auto depth = static_cast<int>(std::bit_width(static_cast<unsigned>(place_.workers - 1)));
     const Curve deeper = line((depth - 1) * by.step.least_alpha().count(), 0);
     StageCost reduce = rounds(by, 1, 1, 1), distribute = rounds(by, 1, 1, 0);
     reduce.alone = sum(reduce.alone, deeper);
