@@ -46,6 +46,8 @@ bool is_worker(const Communicator& communicator, const Plan& plan) {
   return communicator.rank() < plan.workers;
 }
 
+Clock::duration as_clock(Seconds time) { return std::chrono::duration_cast<Clock::duration>(time); }
+
 std::string to_string(Stage stage) { return stage == Stage::kReduce ? "reduce" : "distribute"; }
 
 }  // namespace
@@ -216,7 +218,7 @@ void Engine::run_until_finished() {
       const bool served = !server_ || server_->finished();
       if (served && (!goodbye.valid() || goodbye.done())) return;
     }
-    communicator_.progress(next_watch_);
+    if (communicator_.progress(next_look()) > 0) last_progress_ = Clock::now();
   }
 }
 
@@ -232,7 +234,10 @@ void Engine::take_new_gradients() {
 
 void Engine::start_what_may() {
   while (const std::optional<NextStep> step = schedule_.next()) {
-    if (!credit_allows(messages_[step->message]->bytes)) return;
+    if (!credit_allows(messages_[step->message]->bytes)) {
+      if (!is_stalled()) return;
+      last_progress_ = Clock::now();
+    }
     schedule_.started();
     start(*step);
   }
@@ -241,6 +246,15 @@ void Engine::start_what_may() {
 bool Engine::credit_allows(std::size_t bytes) const {
   if (in_flight_ == 0) return true;
   return in_flight_bytes_ <= plan_.credit.count && bytes <= plan_.credit.count - in_flight_bytes_;
+}
+
+bool Engine::is_stalled() const {
+  return plan_.order == Order::kPriority && Clock::now() - last_progress_ >= as_clock(options_.stall);
+}
+
+Deadline Engine::next_look() const {
+  if (plan_.order != Order::kPriority || in_flight_ == 0 || !schedule_.next()) return next_watch_;
+  return std::min(next_watch_, last_progress_ + as_clock(options_.stall));
 }
 
 void Engine::start(const NextStep& step) {
@@ -319,7 +333,7 @@ void Engine::reap() {
 
 void Engine::watch(Clock::time_point now) {
   next_watch_ = now + kWatchInterval;
-  const auto timeout = std::chrono::duration_cast<Clock::duration>(options_.timeout);
+  const Clock::duration timeout = as_clock(options_.timeout);
   const Peers& peers = communicator_.peers();
   for (const MessageState* message : active_) {
     if (now - message->stage_started < timeout) continue;

@@ -29,6 +29,10 @@ namespace commtune {
 struct EngineOptions {
   RoadSettings road;      ///< workers, type and result are taken from the plan and profile by make_settings()
   Seconds timeout{60.0};  ///< longest time that one message may be under way
+  /// Under priorities, how long nothing may move before the next message starts beyond the credit. Two
+  /// workers can each have in flight what the other may not start yet: a server answers only when all have
+  /// pushed, so both would wait for ever. Several round trips: shorter only blunts the credit.
+  Seconds stall{5e-3};
 };
 
 /// Settings of a plan's road.
@@ -82,6 +86,8 @@ class Engine {
   void take_new_gradients();
   void start_what_may();
   bool credit_allows(std::size_t bytes) const;
+  bool is_stalled() const;
+  Deadline next_look() const;
   void start(const NextStep& step);
   Task run_both(MessageState& message);
   Task run_reduce(MessageState& message);
@@ -124,7 +130,7 @@ class Engine {
   std::uint64_t in_flight_bytes_ = 0;
   std::size_t in_flight_ = 0;
   std::vector<MessageState*> active_;  // those with a task
-  Clock::time_point next_watch_{};
+  Clock::time_point next_watch_{}, last_progress_{};
 
   std::thread thread_;  // joined by finish() or the destructor
 };

@@ -56,7 +56,7 @@ Task ask_clocks(Communicator& communicator) {
   }
 }
 
-Task measure_clock(Communicator& communicator, double& offset) {
+Task measure_clock(Communicator& communicator, ClockSurvey& survey) {
   constexpr int kTrips = 20;
   std::int64_t fastest = INT64_MAX;
   for (int trip = 0; trip < kTrips; ++trip) {
@@ -68,7 +68,8 @@ Task measure_clock(Communicator& communicator, double& offset) {
     const std::int64_t after = Clock::now().time_since_epoch().count();
     if (after - before < fastest) {
       fastest = after - before;
-      offset = 1e-9 * static_cast<double>(before + (after - before) / 2 - theirs);
+      survey.round_trip_seconds = 1e-9 * static_cast<double>(fastest);
+      survey.offset_seconds = 1e-9 * static_cast<double>(before + (after - before) / 2 - theirs);
     }
   }
   std::int64_t done = 0;
@@ -110,14 +111,18 @@ std::vector<std::string> gather(Communicator& communicator, const std::string& o
 
 void barrier(Communicator& communicator, Deadline until) { all_gather(communicator, {}, until); }
 
-double clock_offset_seconds(Communicator& communicator, Deadline until) {
-  double offset = 0;
+ClockSurvey survey_clocks(Communicator& communicator, Deadline until) {
+  ClockSurvey survey;
   if (communicator.rank() == 0) {
     communicator.run(ask_clocks(communicator), until);
   } else {
-    communicator.run(measure_clock(communicator, offset), until);
+    communicator.run(measure_clock(communicator, survey), until);
   }
-  return offset;
+  for (const std::string& trip :
+       all_gather(communicator, fmt::format("{:.9f}", survey.round_trip_seconds), until)) {
+    survey.round_trip_seconds = std::max(survey.round_trip_seconds, std::stod(trip));
+  }
+  return survey;
 }
 
 void agree(Communicator& communicator, const std::vector<Fact>& facts, Deadline until) {

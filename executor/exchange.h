@@ -18,9 +18,14 @@ std::vector<std::string> gather(Communicator& communicator, const std::string& o
 /// Comes back when every rank has called it.
 void barrier(Communicator& communicator, Deadline until);
 
-/// This rank's steady clock minus rank 0's, by the fastest of several round trips (Cristian 1989): off by no
-/// more than half that trip's time. All ranks call it; 0 on rank 0.
-double clock_offset_seconds(Communicator& communicator, Deadline until);
+struct ClockSurvey {
+  double offset_seconds = 0;      ///< this rank's steady clock minus rank 0's; 0 on rank 0
+  double round_trip_seconds = 0;  ///< of the slowest rank to rank 0 and back, the same on all ranks
+};
+
+/// By the fastest of several round trips to rank 0 (Cristian, Distributed Computing 3, 1989): the offset is
+/// off by no more than half that trip's time. All ranks call it.
+ClockSurvey survey_clocks(Communicator& communicator, Deadline until);
 
 /// One line of what all ranks must have in common.
 struct Fact {

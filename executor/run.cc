@@ -121,8 +121,8 @@ class Run {
     own_.rank = communicator_.rank();
     own_.host = communicator_.peers().hosts[static_cast<std::size_t>(own_.rank)];
     own_.worker = own_.rank < plan_.workers;
-    own_.clock_offset_seconds = clock_offset_seconds(communicator_, deadline());
-    barrier(communicator_, deadline());
+    clocks_ = survey_clocks(communicator_, deadline());
+    own_.clock_offset_seconds = clocks_.offset_seconds;
     if (own_.worker) {
       train();
     } else {
@@ -140,9 +140,13 @@ class Run {
     if (progress_) progress_({phase, done, total});
   }
 
+  EngineOptions engine_options() const {
+    return {settings_, options_.timeout, Seconds{2e-3 + 4 * clocks_.round_trip_seconds}};
+  }
+
   void train() {
     Replay replay(profile_, own_.rank, plan_.workers, options_.result);
-    Engine engine(communicator_, plan_, profile_, replay.gradients(), {settings_, options_.timeout});
+    Engine engine(communicator_, plan_, profile_, replay.gradients(), engine_options());
     for (int i = 0; i < options_.check_iterations; ++i) {
       replay.iterate(engine, Compare::kEverything);
       tell(RunProgress::Phase::kChecking, i + 1, options_.check_iterations);
@@ -187,7 +191,7 @@ class Run {
   void serve() {
     const double cpu_before = cpu_seconds();
     const Clock::time_point start = Clock::now();
-    Engine engine(communicator_, plan_, profile_, {}, {settings_, options_.timeout});
+    Engine engine(communicator_, plan_, profile_, {}, engine_options());
     engine.finish();
     own_.cpu_seconds = cpu_seconds() - cpu_before;
     own_.wall_seconds = seconds(Clock::now() - start);
@@ -256,6 +260,7 @@ class Run {
   const RunOptions& options_;
   const std::function<void(const RunProgress&)>& progress_;
   const RoadSettings settings_;
+  ClockSurvey clocks_;
   RankReport own_;
   CheckReport checked_;
   MessageRecord record_;

@@ -1,0 +1,185 @@
+#include "executor/run.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "executor/transport/local/local.h"
+#include "perfmodel/error.h"
+#include "tests/executor/random_plan.h"
+#include "tests/executor/ranks.h"
+
+namespace commtune::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+RunOptions short_run() {
+  RunOptions options;
+  options.iterations = 2;
+  options.warmup = 1;
+  options.check_iterations = 2;
+  options.timeout = Seconds{10};
+  options.chunk = Bytes{4096};  // so that small tensors travel in several chunks
+  return options;
+}
+
+RunReport run_everywhere(const Plan& plan, const Profile& profile, const RunOptions& options) {
+  RunReport report;
+  on_ranks(ranks_of(plan), [&](Transport& transport) {
+    RunReport own = run_plan(transport, plan, profile, options);
+    if (transport.peers().rank == 0) report = std::move(own);
+  });
+  return report;
+}
+
+/// Road and number of workers.
+class AnyRoad : public ::testing::TestWithParam<std::tuple<int, std::size_t>> {
+ protected:
+  Road road() const { return roads_for(workers())[std::get<1>(GetParam())]; }
+  static int workers() { return std::get<0>(GetParam()); }
+};
+
+TEST_P(AnyRoad, BringsEveryElementBackWhateverThePlan) {
+  // The run itself compares every element of every tensor with the serial reference, and throws.
+  if (std::get<1>(GetParam()) >= roads_for(workers()).size())
+    GTEST_SKIP() << "no such road for so few workers";
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    const RandomJob job = random_job(seed * 1000 + static_cast<std::uint64_t>(workers()), workers(), road());
+    RunOptions options = short_run();
+    options.result = seed % 2 == 0 ? Result::kMean : Result::kSum;
+    SCOPED_TRACE(fmt::format("seed {}, {}", seed, describe(road())));
+    const RunReport report = run_everywhere(job.plan, job.profile, options);
+    const auto tensors = static_cast<std::uint64_t>(workers()) * 2 * job.profile.tensor_count();
+    EXPECT_EQ(report.check.tensors, tensors);
+    EXPECT_EQ(report.iteration_seconds.size(), 2U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, AnyRoad,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 5),
+                                            ::testing::Range<std::size_t>(0, roads_for(8).size())),
+                         [](const auto& test) {
+                           return fmt::format("{}workers_road{}", std::get<0>(test.param),
+                                              std::get<1>(test.param));
+                         });
+
+TEST(RunPlan, ReportsEveryRankAndEveryMessage) {
+  const Profile profile = profile_of({1000, 20, 3000});
+  const Plan plan = wait_free_plan(profile, 2, ParameterServer{1, Placement::kDedicated, Assignment::kEven});
+  const RunReport report = run_everywhere(plan, profile, short_run());
+  ASSERT_EQ(report.ranks.size(), 3U);
+  EXPECT_TRUE(report.ranks[1].worker);
+  EXPECT_FALSE(report.ranks[2].worker);
+  EXPECT_EQ(report.ranks[0].iteration_seconds.size(), 2U);
+  EXPECT_EQ(report.plan_digest, digest(plan));
+  ASSERT_EQ(report.messages.size(), 3U);
+  for (const MessageReport& message : report.messages) {
+    EXPECT_LE(message.queued_seconds, message.started_seconds);
+    EXPECT_LE(message.started_seconds, message.reduced_seconds);
+    EXPECT_LE(message.reduced_seconds, message.distributed_seconds);
+  }
+  // No iteration is shorter than its layers: 3 layers of 50 us both ways.
+  EXPECT_GE(report.median_seconds, 300e-6);
+  EXPECT_EQ(to_json(run_report_from_json(to_json(report))), to_json(report));
+}
+
+TEST(RunPlan, EndsOnAllRanksWithOneTextWhenTheyDisagree) {
+  const Profile profile = profile_of({1000, 20});
+  std::mutex mutex;
+  std::vector<std::string> texts;
+  on_ranks(3, [&](Transport& transport) {
+    Plan plan = wait_free_plan(profile, 3, AllToAll{});
+    if (transport.peers().rank == 1) plan.credit = Bytes{77};
+    try {
+      run_plan(transport, plan, profile, short_run());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kConflict);
+      const std::lock_guard lock(mutex);
+      texts.emplace_back(error.what());
+    }
+  });
+  ASSERT_EQ(texts.size(), 3U);
+  EXPECT_EQ(texts[0], texts[1]);
+  EXPECT_EQ(texts[0], texts[2]);
+  EXPECT_THAT(texts[0], HasSubstr("ranks disagree about the plan"));
+  EXPECT_THAT(texts[0], HasSubstr("rank 1 (host local1)"));
+}
+
+TEST(RunPlan, RefusesAPlanForAnotherNumberOfRanks) {
+  const Profile profile = profile_of({1000});
+  const Plan plan = wait_free_plan(profile, 2, AllToAll{});
+  EXPECT_THROW(on_ranks(3, [&](Transport& transport) { run_plan(transport, plan, profile, short_run()); }),
+               Error);
+}
+
+TEST(RunPlan, NamesRankTensorAndStageWhenAPeerStopsAnswering) {
+  const Profile profile = profile_of({1000, 5000});
+  const Plan plan = wait_free_plan(profile, 2, AllToAll{});
+  RunOptions options = short_run();
+  options.timeout = Seconds{0.5};
+  std::mutex mutex;
+  std::string text;
+  const auto body = [&](Transport& transport) {
+    const int rank = transport.peers().rank;
+    const auto stop_in_the_middle = [&](const RunProgress& progress) {
+      if (rank == 1 && progress.phase == RunProgress::Phase::kChecking) {
+        std::this_thread::sleep_for(std::chrono::seconds(3));  // as a stopped process would
+        throw Error(ErrorCode::kInterrupted, "stopped");
+      }
+    };
+    try {
+      run_plan(transport, plan, profile, options, stop_in_the_middle);
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      if (rank == 0) text = error.what();
+      throw;
+    }
+  };
+  EXPECT_THROW(on_ranks(2, body), Error);
+  EXPECT_EQ(text,
+            "rank 0 (host local0): waited 0.5 s for rank 1 (host local1) in the reduce stage of message 0 "
+            "(layer1.weight)");
+}
+
+TEST(RunPlan, WritesATraceThatIsJson) {
+  const Profile profile = profile_of({1000, 20, 3000});
+  const Plan plan = wait_free_plan(profile, 2, AllToAll{});
+  RunOptions options = short_run();
+  const auto directory = std::filesystem::path(::testing::TempDir()) / "commtune_trace_test";
+  options.trace_directory = directory.string();
+  options.trace_steps = 1;
+  const RunReport report = run_everywhere(plan, profile, options);
+  std::ifstream file(report.ranks[1].trace);
+  const nlohmann::json trace = nlohmann::json::parse(file);
+  int compute = 0;
+  int messages = 0;
+  for (const auto& event : trace.at("traceEvents")) {
+    EXPECT_EQ(event.at("pid"), 1);
+    if (event.at("ph") != "X") continue;
+    EXPECT_GE(event.at("dur").get<double>(), 0);
+    const auto name = event.at("name").get<std::string>();
+    compute += name.starts_with("backward") || name.starts_with("forward") ? 1 : 0;
+    messages += name.starts_with("message") ? 1 : 0;
+  }
+  EXPECT_EQ(compute, 6);
+  EXPECT_EQ(messages, 6);  // two stages of three
+  std::filesystem::remove_all(directory);
+}
+
+TEST(RunOptions, RefusesWhatMakesNoSense) {
+  RunOptions options;
+  options.iterations = 0;
+  EXPECT_THROW(options.check(), Error);
+  options = {};
+  options.chunk = Bytes{3};
+  EXPECT_THROW(options.check(), Error);
+}
+
+}  // namespace
+}  // namespace commtune::testing
