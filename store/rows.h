@@ -71,7 +71,7 @@ struct SessionRow : NewSession {
 };
 
 /// One measured setting: a size on a link, a road, or in memory.
-struct NewSample {  // NOLINT(bugprone-exception-escape): as above
+struct NewSample {     // NOLINT(bugprone-exception-escape): as above
   std::string kind{};  ///< the probe's word for what was timed: "link", "operation", "reduction", "copy", ...
   std::optional<Operation> operation{};
   std::optional<Road> road{};

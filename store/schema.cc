@@ -155,7 +155,66 @@ CREATE INDEX runs_by_plan ON runs (plan, id);
 CREATE INDEX runs_by_cluster ON runs (cluster, id);
 )sql";
 
-constexpr std::array kSteps = {kVersion1};
+// What a service keeps besides.
+constexpr std::string_view kVersion2 = R"sql(
+CREATE TABLE jobs (
+  id               INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind             TEXT NOT NULL CHECK (kind <> ''),
+  cluster          INTEGER REFERENCES clusters (id),
+  state            TEXT NOT NULL
+    CHECK (state IN ('queued', 'running', 'complete', 'failed', 'cancelled', 'interrupted')),
+  requested_by     TEXT NOT NULL,
+  idempotency_key  TEXT NOT NULL,
+  owner            TEXT NOT NULL DEFAULT '',
+  attempts         INTEGER NOT NULL DEFAULT 0,
+  progress         REAL NOT NULL DEFAULT 0 CHECK (progress BETWEEN 0 AND 1),
+  stage            TEXT NOT NULL DEFAULT '',
+  cancel_requested INTEGER NOT NULL DEFAULT 0 CHECK (cancel_requested IN (0, 1)),
+  error            TEXT NOT NULL DEFAULT '',
+  created          TEXT NOT NULL,
+  started          TEXT,
+  ended            TEXT,
+  version          TEXT NOT NULL,
+  request          TEXT,
+  result           TEXT
+) STRICT;
+CREATE UNIQUE INDEX jobs_by_key ON jobs (idempotency_key) WHERE idempotency_key <> '';
+CREATE UNIQUE INDEX jobs_one_running ON jobs (cluster) WHERE state = 'running';
+CREATE INDEX jobs_queued ON jobs (id) WHERE state = 'queued';
+CREATE INDEX jobs_by_cluster ON jobs (cluster, id);
+
+CREATE TABLE job_log (
+  id   INTEGER PRIMARY KEY AUTOINCREMENT,
+  job  INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+  at   TEXT NOT NULL,
+  line TEXT NOT NULL
+) STRICT;
+CREATE INDEX job_log_by_job ON job_log (job, id);
+
+CREATE TABLE tokens (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  name    TEXT NOT NULL CHECK (name <> ''),
+  scopes  TEXT NOT NULL,
+  salt    BLOB NOT NULL CHECK (length(salt) > 0),
+  hash    BLOB NOT NULL CHECK (length(hash) > 0),
+  created TEXT NOT NULL,
+  expires TEXT,
+  revoked TEXT,
+  version TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE answers (
+  key            TEXT PRIMARY KEY CHECK (key <> ''),
+  request_digest TEXT NOT NULL,
+  claimed        TEXT NOT NULL,
+  status         INTEGER,
+  content_type   TEXT,
+  body           TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX answers_by_age ON answers (claimed);
+)sql";
+
+constexpr std::array kSteps = {kVersion1, kVersion2};
 
 }  // namespace
 

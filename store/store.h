@@ -22,6 +22,7 @@
 //   Looking up what may be absent returns an empty optional.
 
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -29,6 +30,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "store/rows.h"
 
@@ -52,6 +54,20 @@ struct OpenOptions {
   std::string version = "unknown";               ///< of the program; written into every row
   WallClock clock = system_now;
   std::optional<Bytes> max_size{};  ///< the file refuses to grow beyond this, as on a full disk
+};
+
+/// What prune() takes away: what is older than `before` and beyond the newest `keep`. At least one is set.
+struct PruneOptions {
+  std::optional<Timestamp> before{};  ///< absent: of any age
+  std::optional<int> keep{};          ///< newest rows of each kind and cluster that stay; absent: none
+  bool dry_run = false;               ///< only count
+};
+
+/// How many rows went.
+struct PruneReport {
+  std::int64_t runs = 0, plans = 0, fits = 0, sessions = 0, samples = 0, profiles = 0, clusters = 0, jobs = 0,
+               answers = 0;
+  Bytes freed;  ///< by which the file gets smaller; 0 in a dry run
 };
 
 class Store {
@@ -149,7 +165,25 @@ class Store {
   PageOf<RunSummary> runs(std::optional<RowId> plan = {}, const Page& page = {}) const;
   PageOf<RunSummary> runs_on(RowId cluster, const Page& page = {}) const;
 
+  // ---- upkeep ----
+
+  /// Copies the store as it is now to `target`, while others read and write. The copy is examined, written
+  /// out, and only then takes the place of what was there, so a backup that fails leaves the one before.
+  /// Throws Error{kBadInput} when the target is the store itself, Error{kConflict} when it is a store in use.
+  void backup(const std::filesystem::path& target) const;
+
+  /// Deletes what is old, from the runs down: nothing that a kept row refers to, nothing that is running or
+  /// can be resumed, no cluster's current fit. Tokens stay.
+  PruneReport prune(const PruneOptions& options);
+
+  /// Examines every page, index and reference; the first few findings, none when all is well. Takes much
+  /// longer than OpenCheck::kQuick.
+  std::vector<std::string> examine() const;
+
  private:
+  friend class Jobs;
+  friend class Tokens;
+  friend class Answers;
   struct Impl;
   explicit Store(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

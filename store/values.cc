@@ -19,6 +19,9 @@ constexpr std::array kOperations = {Operation::kAllReduce, Operation::kReduceSca
 constexpr std::array kWorkStates = {WorkState::kRunning, WorkState::kComplete, WorkState::kInterrupted,
                                     WorkState::kFailed};
 
+constexpr std::array kJobStates = {JobState::kQueued, JobState::kRunning,   JobState::kComplete,
+                                   JobState::kFailed, JobState::kCancelled, JobState::kInterrupted};
+
 template <class Enum, std::size_t kSize>
 Enum enumerator(const std::array<Enum, kSize>& all, const std::string& text) {
   for (const Enum candidate : all) {
@@ -82,6 +85,13 @@ void put(Query& query, const std::vector<double>& value) {
   query.bind_blob(std::as_bytes(std::span(words)));
 }
 
+void put(Query& query, const std::vector<std::string>& value) {
+  query.bind_text(json_text(nlohmann::json(value)));
+}
+
+void put(Query& query, const std::vector<std::byte>& value) { query.bind_blob(value); }
+void put(Query& query, JobState value) { query.bind_text(to_string(value)); }
+
 void get(Query& query, nlohmann::json& value) {
   if (query.column_is_null()) {
     query.skip_column();
@@ -119,6 +129,17 @@ void get(Query& query, std::vector<double>& value) {
     value[i] = std::bit_cast<double>(little_endian(word));
   }
 }
+
+void get(Query& query, std::vector<std::string>& value) {
+  value = column_json(query).get<std::vector<std::string>>();
+}
+
+void get(Query& query, std::vector<std::byte>& value) {
+  const std::span<const std::byte> blob = query.column_blob();
+  value.assign(blob.begin(), blob.end());
+}
+
+void get(Query& query, JobState& value) { value = enumerator(kJobStates, query.column_text()); }
 
 void get(Query& query, Profile& value) { value = profile_from_json(column_json(query)); }
 void get(Query& query, Cluster& value) { value = cluster_from_json(column_json(query)); }

@@ -5,8 +5,10 @@
 //   Bytes                 INTEGER, at most 2^63 - 1        bool        INTEGER, 0 or 1
 //   JSON, roads, hosts    TEXT                             enumerators TEXT, as to_string writes them
 //   std::vector<double>   BLOB, IEEE 754, little-endian    an absent optional, a null JSON: NULL
+//   lists of texts        TEXT, JSON
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -16,6 +18,7 @@
 #include <vector>
 
 #include "store/connection.h"
+#include "store/jobs.h"
 #include "store/rows.h"
 
 namespace commtune::sql {
@@ -38,6 +41,9 @@ void put(Query& query, WorkState value);
 void put(Query& query, const std::vector<Host>& value);
 void put(Query& query, const std::map<std::string, std::string>& value);
 void put(Query& query, const std::vector<double>& value);
+void put(Query& query, const std::vector<std::string>& value);
+void put(Query& query, const std::vector<std::byte>& value);
+void put(Query& query, JobState value);
 
 template <class T>
 void put(Query& query, const std::optional<T>& value) {
@@ -66,6 +72,9 @@ void get(Query& query, WorkState& value);
 void get(Query& query, std::vector<Host>& value);
 void get(Query& query, std::map<std::string, std::string>& value);
 void get(Query& query, std::vector<double>& value);
+void get(Query& query, std::vector<std::string>& value);
+void get(Query& query, std::vector<std::byte>& value);
+void get(Query& query, JobState& value);
 void get(Query& query, Profile& value);
 void get(Query& query, Cluster& value);
 void get(Query& query, Plan& value);

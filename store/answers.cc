@@ -1,0 +1,88 @@
+#include "store/answers.h"
+
+#include "store/store_impl.h"
+
+namespace commtune {
+
+using namespace sql;
+
+namespace {
+
+/// What is known under a key.
+struct Known {
+  std::string request_digest;
+  Timestamp claimed;
+  std::optional<Answer> answer;
+};
+
+std::optional<Known> find_known(Connection& db, std::string_view key) {
+  Query query =
+      db.query("SELECT request_digest, claimed, status, content_type, body FROM answers WHERE key = ?");
+  bind_values(query, key);
+  return find_row(db, query, "an answer", [](Query& row) {
+    Known known;
+    std::optional<int> status;
+    std::string content_type, body;
+    read_values(row, known.request_digest, known.claimed, status, content_type, body);
+    if (status) {
+      known.answer = Answer{*status, content_type, body};
+    }
+    return known;
+  });
+}
+
+}  // namespace
+
+Answers::Answers(Store& store) : impl_(store.impl_.get()) {}
+
+ClaimResult Answers::claim(std::string_view key, std::string_view request_digest, Timestamp abandoned) {
+  require(!key.empty(), "key", "\"\"", "must not be empty");
+  Connection& db = impl_->db;
+  Transaction transaction(db);
+  if (const auto known = find_known(db, key)) {
+    if (known->request_digest != request_digest) {
+      return {Claim::kOtherRequest, std::nullopt};
+    }
+    if (known->answer) {
+      return {Claim::kAnswered, known->answer};
+    }
+    if (known->claimed >= abandoned) {
+      return {Claim::kPending, std::nullopt};
+    }
+  }
+  Query query = db.query("INSERT OR REPLACE INTO answers (key, request_digest, claimed) VALUES (?, ?, ?)");
+  bind_values(query, key, request_digest, impl_->now()).run();
+  transaction.commit();
+  return {Claim::kOurs, std::nullopt};
+}
+
+void Answers::answer(std::string_view key, const Answer& answer) {
+  Connection& db = impl_->db;
+  Transaction transaction(db);
+  Query query =
+      db.query("UPDATE answers SET status = ?, content_type = ?, body = ? WHERE key = ? AND status IS NULL");
+  bind_values(query, answer.status, answer.content_type, answer.body, key).run();
+  if (db.changes() == 0) {
+    throw Error(ErrorCode::kConflict, "idempotency key \"" + std::string(key) +
+                                          "\": nobody has claimed it, or it is answered already");
+  }
+  transaction.commit();
+}
+
+void Answers::release(std::string_view key) {
+  Transaction transaction(impl_->db);
+  Query query = impl_->db.query("DELETE FROM answers WHERE key = ? AND status IS NULL");
+  bind_values(query, key).run();
+  transaction.commit();
+}
+
+std::int64_t Answers::forget(Timestamp before) {
+  Transaction transaction(impl_->db);
+  Query query = impl_->db.query("DELETE FROM answers WHERE claimed < ?");
+  bind_values(query, before).run();
+  const std::int64_t forgotten = impl_->db.changes();
+  transaction.commit();
+  return forgotten;
+}
+
+}  // namespace commtune
