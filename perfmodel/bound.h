@@ -7,13 +7,26 @@
 namespace commtune {
 
 /// No lossless schedule on this road ends an iteration earlier, whatever it fuses, cuts, reorders, decouples
-/// or overlaps: for any set A of gradients T >= min_A r + a + b * sum_A m + min_A q. The maximum over A is
-/// what Jackson's preemptive one-machine schedule yields (1955; Carlier 1982) over layers as jobs (head r,
-/// body b*m, tail q), with b the least time per byte that the road's channel is kept and a the least latency
-/// of a non-empty message. Where the two stages use channels of their own each is bounded in turn, the
-/// other's least latency moved into the tail or the head, and the larger is kept. Compute that slows by kappa
-/// while bytes move bounds T as well: T >= f + b + u + occupied * kappa / (1 + kappa). Straggling, which no
-/// plan avoids, is included, as in Prediction::iteration. O(L log L).
+/// or overlaps. The largest of four bounds, each of which holds for every plan:
+///
+/// 1. Compute: f + b + u.
+/// 2. For any set A of gradients T >= min_A r + a + b * sum_A m + min_A q. The maximum over A is what
+/// Jackson's
+///    preemptive one-machine schedule yields (1955; Carlier 1982) over layers as jobs (head r, body b*m, tail
+///    q), with b the least time per byte that the road's channel is kept and a the least latency of a
+///    message. Where the two stages have channels of their own each is bounded in turn, the other's least
+///    latency moved into the tail or the head.
+/// 3. Start-ups. Number a channel's messages as they are served. The first i of them carry x_i bytes, all of
+/// which
+///    existed when the i-th was served, so that was no earlier than the moment when x_i bytes exist; and all
+///    that the i-th and later ones carry is wanted after the i-th is back, so that was no later than T - q
+///    for the largest q among the M - x_(i-1) bytes of least tail. With o + b m the least time that a message
+///    keeps the channel, the least T that some x_1 < x_2 < ... allows is found by dynamic programming over x
+///    (in cells, rounded down). With two channels the later messages' distributes also queue behind the i-th
+///    reduce.
+/// 4. Compute slows by kappa while bytes move: T >= f + b + u + occupied * kappa / (1 + kappa).
+///
+/// Straggling, which no plan avoids, is included, as in Prediction::iteration. Some tens of microseconds.
 Seconds lower_bound(const Workload& work, const RoadCost& cost);
 
 /// Length of Jackson's preemptive schedule: jobs with heads, bodies and tails (seconds, equal lengths).

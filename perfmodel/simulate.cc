@@ -262,8 +262,13 @@ FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
       barrier(plan.barrier),
       credit(plan.credit.count) {
   for (const Message& message : plan.messages) {
-    open_message();
-    for (const Piece& piece : message.pieces) add_piece(work.tensors[piece.tensor].layer, piece.length.count);
+    std::uint64_t total = 0;
+    std::uint32_t lowest = std::numeric_limits<std::uint32_t>::max();
+    for (const Piece& piece : message.pieces) {
+      total += piece.length.count;
+      lowest = std::min(lowest, work.tensors[piece.tensor].layer);
+    }
+    add_message(total, lowest, message.pieces.size() > 1);
   }
   if (order != Order::kPriority) return;
   std::vector<std::uint32_t> urgent(messages());
@@ -277,31 +282,15 @@ FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
 void FlatPlan::clear() {
   bytes.clear();
   lowest_layer.clear();
-  piece_begin.clear();
-  piece_layer.clear();
   fused.clear();
   rank.clear();
   sequence.clear();
 }
 
-void FlatPlan::open_message() {
-  if (piece_begin.empty()) piece_begin.push_back(0);
-  bytes.push_back(0);
-  lowest_layer.push_back(std::numeric_limits<std::uint32_t>::max());
-  fused.push_back(0);
-  piece_begin.push_back(static_cast<std::uint32_t>(piece_layer.size()));
-}
-
-void FlatPlan::add_piece(std::uint32_t layer, std::uint64_t length) {
-  assert(!bytes.empty());
-  if (bytes.back() > 0) fused.back() = 1;
-  bytes.back() += length;
-  lowest_layer.back() = std::min(lowest_layer.back(), layer);
-  // A layer's tensors are neighbours: naming it once is enough.
-  if (piece_layer.size() == piece_begin[piece_begin.size() - 2] || piece_layer.back() != layer) {
-    piece_layer.push_back(layer);
-    ++piece_begin.back();
-  }
+void FlatPlan::add_message(std::uint64_t message_bytes, std::uint32_t lowest, bool is_fused) {
+  bytes.push_back(message_bytes);
+  lowest_layer.push_back(lowest);
+  fused.push_back(is_fused ? 1 : 0);
 }
 
 class Simulator::Engine {
@@ -348,7 +337,9 @@ class Simulator::Engine {
     clock_.reset(cost.interference);
     flight_.clear();
     channel_ = {};
-    std::fill(arrival_.begin(), arrival_.end(), 0.0);
+    walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
+    if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
+    iteration_ = work_.compute();
     last_end_ = under_way_ = under_way_until_ = 0;
     smallest_ = ~std::uint64_t{0};
     largest_ = 0;
@@ -415,9 +406,11 @@ class Simulator::Engine {
     largest_ = std::max(largest_, bytes);
     last_end_ = std::max(last_end_, end);
     if (plan_->barrier == Barrier::kFull) return;
-    for (std::uint32_t i = plan_->piece_begin[message]; i < plan_->piece_begin[message + 1]; ++i) {
-      double& at = arrival_[plan_->piece_layer[i]];
-      at = std::max(at, end);
+    const std::uint32_t layer = plan_->lowest_layer[message];
+    if (!walks_layers_) {
+      iteration_ = std::max(iteration_, end + work_.tail[layer]);
+    } else {
+      arrival_[layer] = std::max(arrival_[layer], end);
     }
   }
 
@@ -526,12 +519,11 @@ class Simulator::Engine {
     }
   }
 
-  Prediction finish(const RoadCost& cost) {
-    const std::size_t n = work_.layers();
-    if (timeline_ != nullptr) record_backward();
+  /// End of the next forward pass, layer by layer: compute may be slowed, or somebody wants to see it.
+  double walk_forward() {
     double now = clock_.reach(work_.total_backward);
     if (plan_->barrier == Barrier::kFull) now = std::max(now, last_end_);
-    for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t i = 0; i < work_.layers(); ++i) {
       const double from = std::max(now, arrival_[i]);
       now = clock_.run(from, work_.update[i] + work_.forward[i]);
       if (timeline_ != nullptr) {
@@ -539,8 +531,18 @@ class Simulator::Engine {
         timeline_->forward_end[i] = Seconds{now};
       }
     }
+    return now;
+  }
+
+  Prediction finish(const RoadCost& cost) {
+    if (timeline_ != nullptr) record_backward();
+    if (walks_layers_) {
+      iteration_ = walk_forward();
+    } else if (plan_->barrier == Barrier::kFull) {
+      iteration_ = std::max(iteration_, last_end_ + work_.total_update + work_.total_forward);
+    }
     Prediction prediction;
-    prediction.iteration = Seconds{now} + cost.straggling;
+    prediction.iteration = Seconds{iteration_} + cost.straggling;
     prediction.compute = Seconds{work_.compute()};
     const Seconds exposed = prediction.iteration - prediction.compute;
     prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
@@ -588,8 +590,9 @@ class Simulator::Engine {
   ComputeClock clock_;
   Flight flight_;
   std::array<Channel, 2> channel_;
-  std::vector<double> arrival_;  ///< per layer: when the last of its bytes is back
-  double last_end_ = 0, under_way_ = 0, under_way_until_ = 0;
+  bool walks_layers_ = false;
+  std::vector<double> arrival_;  ///< per layer: when the last message of which it is the lowest is back
+  double iteration_ = 0, last_end_ = 0, under_way_ = 0, under_way_until_ = 0;
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<double> reduced_;  ///< decoupled plans: when a message's reduce stage has ended
   std::vector<std::uint32_t> by_release_, by_rank_, counts_;

@@ -58,15 +58,14 @@ struct Timeline {
 };
 
 /// A plan in the flat arrays that the simulator walks. A search builds these directly and makes a Plan of the
-/// best one only.
+/// best one only. Of the layers that a message carries only the lowest matters: its gradients appear last,
+/// and the layers above it run after it anyway.
 struct FlatPlan {
   FlatPlan() = default;
   FlatPlan(const Plan& plan, const Workload& work);
 
   std::vector<std::uint64_t> bytes;         ///< per message
   std::vector<std::uint32_t> lowest_layer;  ///< per message: the layer that is ready last and wanted first
-  std::vector<std::uint32_t> piece_begin;   ///< per message, and one past the end: into piece_layer
-  std::vector<std::uint32_t> piece_layer;   ///< layers that a message carries; a layer may be named twice
   std::vector<std::uint8_t> fused;          ///< per message: more than one piece, so it has to be copied
   std::vector<std::uint32_t> rank;  ///< per message: 0 is the most urgent; a permutation; kPriority only
   std::vector<Step> sequence;       ///< as in Plan
@@ -77,9 +76,8 @@ struct FlatPlan {
 
   std::size_t messages() const { return bytes.size(); }
   void clear();
-  /// Opens the next message; its pieces follow. Ranks are not filled in.
-  void open_message();
-  void add_piece(std::uint32_t layer, std::uint64_t length);
+  void add_message(std::uint64_t message_bytes, std::uint32_t lowest,
+                   bool is_fused);  ///< ranks are not filled in
 };
 
 /// Predicts one iteration in steady state, many times over: it owns the arrays that a run needs, so that a

@@ -1,10 +1,136 @@
 #include "tuner/search.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "perfmodel/error.h"
+#include "tuner/atoms.h"
+#include "tuner/climb.h"
+#include "tuner/draft.h"
+#include "tuner/messages.h"
+#include "tuner/nested.h"
 
 namespace commtune::tuner {
+
+namespace {
+
+/// Drafts that are worth climbing from, the best first.
+constexpr std::size_t kClimbs = 3;
+struct Promising {
+  const RoadOption* option;
+  Draft draft;
+  double time;
+};
+
+class Search {
+ public:
+  Search(const Planning& job, const std::vector<Candidate>& starts, const SearchOptions& options)
+      : job_(job), options_(options), stream_(job), simulator_(job.work) {
+    const auto first = std::min_element(starts.begin(), starts.end(), faster);
+    best_ = *first;
+    bound_ = job.roads.front().bound.count();
+    for (const RoadOption& option : job.roads) bound_ = std::min(bound_, option.bound.count());
+  }
+
+  SearchReport run() {
+    if (stream_.tensors() > 0 && !good_enough()) {
+      std::vector<Promising> drafts = seeds();
+      for (std::size_t i = 0; i < std::min(kClimbs, drafts.size()) && !over(); ++i) climb_from(drafts[i]);
+    }
+    SearchReport report;
+    report.stop = good_enough()                                ? StopReason::kBound
+                  : simulator_.events() >= options_.max_events ? StopReason::kBudget
+                                                               : StopReason::kNoBetter;
+    report.best = std::move(best_.plan);
+    report.prediction = best_.prediction;
+    report.events = simulator_.events();
+    return report;
+  }
+
+ private:
+  static bool faster(const Candidate& a, const Candidate& b) {
+    return a.prediction.iteration < b.prediction.iteration;
+  }
+
+  double best_time() const { return best_.prediction.iteration.count(); }
+  double target() const { return bound_ * (1 + options_.gap_limit); }
+  bool good_enough() const { return best_time() <= target(); }
+  bool over() const { return good_enough() || simulator_.events() >= options_.max_events; }
+
+  /// The nested program's schedule on every road that could still win.
+  std::vector<Promising> seeds() {
+    const std::vector<Atom> atoms = atoms_of(job_);
+    std::vector<const RoadOption*> roads;
+    for (const RoadOption& option : job_.roads) roads.push_back(&option);
+    std::stable_sort(roads.begin(), roads.end(),
+                     [](const RoadOption* a, const RoadOption* b) { return a->bound < b->bound; });
+    std::vector<Promising> drafts;
+    double fastest = best_time();
+    for (const RoadOption* option : roads) {
+      for (const bool parted : {false, true}) {
+        if (option->bound.count() >= fastest || fastest <= target()) break;
+        if (parted && !may_part(*option)) continue;
+        const double straggling = option->cost.straggling.count();
+        const std::vector<Block> blocks = nested_blocks(atoms, option->cost, job_.work.total_backward,
+                                                        1.1 * (fastest - straggling), {.parted = parted});
+        if (blocks.empty()) continue;
+        Promising found{option, draft_of(atoms, blocks, parted), 0};
+        flatten(found.draft, stream_, flat_);
+        found.time = simulator_.run(flat_, option->cost).iteration.count();
+        fastest = std::min(fastest, found.time);
+        drafts.push_back(std::move(found));
+      }
+    }
+    std::stable_sort(drafts.begin(), drafts.end(),
+                     [](const Promising& a, const Promising& b) { return a.time < b.time; });
+    return drafts;
+  }
+
+  /// Two stages on one channel that the road can run apart.
+  static bool may_part(const RoadOption& option) {
+    return architecture_of(option.road) == Architecture::kAllToAll && !option.cost.distribute.alone.empty();
+  }
+
+  void climb_from(Promising& found) {
+    const ClimbLimits limits{target(), options_.max_events};
+    const double time = climb(found.draft, stream_, found.option->cost, simulator_, limits);
+    if (time < best_time()) keep(found);
+  }
+
+  void keep(const Promising& found) {
+    Plan plan = plan_of(found.draft, stream_, job_, found.option->road);
+    const Prediction prediction = simulator_.run(plan, found.option->cost);
+    best_ = {std::move(plan), prediction};
+    simplify(found.option->cost);
+  }
+
+  /// One message at a time, and one barrier for all, where that costs nothing.
+  void simplify(const RoadCost& cost) {
+    Plan plan = best_.plan;
+    plan.credit = Bytes{0};
+    accept(plan, cost);
+    plan = best_.plan;
+    plan.barrier = Barrier::kFull;
+    accept(plan, cost);
+  }
+
+  void accept(Plan& simpler, const RoadCost& cost) {
+    const Prediction prediction = simulator_.run(simpler, cost);
+    if (prediction.iteration <= best_.prediction.iteration) {
+      best_ = {std::move(simpler), prediction};
+    }
+  }
+
+  const Planning& job_;
+  const SearchOptions options_;
+  const Stream stream_;
+  Simulator simulator_;
+  FlatPlan flat_;
+  Candidate best_;
+  double bound_ = 0;
+};
+
+}  // namespace
 
 void SearchOptions::check() const {
   if (!(gap_limit >= 0)) {
@@ -12,16 +138,11 @@ void SearchOptions::check() const {
   }
 }
 
-SearchReport joint_search(const Planning&, const std::vector<Candidate>& starts,
+SearchReport joint_search(const Planning& job, const std::vector<Candidate>& starts,
                           const SearchOptions& options) {
   options.check();
-  const auto best = std::min_element(
-      starts.begin(), starts.end(),
-      [](const Candidate& a, const Candidate& b) { return a.prediction.iteration < b.prediction.iteration; });
-  SearchReport report;
-  report.best = best->plan;
-  report.prediction = best->prediction;
-  return report;
+  if (starts.empty()) throw Error(ErrorCode::kBadInput, "starts: at least one plan to start from");
+  return Search{job, starts, options}.run();
 }
 
 }  // namespace commtune::tuner

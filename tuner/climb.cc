@@ -1,0 +1,241 @@
+#include "tuner/climb.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace commtune::tuner {
+
+namespace {
+
+/// A move must win at least this part, so that rounding does not keep the search going.
+constexpr double kWorthwhile = 1e-6;
+/// Sequences longer than this are not searched for better places step by step.
+constexpr std::size_t kMostSteps = 96;
+
+class Climber {
+ public:
+  Climber(Draft& draft, const Stream& stream, const RoadCost& cost, Simulator& simulator,
+          const ClimbLimits& limits)
+      : best_(draft),
+        stream_(stream),
+        cost_(cost),
+        simulator_(simulator),
+        limits_(limits),
+        time_(judge(draft)) {}
+
+  double run() {
+    while (!done()) {
+      bool better = relocate();
+      better = shift() || better;
+      better = merge() || better;
+      better = split() || better;
+      if (!better) break;
+    }
+    return time_;
+  }
+
+ private:
+  bool done() const { return time_ <= limits_.good_enough || simulator_.events() >= limits_.max_events; }
+
+  double judge(const Draft& draft) {
+    flatten(draft, stream_, flat_);
+    return simulator_.run(flat_, cost_).iteration.count();
+  }
+
+  /// Takes the trial if it is faster.
+  bool try_out() {
+    const double time = judge(trial_);
+    if (time >= time_ * (1 - kWorthwhile)) return false;
+    time_ = time;
+    std::swap(best_, trial_);
+    return true;
+  }
+
+  /// A decoupled message's distribute must stay behind its reduce.
+  bool in_order(const std::vector<Step>& steps) {
+    reduced_.assign(best_.ends.size() + 1, false);
+    for (const Step& step : steps) {
+      if (step.stage == Stage::kDistribute && !reduced_[step.message]) return false;
+      reduced_[step.message] = true;
+    }
+    return true;
+  }
+
+  /// Another place for one step.
+  bool relocate() {
+    bool better = false;
+    const std::size_t n = best_.steps.size();
+    if (n > kMostSteps) return false;
+    for (std::size_t from = 0; from < n; ++from) {
+      for (std::size_t to = 0; to < n && !done(); ++to) {
+        if (to == from || to + 1 == from) continue;  // the latter is the former move from the other side
+        trial_ = best_;
+        const auto first = trial_.steps.begin();
+        const auto at = [first](std::size_t i) { return first + static_cast<std::ptrdiff_t>(i); };
+        if (from < to) {
+          std::rotate(at(from), at(from + 1), at(to + 1));
+        } else {
+          std::rotate(at(to), at(from), at(from + 1));
+        }
+        if (trial_.decoupled && !in_order(trial_.steps)) continue;
+        better = try_out() || better;
+      }
+    }
+    return better;
+  }
+
+  /// Another place for the end of a message, which is the beginning of its neighbour.
+  bool shift() {
+    bool better = false;
+    for (std::size_t message = 0; message + 1 < best_.ends.size(); ++message) {
+      for (int direction : {-1, 1}) {
+        for (int reach = 4; reach >= -4 && !done(); --reach) {
+          while (shift_end(message, direction, reach)) better = true;
+        }
+      }
+    }
+    return better;
+  }
+
+  /// reach >= 0: by 2^reach tensors; below: by 2^reach of the message that gets smaller.
+  bool shift_end(std::size_t message, int direction, int reach) {
+    const std::uint64_t end = best_.ends[message];
+    const std::uint64_t low = best_.begin(message), high = best_.ends[message + 1];
+    std::uint64_t place = 0;
+    if (reach >= 0) {
+      const auto hop = static_cast<std::size_t>(1) << reach;
+      const std::size_t tensor = stream_.tensor_at(direction > 0 ? end : end - 1);
+      if (direction > 0 ? tensor + hop > stream_.tensors() : tensor + 1 < hop) return false;
+      place = stream_.end(direction > 0 ? tensor + hop : tensor + 1 - hop);
+    } else {
+      const std::uint64_t room = direction > 0 ? high - end : end - low;
+      const std::uint64_t by = (room >> -reach) / stream_.element() * stream_.element();
+      place = direction > 0 ? end + by : end - by;
+    }
+    if (place <= low || place >= high || place == end) return false;
+    trial_ = best_;
+    trial_.ends[message] = place;
+    return try_out();
+  }
+
+  /// Two neighbours in the stream become one message, at the place of either.
+  bool merge() {
+    bool better = false;
+    for (std::size_t message = 0; message + 1 < best_.ends.size();) {
+      bool merged = false;
+      for (const std::uint32_t gone : {std::uint32_t{0}, std::uint32_t{1}}) {
+        if (done() || merged) break;
+        trial_ = best_;
+        trial_.ends.erase(trial_.ends.begin() + static_cast<std::ptrdiff_t>(message));
+        drop(trial_.steps, static_cast<std::uint32_t>(message) + gone, static_cast<std::uint32_t>(message));
+        merged = try_out();
+      }
+      better = better || merged;
+      if (!merged) ++message;
+    }
+    return better;
+  }
+
+  /// Removes a message's steps; of the two merged ones the other keeps number `kept`, those above move down.
+  static void drop(std::vector<Step>& steps, std::uint32_t gone, std::uint32_t kept) {
+    std::erase_if(steps, [gone](const Step& step) { return step.message == gone; });
+    for (Step& step : steps) {
+      if (step.message > kept) --step.message;
+    }
+  }
+
+  /// One message becomes two; either part stays, the other goes wherever that helps most.
+  bool split() {
+    bool better = false;
+    for (std::size_t message = 0; message < best_.ends.size(); ++message) {
+      for (const int quarter : {2, 1, 3}) {
+        if (done()) return better;
+        better = split_at(message, cut_place(message, quarter)) || better;
+      }
+    }
+    return better;
+  }
+
+  /// The tensor's end that is nearest to so many quarters of the message, or that place itself in a large
+  /// tensor.
+  std::uint64_t cut_place(std::size_t message, int quarter) const {
+    const std::uint64_t low = best_.begin(message), high = best_.ends[message];
+    const std::uint64_t aim =
+        low + (high - low) / 4 * static_cast<std::uint64_t>(quarter) / stream_.element() * stream_.element();
+    if (aim <= low || aim >= high) return low;
+    const std::size_t tensor = stream_.tensor_at(aim);
+    for (const std::uint64_t edge : {stream_.end(tensor), stream_.end(tensor + 1)}) {
+      const std::uint64_t away = edge > aim ? edge - aim : aim - edge;
+      if (edge > low && edge < high && away <= (high - low) / 8) return edge;
+    }
+    const std::uint64_t place =
+        stream_.end(tensor) + (aim - stream_.end(tensor)) / stream_.element() * stream_.element();
+    return place > low ? place : low;
+  }
+
+  bool split_at(std::size_t message, std::uint64_t place) {
+    if (place <= best_.begin(message)) return false;
+    const auto number = static_cast<std::uint32_t>(message);
+    Draft base = best_;
+    base.ends.insert(base.ends.begin() + static_cast<std::ptrdiff_t>(message), place);
+    for (Step& step : base.steps) {
+      if (step.message > number) ++step.message;
+    }
+    for (const std::uint32_t moves : {number, number + 1}) {
+      const std::uint32_t stays = 2 * number + 1 - moves;
+      Draft halved = base;
+      for (Step& step : halved.steps) {
+        if (step.message == number) step.message = stays;
+      }
+      if (insert_anywhere(halved, moves, stays)) return true;
+    }
+    return false;
+  }
+
+  /// Tries the steps of a new message at every place; for decoupled ones next to each other, or the reduce
+  /// beside its other half and the distribute anywhere.
+  bool insert_anywhere(const Draft& halved, std::uint32_t message, std::uint32_t other) {
+    const std::size_t n = halved.steps.size();
+    const std::size_t stride = n > kMostSteps ? n / kMostSteps + 1 : 1;
+    for (std::size_t at = 0; at <= n && !done(); at += stride) {
+      trial_ = halved;
+      const auto place = trial_.steps.begin() + static_cast<std::ptrdiff_t>(at);
+      if (!halved.decoupled) {
+        trial_.steps.insert(place, {message, Stage::kReduce});
+        if (try_out()) return true;
+        continue;
+      }
+      const std::array<Step, 2> both{Step{message, Stage::kReduce}, Step{message, Stage::kDistribute}};
+      trial_.steps.insert(place, both.begin(), both.end());
+      if (try_out()) return true;
+      const auto half = std::find(halved.steps.begin(), halved.steps.end(), Step{other, Stage::kReduce});
+      const auto reduce_at = static_cast<std::size_t>(half - halved.steps.begin()) + 1;
+      if (half == halved.steps.end() || at < reduce_at) continue;
+      trial_ = halved;
+      trial_.steps.insert(trial_.steps.begin() + static_cast<std::ptrdiff_t>(at), both[1]);
+      trial_.steps.insert(trial_.steps.begin() + static_cast<std::ptrdiff_t>(reduce_at), both[0]);
+      if (try_out()) return true;
+    }
+    return false;
+  }
+
+  Draft& best_;
+  Draft trial_;
+  const Stream& stream_;
+  const RoadCost& cost_;
+  Simulator& simulator_;
+  const ClimbLimits limits_;
+  FlatPlan flat_;
+  std::vector<bool> reduced_;
+  double time_;
+};
+
+}  // namespace
+
+double climb(Draft& draft, const Stream& stream, const RoadCost& cost, Simulator& simulator,
+             const ClimbLimits& limits) {
+  return Climber{draft, stream, cost, simulator, limits}.run();
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,21 @@
+#pragma once
+// Local moves on a draft, judged by the simulator.
+
+#include <cstdint>
+
+#include "perfmodel/simulate.h"
+#include "tuner/draft.h"
+
+namespace commtune::tuner {
+
+struct ClimbLimits {
+  double good_enough = 0;        ///< seconds: stop when the iteration is no longer than this
+  std::uint64_t max_events = 0;  ///< stop when the simulator has reached this count of events
+};
+
+/// Makes a draft faster by moving steps, shifting ends, merging and splitting messages, until no move helps
+/// or a limit is reached. Deterministic. Returns the iteration time of the result.
+double climb(Draft& draft, const Stream& stream, const RoadCost& cost, Simulator& simulator,
+             const ClimbLimits& limits);
+
+}  // namespace commtune::tuner

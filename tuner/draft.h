@@ -1,0 +1,59 @@
+#pragma once
+// A plan as the joint search holds it: cheap to change, cheap to judge.
+//
+// All gradients laid end to end in the order in which they appear (the last tensor first) are one stream of
+// bytes; every message is a stretch of it. A draft is where the stretches end and in which order their steps
+// go. Where a plan's messages are no such stretches it cannot be a draft; such plans enter the search as
+// competitors only.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "perfmodel/plan.h"
+#include "perfmodel/simulate.h"
+#include "tuner/nested.h"
+#include "tuner/planning.h"
+
+namespace commtune::tuner {
+
+/// The stream of a job's gradients.
+class Stream {
+ public:
+  explicit Stream(const Planning& job);
+
+  std::uint64_t bytes() const { return ends_.back(); }
+  std::uint64_t element() const { return element_; }
+  std::size_t tensors() const { return ends_.size() - 1; }
+  /// Where the i-th tensor to appear ends; 0 for i = 0 is the start of the stream.
+  std::uint64_t end(std::size_t i) const { return ends_[i]; }
+  /// Which tensor (from 0, in order of appearance) holds the byte at this place.
+  std::size_t tensor_at(std::uint64_t place) const;
+  TensorId id(std::size_t i) const { return static_cast<TensorId>(tensors() - 1 - i); }
+  std::uint32_t layer(std::size_t i) const { return layers_[i]; }
+
+ private:
+  std::vector<std::uint64_t> ends_;
+  std::vector<std::uint32_t> layers_;
+  std::uint64_t element_ = 1;
+};
+
+struct Draft {
+  std::vector<std::uint64_t> ends;  ///< where each message ends; rising, the last at the end of the stream
+  std::vector<Step> steps;          ///< coupled: one (kReduce) per message, else both stages
+  bool decoupled = false;
+  Bytes credit{};
+
+  std::uint64_t begin(std::size_t message) const { return message == 0 ? 0 : ends[message - 1]; }
+};
+
+/// The blocks' schedule: left parts as they appear, then right parts as they are needed.
+Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, bool decoupled);
+
+/// For Simulator::run. Reuses the arrays of `flat`.
+void flatten(const Draft& draft, const Stream& stream, FlatPlan& flat);
+
+/// The plan; `barrier` per layer unless the full barrier costs nothing is for the caller to decide.
+Plan plan_of(const Draft& draft, const Stream& stream, const Planning& job, const Road& road);
+
+}  // namespace commtune::tuner

@@ -1,0 +1,184 @@
+#include "tuner/nested.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace commtune::tuner {
+
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+/// A partial schedule: the first atoms are placed.
+struct State {
+  double left_end = 0;           ///< E
+  double right_length = kNever;  ///< D; infinite marks an empty place
+  std::uint16_t parent_atoms = 0;
+  std::uint16_t parent_step = 0;
+  Side side = Side::kLeft;
+};
+
+/// What a block costs on either side.
+struct BlockCost {
+  double left = 0, right = 0;         ///< both stages
+  double left_lag = 0;                ///< ends this much after its channel is free
+  double reduce = 0, distribute = 0;  ///< parted
+  double distribute_lag = 0;
+};
+
+struct Asked {
+  double kept, lag;
+};
+
+Asked ask(const StageCost& stage, Bytes bytes, double copying) {
+  const double alone = stage.alone(bytes).count() + copying;
+  const double kept = std::min(alone, stage.occupancy(bytes).count() + copying);
+  return {kept, alone - kept};
+}
+
+BlockCost cost_of(const RoadCost& road, Bytes bytes, bool fused, bool parted) {
+  const double copying = fused ? (road.copy * bytes).count() : 0;
+  BlockCost cost;
+  if (parted) {
+    const Asked reduce = ask(road.reduce, bytes, copying / 2),
+                distribute = ask(road.distribute, bytes, copying / 2);
+    cost.reduce = reduce.kept;
+    cost.distribute = distribute.kept;
+    cost.distribute_lag = distribute.lag;
+    cost.left = cost.right = reduce.kept + reduce.lag + distribute.kept;
+    cost.left_lag = distribute.lag;
+    return cost;
+  }
+  if (road.shared_channel) {
+    const Asked both = ask(road.both, bytes, copying);
+    cost.left = cost.right = both.kept;
+    cost.left_lag = both.lag;
+    return cost;
+  }
+  // Two channels in a row: the slower one paces a stream, the other one adds its time once.
+  const Asked reduce = ask(road.reduce, bytes, copying / 2),
+              distribute = ask(road.distribute, bytes, copying / 2);
+  cost.left = cost.right = std::max(reduce.kept, distribute.kept);
+  cost.left_lag = reduce.kept + reduce.lag + distribute.kept + distribute.lag - cost.left;
+  return cost;
+}
+
+class Program {
+ public:
+  Program(const std::vector<Atom>& atoms, const RoadCost& road, double compute_end, double worst,
+          const NestedOptions& options)
+      : atoms_(atoms),
+        road_(road),
+        compute_end_(compute_end),
+        worst_(worst),
+        options_(options),
+        states_((atoms.size() + 1) * options.steps),
+        bytes_(atoms.size() + 1, 0) {
+    for (std::size_t i = 0; i < atoms.size(); ++i) bytes_[i + 1] = bytes_[i] + atoms[i].bytes;
+    const auto least = [](const StageCost& s) {
+      return std::min(s.alone.least_beta(), s.occupancy.least_beta()).value;
+    };
+    beta_ = options.parted        ? least(road.reduce) + least(road.distribute)
+            : road.shared_channel ? least(road.both)
+                                  : std::max(least(road.reduce), least(road.distribute));
+  }
+
+  std::vector<Block> run() {
+    const std::size_t n = atoms_.size();
+    offer(0, {0, 0, 0, 0, Side::kLeft});
+    for (std::size_t placed = 1; placed <= n; ++placed) {
+      for (std::size_t before = placed; before-- > 0;) extend(before, placed);
+    }
+    return trace(n);
+  }
+
+ private:
+  State& at(std::size_t placed, std::size_t step) { return states_[placed * options_.steps + step]; }
+
+  /// Keeps a state unless it cannot lead to anything faster than `worst_` or a better one has its place.
+  void offer(std::size_t placed, const State& state) {
+    const double rest = beta_ * static_cast<double>(bytes_.back() - bytes_[placed]);
+    const double least = std::max(std::max(state.left_end, compute_end_) + state.right_length,
+                                  state.left_end + state.right_length + rest);
+    if (!(least < worst_)) return;
+    const auto step = static_cast<std::size_t>(state.left_end / worst_ * static_cast<double>(options_.steps));
+    State& kept = at(placed, std::min(step, options_.steps - 1));
+    if (state.right_length < kept.right_length ||
+        (state.right_length == kept.right_length && state.left_end < kept.left_end)) {
+      kept = state;
+    }
+  }
+
+  /// All ways to place atoms [before, placed) as one block.
+  void extend(std::size_t before, std::size_t placed) {
+    const Atom& lowest = atoms_[placed - 1];
+    const bool fused = placed - before > 1 || lowest.pieces.size() > 1;
+    const BlockCost cost = cost_of(road_, Bytes{bytes_[placed] - bytes_[before]}, fused, options_.parted);
+    for (std::size_t step = 0; step < options_.steps; ++step) {
+      const State& from = at(before, step);
+      if (from.right_length == kNever) continue;
+      State next = from;
+      next.parent_atoms = static_cast<std::uint16_t>(before);
+      next.parent_step = static_cast<std::uint16_t>(step);
+      const double start = std::max(from.left_end, lowest.ready);
+
+      next.side = Side::kLeft;
+      next.left_end = start + cost.left;
+      next.right_length = std::max(from.right_length, lowest.tail + cost.left_lag);
+      offer(placed, next);
+
+      next.side = Side::kRight;
+      next.left_end = from.left_end;
+      next.right_length = std::max(from.right_length, lowest.tail + cost.left_lag) + cost.right;
+      offer(placed, next);
+
+      if (!options_.parted) continue;
+      next.side = Side::kParted;
+      next.left_end = start + cost.reduce;
+      next.right_length = std::max(from.right_length, lowest.tail + cost.distribute_lag) + cost.distribute;
+      offer(placed, next);
+    }
+  }
+
+  std::vector<Block> trace(std::size_t n) {
+    std::size_t best = 0;
+    double fastest = kNever;
+    for (std::size_t step = 0; step < options_.steps; ++step) {
+      const State& state = at(n, step);
+      const double time = std::max(state.left_end, compute_end_) + state.right_length;
+      if (time < fastest) {
+        fastest = time;
+        best = step;
+      }
+    }
+    std::vector<Block> blocks;
+    if (fastest == kNever) return blocks;
+    for (std::size_t placed = n, step = best; placed > 0;) {
+      const State& state = at(placed, step);
+      blocks.push_back({state.parent_atoms, placed - state.parent_atoms, state.side});
+      placed = state.parent_atoms;
+      step = state.parent_step;
+    }
+    std::reverse(blocks.begin(), blocks.end());
+    return blocks;
+  }
+
+  const std::vector<Atom>& atoms_;
+  const RoadCost& road_;
+  const double compute_end_, worst_;
+  const NestedOptions options_;
+  std::vector<State> states_;
+  std::vector<std::uint64_t> bytes_;
+  double beta_ = 0;
+};
+
+}  // namespace
+
+std::vector<Block> nested_blocks(const std::vector<Atom>& atoms, const RoadCost& cost, double compute_end,
+                                 double worst, const NestedOptions& options) {
+  if (atoms.empty() || !(worst > 0)) return {};
+  return Program(atoms, cost, compute_end, worst, options).run();
+}
+
+}  // namespace commtune::tuner
