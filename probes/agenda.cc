@@ -13,14 +13,14 @@ namespace {
 
 // Bytes that are under way when messages are streamed, and the limits of their number.
 constexpr std::uint64_t kStreamBytes = 4 << 20;
-constexpr std::uint64_t kFewest = 2, kMost = 32;
+constexpr std::uint64_t kFewest = 2, kMost = 16;
 
 // Gains, in units of "the interval of one median shrinks by its set width". Only their ratios matter: a size
 // beyond the measured range is worth most, since nothing may be predicted there; between measured sizes a new
-// one is worth what the fit so far fails to explain around it.
-constexpr double kFirstGain = 200;
-constexpr double kRangeGain = 10;      // per factor of two beyond the measured range
-constexpr double kBetweenGain = 2;     // per factor of two from the nearest measured size
+// one is worth what the fit so far fails to explain around it, and little where the cost hardly changes.
+constexpr double kFirstGain = 400;
+constexpr double kRangeGain = 40;      // per factor of two beyond the measured range
+constexpr double kBetweenGain = 3;     // per factor of two from the nearest measured size
 constexpr double kSmoothShare = 0.15;  // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
 constexpr double kNarrowGain = 0.5;
@@ -50,14 +50,15 @@ Quantity as_target(Quantity quantity) {
 Streaming streaming(Bytes size) {
   const std::uint64_t fitting = kStreamBytes / std::max<std::uint64_t>(size.count, 1);
   const int in_flight = static_cast<int>(std::clamp(fitting, kFewest, kMost));
-  return {in_flight, in_flight <= 4 ? 2 * in_flight : 3 * in_flight};
+  return {in_flight, 2 * in_flight};
 }
 
 Agenda::Agenda(std::vector<Target> targets, const AgendaOptions& options,
                std::span<const ProbeSample> already)
     : options_(options) {
   for (Target& target : targets) {
-    State state{std::move(target), {}, {}, {}};
+    State state;
+    state.target = std::move(target);
     const Bytes last = std::min(state.target.largest, options_.last);
     state.grid = log_sizes(options_.first, last, std::sqrt(options_.factor));
     for (const ProbeSample& sample : already) {
@@ -113,6 +114,9 @@ Seconds Agenda::expected(std::size_t target, Bytes size) const {
   return Seconds{repetition_time(states_[target], size)};
 }
 
+/// The first messages of a kind find their way cold; larger ones must open the connections' windows.
+bool Agenda::warms_up(const State& state, Bytes size) { return !state.visited || size >= kBulk; }
+
 /// A size that was not measured yet.
 std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) const {
   const State& state = states_[index];
@@ -122,7 +126,8 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
   if (once * step.repetitions > share) {
     step.repetitions = std::max(1, std::min(step.repetitions, static_cast<int>(share / once)));
   }
-  step.seconds = once * (step.repetitions + 1);  // and the warm-up
+  step.seconds = once * step.repetitions +
+                 (warms_up(state, size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
   if (state.points.empty()) {
     step.gain = kFirstGain;
   } else {
@@ -136,7 +141,9 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
         return found == state.residual.end() ? 0 : found->second / options_.width;
       };
       const double unexplained = std::min(std::max(misfit(above->first), misfit(below->first)), 3.0);
-      step.gain = kBetweenGain * std::min(distance, kMostOctaves) * (kSmoothShare + unexplained);
+      const double rises = std::log2(std::max(above->second.median / below->second.median, 1.0));
+      step.gain = kBetweenGain * std::min(distance, kMostOctaves) *
+                  (kSmoothShare * std::min(rises, 1.0) + unexplained);
     } else {
       const Bytes nearest = above == state.points.end() ? std::prev(above)->first : above->first;
       step.gain = kRangeGain * std::min(octaves(size, nearest), kMostOctaves);
@@ -200,7 +207,7 @@ std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_lef
       visit.messages = streaming(step.size).messages;
     }
     const auto known = state.points.find(step.size);
-    visit.first = known == state.points.end() || !known->second.visited;
+    visit.first = (known == state.points.end() || !known->second.visited) && warms_up(state, step.size);
     return visit;
   }
   return std::nullopt;
@@ -211,6 +218,7 @@ ProbeSample Agenda::record(const Visit& visit, std::span<const double> seconds) 
   State& state = states_[visit.target];
   Point& point = state.points[visit.size];
   point.visited = true;
+  state.visited = true;
   point.seconds.insert(point.seconds.end(), seconds.begin(), seconds.end());
   std::vector<double> sorted = point.seconds;
   const MedianInterval interval = median_interval(sorted);

@@ -21,6 +21,9 @@ namespace commtune::probes {
 /// In Quantity::in_flight of a target: as many as streaming() says for the size.
 inline constexpr int kStreaming = 0;
 
+/// A warm-up is no larger: enough to open a connection's congestion window.
+inline constexpr Bytes kWarmUpBytes{256 << 10};
+
 /// Messages under way at once, and in all, when messages of this size are streamed. Enough of them to hide
 /// latency while small (a plan may have hundreds under way), few when large (bandwidth hides it).
 struct Streaming {
@@ -89,6 +92,7 @@ class Agenda {
   struct State {
     Target target;
     std::map<Bytes, Point> points;     ///< measured sizes
+    bool visited = false;              ///< in this session
     std::vector<Bytes> grid;           ///< sizes that may be measured
     std::map<Bytes, double> residual;  ///< |residual| / measured of the fit so far
   };
@@ -106,6 +110,7 @@ class Agenda {
   std::optional<Step> narrowing(std::size_t index, Bytes size, const Point& point) const;
   std::vector<Step> steps() const;
   Bytes traffic(const Step& step) const;
+  static bool warms_up(const State& state, Bytes size);
   static void refit(State& state);
 
   AgendaOptions options_;

@@ -59,9 +59,26 @@ Fit fit_of(const std::vector<Sample>& samples, const FitOptions& options) {
 
 bool is_empty(const Fit& fit) { return fit.curve.empty(); }
 
+using SamplesByPair = std::map<std::pair<int, int>, std::vector<Sample>>;
+
+/// By source and destination.
 struct LinkSamples {
-  std::vector<Sample> alone, streamed, duplex;
+  SamplesByPair alone, streamed, duplex;
 };
+
+/// Most pairs are measured at a size or two, for the matrix: that says nothing about the shape of the curve,
+/// and a slow host's pairs must not bend it. So pairs with several sizes make the curve, as long as there are
+/// any.
+std::vector<Sample> curve_samples(const SamplesByPair& pairs) {
+  constexpr std::size_t kSeveral = 4;
+  const bool any = std::any_of(pairs.begin(), pairs.end(),
+                               [](const auto& pair) { return pair.second.size() >= kSeveral; });
+  std::vector<Sample> result;
+  for (const auto& [ends, samples] : pairs) {
+    if (!any || samples.size() >= kSeveral) result.insert(result.end(), samples.begin(), samples.end());
+  }
+  return result;
+}
 
 struct OperationSamples {
   Quantity quantity;  ///< with one in flight
@@ -100,13 +117,14 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
   switch (quantity.subject) {
     case Subject::kMessage:
       if (const auto link = link_class(quantity, rank_hosts)) {
-        (quantity.in_flight == 1 ? sorted.links[*link].alone : sorted.links[*link].streamed)
-            .push_back(sample.sample);
+        LinkSamples& of = sorted.links[*link];
+        (quantity.in_flight == 1 ? of.alone : of.streamed)[{quantity.source, quantity.destination}].push_back(
+            sample.sample);
       }
       return;
     case Subject::kExchange:
       if (const auto link = link_class(quantity, rank_hosts)) {
-        sorted.links[*link].duplex.push_back(sample.sample);
+        sorted.links[*link].duplex[{quantity.source, quantity.destination}].push_back(sample.sample);
       }
       return;
     case Subject::kOperation: {
@@ -215,7 +233,8 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.facts = facts.facts;
   cluster.hosts = hosts_of(facts.rank_hosts);
   for (const auto& [link, of] : sorted.links) {
-    LinkFit fit{fit_of(of.alone, options), fit_of(of.streamed, options), fit_of(of.duplex, options)};
+    LinkFit fit{fit_of(curve_samples(of.alone), options), fit_of(curve_samples(of.streamed), options),
+                fit_of(curve_samples(of.duplex), options)};
     if (!is_empty(fit.alone)) {
       cluster.links.emplace(link, std::move(fit));
     }

@@ -11,8 +11,6 @@ namespace commtune::probes {
 namespace {
 
 constexpr Seconds kBetweenShows{0.2};
-// Enough to open a connection's congestion window, little enough to cost nothing.
-constexpr Bytes kWarmUpBytes{256 << 10};
 constexpr int kMostRoundTrips = 200;
 
 bool on_memory(Subject subject) { return subject == Subject::kSum || subject == Subject::kCopy; }

@@ -1,0 +1,150 @@
+#include "probes/agenda.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <random>
+
+namespace commtune::probes {
+namespace {
+
+/// What a link would take: 200 us and 8 ns a byte, with a protocol switch at 64 KiB.
+double truth(Bytes size) {
+  const auto bytes = static_cast<double>(size.count);
+  return size < Bytes{64 << 10} ? 200e-6 + 8e-9 * bytes : 500e-6 + 8e-9 * bytes;
+}
+
+Target message_target(int destination = 1) {
+  Target target;
+  target.quantity.source = 0;
+  target.quantity.destination = destination;
+  target.largest = Bytes{64 << 20};
+  target.startup = Seconds{100e-6};
+  target.beta = SecondsPerByte{8e-9};
+  return target;
+}
+
+AgendaOptions small_options() {
+  AgendaOptions options;
+  options.last = Bytes{16 << 20};
+  options.budget = Seconds{4};
+  return options;
+}
+
+/// Visits until nothing fits any more; time passes as the truth says, with relative noise.
+struct Simulation {
+  std::vector<ProbeSample> samples;
+  Seconds spent{0};
+  Bytes sent;
+
+  void run(Agenda& agenda, Seconds budget, double noise, std::optional<Bytes> traffic = std::nullopt) {
+    std::mt19937_64 random(1);
+    std::normal_distribution<double> factor(1, noise);
+    for (int i = 0; i < 10'000; ++i) {
+      const auto left = traffic ? std::optional(*traffic - sent) : std::nullopt;
+      const auto visit = agenda.next(budget - spent, left);
+      if (!visit) return;
+      std::vector<double> times;
+      for (int r = 0; r < visit->repetitions; ++r) {
+        times.push_back(truth(visit->size) * std::max(0.1, factor(random)));
+        spent += Seconds{times.back() * visit->messages + 1e-3};
+      }
+      spent += visit->first ? Seconds{1e-3} : Seconds{0};
+      sent += visit->sends;
+      samples.push_back(agenda.record(*visit, times));
+    }
+    FAIL() << "the agenda has no end";
+  }
+
+  Bytes largest() const {
+    Bytes size;
+    for (const ProbeSample& sample : samples) size = std::max(size, sample.sample.size);
+    return size;
+  }
+};
+
+TEST(Agenda, EndsWhenEverySizeIsKnownWell) {
+  Agenda agenda({message_target()}, small_options(), {});
+  Simulation simulation;
+  simulation.run(agenda, Seconds{1000}, 0.001);
+  EXPECT_TRUE(agenda.complete());
+  EXPECT_TRUE(agenda.missing(5).empty());
+  EXPECT_EQ(simulation.largest(), Bytes{16 << 20});
+}
+
+TEST(Agenda, NeverSpendsMoreThanItHas) {
+  for (const double budget : {0.05, 0.5, 2.0}) {
+    Agenda agenda({message_target(), message_target(2)}, small_options(), {});
+    Simulation simulation;
+    simulation.run(agenda, Seconds{budget}, 0.02);
+    EXPECT_LE(simulation.spent.count(), budget * 1.05);
+    EXPECT_FALSE(agenda.complete());
+    EXPECT_FALSE(agenda.missing(5).empty());
+  }
+}
+
+TEST(Agenda, KeepsToTheTraffic) {
+  Agenda agenda({message_target()}, small_options(), {});
+  Simulation simulation;
+  simulation.run(agenda, Seconds{1000}, 0.02, Bytes{8 << 20});
+  EXPECT_LE(simulation.sent, Bytes{8 << 20});
+  EXPECT_LT(simulation.largest(), Bytes{8 << 20});
+}
+
+TEST(Agenda, CoversAllTargetsBeforeItRefinesOne) {
+  Agenda agenda({message_target(1), message_target(2), message_target(3)}, small_options(), {});
+  Simulation simulation;
+  simulation.run(agenda, Seconds{0.2}, 0.02);
+  for (const int destination : {1, 2, 3}) {
+    const auto count =
+        std::count_if(simulation.samples.begin(), simulation.samples.end(),
+                      [&](const auto& sample) { return sample.quantity.destination == destination; });
+    EXPECT_GE(count, 2) << destination;
+  }
+}
+
+TEST(Agenda, RepeatsWhereTheIntervalIsWide) {
+  Agenda agenda({message_target()}, small_options(), {});
+  Simulation simulation;
+  simulation.run(agenda, Seconds{1000}, 0.05);
+  for (const ProbeSample& last : simulation.samples) {
+    const auto later = std::find_if(simulation.samples.rbegin(), simulation.samples.rend(),
+                                    [&](const auto& other) { return other.sample.size == last.sample.size; });
+    const double width = later->sample.half_width / later->sample.time;
+    EXPECT_TRUE(width <= 0.02 || later->sample.repetitions >= 60) << width;
+  }
+}
+
+TEST(Agenda, RefinesSizesAroundAProtocolSwitch) {
+  // With the time for about a dozen sizes, more of them lie around the switch than where the line is
+  // straight.
+  AgendaOptions options = small_options();
+  options.first = Bytes{256};
+  options.factor = 2;
+  Agenda agenda({message_target()}, options, {});
+  Simulation simulation;
+  simulation.run(agenda, Seconds{0.35}, 0.0005);
+  int near = 0;
+  for (const ProbeSample& sample : simulation.samples) {
+    near += sample.sample.size >= Bytes{32 << 10} && sample.sample.size <= Bytes{128 << 10} ? 1 : 0;
+  }
+  EXPECT_GE(near, 3);
+}
+
+TEST(Agenda, GoesOnFromEarlierSamples) {
+  Agenda first({message_target()}, small_options(), {});
+  Simulation before;
+  before.run(first, Seconds{1000}, 0.001);
+  Agenda second({message_target()}, small_options(), before.samples);
+  EXPECT_TRUE(second.complete());
+}
+
+TEST(Agenda, StreamsManySmallMessagesAndFewLargeOnes) {
+  EXPECT_EQ(streaming(Bytes{4}).in_flight, 16);
+  EXPECT_EQ(streaming(Bytes{1 << 20}).in_flight, 4);
+  EXPECT_EQ(streaming(Bytes{64 << 20}).in_flight, 2);
+  EXPECT_GT(streaming(Bytes{64 << 20}).messages, 2);
+}
+
+}  // namespace
+}  // namespace commtune::probes

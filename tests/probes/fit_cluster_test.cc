@@ -1,0 +1,127 @@
+#include "probes/fit_cluster.h"
+
+#include <gtest/gtest.h>
+
+namespace commtune::probes {
+namespace {
+
+ClusterFacts four_hosts() {
+  ClusterFacts facts;
+  facts.name = "lab";
+  facts.transport = "mpi";
+  facts.rank_hosts = {"a", "a", "b", "c"};
+  facts.facts = {{"host.a.kernel", "Linux 6"}, {"setting.mtu", "1500"}};
+  return facts;
+}
+
+ProbeSample message(int source, int destination, int in_flight, std::uint64_t bytes, double seconds) {
+  ProbeSample sample;
+  sample.quantity.source = source;
+  sample.quantity.destination = destination;
+  sample.quantity.in_flight = in_flight;
+  sample.sample = {Bytes{bytes}, Seconds{seconds}, Seconds{seconds / 100}, 5};
+  return sample;
+}
+
+ProbeSample scalar(Subject subject, int in_flight, double seconds) {
+  ProbeSample sample;
+  sample.quantity.subject = subject;
+  sample.quantity.in_flight = in_flight;
+  sample.sample = {Bytes{0}, Seconds{seconds}, Seconds{seconds / 100}, 20};
+  return sample;
+}
+
+TEST(FitCluster, FindsTheLineThatSamplesLieOn) {
+  std::vector<ProbeSample> samples;
+  for (std::uint64_t bytes = 4; bytes <= 4 << 20; bytes *= 4) {
+    samples.push_back(message(0, 2, 1, bytes, 300e-6 + 8e-9 * static_cast<double>(bytes)));
+    samples.push_back(message(0, 1, 1, bytes, 20e-6 + 1e-10 * static_cast<double>(bytes)));
+  }
+  const Cluster cluster = fit_cluster(samples, four_hosts());
+  const Fit& between = cluster.links.at(LinkClass::kInterHost).alone;
+  EXPECT_NEAR(between.curve(Bytes{1 << 20}).count(), 300e-6 + 8e-9 * (1 << 20), 1e-6);
+  EXPECT_EQ(between.largest, Bytes{4 << 20});
+  const Fit& within = cluster.links.at(LinkClass::kIntraHost).alone;
+  EXPECT_NEAR(within.curve(Bytes{4}).count(), 20e-6, 1e-7);
+  ASSERT_EQ(cluster.hosts.size(), 3u);
+  EXPECT_EQ(cluster.hosts[0].slots, 2);
+}
+
+TEST(FitCluster, LetsALaterSampleSupersedeAnEarlier) {
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 9.0), message(0, 2, 1, 1 << 20, 8e-3),
+                                   message(0, 2, 1, 4, 3e-4)};
+  EXPECT_EQ(latest(samples).size(), 2u);
+  const Cluster cluster = fit_cluster(samples, four_hosts());
+  EXPECT_NEAR(cluster.links.at(LinkClass::kInterHost).alone.curve(Bytes{4}).count(), 3e-4, 1e-5);
+}
+
+TEST(FitCluster, TakesTheCurveFromPairsWithSeveralSizes) {
+  std::vector<ProbeSample> samples;
+  for (std::uint64_t bytes = 4; bytes <= 4 << 20; bytes *= 4) {
+    samples.push_back(message(0, 2, 1, bytes, 300e-6 + 8e-9 * static_cast<double>(bytes)));
+  }
+  // Pairs of a slow host, measured at one size for the matrix.
+  for (const int other : {0, 1, 2}) samples.push_back(message(other, 3, 1, 4, 5e-3));
+  const Cluster cluster = fit_cluster(samples, four_hosts());
+  EXPECT_NEAR(cluster.links.at(LinkClass::kInterHost).alone.curve(Bytes{4}).count(), 300e-6, 3e-6);
+}
+
+TEST(FitCluster, SeparatesStreamedFromAloneOperations) {
+  std::vector<ProbeSample> samples;
+  for (std::uint64_t bytes = 4096; bytes <= 4 << 20; bytes *= 4) {
+    for (const int in_flight : {1, 8}) {
+      ProbeSample sample;
+      sample.quantity.subject = Subject::kOperation;
+      sample.quantity.workers = 4;
+      sample.quantity.in_flight = in_flight;
+      const double alpha = in_flight == 1 ? 2e-3 : 3e-4;
+      sample.sample = {Bytes{bytes}, Seconds{alpha + 12e-9 * static_cast<double>(bytes)}, Seconds{1e-6}, 5};
+      samples.push_back(sample);
+    }
+  }
+  const Cluster cluster = fit_cluster(samples, four_hosts());
+  const OperationFit* fit = find_operation(cluster, AllToAll{}, Operation::kAllReduce, 4);
+  ASSERT_NE(fit, nullptr);
+  EXPECT_NEAR(fit->alone.curve(Bytes{65536}).count(), 2e-3 + 12e-9 * 65536, 1e-5);
+  EXPECT_NEAR(fit->streamed.curve(Bytes{65536}).count(), 3e-4 + 12e-9 * 65536, 1e-5);
+}
+
+TEST(FitCluster, GivesRatesAndSlowDowns) {
+  std::vector<ProbeSample> samples;
+  for (std::uint64_t bytes = 1 << 16; bytes <= 1 << 22; bytes *= 4) {
+    ProbeSample sum;
+    sum.quantity.subject = Subject::kSum;
+    sum.quantity.source = 0;
+    sum.sample = {Bytes{bytes}, Seconds{2e-10 * static_cast<double>(bytes)}, Seconds{0}, 5};
+    samples.push_back(sum);
+  }
+  samples.push_back(scalar(Subject::kStep, 0, 2.0e-3));
+  samples.push_back(scalar(Subject::kStep, 4, 2.3e-3));
+  samples.push_back(scalar(Subject::kJitter, 1, 4e-5));
+  const Cluster cluster = fit_cluster(samples, four_hosts());
+  EXPECT_NEAR(cluster.reduce_seconds_per_byte.value, 2e-10, 1e-15);
+  EXPECT_NEAR(cluster.interference.value, 0.15, 1e-9);  // 2.3 / 2.0 - 1
+  EXPECT_NEAR(cluster.jitter_seconds.value, 4e-5, 1e-12);
+}
+
+TEST(FitCluster, LeavesOutWhatOneSizeCannotCarry) {
+  const std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4)};
+  EXPECT_TRUE(fit_cluster(samples, four_hosts()).links.empty());
+  EXPECT_TRUE(fit_cluster({}, four_hosts()).operations.empty());
+}
+
+TEST(Fingerprint, ChangesWithTheClusterButNotWithItsName) {
+  ClusterFacts facts = four_hosts();
+  const std::string before = fingerprint(facts);
+  EXPECT_EQ(before.size(), 16u);
+  facts.name = "other";
+  EXPECT_EQ(fingerprint(facts), before);
+  facts.facts["host.a.kernel"] = "Linux 7";
+  EXPECT_NE(fingerprint(facts), before);
+  facts = four_hosts();
+  facts.rank_hosts.emplace_back("d");
+  EXPECT_NE(fingerprint(facts), before);
+}
+
+}  // namespace
+}  // namespace commtune::probes

@@ -1,0 +1,179 @@
+#include "probes/probe.h"
+
+#include <gmock/gmock.h>
+
+#include <latch>
+#include <thread>
+
+#include "executor/transport/local/local.h"
+#include "perfmodel/error.h"
+
+namespace commtune::probes {
+namespace {
+
+class Recorder : public EventSink {
+ public:
+  void on_facts(const ClusterFacts& given) override { facts = given; }
+  void on_progress(const ProbeProgress& progress) override {
+    EXPECT_FALSE(progress.what.empty());
+    EXPECT_GE(progress.fraction, 0);
+    EXPECT_LE(progress.fraction, 1);
+  }
+  void on_sample(const ProbeSample& sample) override {
+    samples.push_back(sample);
+    if (fail_after >= 0 && static_cast<int>(samples.size()) > fail_after) {
+      throw Error(ErrorCode::kStorage, "disk full");
+    }
+  }
+  bool stop_requested() override { return stop_after >= 0 && static_cast<int>(samples.size()) >= stop_after; }
+
+  ClusterFacts facts;
+  std::vector<ProbeSample> samples;
+  int stop_after = -1, fail_after = -1;
+};
+
+/// How a rank ended: with an empty text, or with what it threw.
+struct Outcome {
+  ProbeResult result;
+  std::string error;
+  ErrorCode code{};
+};
+
+/// All ranks as threads; those for which `present` is false never answer.
+std::vector<Outcome> run_ranks(int n, const ProbeOptions& options, Recorder& sink,
+                               const std::vector<bool>& present = {}) {
+  auto transports = make_local_transports(n);
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(n));
+  std::vector<std::jthread> threads;
+  std::latch all_done(n);
+  for (int rank = 0; rank < n; ++rank) {
+    const auto i = static_cast<std::size_t>(rank);
+    threads.emplace_back([&, i, rank] {
+      Recorder ignored;
+      if (present.empty() || present[i]) {
+        try {
+          outcomes[i].result = probe(*transports[i], options, rank == 0 ? sink : ignored);
+        } catch (const Error& error) {
+          outcomes[i].error = error.what();
+          outcomes[i].code = error.code();
+        }
+      }
+      all_done.arrive_and_wait();  // transports stay until nobody needs them
+    });
+  }
+  threads.clear();
+  return outcomes;
+}
+
+ProbeOptions quick() {
+  ProbeOptions options;
+  options.budget = Seconds{1.0};
+  options.last = Bytes{256 << 10};
+  options.exclusive = false;
+  options.timeout = Seconds{20};
+  options.cluster_name = "threads";
+  return options;
+}
+
+TEST(Probe, MeasuresLinksRoadsAndMemory) {
+  Recorder sink;
+  const auto outcomes = run_ranks(4, quick(), sink);
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.error, "");
+  const Cluster& cluster = outcomes[0].result.cluster;
+  EXPECT_EQ(cluster.name, "threads");
+  EXPECT_EQ(cluster.hosts.size(), 4u);
+  EXPECT_EQ(cluster.fingerprint, fingerprint(sink.facts));
+  EXPECT_TRUE(cluster.links.contains(LinkClass::kInterHost));
+  EXPECT_NE(find_operation(cluster, AllToAll{}, Operation::kAllReduce, 4), nullptr);
+  EXPECT_NE(find_operation(cluster, ParameterServer{1}, Operation::kPushPull, 4), nullptr);
+  EXPECT_GT(cluster.reduce_seconds_per_byte.value, 0);
+  EXPECT_GT(cluster.copy_seconds_per_byte.value, 0);
+  EXPECT_EQ(outcomes[0].result.links.links.size(), 12u);  // 4 * 3 directions
+  EXPECT_FALSE(sink.samples.empty());
+  EXPECT_TRUE(outcomes[1].result.samples.empty());
+}
+
+TEST(Probe, WorksOnOneRank) {
+  Recorder sink;
+  const auto outcomes = run_ranks(1, quick(), sink);
+  EXPECT_EQ(outcomes[0].error, "");
+  EXPECT_GT(outcomes[0].result.cluster.copy_seconds_per_byte.value, 0);
+  EXPECT_TRUE(outcomes[0].result.cluster.links.empty());
+}
+
+TEST(Probe, MeasuresDedicatedServersBesideTheWorkers) {
+  ProbeOptions options = quick();
+  options.servers = {ParameterServer{1, Placement::kDedicated}};
+  Recorder sink;
+  const auto outcomes = run_ranks(3, options, sink);
+  EXPECT_EQ(outcomes[0].error, "");
+  EXPECT_NE(find_operation(outcomes[0].result.cluster, options.servers[0], Operation::kPushPull, 2), nullptr);
+}
+
+TEST(Probe, StopsWhenAskedAndKeepsWhatItHas) {
+  Recorder sink;
+  sink.stop_after = 10;
+  const auto outcomes = run_ranks(2, quick(), sink);
+  EXPECT_EQ(outcomes[0].error, "");
+  EXPECT_EQ(outcomes[1].error, "");
+  EXPECT_EQ(outcomes[0].result.end, ProbeEnd::kStopped);
+  EXPECT_FALSE(outcomes[0].result.would_measure.empty());
+}
+
+TEST(Probe, GoesOnFromEarlierSamples) {
+  Recorder first;
+  ProbeOptions options = quick();
+  run_ranks(2, options, first);
+  const auto jitters = [](const Recorder& recorder) {
+    return std::count_if(recorder.samples.begin(), recorder.samples.end(), [](const ProbeSample& sample) {
+      return sample.quantity.subject == Subject::kJitter;
+    });
+  };
+  EXPECT_EQ(jitters(first), 1);
+  options.already = first.samples;
+  Recorder second;
+  const auto outcomes = run_ranks(2, options, second);
+  EXPECT_EQ(jitters(second), 0);
+  EXPECT_GE(outcomes[0].result.samples.size(), latest(first.samples).size());
+}
+
+TEST(Probe, EndsOnAllRanksWhenASampleCannotBeStored) {
+  Recorder sink;
+  sink.fail_after = 5;
+  const auto outcomes = run_ranks(3, quick(), sink);
+  EXPECT_EQ(outcomes[0].code, ErrorCode::kStorage);
+  for (const int rank : {1, 2}) {
+    EXPECT_THAT(outcomes[static_cast<std::size_t>(rank)].error, testing::HasSubstr("disk full"));
+  }
+}
+
+TEST(Probe, NamesARankThatDoesNotAnswer) {
+  ProbeOptions options = quick();
+  options.timeout = Seconds{0.5};
+  Recorder sink;
+  const auto outcomes = run_ranks(3, options, sink, {true, true, false});
+  EXPECT_EQ(outcomes[0].code, ErrorCode::kTimeout);
+  EXPECT_THAT(outcomes[0].error, testing::HasSubstr("local2"));
+  EXPECT_THAT(outcomes[0].error, testing::Not(testing::HasSubstr("local1")));
+}
+
+TEST(Probe, KeepsToItsBudget) {
+  ProbeOptions options = quick();
+  options.budget = Seconds{0.5};
+  Recorder sink;
+  const auto outcomes = run_ranks(2, options, sink);
+  EXPECT_EQ(outcomes[0].result.end, ProbeEnd::kBudget);
+  EXPECT_FALSE(outcomes[0].result.would_measure.empty());
+}
+
+TEST(Probe, RefusesBadOptionsBeforeItStarts) {
+  ProbeOptions options = quick();
+  options.factor = 0.5;
+  Recorder sink;
+  const auto outcomes = run_ranks(2, options, sink);
+  EXPECT_EQ(outcomes[0].code, ErrorCode::kBadInput);
+  EXPECT_TRUE(sink.samples.empty());
+}
+
+}  // namespace
+}  // namespace commtune::probes

@@ -1,0 +1,79 @@
+#include "probes/targets.h"
+
+#include <gmock/gmock.h>
+
+namespace commtune::probes {
+namespace {
+
+TEST(BytesSent, AreTheRoadsOwn) {
+  // Ring of 4: 3 quarters of the message in each of two stages.
+  EXPECT_DOUBLE_EQ(bytes_sent(AllToAll{Collective::kRing}, Operation::kAllReduce, 4), 1.5);
+  EXPECT_DOUBLE_EQ(bytes_sent(AllToAll{Collective::kRing}, Operation::kReduceScatter, 4), 0.75);
+  // One server on a worker's host answers three others with the whole message.
+  EXPECT_DOUBLE_EQ(bytes_sent(ParameterServer{1}, Operation::kPushPull, 4), 3);
+  // A server on each host: 3 quarters of the own push, 3 answers of a quarter.
+  EXPECT_DOUBLE_EQ(bytes_sent(ParameterServer{4}, Operation::kPushPull, 4), 1.5);
+}
+
+TEST(SubGroups, AreSmallerThanAllRanks) {
+  ProbeOptions options;
+  EXPECT_THAT(sub_groups(options, 8), testing::ElementsAre(2, 4));
+  EXPECT_THAT(sub_groups(options, 4), testing::ElementsAre(2));
+  EXPECT_THAT(sub_groups(options, 3), testing::IsEmpty());
+  options.groups = {5, 3, 9, 3};
+  EXPECT_THAT(sub_groups(options, 8), testing::ElementsAre(3, 5));
+}
+
+TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
+  Shape shape;
+  shape.rank_hosts = {"a", "b", "c", "d"};
+  shape.between = Pair{0, 1};
+  Offer offer;
+  offer.algorithms = {Collective::kRing};
+  offer.staged = {Collective::kRing};
+  offer.servers = {ParameterServer{4}};
+  const std::vector<Target> targets = choose_targets(ProbeOptions{}, shape, offer);
+  const auto count = [&](auto matches) { return std::count_if(targets.begin(), targets.end(), matches); };
+  EXPECT_EQ(count([](const Target& t) { return t.quantity.subject == Subject::kMessage; }), 2);
+  EXPECT_EQ(count([](const Target& t) { return t.quantity.subject == Subject::kExchange; }), 1);
+  // All-reduce, reduce-scatter, all-gather and push-pull of all four; all-reduce and push-pull of two.
+  EXPECT_EQ(count([](const Target& t) { return t.quantity.workers == 4; }), 8);
+  EXPECT_EQ(count([](const Target& t) { return t.quantity.workers == 2; }), 4);
+}
+
+TEST(Offer, HasTheRingWhateverElseTheExecutorKnows) {
+  const Offer all = offer(ProbeOptions{}, 4);
+  EXPECT_THAT(all.algorithms, testing::Contains(Collective::kRing));
+  EXPECT_THAT(all.staged, testing::Contains(Collective::kRing));
+  EXPECT_EQ(all.servers.size(), 3u);  // 4, 1 and 2 servers
+}
+
+TEST(ProbeOptions, AreRefusedByName) {
+  const auto refusal = [](auto change) -> std::string {
+    ProbeOptions options;
+    change(options);
+    try {
+      options.check();
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(refusal([](ProbeOptions&) {}), "accepted");
+  EXPECT_THAT(refusal([](ProbeOptions& o) { o.budget = Seconds{0}; }), testing::HasSubstr("budget"));
+  EXPECT_THAT(refusal([](ProbeOptions& o) { o.first = Bytes{3}; }), testing::HasSubstr("first size = 3 B"));
+  EXPECT_THAT(refusal([](ProbeOptions& o) { o.last = Bytes{2}; }), testing::HasSubstr("last size"));
+  EXPECT_THAT(refusal([](ProbeOptions& o) { o.factor = 1; }), testing::HasSubstr("factor"));
+  EXPECT_THAT(refusal([](ProbeOptions& o) { o.width = 0; }), testing::HasSubstr("width"));
+  EXPECT_THAT(refusal([](ProbeOptions& o) { o.servers = {ParameterServer{0}}; }),
+              testing::HasSubstr("servers"));
+}
+
+TEST(DefaultBudget, GrowsWithTheHostsUpToALimit) {
+  EXPECT_LT(default_budget(4).count(), 7);
+  EXPECT_LT(default_budget(8).count(), 12);
+  EXPECT_EQ(default_budget(1024).count(), 60);
+}
+
+}  // namespace
+}  // namespace commtune::probes
