@@ -10,8 +10,10 @@ namespace {
 
 /// A move must win at least this part, so that rounding does not keep the search going.
 constexpr double kWorthwhile = 1e-6;
-/// Sequences longer than this are not searched for better places step by step.
-constexpr std::size_t kMostSteps = 96;
+/// In sequences longer than this a step is only moved to a place near its own, and a new one put at some
+/// places.
+constexpr std::size_t kManySteps = 32;
+constexpr std::size_t kNear = 4;
 
 class Climber {
  public:
@@ -66,9 +68,10 @@ class Climber {
   bool relocate() {
     bool better = false;
     const std::size_t n = best_.steps.size();
-    if (n > kMostSteps) return false;
+    const std::size_t reach = n > kManySteps ? kNear : n;
     for (std::size_t from = 0; from < n; ++from) {
-      for (std::size_t to = 0; to < n && !done(); ++to) {
+      const std::size_t first_place = from > reach ? from - reach : 0;
+      for (std::size_t to = first_place; to < std::min(n, from + reach + 1) && !done(); ++to) {
         if (to == from || to + 1 == from) continue;  // the latter is the former move from the other side
         trial_ = best_;
         const auto first = trial_.steps.begin();
@@ -197,7 +200,7 @@ class Climber {
   /// beside its other half and the distribute anywhere.
   bool insert_anywhere(const Draft& halved, std::uint32_t message, std::uint32_t other) {
     const std::size_t n = halved.steps.size();
-    const std::size_t stride = n > kMostSteps ? n / kMostSteps + 1 : 1;
+    const std::size_t stride = n > kManySteps ? n / kManySteps + 1 : 1;
     for (std::size_t at = 0; at <= n && !done(); at += stride) {
       trial_ = halved;
       const auto place = trial_.steps.begin() + static_cast<std::ptrdiff_t>(at);

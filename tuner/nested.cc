@@ -86,9 +86,13 @@ class Program {
 
   std::vector<Block> run() {
     const std::size_t n = atoms_.size();
+    const auto largest = static_cast<std::uint64_t>(options_.largest * static_cast<double>(bytes_.back()));
     offer(0, {0, 0, 0, 0, Side::kLeft});
     for (std::size_t placed = 1; placed <= n; ++placed) {
-      for (std::size_t before = placed; before-- > 0;) extend(before, placed);
+      for (std::size_t before = placed; before-- > 0;) {
+        if (before + 1 < placed && bytes_[placed] - bytes_[before] > largest) break;
+        extend(before, placed);
+      }
     }
     return trace(n);
   }

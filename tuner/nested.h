@@ -14,7 +14,10 @@
 //
 // and T = max(E, B) + D when all is placed. All blocks left is exact fusion (MODEL section 5), all parted is
 // DeAR with exact fusion. The program keeps, per number of atoms placed, the pairs (E, D) that no other pair
-// beats, in steps of E: exact but for that rounding and for blocks whose atoms are not neighbours.
+// beats, in steps of E: exact but for that rounding and for blocks whose atoms are not neighbours. Where the
+// stages have a channel each, the slower one paces the schedule and the other one's time is added to each
+// block's lag; since a large block then holds up the second channel for the small one behind it, such roads
+// want blocks of limited size.
 
 #include <cstddef>
 #include <vector>
@@ -35,6 +38,7 @@ struct Block {
 struct NestedOptions {
   bool parted = false;     ///< the road's stages may be parted: costs are those of reduce and distribute
   std::size_t steps = 48;  ///< of E
+  double largest = 1;      ///< no block of several atoms carries more than this part of all bytes
 };
 
 /// Blocks in the order of their atoms, which must be in the order in which gradients appear.

@@ -16,6 +16,10 @@ namespace {
 
 /// Drafts that are worth climbing from, the best first.
 constexpr std::size_t kClimbs = 3;
+/// A seed may be this much slower than the best plan so far: climbing wins more than that back.
+constexpr double kSlack = 1.1;
+/// Roads with a channel for each stage need small messages to keep both busy.
+constexpr AtomOptions kFine{1.0 / 192, 1.0 / 64, 1.0 / 192};
 struct Promising {
   const RoadOption* option;
   Draft draft;
@@ -25,9 +29,15 @@ struct Promising {
 class Search {
  public:
   Search(const Planning& job, const std::vector<Candidate>& starts, const SearchOptions& options)
-      : job_(job), options_(options), stream_(job), simulator_(job.work) {
+      : job_(job),
+        options_(options),
+        stream_(job),
+        coarse_(atoms_of(job)),
+        fine_(atoms_of(job, kFine)),
+        simulator_(job.work) {
     const auto first = std::min_element(starts.begin(), starts.end(), faster);
     best_ = *first;
+    fastest_ = best_time();
     bound_ = job.roads.front().bound.count();
     for (const RoadOption& option : job.roads) bound_ = std::min(bound_, option.bound.count());
   }
@@ -57,33 +67,43 @@ class Search {
   bool good_enough() const { return best_time() <= target(); }
   bool over() const { return good_enough() || simulator_.events() >= options_.max_events; }
 
-  /// The nested program's schedule on every road that could still win.
+  /// The nested program's schedules on every road that could still win, the best first.
   std::vector<Promising> seeds() {
-    const std::vector<Atom> atoms = atoms_of(job_);
     std::vector<const RoadOption*> roads;
     for (const RoadOption& option : job_.roads) roads.push_back(&option);
     std::stable_sort(roads.begin(), roads.end(),
                      [](const RoadOption* a, const RoadOption* b) { return a->bound < b->bound; });
     std::vector<Promising> drafts;
-    double fastest = best_time();
     for (const RoadOption* option : roads) {
-      for (const bool parted : {false, true}) {
-        if (option->bound.count() >= fastest || fastest <= target()) break;
-        if (parted && !may_part(*option)) continue;
-        const double straggling = option->cost.straggling.count();
-        const std::vector<Block> blocks = nested_blocks(atoms, option->cost, job_.work.total_backward,
-                                                        1.1 * (fastest - straggling), {.parted = parted});
-        if (blocks.empty()) continue;
-        Promising found{option, draft_of(atoms, blocks, parted), 0};
-        flatten(found.draft, stream_, flat_);
-        found.time = simulator_.run(flat_, option->cost).iteration.count();
-        fastest = std::min(fastest, found.time);
-        drafts.push_back(std::move(found));
+      if (option->cost.shared_channel) {
+        add_seed(drafts, *option, coarse_, {});
+        if (may_part(*option)) add_seed(drafts, *option, coarse_, {.parted = true});
+      } else {
+        add_seed(drafts, *option, coarse_, {});
+        for (const double largest : {1.0 / 2, 1.0 / 4})
+          add_seed(drafts, *option, coarse_, {.largest = largest});
+        for (double largest = 1.0 / 8; largest >= 1.0 / 128; largest /= 2) {
+          add_seed(drafts, *option, fine_, {.largest = largest});
+        }
       }
     }
     std::stable_sort(drafts.begin(), drafts.end(),
                      [](const Promising& a, const Promising& b) { return a.time < b.time; });
     return drafts;
+  }
+
+  void add_seed(std::vector<Promising>& drafts, const RoadOption& option, const std::vector<Atom>& atoms,
+                const NestedOptions& options) {
+    if (option.bound.count() >= fastest_ || fastest_ <= target()) return;
+    const double worst = kSlack * (fastest_ - option.cost.straggling.count());
+    const std::vector<Block> blocks =
+        nested_blocks(atoms, option.cost, job_.work.total_backward, worst, options);
+    if (blocks.empty()) return;
+    Promising found{&option, draft_of(atoms, blocks, options.parted), 0};
+    flatten(found.draft, stream_, flat_);
+    found.time = simulator_.run(flat_, option.cost).iteration.count();
+    fastest_ = std::min(fastest_, found.time);
+    drafts.push_back(std::move(found));
   }
 
   /// Two stages on one channel that the road can run apart.
@@ -92,7 +112,8 @@ class Search {
   }
 
   void climb_from(Promising& found) {
-    const ClimbLimits limits{target(), options_.max_events};
+    const ClimbLimits limits{
+        target(), std::min(options_.max_events, simulator_.events() + options_.max_events / kClimbs)};
     const double time = climb(found.draft, stream_, found.option->cost, simulator_, limits);
     if (time < best_time()) keep(found);
   }
@@ -124,10 +145,12 @@ class Search {
   const Planning& job_;
   const SearchOptions options_;
   const Stream stream_;
+  const std::vector<Atom> coarse_, fine_;
   Simulator simulator_;
   FlatPlan flat_;
   Candidate best_;
   double bound_ = 0;
+  double fastest_ = 0;  ///< of the starts and the seeds so far
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace commtune::tuner {
 
 struct SearchOptions {
   double gap_limit = 0.002;              ///< stop when the best plan is this close to the bound
-  std::uint64_t max_events = 4'000'000;  ///< and when this many message stages have been simulated
+  std::uint64_t max_events = 300'000;  ///< and when this many message stages have been simulated
   void check() const;                    ///< throws Error{kBadInput} naming field, value and rule
 };
 

@@ -26,7 +26,7 @@ struct TuneOptions {
   RoadLimits limits;                     ///< servers that may be used
   std::vector<Road> roads;               ///< empty: roads_for(cluster, workers, limits)
   double gap_limit = 0.002;              ///< the joint search stops when its plan is this close to the bound
-  std::uint64_t max_events = 4'000'000;  ///< and when it has simulated this many message events
+  std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
   int draws = 64;          ///< parameter draws from the fits' covariance; 0: no doubt is computed
   std::uint64_t seed = 1;  ///< of the draws
   Measure measure;         ///< empty: prediction decides
