@@ -48,7 +48,7 @@ std::string did_you_mean(std::string_view typed, std::span<const std::string_vie
   }
   const auto most = std::max<std::size_t>(1, wanted.size() / 3);
   if (closest.empty() || static_cast<std::size_t>(best) > most) return {};
-  return fmt::format("; did you mean \"{}\"?", closest);
+  return fmt::format(" (did you mean \"{}\"?)", closest);
 }
 
 std::string did_you_mean(std::string_view typed, std::span<const std::string> known) {

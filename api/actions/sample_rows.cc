@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
@@ -11,6 +12,8 @@ namespace commtune::api {
 namespace {
 
 using probes::Subject;
+
+constexpr const char* kNothingMoves = "nothing_moves";
 
 constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange, Subject::kOperation, Subject::kSum,
                                   Subject::kCopy,    Subject::kStep,     Subject::kJitter};
@@ -37,7 +40,9 @@ NewSample to_row(const probes::ProbeSample& sample) {
   row.workers = quantity.workers;
   row.source_rank = rank_or_nothing(quantity.source);
   row.destination_rank = rank_or_nothing(quantity.destination);
-  row.in_flight = quantity.in_flight;
+  // The store counts messages from one on; "none" is told apart in the detail.
+  row.in_flight = std::max(1, quantity.in_flight);
+  if (quantity.in_flight == 0) row.detail = {{kNothingMoves, true}};
   row.bytes = sample.sample.size;
   row.median = sample.sample.time;
   row.half_width = sample.sample.half_width;
@@ -59,7 +64,8 @@ probes::ProbeSample from_row(const SampleRow& row) {
   sample.quantity.workers = row.workers;
   sample.quantity.source = row.source_rank.value_or(-1);
   sample.quantity.destination = row.destination_rank.value_or(-1);
-  sample.quantity.in_flight = row.in_flight;
+  const bool nothing_moves = row.detail.is_object() && row.detail.value(kNothingMoves, false);
+  sample.quantity.in_flight = nothing_moves ? 0 : row.in_flight;
   sample.sample = Sample{row.bytes, row.median, row.half_width, row.repetitions};
   sample.raw_seconds = row.raw_seconds;
   return sample;

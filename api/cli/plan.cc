@@ -79,7 +79,28 @@ void write_plans(const PlanFlags& flags, const tuner::Answer& answer) {
     write_file(directory / (entry.method + ".json"), plan_text(entry.plan));
 }
 
-void print_answer(const Session& session, const PlanFlags& flags, const Work& work, const Profile& profile,
+/// The hosts as the user would name them again.
+std::string host_flags(const PlanFlags& flags, const Settings& settings) {
+  if (!flags.placing->host_list.empty()) return fmt::format(" -H '{}'", flags.placing->host_list);
+  if (!settings.hosts.empty()) return fmt::format(" --hosts {}", settings.hosts.string());
+  return settings.cluster == "local" ? "" : " --hosts FILE";
+}
+
+void print_launch(const Session& session, const PlanFlags& flags, Work& work, const TuneOutcome& outcome) {
+  const tuner::Entry& entry = entry_of(outcome.answer, flags.method);
+  const std::string hosts = host_flags(flags, work.settings());
+  const RowId chosen = outcome.plans.at(entry_of(outcome.answer, {}).method);
+  session.print(fmt::format("\nrun it:        tune run {}{}\nrun them all:  tune run {} --method all{}\n",
+                            outcome.plans.at(entry.method), hosts, chosen, hosts));
+  if (hosts.ends_with("FILE")) return;
+  Settings settings = work.settings();
+  settings.local_ranks = ranks_of(entry.plan);
+  const LaunchOptions launch =
+      launch_options(work.context(), flags.placing->placing(settings, Network::kMpi), ranks_of(entry.plan));
+  session.print(fmt::format("which starts:  {}\n", quoted(mpirun_command(launch.mpirun, inspect_site()))));
+}
+
+void print_answer(const Session& session, const PlanFlags& flags, Work& work, const Profile& profile,
                   const TuneOutcome& outcome) {
   if (session.json) {
     session.print_json(to_json(outcome));
@@ -88,22 +109,12 @@ void print_answer(const Session& session, const PlanFlags& flags, const Work& wo
   if (flags.scale_bytes != 1 || flags.scale_time != 1)
     session.print(fmt::format("scaled by request: tensor sizes x {:g}, layer times x {:g}\n",
                               flags.scale_bytes, flags.scale_time));
-  session.print(fmt::format("times of {}: {}{}{}\n", profile.model, profile.origin.how,
-                            profile.origin.device.empty() ? "" : " for " + profile.origin.device,
-                            profile.origin.note.empty() ? "" : " (" + profile.origin.note + ")"));
+  session.print(fmt::format("layer times of {}: {}{}\n", profile.model, profile.origin.how,
+                            profile.origin.device.empty() ? "" : " for " + profile.origin.device));
+  if (flags.explain && !profile.origin.note.empty()) session.print(profile.origin.note + "\n");
   session.print(ranking_report(outcome));
   if (flags.explain) session.print("\n" + explanation(outcome));
-  const std::string method = flags.method.empty() ? "" : " --method " + flags.method;
-  const RowId chosen = outcome.plans.at(entry_of(outcome.answer, {}).method);
-  const std::string hosts =
-      flags.placing->host_list.empty()
-          ? (work.settings().hosts.empty() ? std::string{}
-                                           : fmt::format(" --hosts {}", work.settings().hosts.string()))
-          : fmt::format(" -H '{}'", flags.placing->host_list);
-  session.print(
-      fmt::format("\nrun it:       tune run {}{}{}\nor all:       tune run {} --method all{}\n", chosen,
-                  method, hosts.empty() && work.settings().cluster != "local" ? " --hosts FILE" : hosts,
-                  chosen, hosts.empty() && work.settings().cluster != "local" ? " --hosts FILE" : hosts));
+  print_launch(session, flags, work, outcome);
 }
 
 void run_plan_command(const Session& session, PlanFlags& flags) {

@@ -68,6 +68,7 @@ void add_probe_command(CLI::App& tune, Session& session) {
       "Ctrl-C keeps what was measured; the same command goes on from there.");
   auto flags = std::make_shared<ProbeFlags>();
   flags->placing = add_placing_flags(*command, session);
+  add_dry_run_flag(*command, *flags->placing);
   add_common_flags(*command, session, {"cluster"});
   command->add_option("-b,--first", flags->first, "smallest message (4)")->type_name("SIZE");
   command->add_option("-e,--last", flags->last, "largest message that a plan may send (64M)")

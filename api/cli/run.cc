@@ -92,7 +92,7 @@ void add_run_command(CLI::App& tune, Session& session) {
   command->footer(
       "Examples:\n"
       "  tune run latest                                   the plan that was chosen last\n"
-      "  tune run latest --method ddp-25                   another method's plan of the same ranking\n"
+      "  tune run latest --method ddp-25mib                   another method's plan of the same ranking\n"
       "  tune run latest --method best --method worst      compare two; `--method all` for all of them\n"
       "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
       "Trace files (one a rank) open in Perfetto.");
@@ -102,6 +102,7 @@ void add_run_command(CLI::App& tune, Session& session) {
                    "a plan file, a stored plan's id or the first digits of its digest, or \"latest\"")
       ->required();
   flags->placing = add_placing_flags(*command, session);
+  add_dry_run_flag(*command, *flags->placing);
   add_common_flags(*command, session, {"cluster"});
   command
       ->add_option("--method", flags->methods,

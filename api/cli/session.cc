@@ -90,9 +90,12 @@ std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& sess
       ->type_name("TEXT")
       ->expected(1)
       ->take_all();
-  command.add_flag("--dry-run", flags->dry_run,
-                   "print the command that would start the ranks, and do nothing");
   return flags;
+}
+
+void add_dry_run_flag(CLI::App& command, PlacingFlags& flags) {
+  command.add_flag("--dry-run", flags.dry_run,
+                   "print the command that would start the ranks, and do nothing");
 }
 
 Placing PlacingFlags::placing(const Settings& settings, Network otherwise) const {

@@ -52,8 +52,9 @@ struct PlacingFlags {
   /// Hosts from the list, the settings or this machine. network: what to use when the flag is not given.
   Placing placing(const Settings& settings, Network otherwise) const;
 };
-/// Adds -H, --hosts, --local, --network, --mpirun-arg, --dry-run and the launcher's settings.
+/// Adds -H, --hosts, --local, --network, --mpirun-arg and the launcher's settings.
 std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& session);
+void add_dry_run_flag(CLI::App& command, PlacingFlags& flags);
 
 /// Settings, store, progress and notes of one command, made when it runs.
 class Work {

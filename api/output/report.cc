@@ -41,6 +41,11 @@ std::string name_of(Binding binding) {
   return "compute";
 }
 
+bool any_doubt(const tuner::Answer& answer) {
+  return std::any_of(answer.ranking.begin(), answer.ranking.end(),
+                     [](const tuner::Entry& entry) { return entry.doubt.has_value(); });
+}
+
 std::string doubt_text(const tuner::Entry& entry) {
   if (!entry.doubt) return "";
   return "± " + format_time((entry.doubt->high - entry.doubt->low) / 2);
@@ -102,9 +107,10 @@ std::string fit_table(const Cluster& cluster) {
 }
 
 std::string probe_report(const ProbeOutcome& outcome) {
-  std::string out = fmt::format("cluster {}: {} ranks on {} hosts over {}, probed in {} (fit {})\n\n",
+  std::string out = fmt::format("cluster {}: {} ranks on {} host{} over {}, probed in {} (fit {})\n\n",
                                 outcome.cluster.name, outcome.cluster.ranks(), outcome.cluster.hosts.size(),
-                                outcome.cluster.transport, format_time(outcome.elapsed), outcome.fit);
+                                outcome.cluster.hosts.size() == 1 ? "" : "s", outcome.cluster.transport,
+                                format_time(outcome.elapsed), outcome.fit);
   out += fit_table(outcome.cluster);
   out += verdicts(outcome.links);
   for (const std::string& note : outcome.notes) out += fmt::format("note: {}\n", note);
@@ -127,8 +133,8 @@ std::string ranking_report(const TuneOutcome& outcome) {
       answer.batch, answer.cluster, answer.workers, outcome.fit, format_time(answer.compute));
   const bool any_measured = std::any_of(answer.ranking.begin(), answer.ranking.end(),
                                         [](const tuner::Entry& entry) { return entry.measured.has_value(); });
-  std::vector<Table::Column> columns{
-      {"method", Align::kLeft}, {"road", Align::kLeft}, {"iteration"}, {"90 % range"}};
+  std::vector<Table::Column> columns{{"method", Align::kLeft}, {"road", Align::kLeft}, {"iteration"}};
+  if (any_doubt(answer)) columns.push_back({"90 % range"});
   if (any_measured) columns.push_back({"measured"});
   for (const char* title : {"samples/s", "speed-up", "exposed", "messages", "above bound", "plan"})
     columns.push_back({title});
@@ -136,7 +142,8 @@ std::string ranking_report(const TuneOutcome& outcome) {
   for (std::size_t i = 0; i < answer.ranking.size(); ++i) {
     const tuner::Entry& entry = answer.ranking[i];
     std::vector<std::string> cells{entry.title, describe(entry.plan.road),
-                                   format_time(entry.prediction.iteration), doubt_text(entry)};
+                                   format_time(entry.prediction.iteration)};
+    if (any_doubt(answer)) cells.push_back(doubt_text(entry));
     if (any_measured) cells.push_back(entry.measured ? format_time(*entry.measured) : "");
     const auto id = outcome.plans.find(entry.method);
     cells.insert(cells.end(),
@@ -158,30 +165,34 @@ std::string ranking_report(const TuneOutcome& outcome) {
 
 std::string explanation(const TuneOutcome& outcome) {
   const tuner::Answer& answer = outcome.answer;
-  Table methods({{"method", Align::kLeft},
-                 {"bound by", Align::kLeft},
-                 {"compute"},
-                 {"communication"},
-                 {"exposed"},
-                 {"basis", Align::kLeft},
-                 {"best in"},
-                 {"regret"}});
+  const bool doubt = any_doubt(answer);
+  std::vector<Table::Column> columns{
+      {"method", Align::kLeft}, {"bound by", Align::kLeft}, {"compute"}, {"communication"}, {"exposed"},
+      {"basis", Align::kLeft}};
+  if (doubt) columns.insert(columns.end(), {{"best in"}, {"regret"}});
+  Table methods(std::move(columns));
   for (std::size_t i = 0; i < answer.ranking.size(); ++i) {
     const tuner::Entry& entry = answer.ranking[i];
     const Prediction& p = entry.prediction;
-    methods.add({entry.title, name_of(p.binding), format_time(p.compute), format_time(p.communication),
-                 time_or_dash(p.exposed),
-                 std::string(p.basis == Basis::kMeasured ? "measured" : "formula") +
-                     (p.extrapolated ? ", beyond the probed sizes" : ""),
-                 entry.doubt ? percent(entry.doubt->probability_best) : "-",
-                 entry.doubt ? percent(entry.doubt->expected_regret) : "-"},
-                i == answer.chosen);
+    std::vector<std::string> cells{entry.title,
+                                   name_of(p.binding),
+                                   format_time(p.compute),
+                                   format_time(p.communication),
+                                   time_or_dash(p.exposed),
+                                   std::string(p.basis == Basis::kMeasured ? "measured" : "formula") +
+                                       (p.extrapolated ? ", beyond the probed sizes" : "")};
+    if (doubt) {
+      cells.push_back(entry.doubt ? percent(entry.doubt->probability_best) : "-");
+      cells.push_back(entry.doubt ? percent(entry.doubt->expected_regret) : "-");
+    }
+    methods.add(std::move(cells), i == answer.chosen);
   }
   Table roads({{"road", Align::kLeft}, {"bound"}, {"costs from", Align::kLeft}});
   for (const tuner::RoadBound& bound : answer.bounds)
     roads.add({describe(bound.road), format_time(bound.bound), bound.explanation});
   std::string out =
-      "What binds each method (\"best in\": share of the draws from the fits' doubt in which it wins):\n" +
+      fmt::format("What binds each method{}:\n",
+                  doubt ? " (\"best in\": share of the draws from the fits' doubt in which it wins)" : "") +
       methods.text() + "\nNo plan on a road ends earlier than its bound:\n" + roads.text();
   if (answer.intensity > 0)
     out +=
