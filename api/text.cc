@@ -8,6 +8,9 @@
 namespace commtune::api {
 namespace {
 
+/// A word's first so many letters say which one is meant.
+constexpr std::size_t kTellingPrefix = 3;
+
 /// Lower case without separators.
 std::string skeleton(std::string_view text) {
   std::string out;
@@ -41,7 +44,9 @@ std::string did_you_mean(std::string_view typed, std::span<const std::string_vie
   int best = std::numeric_limits<int>::max();
   std::string_view closest;
   for (const std::string_view word : known) {
-    const int distance = edit_distance(wanted, skeleton(word));
+    const std::string whole = skeleton(word);
+    const bool begins_so = wanted.size() >= kTellingPrefix && whole.starts_with(wanted);
+    const int distance = begins_so ? 1 : edit_distance(wanted, whole);
     if (distance >= best) continue;
     best = distance;
     closest = word;

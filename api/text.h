@@ -13,7 +13,7 @@ namespace commtune::api {
 int edit_distance(std::string_view a, std::string_view b);
 
 /// " (did you mean \"resnet50\"?)" for the known word closest to what was typed, or "" when none is close
-/// (letters of either case and - _ . are taken as equal).
+/// or begins so (letters of either case and - _ . are taken as equal).
 std::string did_you_mean(std::string_view typed, std::span<const std::string_view> known);
 std::string did_you_mean(std::string_view typed, std::span<const std::string> known);
 

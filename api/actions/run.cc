@@ -124,7 +124,7 @@ Profile profile_for(const Store& store, const Plan& plan, const PlanName& name) 
   const auto shipped = shipped_profile(plan.model);
   if (shipped && digest(*shipped) == plan.profile) return *shipped;
   throw Error(ErrorCode::kNotFound,
-              fmt::format("{}: its profile ({}, digest {}) is not in the database; name it with --profile",
+              fmt::format("{}: its profile ({}, digest {}) is not in the database; name it with --model",
                           name.text, plan.model, plan.profile));
 }
 

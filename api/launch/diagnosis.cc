@@ -52,6 +52,12 @@ bool mentions(const std::string& line, const std::string& name) {
   return false;
 }
 
+/// Open MPI drops a host name's domain before it hands the name to ssh. An address stays whole.
+std::string short_name(const std::string& host) {
+  const bool is_address = host.find_first_not_of("0123456789.") == std::string::npos;
+  return is_address ? host : host.substr(0, host.find('.'));
+}
+
 /// Hosts of the job that a line names together with what went wrong there.
 struct HostTrouble {
   std::vector<std::string> hosts;
@@ -68,7 +74,8 @@ HostTrouble hosts_in_trouble(const FailedLaunch& failed) {
     for (const Host& host : failed.hosts.hosts) {
       const bool is_new =
           std::find(trouble.hosts.begin(), trouble.hosts.end(), host.name) == trouble.hosts.end();
-      if (is_new && mentions(line, host.name)) trouble.hosts.push_back(host.name);
+      if (is_new && (mentions(line, host.name) || mentions(line, short_name(host.name))))
+        trouble.hosts.push_back(host.name);
     }
   }
   return trouble;
@@ -134,7 +141,7 @@ std::optional<Error> lost_rank(const FailedLaunch& failed) {
 }  // namespace
 
 void Transcript::add(std::string_view line) {
-  lines_.emplace_back(line);
+  lines_.emplace_back(line.substr(0, line.find_last_not_of('\r') + 1));  // ssh ends its lines in both
   if (lines_.size() > kLinesKept) lines_.pop_front();
 }
 

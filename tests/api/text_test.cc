@@ -22,6 +22,11 @@ TEST(DidYouMean, FindsTheNearestWord) {
   EXPECT_EQ(did_you_mean("bert-lagre", known), " (did you mean \"bert_large\"?)");
 }
 
+TEST(DidYouMean, TakesABeginningForTheWord) {
+  const std::vector<std::string> known{"ddp-25mib", "bsp-ps"};
+  EXPECT_EQ(did_you_mean("ddp-25", known), " (did you mean \"ddp-25mib\"?)");
+}
+
 TEST(DidYouMean, IsSilentWhenNothingIsNear) {
   const std::vector<std::string> known{"bert_base", "resnet50"};
   EXPECT_EQ(did_you_mean("alexnet", known), "");

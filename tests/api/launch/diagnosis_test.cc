@@ -16,7 +16,7 @@ Error told(const std::string& text, bool started = false, bool timed_out = false
   Transcript transcript;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) transcript.add(line);
-  const HostList hosts = parse_host_list("h1:1,node7:1,node70:1");
+  const HostList hosts = parse_host_list("h1:1,node7:1,node70:1,node8.lab.example:1");
   ProcessEnd end;
   end.status = 1;
   end.timed_out = timed_out;
@@ -43,10 +43,18 @@ TEST(Diagnosis, AnUnknownNameIsNamed) {
   EXPECT_THAT(error.what(), HasSubstr("host node70 cannot be reached"));
 }
 
+TEST(Diagnosis, AHostIsKnownByItsShortNameToo) {
+  const Error error =
+      told("ssh: Could not resolve hostname node8: Name or service not known\r\n" + std::string(kUnreliable));
+  EXPECT_THAT(error.what(),
+              HasSubstr("host node8.lab.example cannot be reached (ssh: Could not resolve hostname "
+                        "node8: Name or service not known);"));
+}
+
 TEST(Diagnosis, WithoutSshsWordsAllRemoteHostsAreNamed) {
   const Error error = told(kUnreliable);
   EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
-  EXPECT_THAT(error.what(), HasSubstr("h1, node7, node70"));
+  EXPECT_THAT(error.what(), HasSubstr("h1, node7, node70, node8.lab.example"));
 }
 
 TEST(Diagnosis, AMissingRankProgramIsNamedWithItsHost) {

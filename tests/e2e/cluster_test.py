@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The whole path on an emulated cluster of four hosts: other machines, as far as the product can tell.
+
+Skipped (77) where network namespaces or TAP devices cannot be made; says why.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPTS = Path(__file__).resolve().parents[1] / "cluster"
+NAME = "e2e"
+UNSUPPORTED = 77
+RUN_SECONDS = 180
+
+
+def script(name, *arguments):
+    return subprocess.run([SCRIPTS / name, *arguments], capture_output=True, text=True, timeout=60, check=False)
+
+
+class FourHosts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        done = script("up", "--name", NAME, "--hosts", "4", "--rate", "1Gbit", "--delay", "200us",
+                      "--switch", os.environ["COMMTUNE_E2E_SWITCH"], "--print-hostfile")
+        if done.returncode == UNSUPPORTED:
+            print(f"skipped: {done.stderr.strip()}", flush=True)
+            sys.exit(UNSUPPORTED)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+        cls.addClassCleanup(script, "down", "--name", NAME)
+        cls.hostfile = done.stdout.strip()
+        cls.folder = tempfile.TemporaryDirectory(prefix="commtune-e2e-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.home = Path(cls.folder.name)
+        cls.database = cls.home / "store.db"
+
+    def tune(self, *arguments):
+        command = [os.environ["COMMTUNE_E2E_TUNE"], *arguments, "--db", str(self.database), "--cluster", "four"]
+        return subprocess.run(
+            [SCRIPTS / "exec", "--name", NAME, "--", *command],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_SECONDS, check=False, cwd=self.home,
+        )
+
+    def json(self, *arguments):
+        done = self.tune(*arguments, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def test_1_probe_finds_the_links(self):
+        probe = self.json("probe", "--hosts", self.hostfile, "--budget", "15s", "-e", "4M")
+        self.assertEqual([host["name"] for host in probe["cluster"]["hosts"]], ["h1", "h2", "h3", "h4"])
+
+    def test_2_plan_and_run(self):
+        answer = self.json("resnet50", "--scale-bytes", "0.02", "--scale-time", "0.1")
+        self.assertEqual(answer["workers"], 4)
+        runs = self.json("run", "latest", "--method", "best", "--method", "wfbp-ps", "--hosts", self.hostfile,
+                         "--iterations", "3", "--warmup", "1")["runs"]
+        for run in runs:
+            self.assertEqual(run["report"]["check"]["tensors"], 4 * 161)
+            self.assertEqual([rank["host"] for rank in run["report"]["ranks"]], ["h1", "h2", "h3", "h4"])
+
+    def test_3_a_dead_host_is_named(self):
+        hostfile = self.home / "hosts"
+        hostfile.write_text("h1 slots=1\nh9 slots=1\n", encoding="utf-8")
+        done = self.tune("probe", "--hosts", str(hostfile))
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("host h9 cannot be reached", done.stderr)
+
+    def test_4_a_link_that_is_cut_ends_the_run(self):
+        command = [SCRIPTS / "exec", "--name", NAME, "--", os.environ["COMMTUNE_E2E_TUNE"], "run", "latest",
+                   "--hosts", self.hostfile, "--db", str(self.database), "--iterations", "100000", "--timeout", "3s",
+                   "--progress", "always"]
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            for line in process.stderr:
+                if "timing" in line:
+                    break
+            self.assertEqual(script("control", "--name", NAME, "cut", "3").returncode, 0)
+            _, stderr = process.communicate(timeout=RUN_SECONDS)
+        finally:
+            process.kill()
+            script("control", "--name", NAME, "restore", "3")
+        self.assertIn(process.returncode, (6, 7), stderr)
+        messages = [line for line in stderr.splitlines() if line.startswith("tune: ")]
+        self.assertEqual(len(messages), 1, stderr)
+        self.assertRegex(messages[0], r"h\d")
+        newest = self.json("show", "runs")["rows"][0]
+        self.assertEqual(newest["state"], "failed")
+        self.assertGreater(newest["iterations"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Help, settings and small mistakes: what a new user meets first."""
+
+import json
+import unittest
+
+import product
+
+
+class Help(product.Product):
+    def test_every_command_has_help_with_an_example(self):
+        for command in ([], ["plan"], ["probe"], ["run"], ["show"], ["config"], ["resnet50"]):
+            with self.subTest(command=command):
+                self.assertIn("xample", self.ok(*command, "--help"))
+
+    def test_without_arguments_it_says_what_it_does(self):
+        text = self.ok()
+        self.assertIn("Exit status:", text)
+        self.assertIn("tune probe --hosts", text)
+
+    def test_it_tells_its_version(self):
+        self.assertRegex(self.ok("--version"), r"^\d+\.\d+\.\d+\n$")
+
+
+class Mistakes(product.Product):
+    def test_an_unknown_flag_is_bad_input(self):
+        self.assertIn("--clutser", self.refused(2, "probe", "--clutser", "lab"))
+
+    def test_a_misspelt_command_is_recognised(self):
+        self.assertIn('did you mean "probe"?', self.refused(2, "prob"))
+
+    def test_errors_are_json_when_json_is_asked_for(self):
+        done = self.tune("resnet50", "--json")
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(json.loads(done.stdout)["error"]["code"], "not_found")
+
+    def test_a_size_without_sense_names_its_flag(self):
+        self.assertIn("-e: ", self.refused(2, "probe", "-e", "big"))
+
+    def test_a_cluster_that_was_not_probed_says_how_to(self):
+        message = self.refused(3, "resnet50", "--cluster", "lab")
+        self.assertIn('cluster "lab" has not been probed', message)
+        self.assertIn("tune probe --cluster lab", message)
+
+    def test_what_is_not_stored_is_said(self):
+        for what in ("clusters", "fits", "plans", "runs", "samples"):
+            with self.subTest(what=what):
+                self.assertIn(f"{what} 77: not in the database", self.refused(3, "show", what, "77"))
+        self.assertIn("expected a whole number", self.refused(2, "show", "runs", "x"))
+
+
+class Settings(product.Product):
+    def test_config_says_where_each_value_came_from(self):
+        folder = self.home / ".config" / "commtune"
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text('{"local_ranks": 3}', encoding="utf-8")
+        rows = {row["name"]: row for row in self.json("config", "--cluster", "lab")["settings"]}
+        self.assertEqual((rows["db"]["value"], rows["db"]["source"]), (str(self.database), "COMMTUNE_DB"))
+        self.assertEqual((rows["cluster"]["value"], rows["cluster"]["source"]), ("lab", "--cluster"))
+        self.assertEqual(rows["local_ranks"]["value"], "3")
+        self.assertTrue(rows["local_ranks"]["source"].endswith("config.json"))
+        self.assertEqual(rows["mpirun"]["source"], "default")
+
+    def test_a_malformed_variable_refuses_to_start(self):
+        for command in (["config"], ["show", "plans"], ["probe"], ["resnet50"]):
+            with self.subTest(command=command):
+                message = self.refused(2, *command, COMMTUNE_LOCAL_RANKS="many")
+                self.assertEqual(message, 'tune: COMMTUNE_LOCAL_RANKS = "many": must be a whole number from 1 to 65536')
+
+    def test_the_database_is_found_by_flag_variable_and_xdg(self):
+        self.ok("show", "plans", "--db", str(self.home / "flag.db"))
+        self.assertTrue((self.home / "flag.db").exists())
+        self.assertFalse(self.database.exists())
+        self.ok("show", "plans")
+        self.assertTrue(self.database.exists())
+        self.ok("show", "plans", COMMTUNE_DB="", XDG_DATA_HOME=str(self.home / "data"))
+        self.assertTrue((self.home / "data" / "commtune" / "commtune.db").exists())
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

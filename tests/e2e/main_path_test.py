@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""The main job on this machine: probe, plan, run, look at it."""
+
+import json
+import unittest
+
+import product
+
+SURVEY = {"bsp-ps", "bsp-a2a", "wfbp-ps", "wfbp-a2a", "mg-wfbp", "bytescheduler-ps", "bytescheduler-a2a"}
+
+
+class MainPath(product.Product):
+    def test_probe_plan_run_show(self):
+        probe = self.probe()
+        self.assertEqual(probe["cluster"]["name"], "local")
+        self.assertGreater(self.stored_samples(), 5)
+
+        answer = self.plan()
+        methods = [entry["method"] for entry in answer["ranking"]]
+        self.assertLessEqual(SURVEY | {"ddp-25mib", "joint"}, set(methods))
+        self.assertIn(answer["chosen"], methods)
+        self.assertEqual(set(answer["plans"]), set(methods))
+        for entry in answer["ranking"]:
+            self.assertGreaterEqual(entry["iteration_seconds"], answer["bound_seconds"] * (1 - 1e-9), entry["method"])
+
+        runs = self.json("run", "latest", "--method", "best", "--method", "worst", "--iterations", "3")["runs"]
+        self.assertEqual(len(runs), 2)
+        for run in runs:
+            self.assertEqual(run["report"]["check"]["tensors"], 2 * 161)
+            self.assertEqual(len(run["report"]["iteration_seconds"]), 3)
+            self.assertGreater(run["predicted_seconds"], 0)
+
+        stored = self.json("show", "runs")["rows"]
+        self.assertEqual([row["state"] for row in stored], ["complete", "complete"])
+        self.assertEqual(self.json("show", "clusters", "local")["current_fit"]["id"], probe["fit"])
+        self.assertEqual(len(self.json("show", "plans")["rows"]), len(methods))
+        self.assertEqual(self.json("show", "runs", str(stored[0]["id"]))["iterations"], 3)
+        self.assert_whole()
+
+    def test_tables_for_people(self):
+        self.assertIn("all-reduce", self.ok("probe", "--local", "2", "--budget", "2s", "-e", "64K"))
+        text = self.ok("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--explain")
+        self.assertIn("scaled by request: tensor sizes x 0.01, layer times x 0.02", text)
+        self.assertIn("lower bound:", text)
+        self.assertIn("MG-WFBP", text)
+        self.assertIn("which starts:  mpirun ", text)
+        text = self.ok("run", "latest", "--iterations", "2", "--warmup", "1")
+        self.assertIn("gradients: 322 tensors compared in full", text)
+        self.assertRegex(text, r"method +predicted +measured")
+        for what in ("clusters", "fits", "profiles", "plans", "runs", "samples"):
+            with self.subTest(what=what):
+                self.assertIn("id  ", self.ok("show", what))
+
+    def test_one_call_from_nothing_to_a_plan(self):
+        text = self.ok("resnet50", "--probe", "--local", "2", "--scale-bytes", "0.001")
+        self.assertIn("> ", text)
+
+    def test_plans_as_files(self):
+        self.probe()
+        self.plan("--out", "chosen.json", "--out-dir", "all")
+        chosen = json.loads((self.home / "chosen.json").read_text())
+        self.assertEqual(chosen["format"], "commtune/plan/1")
+        for name in SURVEY:
+            self.assertTrue((self.home / "all" / f"{name}.json").exists())
+        runs = self.json("run", "all/wfbp-a2a.json", "--iterations", "2", "--trace", "traces")["runs"]
+        self.assertEqual(runs[0]["report"]["method"], "wfbp-a2a")
+        self.assertGreater(runs[0]["predicted_seconds"], 0)
+        traces = sorted((self.home / "traces").iterdir())
+        self.assertEqual(len(traces), 2)
+        for trace in traces:
+            self.assertGreater(len(json.loads(trace.read_text())["traceEvents"]), 161)
+
+    def test_a_plan_is_found_by_id_digest_and_method(self):
+        self.probe()
+        answer = self.plan()
+        identity = str(answer["plans"][answer["chosen"]])
+        digest = self.json("show", "plans", identity)["digest"]
+        for name in (identity, digest, digest[:8]):
+            run = self.json("run", name, "--iterations", "1", "--warmup", "0")["runs"][0]
+            self.assertEqual(run["report"]["plan_digest"], digest)
+        run = self.json("run", identity, "--method", "ddp-25mib", "--iterations", "1")["runs"][0]
+        self.assertEqual(run["report"]["method"], "ddp-25mib")
+        self.assertIn('did you mean "ddp-25mib"?', self.refused(3, "run", identity, "--method", "ddp-25"))
+
+    def test_the_launch_command_can_be_seen_first(self):
+        text = self.ok("probe", "-H", "h1:2,h2:2", "--dry-run")
+        self.assertRegex(text, r"^mpirun .*-np 4 --host h1:2,h2:2 .*tune-rank\n$")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
