@@ -9,9 +9,9 @@ namespace {
 /// Position in the sequence of chunks that a rank takes from its left neighbour, step by step.
 class Cursor {
  public:
-  Cursor(const RoadMessage& message, int first_step, int end_step)
-      : workers_(message.settings.workers),
-        rank_(message.communicator.rank()),
+  Cursor(const RoadMessage& message, const Circle& circle, int first_step, int end_step)
+      : workers_(circle.size),
+        rank_(circle.own),
         bytes_(message.data.size()),
         element_(element_size(message.settings.type).count),
         chunk_bytes_(message.settings.chunk_for(bytes_, workers_)),
@@ -61,18 +61,18 @@ struct Incoming {
 
 /// Steps first..end-1 of the 2(N-1) steps: in step t rank r sends segment r-t and takes segment r-t-1, adding
 /// to it while t < N-1 and replacing it after that.
-Task run_steps(RoadMessage message, int first, int end, Channel channel) {
+Task run_steps(RoadMessage message, Circle circle, int first, int end, Channel channel) {
   Communicator& communicator = message.communicator;
   const RoadSettings& settings = message.settings;
-  const int workers = settings.workers;
-  if (workers == 1) co_return;
-  const int left = (communicator.rank() + workers - 1) % workers;
-  const int right = (communicator.rank() + 1) % workers;
-  const int last_reduce = workers - 2;
+  if (circle.size == 1) {
+    if (channel == Channel::kReduce) settings.finish(message.data);
+    co_return;
+  }
+  const int last_reduce = circle.size - 2;
   const Tag tag = make_tag(channel, message.number);
   Group sends;
   Window<Incoming> window(settings.window);
-  Cursor cursor(message, first, end);
+  Cursor cursor(message, circle, first, end);
 
   const auto post = [&] {
     while (!window.full() && !cursor.done()) {
@@ -82,7 +82,8 @@ Task run_steps(RoadMessage message, int first, int end, Channel channel) {
       const bool adds = incoming.step <= last_reduce;
       if (adds) incoming.block = message.scratch.take();
       incoming.transfer = communicator.receive(
-          left, tag, adds ? incoming.block.bytes(incoming.range.length) : message.part(incoming.range));
+          circle.left, tag,
+          adds ? incoming.block.bytes(incoming.range.length) : message.part(incoming.range));
       cursor.next();
       incoming.ends_reduce = adds && (cursor.done() || cursor.step() > last_reduce);
       window.push(std::move(incoming));
@@ -92,7 +93,7 @@ Task run_steps(RoadMessage message, int first, int end, Channel channel) {
   post();
   const Range own = cursor.outgoing(first);
   for (std::size_t i = 0; i < chunks(own.length, cursor.chunk_bytes()); ++i) {
-    communicator.send(right, tag, message.part(chunk(own, cursor.chunk_bytes(), i)), sends);
+    communicator.send(circle.right, tag, message.part(chunk(own, cursor.chunk_bytes(), i)), sends);
   }
   while (!window.empty()) {
     const Incoming incoming = window.pop();
@@ -103,7 +104,7 @@ Task run_steps(RoadMessage message, int first, int end, Channel channel) {
       if (incoming.step == last_reduce) settings.finish(here);
     }
     if (incoming.ends_reduce) message.report(Stage::kReduce);
-    if (incoming.step + 1 < end) communicator.send(right, tag, here, sends);
+    if (incoming.step + 1 < end) communicator.send(circle.right, tag, here, sends);
     post();
   }
   co_await sends.empty();
@@ -111,18 +112,33 @@ Task run_steps(RoadMessage message, int first, int end, Channel channel) {
 
 }  // namespace
 
+Circle circle_of(const RoadMessage& message) {
+  const int n = message.settings.workers;
+  const int rank = message.communicator.rank();
+  return {n, rank, (rank + n - 1) % n, (rank + 1) % n};
+}
+
+Task ring_all_reduce(RoadMessage message, Circle circle) {
+  return run_steps(message, circle, 0, 2 * (circle.size - 1), Channel::kReduce);
+}
+
+Task ring_reduce_scatter(RoadMessage message, Circle circle) {
+  return run_steps(message, circle, 0, circle.size - 1, Channel::kReduce);
+}
+
+Task ring_all_gather(RoadMessage message, Circle circle) {
+  return run_steps(message, circle, circle.size - 1, 2 * (circle.size - 1), Channel::kDistribute);
+}
+
 Task ring_all_reduce(RoadMessage message) {
-  co_await run_steps(message, 0, 2 * (message.settings.workers - 1), Channel::kReduce);
+  co_await ring_all_reduce(message, circle_of(message));
   message.report(Stage::kDistribute);
 }
 
-Task ring_reduce_scatter(RoadMessage message) {
-  co_await run_steps(message, 0, message.settings.workers - 1, Channel::kReduce);
-}
+Task ring_reduce_scatter(RoadMessage message) { return ring_reduce_scatter(message, circle_of(message)); }
 
 Task ring_all_gather(RoadMessage message) {
-  const int workers = message.settings.workers;
-  co_await run_steps(message, workers - 1, 2 * (workers - 1), Channel::kDistribute);
+  co_await ring_all_gather(message, circle_of(message));
   message.report(Stage::kDistribute);
 }
 

@@ -16,6 +16,21 @@
 
 namespace commtune {
 
+/// Some ranks in a ring: how many, which of them this rank is, and its neighbours' ranks.
+struct Circle {
+  int size = 1;
+  int own = 0;
+  int left = 0, right = 0;
+};
+
+/// All workers, in rank order.
+Circle circle_of(const RoadMessage& message);
+
+/// Over a circle of some of the workers. Does not report its last stage: the caller's may go on.
+Task ring_all_reduce(RoadMessage message, Circle circle);
+Task ring_reduce_scatter(RoadMessage message, Circle circle);
+Task ring_all_gather(RoadMessage message, Circle circle);
+
 Task ring_all_reduce(RoadMessage message);
 Task ring_reduce_scatter(RoadMessage message);
 Task ring_all_gather(RoadMessage message);

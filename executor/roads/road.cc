@@ -1,13 +1,15 @@
 #include "executor/roads/road.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
 #include "executor/reduce.h"
+#include "executor/roads/double_binary_tree.h"
+#include "executor/roads/halving_doubling.h"
+#include "executor/roads/hierarchical.h"
+#include "executor/roads/library.h"
+#include "executor/roads/recursive_doubling.h"
 #include "executor/roads/ring.h"
-#include "perfmodel/error.h"
 
 namespace commtune {
 
@@ -70,14 +72,17 @@ AllToAllAlgorithm algorithm(Collective collective) {
     case Collective::kRing:
       return {ring_all_reduce, ring_reduce_scatter, ring_all_gather};
     case Collective::kHalvingDoubling:
+      return {halving_doubling_all_reduce, halving_reduce_scatter, doubling_all_gather};
     case Collective::kRecursiveDoubling:
+      return {recursive_doubling_all_reduce};
     case Collective::kDoubleBinaryTree:
+      return {double_tree_all_reduce, double_tree_reduce, double_tree_broadcast};
     case Collective::kHierarchical:
+      return {hierarchical_all_reduce, hierarchical_reduce_scatter, hierarchical_all_gather};
     case Collective::kLibrary:
       break;
   }
-  throw Error(ErrorCode::kUnavailable,
-              fmt::format("algorithm = {}: this executor does not have it", to_string(collective)));
+  return {library_all_reduce};
 }
 
 }  // namespace commtune

@@ -106,7 +106,7 @@ struct AllToAllAlgorithm {
   Task (*distribute)(RoadMessage) = nullptr;
 };
 
-/// throws Error{kUnavailable} for an algorithm that this build does not have.
+/// Of every collective; kLibrary's throws Error{kUnavailable} when it runs on a transport without one.
 AllToAllAlgorithm algorithm(Collective collective);
 
 }  // namespace commtune

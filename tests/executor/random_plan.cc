@@ -81,7 +81,9 @@ std::vector<Step> random_sequence(Random& random, std::size_t messages) {
 }  // namespace
 
 std::vector<Road> roads_for(int workers) {
-  std::vector<Road> roads = {AllToAll{Collective::kRing}};
+  std::vector<Road> roads = {AllToAll{Collective::kRing}, AllToAll{Collective::kHalvingDoubling},
+                             AllToAll{Collective::kRecursiveDoubling},
+                             AllToAll{Collective::kDoubleBinaryTree}, AllToAll{Collective::kHierarchical}};
   for (const Assignment assignment : {Assignment::kEven, Assignment::kHashed}) {
     for (int servers = 1; servers <= 3; ++servers) {
       if (servers <= workers) roads.emplace_back(ParameterServer{servers, Placement::kColocated, assignment});

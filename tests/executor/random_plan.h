@@ -14,7 +14,7 @@ struct RandomJob {
   Plan plan;
 };
 
-/// Roads that a plan for `workers` can have.
+/// Roads that a plan for `workers` can have on any transport (the library's own all-reduce needs an MPI one).
 std::vector<Road> roads_for(int workers);
 
 /// The same job for the same seed. Layers last some tens of microseconds, tensors have 1 to 20,000 elements.

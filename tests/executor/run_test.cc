@@ -29,12 +29,14 @@ RunOptions short_run() {
   return options;
 }
 
-RunReport run_everywhere(const Plan& plan, const Profile& profile, const RunOptions& options) {
+RunReport run_everywhere(const Plan& plan, const Profile& profile, const RunOptions& options,
+                         int ranks_per_host = 1) {
   RunReport report;
-  on_ranks(ranks_of(plan), [&](Transport& transport) {
+  const auto body = [&](Transport& transport) {
     RunReport own = run_plan(transport, plan, profile, options);
     if (transport.peers().rank == 0) report = std::move(own);
-  });
+  };
+  on_ranks(ranks_of(plan), body, {.ranks_per_host = ranks_per_host});
   return report;
 }
 
@@ -54,7 +56,8 @@ TEST_P(AnyRoad, BringsEveryElementBackWhateverThePlan) {
     RunOptions options = short_run();
     options.result = seed % 2 == 0 ? Result::kMean : Result::kSum;
     SCOPED_TRACE(fmt::format("seed {}, {}", seed, describe(road())));
-    const RunReport report = run_everywhere(job.plan, job.profile, options);
+    const int ranks_per_host = 1 + static_cast<int>(seed % 3);
+    const RunReport report = run_everywhere(job.plan, job.profile, options, ranks_per_host);
     const auto tensors = static_cast<std::uint64_t>(workers()) * 2 * job.profile.tensor_count();
     EXPECT_EQ(report.check.tensors, tensors);
     EXPECT_EQ(report.iteration_seconds.size(), 2U);
@@ -62,7 +65,7 @@ TEST_P(AnyRoad, BringsEveryElementBackWhateverThePlan) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Workers, AnyRoad,
-                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 5),
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4, 5, 7),
                                             ::testing::Range<std::size_t>(0, roads_for(8).size())),
                          [](const auto& test) {
                            return fmt::format("{}workers_road{}", std::get<0>(test.param),

@@ -1,0 +1,12 @@
+#pragma once
+// The transport library's own all-reduce, whatever algorithm it takes. One stage only; several may be under
+// way, started in the same order on all ranks (as every all-to-all road is).
+
+#include "executor/roads/road.h"
+
+namespace commtune {
+
+/// throws Error{kUnavailable} where the transport has none.
+Task library_all_reduce(RoadMessage message);
+
+}  // namespace commtune
