@@ -50,7 +50,7 @@ Quantity as_target(Quantity quantity) {
 Streaming streaming(Bytes size) {
   const std::uint64_t fitting = kStreamBytes / std::max<std::uint64_t>(size.count, 1);
   const int in_flight = static_cast<int>(std::clamp(fitting, kFewest, kMost));
-  return {in_flight, 2 * in_flight};
+  return {in_flight, in_flight < static_cast<int>(kMost) ? 2 * in_flight : 3 * in_flight};
 }
 
 Agenda::Agenda(std::vector<Target> targets, const AgendaOptions& options,

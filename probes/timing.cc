@@ -15,7 +15,8 @@ double steady(std::vector<Nanoseconds> ends, int in_flight) {
   std::sort(ends.begin(), ends.end());
   const auto together = static_cast<std::size_t>(in_flight);
   assert(ends.size() > together);
-  const Nanoseconds between = ends.back() - ends[together - 1];
+  // At least the clock's own step: a machine that stalls may let all of them end at one moment.
+  const Nanoseconds between = std::max(ends.back() - ends[together - 1], Nanoseconds{1});
   return seconds(between) / static_cast<double>(ends.size() - together);
 }
 

@@ -13,6 +13,7 @@
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/tcp/tcp.h"
 #include "perfmodel/error.h"
+#include "probes/comparison.h"
 #include "probes/probe.h"
 
 namespace {
@@ -33,6 +34,15 @@ class Writer : public probes::EventSink {
     out_ << nlohmann::json{{"sample", probes::to_json(sample)}} << std::endl;
   }
   bool stop_requested() override { return interrupted != 0; }
+  void add(const probes::ToolResult& tool) {
+    out_ << nlohmann::json{{"tool", tool.tool},
+                           {"source", tool.source},
+                           {"destination", tool.destination},
+                           {"bytes_per_second", tool.bytes_per_second},
+                           {"round_trip_seconds", tool.round_trip.value_or(Seconds{0}).count()},
+                           {"problem", tool.problem}}
+         << std::endl;
+  }
   void finish(const probes::ProbeResult& result) {
     out_ << nlohmann::json{{"cluster", to_json(result.cluster)},
                            {"links", probes::to_json(result.links)},
@@ -64,7 +74,7 @@ std::vector<probes::ProbeSample> read_samples(const std::string& path) {
 int main(int argc, char** argv) {
   CLI::App app{"Probes the ranks that mpirun started."};
   std::string out = "/dev/stdout", budget, last = "64M", timeout = "10s", network, resume, host;
-  bool tcp = false, verbose = false;
+  bool tcp = false, verbose = false, compare = false;
   double width = 0.02;
   std::string first = "4";
   app.add_option("--out", out, "file for samples and the cluster");
@@ -78,6 +88,7 @@ int main(int argc, char** argv) {
   app.add_option("--host", host, "this rank's host name");
   app.add_flag("--tcp", tcp, "TCP sockets instead of Open MPI");
   app.add_flag("--verbose", verbose, "progress to standard error");
+  app.add_flag("--compare", compare, "iperf3 beside it");
   CLI11_PARSE(app, argc, argv);
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
@@ -101,6 +112,9 @@ int main(int argc, char** argv) {
     if (!resume.empty()) options.already = read_samples(resume);
     Writer writer(transport->peers().rank == 0 ? out : "/dev/null", verbose);
     const probes::ProbeResult result = probes::probe(*transport, options, writer);
+    if (compare) {
+      for (const probes::ToolResult& tool : probes::compare_with_tools(*transport)) writer.add(tool);
+    }
     if (transport->peers().rank == 0) writer.finish(result);
     return 0;
   } catch (const Error& error) {
