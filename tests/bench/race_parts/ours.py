@@ -20,7 +20,7 @@ def find_program(path):
         if not os.access(given, os.X_OK):
             raise RaceError(f"tune = '{given}': no such program")
         return os.path.abspath(given)
-    found = glob.glob(str(ROOT / "build*" / "api" / "tune"))
+    found = glob.glob(str(ROOT / "build*" / "bin" / "tune"))
     if not found:
         raise RaceError("tune is not built: cmake -S . -B build -G Ninja && ninja -C build (built elsewhere: --tune PATH)")
     return max(found, key=os.path.getmtime)
