@@ -53,6 +53,15 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
   });
 }
 
+Planning::Planning(const Profile& job_profile, int job_workers, std::vector<RoadOption> options)
+    : profile(job_profile),
+      profile_digest(digest(job_profile)),
+      work(job_profile),
+      workers(job_workers),
+      roads(std::move(options)) {
+  if (roads.empty()) throw Error(ErrorCode::kBadInput, "roads: at least one must be allowed");
+}
+
 Plan Planning::empty_plan(const Road& road) const {
   Plan plan;
   plan.model = profile.model;

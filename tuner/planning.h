@@ -30,6 +30,8 @@ struct Planning {
   /// Throws Error{kBadInput} when no road is given or one does not fit the workers; Error{kNotFound} when the
   /// cluster cannot price any of them. A road that cannot be priced is left out.
   Planning(const Profile& profile, const Cluster& cluster, int workers, const std::vector<Road>& roads);
+  /// With roads whose costs come from elsewhere.
+  Planning(const Profile& profile, int workers, std::vector<RoadOption> options);
 
   Profile profile;
   std::string profile_digest;

@@ -1,0 +1,296 @@
+#include "tests/bench/survey_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "perfmodel/bound.h"
+#include "perfmodel/error.h"
+#include "perfmodel/shipped_profiles.h"
+#include "tuner/messages.h"
+#include "tuner/methods/bsp.h"
+#include "tuner/methods/byte_scheduler.h"
+#include "tuner/methods/mg_wfbp.h"
+#include "tuner/methods/wfbp.h"
+#include "tuner/search.h"
+
+namespace commtune::bench {
+
+namespace {
+
+using tuner::Candidate;
+using tuner::Planning;
+using tuner::RoadOption;
+
+/// ByteScheduler on all-to-all as the survey's scripts set it.
+constexpr Bytes kPartition{16'000'000}, kCredit{64'000'000};
+/// Rows that the constants may be fitted on.
+constexpr int kFittedGpus = 8;
+
+std::vector<std::string> cells_of(const std::string& line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+    } else if (c == ',' && !quoted) {
+      cells.emplace_back();
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+std::size_t column(const std::vector<std::string>& header, const std::string& name, const std::string& file) {
+  const auto found = std::find(header.begin(), header.end(), name);
+  if (found == header.end()) throw Error(ErrorCode::kBadInput, file + ": has no column " + name);
+  return static_cast<std::size_t>(found - header.begin());
+}
+
+/// Latency of a message between hosts, by the survey's printed figures (lines through 16 KiB and 1 MiB).
+double latency_of(const std::string& network) {
+  if (network.find("IB") != std::string::npos) return 6.4e-6;
+  if (network.find("100G") != std::string::npos) return 20.9e-6;
+  return 94.7e-6;
+}
+
+std::string profile_name(std::string_view model) {
+  if (model == "ResNet-50") return "resnet50";
+  return model == "BERT-Base" ? "bert_base" : "bert_large";
+}
+
+bool all_to_all(std::string_view method) { return method.ends_with("A2A") || method == "MG-WFBP"; }
+
+std::string_view architecture_of_method(std::string_view method) { return all_to_all(method) ? "A2A" : "PS"; }
+
+}  // namespace
+
+double SurveyResults::seconds(std::string_view model, std::string_view method, int gpus) const {
+  for (const SurveyRow& row : rows) {
+    if (row.model == model && row.method == method && row.gpus == gpus) return row.seconds;
+  }
+  return 0;
+}
+
+SurveyResults read_survey(const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  if (!std::getline(in, line)) throw Error(ErrorCode::kBadInput, file + ": cannot be read or is empty");
+  const std::vector<std::string> header = cells_of(line);
+  const std::size_t model = column(header, "model", file), method = column(header, "method", file),
+                    network = column(header, "network", file), gpus = column(header, "n_gpus", file),
+                    time = column(header, "iteration_ms_derived", file);
+  SurveyResults results;
+  while (std::getline(in, line)) {
+    const std::vector<std::string> cells = cells_of(line);
+    if (cells.size() <= std::max({model, method, network, gpus, time}) || cells[time].empty()) continue;
+    const double seconds = std::strtod(cells[time].c_str(), nullptr) / 1e3;
+    if (cells[method] == "SGD-1GPU") results.single_gpu[cells[model]] = seconds;
+    const bool known =
+        std::find(kSurveyMethods.begin(), kSurveyMethods.end(), cells[method]) != kSurveyMethods.end();
+    if (!known) continue;
+    results.network = cells[network];
+    results.rows.push_back({cells[model], cells[method], std::atoi(cells[gpus].c_str()), seconds});
+  }
+  for (const std::string_view name : kSurveyModels) {
+    if (!results.single_gpu.contains(std::string(name))) {
+      throw Error(ErrorCode::kBadInput, file + ": has no single-GPU row (SGD-1GPU) of " + std::string(name));
+    }
+  }
+  return results;
+}
+
+SurveyModel::SurveyModel(const SurveyResults& results)
+    : results_(results), point_to_point_latency_(latency_of(results.network)) {
+  for (const std::string_view model : kSurveyModels) {
+    const Profile shipped = *shipped_profile(profile_name(model));
+    const double compute = (shipped.forward() + shipped.backward() + shipped.update()).count();
+    profiles_.emplace(model, scaled(shipped, 1, results.single_gpu.at(std::string(model)) / compute));
+  }
+}
+
+/// The optimizer's time is part of the measured iteration: it is taken out of the forward and backward
+/// passes.
+///
+/// Traffic that takes 1 + c times as long while compute runs is traffic at full speed past a compute that
+/// takes 1/(1 + c) of its time, but for the compute's own length. So the plan is simulated on the traffic's
+/// clock, with compute shortened, and real_time puts back what it was shortened by.
+Profile SurveyModel::profile(std::string_view model, const Constants& constants) const {
+  Profile profile = profiles_.find(model)->second;
+  const double compute = (profile.forward() + profile.backward()).count();
+  const double bytes = static_cast<double>(profile.gradient_bytes().count);
+  const double updates = std::min(0.5 * compute, constants.update_per_byte * bytes);
+  const double clock = 1 / (1 + constants.contention), rest = (1 - updates / compute) * clock;
+  for (Layer& layer : profile.layers) {
+    layer.forward *= rest;
+    layer.backward *= rest;
+    double own = 0;
+    for (const Tensor& tensor : layer.tensors) own += static_cast<double>(tensor.bytes.count);
+    layer.update = Seconds{updates * clock * own / bytes};
+  }
+  return profile;
+}
+
+double SurveyModel::real_time(const Profile& profile, Seconds simulated, const Constants& constants) const {
+  const Seconds compute = profile.forward() + profile.backward() + profile.update();
+  return (simulated + compute * constants.contention).count();
+}
+
+double SurveyModel::seconds_per_byte(std::string_view model, std::string_view architecture, int gpus) const {
+  const double bulk = results_.seconds(model, "BSP-" + std::string(architecture), gpus);
+  const double exposed = bulk - results_.single_gpu.at(std::string(model));
+  return std::max(0.0, exposed) / static_cast<double>(profiles_.find(model)->second.gradient_bytes().count);
+}
+
+RoadCost SurveyModel::cost(std::string_view model, std::string_view architecture, int gpus,
+                           const Constants& constants) const {
+  const double start = point_to_point_latency_ + (architecture == "A2A" ? constants.negotiation * gpus : 0);
+  const double per_byte = seconds_per_byte(model, architecture, gpus);
+  RoadCost cost;
+  cost.both.alone = cost.both.occupancy = Curve{Seconds{start}, SecondsPerByte{per_byte}};
+  cost.reduce.alone = cost.reduce.occupancy = cost.distribute.alone = cost.distribute.occupancy =
+      Curve{Seconds{start / 2}, SecondsPerByte{per_byte / 2}};
+  cost.may_part = architecture == "A2A";
+  return cost;
+}
+
+double SurveyModel::predict(std::string_view model, std::string_view method, int gpus,
+                            const Constants& constants) const {
+  if (method.starts_with("BSP")) return results_.seconds(model, method, gpus);
+  Profile job_profile = profile(model, constants);
+  if (method == "ByteScheduler-A2A") {
+    for (Layer& layer : job_profile.layers) {
+      if (!layer.tensors.empty())
+        layer.update += Seconds{constants.layer_barrier / (1 + constants.contention)};
+    }
+  }
+  const RoadOption option{all_to_all(method) ? Road{AllToAll{}} : Road{ParameterServer{gpus}},
+                          cost(model, architecture_of_method(method), gpus, constants),
+                          {}};
+  const Planning job(job_profile, gpus, {option});
+  Plan plan;
+  if (method == "MG-WFBP") {
+    plan = tuner::mg_wfbp(job, option);
+  } else if (method == "ByteScheduler-A2A") {
+    plan = tuner::byte_scheduler(job, option, {kPartition, kCredit, Barrier::kPerLayer});
+  } else if (method == "ByteScheduler-PS") {
+    plan = tuner::byte_scheduler(job, option, {tuner::kServerPartition, tuner::kUnlimited, Barrier::kFull});
+  } else {
+    plan = tuner::wfbp(job, option);
+  }
+  return real_time(job_profile, simulate(job.work, plan, option.cost).iteration, constants);
+}
+
+double SurveyModel::joint(std::string_view model, int gpus, const Constants& constants) const {
+  std::vector<RoadOption> options;
+  const Profile job_profile = profile(model, constants);
+  const Workload work(job_profile);
+  for (const std::string_view architecture : {"A2A", "PS"}) {
+    const Road road = architecture == "A2A" ? Road{AllToAll{}} : Road{ParameterServer{gpus}};
+    RoadCost road_cost = cost(model, architecture, gpus, constants);
+    const Seconds bound = lower_bound(work, road_cost);
+    options.push_back({road, std::move(road_cost), bound});
+  }
+  const Planning job(job_profile, gpus, std::move(options));
+  const RoadOption& ring = job.roads.front();
+  const Plan start = tuner::mg_wfbp(job, ring);
+  const std::vector<Candidate> starts{{start, simulate(job.work, start, ring.cost)}};
+  return real_time(job_profile, tuner::joint_search(job, starts).prediction.iteration, constants);
+}
+
+namespace {
+
+using Point = std::array<double, Constants::kCount>;
+
+/// Nelder and Mead (1965) from `start` with the given first steps; parameters below zero count as zero.
+Point minimise(const std::function<double(const Point&)>& loss, const Point& start, const Point& steps) {
+  struct Vertex {
+    Point at;
+    double loss;
+  };
+  const auto clipped = [](Point p) {
+    for (double& v : p) v = std::max(0.0, v);
+    return p;
+  };
+  std::vector<Vertex> simplex{{start, loss(start)}};
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    Point p = start;
+    p[i] += steps[i];
+    simplex.push_back({p, loss(p)});
+  }
+  const auto by_loss = [](const Vertex& a, const Vertex& b) { return a.loss < b.loss; };
+  for (int round = 0; round < 400; ++round) {
+    std::sort(simplex.begin(), simplex.end(), by_loss);
+    Vertex& worst = simplex.back();
+    Point centre{};
+    for (std::size_t v = 0; v + 1 < simplex.size(); ++v) {
+      for (std::size_t i = 0; i < centre.size(); ++i)
+        centre[i] += simplex[v].at[i] / static_cast<double>(centre.size());
+    }
+    const auto along = [&](double factor) {
+      Point p;
+      for (std::size_t i = 0; i < p.size(); ++i) p[i] = centre[i] + factor * (worst.at[i] - centre[i]);
+      p = clipped(p);
+      return Vertex{p, loss(p)};
+    };
+    const Vertex reflected = along(-1);
+    if (reflected.loss < simplex.front().loss) {
+      const Vertex expanded = along(-2);
+      worst = expanded.loss < reflected.loss ? expanded : reflected;
+    } else if (reflected.loss < simplex[simplex.size() - 2].loss) {
+      worst = reflected;
+    } else if (const Vertex contracted = along(0.5); contracted.loss < worst.loss) {
+      worst = contracted;
+    } else {
+      for (std::size_t v = 1; v < simplex.size(); ++v) {
+        for (std::size_t i = 0; i < centre.size(); ++i) {
+          simplex[v].at[i] = (simplex[v].at[i] + simplex.front().at[i]) / 2;
+        }
+        simplex[v].loss = loss(simplex[v].at);
+      }
+    }
+  }
+  return std::min_element(simplex.begin(), simplex.end(), by_loss)->at;
+}
+
+}  // namespace
+
+FittedConstants fit_constants(const SurveyModel& model, const SurveyResults& results) {
+  const auto residuals = [&](const Point& p) {
+    std::vector<double> list;
+    for (const SurveyRow& row : results.rows) {
+      if (row.gpus > kFittedGpus || row.method.starts_with("BSP")) continue;
+      list.push_back(
+          std::log(model.predict(row.model, row.method, row.gpus, Constants::from(p)) / row.seconds));
+    }
+    return list;
+  };
+  const auto loss = [&](const Point& p) {
+    double sum = 0;
+    for (const double r : residuals(p)) sum += r * r;
+    return sum;
+  };
+  FittedConstants fitted;
+  const Point steps{0.5, 5e-6, 2e-11, 3e-4};
+  fitted.best = Constants::from(minimise(loss, minimise(loss, {1, 5e-6, 1e-11, 3e-4}, steps), steps));
+  const Point best = fitted.best.values();
+  const std::vector<double> at_best = residuals(best);
+  fitted.rows = static_cast<int>(at_best.size());
+  const double variance = loss(best) / std::max(1, fitted.rows - static_cast<int>(best.size()));
+  fitted.residual = std::sqrt(loss(best) / std::max(1, fitted.rows));
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    Point moved = best;
+    moved[i] += 0.05 * steps[i];
+    const std::vector<double> there = residuals(moved);
+    double slope = 0;
+    for (std::size_t r = 0; r < there.size(); ++r)
+      slope += std::pow((there[r] - at_best[r]) / (0.05 * steps[i]), 2);
+    fitted.standard_error[i] = slope > 0 ? std::sqrt(variance / slope) : 0;
+  }
+  return fitted;
+}
+
+}  // namespace commtune::bench
