@@ -13,6 +13,9 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
+/// How long mpirun may take to end after the last report: it waits for daemons on hosts that may be gone.
+constexpr Seconds kEndingTime{5.0};
+
 /// What one job has said so far.
 class Conversation {
  public:
@@ -46,7 +49,8 @@ class Conversation {
   }
 
   SteadyClock::time_point deadline() const {
-    const Seconds most = started_ ? options_.silence_timeout : options_.start_timeout;
+    const bool over = result_ || failure_;
+    const Seconds most = over ? kEndingTime : (started_ ? options_.silence_timeout : options_.start_timeout);
     return last_heard_ + std::chrono::duration_cast<SteadyClock::duration>(most);
   }
 
