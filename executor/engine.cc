@@ -118,6 +118,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
   const auto* servers = std::get_if<ParameterServer>(&plan.road);
   if (servers != nullptr && server_of(*servers, plan.workers, communicator.rank()) >= 0) {
     server_ = std::make_unique<Server>(communicator, scratch_, options_.road, *servers, std::move(sizes));
+    server_->record(options.served_limit);
   }
   active_.reserve(plan.messages.size());
   thread_ = std::thread([this] { communicate(); });
@@ -176,6 +177,8 @@ std::span<const MessageTimes> Engine::times() {
   }
   return times_;
 }
+
+std::vector<Served> Engine::served() const { return server_ ? server_->served() : std::vector<Served>{}; }
 
 std::uint64_t Engine::buffer_bytes() const { return buffer_bytes_; }
 

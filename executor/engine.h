@@ -33,6 +33,7 @@ struct EngineOptions {
   /// workers can each have in flight what the other may not start yet: a server answers only when all have
   /// pushed, so both would wait for ever. Several round trips: shorter only blunts the credit.
   Seconds stall{5e-3};
+  std::size_t served_limit = 0;  ///< messages that a server in this process keeps a record of
 };
 
 /// Settings of a plan's road.
@@ -73,6 +74,8 @@ class Engine {
 
   /// Of the iteration whose gradients have all been waited for; valid until begin_iteration().
   std::span<const MessageTimes> times();
+  /// What a server in this process did, in order; after finish().
+  std::vector<Served> served() const;
   /// Fusion buffers and receive blocks allocated so far.
   std::uint64_t buffer_bytes() const;
 

@@ -118,10 +118,13 @@ ClockSurvey survey_clocks(Communicator& communicator, Deadline until) {
   } else {
     communicator.run(measure_clock(communicator, survey), until);
   }
-  for (const std::string& trip :
-       all_gather(communicator, fmt::format("{:.9f}", survey.round_trip_seconds), until)) {
-    survey.round_trip_seconds = std::max(survey.round_trip_seconds, std::stod(trip));
+  const std::int64_t now = Clock::now().time_since_epoch().count();
+  const auto all = all_gather(communicator, fmt::format("{} {:.9f}", now, survey.round_trip_seconds), until);
+  for (const std::string& text : all) {
+    const double trip = std::stod(text.substr(text.find(' ')));
+    survey.round_trip_seconds = std::max(survey.round_trip_seconds, trip);
   }
+  survey.zero = Clock::time_point(Clock::duration(std::stoll(all.front())));
   return survey;
 }
 

@@ -4,7 +4,11 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -129,6 +133,7 @@ class Run {
       serve();
     }
     own_.peak_bytes = peak_bytes();
+    merge();
     return hand_up();
   }
 
@@ -141,7 +146,10 @@ class Run {
   }
 
   EngineOptions engine_options() const {
-    return {settings_, options_.timeout, Seconds{2e-3 + 4 * clocks_.round_trip_seconds}};
+    const int iterations = options_.check_iterations + options_.warmup + options_.trace_steps;
+    const auto served = static_cast<std::size_t>(iterations) * plan_.messages.size();
+    return {settings_, options_.timeout, Seconds{2e-3 + 4 * clocks_.round_trip_seconds},
+            options_.trace_directory.empty() ? 0 : served};
   }
 
   void train() {
@@ -157,35 +165,39 @@ class Run {
     }
     time(replay, engine);
     engine.finish();
+    if (trace_) trace_->write_served(engine.served());
     own_.gradient_bytes = replay.gradient_bytes();
     own_.buffer_bytes = engine.buffer_bytes();
     checked_ = {options_.check_iterations, replay.tensors_compared(), replay.spots_compared()};
   }
 
   void time(Replay& replay, Engine& engine) {
-    std::optional<TraceWriter> trace;
-    const Clock::time_point zero = Clock::now();
-    if (!options_.trace_directory.empty()) trace.emplace(trace_options(zero), plan_, profile_);
-    const double cpu_before = cpu_seconds();
+    if (!options_.trace_directory.empty()) trace_.emplace(trace_options(), plan_, profile_);
+    if (trace_) own_.trace = trace_->path();
     std::vector<std::pair<std::vector<LayerTimes>, std::vector<MessageTimes>>> traced;
+    const double cpu_before = cpu_seconds();
+    const Clock::time_point start = Clock::now();
     for (int i = 0; i < options_.iterations; ++i) {
       const IterationTimes times = replay.iterate(engine, Compare::kSpots);
       own_.iteration_seconds.push_back(seconds(times.end - times.start));
       own_.waited_seconds.push_back(times.waited.count());
       const auto messages = engine.times();
       if (own_.rank == 0) record_.add(times.start, messages);
-      if (trace && i < options_.trace_steps) {
+      if (trace_ && i < options_.trace_steps) {
         traced.emplace_back(std::vector(replay.layers().begin(), replay.layers().end()),
                             std::vector(messages.begin(), messages.end()));
+        if (i + 1 == std::min(options_.trace_steps, options_.iterations)) write_trace(traced);
       }
       tell(RunProgress::Phase::kTiming, i + 1, options_.iterations);
     }
     own_.cpu_seconds = cpu_seconds() - cpu_before;
-    own_.wall_seconds = seconds(Clock::now() - zero);
-    if (!trace) return;
-    for (std::size_t i = 0; i < traced.size(); ++i)
-      trace->write(static_cast<int>(i), traced[i].first, traced[i].second);
-    own_.trace = trace->path();
+    own_.wall_seconds = seconds(Clock::now() - start);
+  }
+
+  void write_trace(const std::vector<std::pair<std::vector<LayerTimes>, std::vector<MessageTimes>>>& traced) {
+    for (std::size_t i = 0; i < traced.size(); ++i) {
+      trace_->write(static_cast<int>(i), traced[i].first, traced[i].second);
+    }
   }
 
   void serve() {
@@ -198,11 +210,33 @@ class Run {
     own_.buffer_bytes = engine.buffer_bytes();
   }
 
-  TraceOptions trace_options(Clock::time_point zero) const {
-    std::error_code ignored;
+  std::filesystem::path trace_file(const std::string& name) const {
+    std::error_code ignored;  // opening the file says what is wrong
     std::filesystem::create_directories(options_.trace_directory, ignored);
-    const auto path = std::filesystem::path(options_.trace_directory) / fmt::format("rank{}.json", own_.rank);
-    return {path.string(), own_.rank, own_.host, zero, own_.clock_offset_seconds};
+    return std::filesystem::path(options_.trace_directory) / name;
+  }
+
+  TraceOptions trace_options() const {
+    return {trace_file(fmt::format("rank{}.json", own_.rank)).string(), own_.rank,
+            fmt::format("rank {} on {}", own_.rank, own_.host), clocks_.zero, own_.clock_offset_seconds};
+  }
+
+  /// All ranks' traces in one file on rank 0, wherever their own files are.
+  void merge() {
+    if (options_.trace_directory.empty()) return;
+    trace_.reset();
+    std::string text;
+    if (!own_.trace.empty()) {
+      std::ifstream file(own_.trace);
+      text.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    std::vector<std::string> texts = gather(communicator_, text, deadline());
+    if (own_.rank != 0) return;
+    std::erase_if(texts, [](const std::string& each) { return each.empty(); });
+    const std::filesystem::path path = trace_file("all_ranks.json");
+    std::ofstream file(path);
+    file << merge_traces(texts);
+    if (!file.flush()) throw Error(ErrorCode::kStorage, fmt::format("{}: cannot be written", path.string()));
   }
 
   RunReport hand_up() {
@@ -264,6 +298,7 @@ class Run {
   RankReport own_;
   CheckReport checked_;
   MessageRecord record_;
+  std::optional<TraceWriter> trace_;
 };
 
 template <typename T>

@@ -20,7 +20,8 @@ struct RunOptions {
   Result result = Result::kMean;
   Seconds timeout{60.0};  ///< longest wait for any one message, or for the ranks to agree, before giving up
   Bytes chunk;            ///< longest transfer; 0: RoadSettings' default
-  std::string trace_directory;  ///< a Chrome trace per rank is written here; empty: none
+  std::string trace_directory;  ///< a Chrome trace per rank (rank0.json, ...) is written here, and on rank
+                                ///< 0 all of them in one (all_ranks.json); empty: none
   int trace_steps = 3;          ///< timed iterations that the trace holds (the first ones)
   void check() const;           ///< throws Error{kBadInput} naming field, value and rule
 };
@@ -39,6 +40,7 @@ struct RunProgress {
 /// returns    on rank 0 the whole report, elsewhere this rank's part
 /// throws     Error{kBadInput} for a plan that does not fit the profile or the number of ranks,
 ///            Error{kConflict} when ranks disagree about plan, profile or options (on all ranks, same text),
+///            (both before anything is under way: the transport is as good as before),
 ///            Error{kTimeout} or Error{kPeerLost} naming host, rank, tensor and stage waited for
 RunReport run_plan(Transport& transport, const Plan& plan, const Profile& profile,
                    const RunOptions& options = {},

@@ -15,6 +15,7 @@ namespace {
 
 // Thread numbers in the trace; overlapping messages take further lanes of their stage.
 constexpr int kCompute = 1;
+constexpr int kServer = 2;
 constexpr int kReduce = 10;
 constexpr int kDistribute = 100;
 constexpr int kLanes = 80;
@@ -58,13 +59,12 @@ TraceWriter::TraceWriter(const TraceOptions& options, const Plan& plan, const Pr
     message_bytes_.push_back(message_bytes(message).count);
   }
   const std::string header = fmt::format(
-      "{{\"displayTimeUnit\":\"ms\",\"metadata\":{{\"plan\":{},\"model\":{},\"rank\":{},\"host\":{},"
+      "{{\"displayTimeUnit\":\"ms\",\"metadata\":{{\"plan\":{},\"model\":{},\"rank\":{},"
       "\"clock_offset_us\":{:.3f}}},\"traceEvents\":[\n",
-      quoted(digest(plan)), quoted(plan.model), options_.rank, quoted(options_.host),
-      options_.clock_offset_seconds * 1e6);
+      quoted(digest(plan)), quoted(plan.model), options_.rank, options_.clock_offset_seconds * 1e6);
   std::fwrite(header.data(), 1, header.size(), file_.get());
   batch_ = fmt::format("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{0},\"args\":{{\"name\":{1}}}}}",
-                       options_.rank, quoted(fmt::format("rank {} on {}", options_.rank, options_.host)));
+                       options_.rank, quoted(options_.name));
   flush();
 }
 
@@ -95,6 +95,8 @@ void TraceWriter::write(int iteration, std::span<const LayerTimes> layers,
                         std::span<const MessageTimes> messages) {
   name_lane(kCompute, "compute");
   const std::string which = fmt::format("\"iteration\":{}", iteration);
+  first_ = std::min(first_, layers.back().backward_start);
+  last_ = std::max(last_, layers.back().forward_end);
   Clock::time_point last{};
   for (std::size_t i = layers.size(); i-- > 0;) {
     event("backward " + layer_names_[i], kCompute, layers[i].backward_start, layers[i].backward_end, which);
@@ -129,6 +131,17 @@ void TraceWriter::write(int iteration, std::span<const LayerTimes> layers,
   flush();
 }
 
+void TraceWriter::write_served(std::span<const Served> served) {
+  Lanes lanes;
+  for (const Served& each : served) {
+    if (each.from < first_ || each.until > last_) continue;
+    const int lane = kServer + std::min(lanes.take(each.from, each.until), kReduce - kServer - 1);
+    name_lane(lane, "server");
+    event(message_names_[each.number], lane, each.from, each.until, "");
+  }
+  flush();
+}
+
 void TraceWriter::flush() {
   // The footer is written with every batch and overwritten by the next one.
   batch_ += kFooter;
@@ -137,6 +150,44 @@ void TraceWriter::flush() {
                        std::fseek(file_.get(), -static_cast<long>(kFooter.size()), SEEK_CUR) == 0;
   if (!written) throw Error(ErrorCode::kStorage, fmt::format("{}: {}", options_.path, std::strerror(errno)));
   batch_.clear();
+}
+
+void write_predicted_trace(const std::string& path, const Plan& plan, const Profile& profile,
+                           const Timeline& timeline) {
+  // Its own process number, well away from any rank's.
+  constexpr int kPredicted = 1'000'000;
+  const auto at = [](Seconds time) {
+    return Clock::time_point{} + std::chrono::duration_cast<Clock::duration>(time);
+  };
+  std::vector<LayerTimes> layers;
+  for (std::size_t i = 0; i < timeline.backward_start.size(); ++i) {
+    layers.push_back({at(timeline.backward_start[i]), at(timeline.backward_end[i]),
+                      at(timeline.forward_start[i]), at(timeline.forward_end[i])});
+  }
+  std::vector<MessageTimes> messages;
+  for (std::size_t i = 0; i < timeline.messages.size(); ++i) {
+    const MessageSpan& span = timeline.messages[i];
+    messages.push_back({at(span.released), at(span.reduce_start), at(span.reduce_end),
+                        at(span.distribute_start), at(span.distribute_end), at(span.distribute_end)});
+  }
+  TraceWriter writer({path, kPredicted, "predicted", Clock::time_point{}, 0}, plan, profile);
+  writer.write(0, layers, messages);
+}
+
+std::string merge_traces(std::span<const std::string> texts) {
+  nlohmann::json merged;
+  for (const std::string& text : texts) {
+    nlohmann::json trace = nlohmann::json::parse(text, nullptr, false);
+    if (trace.is_discarded() || !trace.is_object() || !trace.contains("traceEvents")) {
+      throw Error(ErrorCode::kBadInput, "trace: expected a JSON object with traceEvents");
+    }
+    if (merged.is_null()) {
+      merged = std::move(trace);
+      continue;
+    }
+    for (nlohmann::json& event : trace["traceEvents"]) merged["traceEvents"].push_back(std::move(event));
+  }
+  return merged.dump();
 }
 
 }  // namespace commtune

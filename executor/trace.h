@@ -15,14 +15,15 @@
 #include "executor/replay.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
+#include "perfmodel/simulate.h"
 
 namespace commtune {
 
 struct TraceOptions {
   std::string path;
   int rank = 0;
-  std::string host;
-  Clock::time_point zero;           ///< on this rank's clock: `ts` 0
+  std::string name;                 ///< of the process: "rank 0 on h1"
+  Clock::time_point zero;           ///< on rank 0's clock: `ts` 0
   double clock_offset_seconds = 0;  ///< this rank's clock minus rank 0's
 };
 
@@ -35,6 +36,8 @@ class TraceWriter {
   /// Compute: what the layers did and waited. Reduce and distribute: each message on a lane of its own among
   /// those under way at the same time, with when it was queued and used.
   void write(int iteration, std::span<const LayerTimes> layers, std::span<const MessageTimes> messages);
+  /// A server's part: what it summed, as far as it lies between the first and the last moment written so far.
+  void write_served(std::span<const Served> served);
   const std::string& path() const { return options_.path; }
 
  private:
@@ -52,7 +55,17 @@ class TraceWriter {
   std::vector<std::size_t> message_bytes_;
   std::vector<bool> named_;  // lanes
   std::string batch_;
+  Clock::time_point first_ = Clock::time_point::max(), last_ = Clock::time_point::min();
   std::unique_ptr<std::FILE, CloseFile> file_;
 };
+
+/// The predicted iteration in the same shape, as a process named "predicted", to open beside the measured
+/// ones. throws Error{kStorage}.
+void write_predicted_trace(const std::string& path, const Plan& plan, const Profile& profile,
+                           const Timeline& timeline);
+
+/// One trace out of several files' texts: every rank's, and a predicted one if wanted.
+/// throws Error{kBadInput} for a text that is no trace.
+std::string merge_traces(std::span<const std::string> texts);
 
 }  // namespace commtune

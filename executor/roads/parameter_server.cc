@@ -78,7 +78,9 @@ Server::Server(Communicator& communicator, Scratch& scratch, const RoadSettings&
       message_bytes_(std::move(message_bytes)),
       next_chunk_(static_cast<std::size_t>(settings.workers),
                   std::vector<std::size_t>(message_bytes_.size(), 0)),
-      under_way_(message_bytes_.size()) {
+      under_way_(message_bytes_.size()),
+      first_arrival_(message_bytes_.size()),
+      complete_chunks_(message_bytes_.size(), 0) {
   assert(server_ >= 0);
   for (std::uint32_t number = 0; number < message_bytes_.size(); ++number) {
     under_way_[number].resize(Layout{road_, settings_, number, message_bytes_[number]}.chunks_of(server_));
@@ -163,6 +165,7 @@ Server::Sum& Server::sum_of(std::uint32_t number, std::size_t index) {
       idle_sums_.pop_back();
     }
     sum->since = Clock::now();
+    if (index == 0) first_arrival_[number] = sum->since;  // chunks come in order
   }
   return *sum;
 }
@@ -188,8 +191,15 @@ void Server::advance(std::uint32_t number, std::size_t index, Sum& sum) {
   settings_.finish(sum.result);
   // A worker that has its answer may push the same chunk of the next iteration: make room first.
   std::unique_ptr<Sum> complete = std::move(under_way_[number][index]);
+  log_chunk(number);
   send_back(number, *complete);
   idle_sums_.push_back(std::move(complete));
+}
+
+void Server::log_chunk(std::uint32_t number) {
+  if (++complete_chunks_[number] < under_way_[number].size()) return;
+  complete_chunks_[number] = 0;
+  if (log_.size() < log_.capacity()) log_.push_back({number, first_arrival_[number], Clock::now()});
 }
 
 void Server::send_back(std::uint32_t number, Sum& sum) {

@@ -34,6 +34,12 @@ int server_of(const ParameterServer& road, int workers, int rank);
 Range slice(const ParameterServer& road, std::uint32_t number, std::size_t bytes, std::size_t element,
             int server);
 
+/// A server's work on one message in one iteration: from its first chunk's arrival to its last sum's leaving.
+struct Served {
+  std::uint32_t number = 0;
+  Clock::time_point from, until;
+};
+
 /// One server: a coroutine per remote worker on the communication thread. It runs from start() until every
 /// worker has said goodbye.
 class Server {
@@ -48,6 +54,10 @@ class Server {
   void start();
   /// Whether every remote worker has said goodbye and every answer has left. Rethrows what went wrong.
   bool finished();
+
+  /// Keeps a record of the first `limit` messages that are served, for traces.
+  void record(std::size_t limit) { log_.reserve(limit); }
+  const std::vector<Served>& served() const { return log_; }
 
   /// The colocated worker's own chunk, in place of a push: `chunk` is summed from there and, once the sum is
   /// complete, overwritten with the result; then `answered` is released (hold it before).
@@ -68,6 +78,7 @@ class Server {
   void arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes);
   Sum& sum_of(std::uint32_t number, std::size_t index);
   void advance(std::uint32_t number, std::size_t index, Sum& sum);
+  void log_chunk(std::uint32_t number);
   void send_back(std::uint32_t number, Sum& sum);
   void reap();
 
@@ -81,6 +92,9 @@ class Server {
   std::vector<std::vector<std::unique_ptr<Sum>>> under_way_;  // [message][chunk]
   std::vector<std::unique_ptr<Sum>> idle_sums_;
   std::vector<std::unique_ptr<Answer>> answers_, idle_answers_;
+  std::vector<Clock::time_point> first_arrival_;  // by message, of the sums under way
+  std::vector<std::size_t> complete_chunks_;      // by message
+  std::vector<Served> log_;
   std::vector<Task> serving_;
 };
 

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "executor/transport/local/local.h"
@@ -172,6 +173,12 @@ TEST(RunPlan, WritesATraceThatIsJson) {
   }
   EXPECT_EQ(compute, 6);
   EXPECT_EQ(messages, 6);  // two stages of three
+  // And all ranks' in one.
+  std::ifstream merged_file(directory / "all_ranks.json");
+  const nlohmann::json merged = nlohmann::json::parse(merged_file);
+  std::set<int> ranks;
+  for (const auto& event : merged.at("traceEvents")) ranks.insert(event.at("pid").get<int>());
+  EXPECT_EQ(ranks, (std::set<int>{0, 1}));
   std::filesystem::remove_all(directory);
 }
 

@@ -102,32 +102,37 @@ class Sleep final : public Flagged {
 
 class Kernel final : public Flagged {
  public:
-  Kernel() : event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  explicit Kernel(Doorbell& bell) : bell_(bell), event_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
     if (event_.get() < 0) {
       throw Error(ErrorCode::kUnavailable, std::string("eventfd: ") + std::strerror(errno));
     }
     descriptors_.push_back({event_.get(), POLLIN, 0});
+    descriptors_.push_back({bell_.descriptor(), POLLIN, 0});
     for (const int fd : epoll_descriptors()) descriptors_.push_back({fd, POLLIN, 0});
   }
 
   void begin() override {
     sharpen_timers_of_this_thread();
     tries_ = 0;
+    in_host_bound_ = kFirstInHostBound;
   }
 
   void pause(Deadline until, bool transfers, bool in_host) override {
     // One call of the library can move data without noticing that this ended something: ask again first.
     constexpr int kTries = 2;
     if (++tries_ < kTries) return;
-    const nanoseconds bound = in_host     ? nanoseconds(microseconds(50))
-                              : transfers ? milliseconds(2)
-                                          : milliseconds(10);
+    // The bell may be missed, and a long message may take several steps that nobody rings for: look soon at
+    // first, then less and less often.
+    const nanoseconds usual = transfers ? milliseconds(2) : milliseconds(10);
+    const nanoseconds bound = in_host ? std::min(in_host_bound_, usual) : usual;
+    if (in_host) in_host_bound_ *= 2;
     const nanoseconds left = std::clamp<nanoseconds>(until - Clock::now(), nanoseconds(0), bound);
     sleeping_.store(true);
     if (!woken_.load()) {
       const timespec time{0, static_cast<long>(left.count())};
       const int ready = ppoll(descriptors_.data(), descriptors_.size(), &time, nullptr);
-      if (ready > 0 && (descriptors_.front().revents & POLLIN) != 0) drain();
+      if (ready > 0 && (descriptors_[0].revents & POLLIN) != 0) drain();
+      if (ready > 0 && (descriptors_[1].revents & POLLIN) != 0) bell_.silence();
       tries_ = 0;
     }
     sleeping_.store(false);
@@ -146,18 +151,21 @@ class Kernel final : public Flagged {
     static_cast<void>(!read(event_.get(), &count, sizeof count));
   }
 
+  Doorbell& bell_;
   const Descriptor event_;
   std::vector<pollfd> descriptors_;
   std::atomic<bool> sleeping_{false};
   int tries_ = 0;
+  static constexpr nanoseconds kFirstInHostBound = microseconds(100);
+  nanoseconds in_host_bound_ = kFirstInHostBound;
 };
 
 }  // namespace
 
-std::unique_ptr<Idle> make_idle(MpiOptions::Idle kind) {
+std::unique_ptr<Idle> make_idle(MpiOptions::Idle kind, Doorbell& bell) {
   switch (kind) {
     case MpiOptions::Idle::kKernel:
-      return std::make_unique<Kernel>();
+      return std::make_unique<Kernel>(bell);
     case MpiOptions::Idle::kYield:
       return std::make_unique<Yield>();
     case MpiOptions::Idle::kSleep:

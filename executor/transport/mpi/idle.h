@@ -9,6 +9,7 @@
 
 #include <memory>
 
+#include "executor/transport/mpi/doorbell.h"
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/transport.h"
 
@@ -25,7 +26,7 @@ class Idle {
   virtual void begin() = 0;
   /// Something was asked and nothing had happened: passes some time, until the deadline at most.
   /// transfers  some are under way
-  /// in_host    some of them with ranks of this host, through shared memory, which no descriptor tells about
+  /// in_host    some of them with ranks of this host, through shared memory: only the bell tells about those
   virtual void pause(Deadline until, bool transfers, bool in_host) = 0;
   /// Whether wake() was called since the last time this was asked.
   virtual bool woken() = 0;
@@ -34,6 +35,7 @@ class Idle {
 };
 
 /// Call after the library has started: it looks for the library's descriptors.
-std::unique_ptr<Idle> make_idle(MpiOptions::Idle kind);
+/// bell  rung by ranks of this host; outlives the result
+std::unique_ptr<Idle> make_idle(MpiOptions::Idle kind, Doorbell& bell);
 
 }  // namespace commtune

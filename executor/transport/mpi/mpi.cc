@@ -79,6 +79,10 @@ class MpiTransport final : public Transport {
   MPI_Comm library_communicator(int ranks);
   MPI_Op operation(DataType type);
   void find_peers(const std::string& host);
+  void hang_bells();
+  bool is_in_host(int peer) const {
+    return peers_.node[static_cast<std::size_t>(peer)] == peers_.node[static_cast<std::size_t>(peers_.rank)];
+  }
 
   Peers peers_;
   std::array<MPI_Comm, kChannels> channels_{};
@@ -92,6 +96,7 @@ class MpiTransport final : public Transport {
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
   std::vector<Completion> completed_;
+  Doorbell bell_;
   std::unique_ptr<Idle> idle_;
   bool failed_ = false;
 };
@@ -113,7 +118,8 @@ MpiTransport::MpiTransport(const MpiOptions& options) {
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   find_peers(options.host);
-  idle_ = make_idle(options.idle);
+  hang_bells();
+  idle_ = make_idle(options.idle, bell_);
 }
 
 MpiTransport::~MpiTransport() {
@@ -158,12 +164,26 @@ void MpiTransport::find_peers(const std::string& host) {
   expect(MPI_Allgather(&first, 1, MPI_INT, peers_.node.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
 }
 
+void MpiTransport::hang_bells() {
+  std::array<char, Doorbell::kNameLength + 1> own{};
+  bell_.name().copy(own.data(), Doorbell::kNameLength);
+  std::vector<char> all(own.size() * peers_.hosts.size());
+  const int width = static_cast<int>(own.size());
+  expect(MPI_Allgather(own.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD),
+         "MPI_Allgather");
+  std::vector<std::string> names(peers_.hosts.size());
+  for (int rank = 0; rank < peers_.size(); ++rank) {
+    if (rank == peers_.rank || !is_in_host(rank)) continue;
+    names[static_cast<std::size_t>(rank)] = all.data() + own.size() * static_cast<std::size_t>(rank);
+  }
+  bell_.set_peers(names);
+}
+
 TransferId MpiTransport::add_active(MPI_Request request, Active active) {
   if (free_ids_.empty()) free_ids_.push_back(next_id_++);
   active.id = free_ids_.back();
   free_ids_.pop_back();
-  const auto node = [&](int rank) { return peers_.node[static_cast<std::size_t>(rank)]; };
-  if (active.peer < 0 || node(active.peer) == node(peers_.rank)) ++in_host_;
+  if (active.peer < 0 || is_in_host(active.peer)) ++in_host_;
   const TransferId id = active.id;
   requests_.push_back(request);
   active_.push_back(std::move(active));
@@ -171,9 +191,8 @@ TransferId MpiTransport::add_active(MPI_Request request, Active active) {
 }
 
 void MpiTransport::remove_active(std::size_t index) {
-  const auto node = [&](int rank) { return peers_.node[static_cast<std::size_t>(rank)]; };
   const int peer = active_[index].peer;
-  if (peer < 0 || node(peer) == node(peers_.rank)) --in_host_;
+  if (peer < 0 || is_in_host(peer)) --in_host_;
   free_ids_.push_back(active_[index].id);
   if (index + 1 != active_.size()) {
     active_[index] = std::move(active_.back());
@@ -190,6 +209,7 @@ TransferId MpiTransport::send(int to, Tag tag, std::span<const std::byte> data) 
   const int code = MPI_Isend(data.data(), static_cast<int>(data.size()), MPI_BYTE, to,
                              static_cast<int>(number_of(tag)), communicator(tag), &request);
   if (code != MPI_SUCCESS) throw_for(active, code);
+  bell_.ring(to);
   return add_active(request, active);
 }
 
@@ -288,6 +308,7 @@ void MpiTransport::test() {
       int bytes = 0;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
       active.bytes = static_cast<std::size_t>(bytes);
+      bell_.ring(active.peer);  // a long message's sender waits to hear that it was taken
       active.tag = make_tag(channel_of(active.tag), static_cast<std::uint32_t>(status.MPI_TAG));
     } else if (!active.staging.empty()) {
       std::memcpy(active.staged_for.data(), active.staging.data(), active.staging.size());
