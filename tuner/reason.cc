@@ -68,6 +68,11 @@ std::string reason_for(const Answer& answer, const Planning& job) {
     return "One worker has nothing to exchange: every plan takes the time of its compute.";
   const Entry* other = runner_up(answer);
   if (other == nullptr) return fmt::format("{} is the only plan there is; {}.", chosen.title, binds);
+  if (!answer.clear_winner) {
+    return fmt::format(
+        "There is no clear winner: {} is the simplest of the plans that the fits cannot tell apart; {}.",
+        chosen.title, binds);
+  }
   const double win = other->prediction.iteration / chosen.prediction.iteration - 1;
   const std::vector<std::string> does = differences(chosen.plan, other->plan, job.work);
   const std::string how = does.empty() ? "divides the gradients better" : joined(does);

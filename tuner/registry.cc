@@ -5,7 +5,10 @@
 #include "tuner/methods/bsp.h"
 #include "tuner/methods/buckets.h"
 #include "tuner/methods/byte_scheduler.h"
+#include "tuner/methods/dear.h"
+#include "tuner/methods/ipart.h"
 #include "tuner/methods/mg_wfbp.h"
+#include "tuner/methods/p3.h"
 #include "tuner/methods/wfbp.h"
 
 namespace commtune::tuner {
@@ -26,6 +29,11 @@ const std::array kMethods{
     Method{"bytescheduler-a2a", "ByteScheduler-A2A", "Peng et al., SOSP 2019", kA2A, Effort::kReordered,
            tuned_byte_scheduler},
     Method{"ddp-25mib", "DDP 25 MiB", "Li et al., VLDB 2020", kA2A, Effort::kDefault, ddp_buckets},
+    Method{"horovod-128mib", "Horovod 128 MiB", "Sergeev, Del Balso 2018", kA2A, Effort::kDefault,
+           horovod_buffers},
+    Method{"p3", "P3", "Jayarajan et al., MLSys 2019", kPs, Effort::kReordered, p3},
+    Method{"ipart", "iPart", "Wang et al., TPDS 2021", kPs, Effort::kReordered, ipart},
+    Method{"dear", "DeAR", "Zhang et al., 2023", kA2A, Effort::kReordered, tuned_dear},
     Method{"exact-fusion", "Exact fusion", "MG-WFBP's problem solved exactly", kA2A, Effort::kTuned,
            exact_fusion_plan},
 };

@@ -13,9 +13,9 @@
 namespace commtune::tuner {
 
 struct SearchOptions {
-  double gap_limit = 0.002;              ///< stop when the best plan is this close to the bound
+  double gap_limit = 0.002;            ///< stop when the best plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when this many message stages have been simulated
-  void check() const;                    ///< throws Error{kBadInput} naming field, value and rule
+  void check() const;                  ///< throws Error{kBadInput} naming field, value and rule
 };
 
 enum class StopReason {

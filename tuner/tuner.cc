@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "perfmodel/error.h"
+#include "tuner/doubt.h"
 #include "tuner/method.h"
 #include "tuner/reason.h"
 #include "tuner/search.h"
@@ -76,11 +77,6 @@ Entry entry_of(const Planning& job, Candidate candidate, std::string title, Seco
   return entry;
 }
 
-Effort effort_of(const Entry& entry) {
-  const Method* method = find_method(entry.method);
-  return method != nullptr ? method->effort : Effort::kReordered;
-}
-
 Seconds judged(const Entry& entry) { return entry.measured.value_or(entry.prediction.iteration); }
 
 /// Best first: measured before predicted where anything was measured, then by time, then the simpler one.
@@ -125,6 +121,11 @@ double intensity_of(const Profile& profile) {
 
 }  // namespace
 
+Effort effort_of(const Entry& entry) {
+  const Method* method = find_method(entry.method);
+  return method != nullptr ? method->effort : Effort::kReordered;
+}
+
 void TuneOptions::check() const {
   require(workers >= 0, "workers", std::to_string(workers), "must be at least 1, or 0 for all ranks");
   require(limits.colocated_servers >= 0, "colocated_servers", std::to_string(limits.colocated_servers),
@@ -166,7 +167,17 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
       entry_of(job, {std::move(joint.best), joint.prediction}, "Joint (commtune)", answer.bound));
 
   sort_ranking(answer.ranking);
-  if (options.verify > 0) verify(answer.ranking, options.measure, options.verify);
+  if (options.draws > 0 && workers > 1) {
+    judge_under_doubt(answer.ranking, job, cluster, options.draws, options.seed);
+    const Decision decision = decide(answer.ranking);
+    answer.chosen = decision.chosen;
+    answer.clear_winner = decision.clear;
+  }
+  if (options.verify > 0) {
+    verify(answer.ranking, options.measure, options.verify);
+    answer.chosen = 0;
+    answer.clear_winner = true;
+  }
   answer.reason = reason_for(answer, job);
   return answer;
 }

@@ -13,6 +13,7 @@
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "perfmodel/simulate.h"
+#include "tuner/method.h"
 #include "tuner/planning.h"
 
 namespace commtune::tuner {
@@ -22,16 +23,16 @@ namespace commtune::tuner {
 using Measure = std::function<Seconds(const Plan&)>;
 
 struct TuneOptions {
-  int workers = 0;                       ///< N >= 1; 0: the cluster's ranks less the dedicated servers
-  RoadLimits limits;                     ///< servers that may be used
-  std::vector<Road> roads;               ///< empty: roads_for(cluster, workers, limits)
-  double gap_limit = 0.002;              ///< the joint search stops when its plan is this close to the bound
+  int workers = 0;                     ///< N >= 1; 0: the cluster's ranks less the dedicated servers
+  RoadLimits limits;                   ///< servers that may be used
+  std::vector<Road> roads;             ///< empty: roads_for(cluster, workers, limits)
+  double gap_limit = 0.002;            ///< the joint search stops when its plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
-  int draws = 64;          ///< parameter draws from the fits' covariance; 0: no doubt is computed
-  std::uint64_t seed = 1;  ///< of the draws
-  Measure measure;         ///< empty: prediction decides
-  int verify = 0;          ///< with `measure`: how many leading plans are run
-  void check() const;      ///< throws Error{kBadInput} naming field, value and rule
+  int draws = 64;                      ///< parameter draws from the fits' covariance; 0: no doubt is computed
+  std::uint64_t seed = 1;              ///< of the draws
+  Measure measure;                     ///< empty: prediction decides
+  int verify = 0;                      ///< with `measure`: how many leading plans are run
+  void check() const;                  ///< throws Error{kBadInput} naming field, value and rule
 };
 
 /// What the doubt in the fits does to one entry of the ranking.
@@ -56,6 +57,9 @@ struct Entry {
   std::optional<Seconds> measured;  ///< verified tuning only
   std::string failure;              ///< why the measurement of this plan failed; empty otherwise
 };
+
+/// How much machinery the entry's method asks for; the joint plan counts as the most.
+Effort effort_of(const Entry& entry);
 
 struct RoadBound {
   Road road;

@@ -12,4 +12,9 @@ Plan buckets(const Planning& job, const RoadOption& option, Bytes first_cap, Byt
 /// DistributedDataParallel as it comes: 25 MiB, the first bucket 1 MiB (Li et al., VLDB 2020).
 Plan ddp_buckets(const Planning& job, const RoadOption& option);
 
+/// Horovod's fusion buffer as it comes (Sergeev, Del Balso 2018): every cycle of 1 ms, what has appeared and
+/// the channel has room for goes as one message of at most 128 MiB; while an operation runs, the next one
+/// fills.
+Plan horovod_buffers(const Planning& job, const RoadOption& option);
+
 }  // namespace commtune::tuner

@@ -1,0 +1,161 @@
+#include "tuner/doubt.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+
+#include "perfmodel/error.h"
+#include "perfmodel/fit.h"
+#include "tuner/method.h"
+
+namespace commtune::tuner {
+
+namespace {
+
+/// Expected regrets closer than this cannot be told apart by what anybody would notice.
+constexpr double kIndifferent = 0.002;
+/// A plan that is the best one in this share of the draws wins clearly.
+constexpr double kSure = 0.9;
+/// Half width of a 95 % interval of a normal distribution, in standard deviations.
+constexpr double kHalfWidth = 1.96;
+
+std::array<Scalar*, 4> scalars_of(Cluster& cluster) {
+  return {&cluster.reduce_seconds_per_byte, &cluster.copy_seconds_per_byte, &cluster.interference,
+          &cluster.jitter_seconds};
+}
+
+double percentile(std::vector<double>& values, double q) {
+  const auto at =
+      values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1) + 0.5);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+/// The same road, or one that differs in the number of servers only and so is calibrated by it.
+bool related(const Road& a, const Road& b) {
+  const auto* p = std::get_if<ParameterServer>(&a);
+  const auto* q = std::get_if<ParameterServer>(&b);
+  return p != nullptr && q != nullptr ? p->placement == q->placement : a == b;
+}
+
+std::vector<Road> roads_of(const std::vector<Entry>& ranking) {
+  std::vector<Road> roads;
+  for (const Entry& entry : ranking) {
+    if (std::find(roads.begin(), roads.end(), entry.plan.road) == roads.end())
+      roads.push_back(entry.plan.road);
+  }
+  return roads;
+}
+
+/// times[entry][draw]
+std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& ranking, const Planning& job,
+                                                ClusterDraws& clusters, int draws) {
+  const std::vector<Road> roads = roads_of(ranking);
+  std::vector<FlatPlan> plans;
+  std::vector<std::size_t> road_of;
+  for (const Entry& entry : ranking) {
+    plans.emplace_back(entry.plan, job.work);
+    road_of.push_back(
+        static_cast<std::size_t>(std::find(roads.begin(), roads.end(), entry.plan.road) - roads.begin()));
+  }
+  Simulator simulator(job.work);
+  std::vector<std::vector<double>> times(ranking.size());
+  for (int draw = 0; draw < draws; ++draw) {
+    const Cluster& cluster = clusters.draw(draw);
+    std::vector<RoadCost> costs;
+    for (const Road& road : roads) costs.push_back(road_cost(road, cluster, job.workers));
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+      times[i].push_back(simulator.run(plans[i], costs[road_of[i]]).iteration.count());
+    }
+  }
+  return times;
+}
+
+}  // namespace
+
+ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& roads, int count,
+                           std::uint64_t seed)
+    : cluster_(cluster), count_(count) {
+  std::erase_if(cluster_.operations, [&](const OperationFit& fit) {
+    return std::none_of(roads.begin(), roads.end(),
+                        [&](const Road& road) { return related(road, fit.road); });
+  });
+  std::uint64_t stream = seed;
+  for (auto& [kind, link] : cluster_.links) {
+    for (Fit* fit : {&link.alone, &link.streamed, &link.duplex}) add(*fit, ++stream);
+  }
+  for (OperationFit& operation : cluster_.operations) {
+    for (Fit* fit : {&operation.alone, &operation.streamed}) add(*fit, ++stream);
+  }
+  std::mt19937_64 random(seed);
+  for (Scalar* scalar : scalars_of(cluster_)) {
+    in_doubt_ = in_doubt_ || scalar->half_width > 0;
+    std::normal_distribution<double> normal(0, 1);
+    std::vector<double>& values = scalars_.emplace_back();
+    for (int i = 0; i < count; ++i) {
+      values.push_back(std::max(0.0, scalar->value + scalar->half_width / kHalfWidth * normal(random)));
+    }
+  }
+}
+
+void ClusterDraws::add(Fit& fit, std::uint64_t seed) {
+  if (fit.covariance.empty() || fit.curve.empty()) return;
+  in_doubt_ = true;
+  drawn_.push_back({&fit.curve, draw_curves(fit, count_, seed)});
+}
+
+const Cluster& ClusterDraws::draw(int index) {
+  const auto i = static_cast<std::size_t>(index);
+  for (Drawn& drawn : drawn_) *drawn.target = drawn.curves[i];
+  const std::array<Scalar*, 4> scalars = scalars_of(cluster_);
+  for (std::size_t s = 0; s < scalars.size(); ++s) scalars[s]->value = scalars_[s][i];
+  return cluster_;
+}
+
+void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
+                       std::uint64_t seed) {
+  ClusterDraws clusters(cluster, roads_of(ranking), draws, seed);
+  const int runs = clusters.in_doubt() ? draws : 1;
+  std::vector<std::vector<double>> times = simulate_draws(ranking, job, clusters, runs);
+  std::vector<double> best(static_cast<std::size_t>(runs));
+  for (std::size_t d = 0; d < best.size(); ++d) {
+    best[d] = times[0][d];
+    for (const std::vector<double>& of_entry : times) best[d] = std::min(best[d], of_entry[d]);
+  }
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    Doubt doubt;
+    for (std::size_t d = 0; d < best.size(); ++d) {
+      doubt.expected_regret += best[d] > 0 ? (times[i][d] / best[d] - 1) / runs : 0;
+      doubt.probability_best += times[i][d] <= best[d] * (1 + 1e-9) ? 1.0 / runs : 0;
+    }
+    doubt.low = Seconds{percentile(times[i], 0.05)};
+    doubt.high = Seconds{percentile(times[i], 0.95)};
+    ranking[i].doubt = doubt;
+  }
+}
+
+Decision decide(const std::vector<Entry>& ranking) {
+  const auto regret = [&](std::size_t i) { return ranking[i].doubt->expected_regret; };
+  std::size_t least = 0;
+  for (std::size_t i = 1; i < ranking.size(); ++i) {
+    if (regret(i) < regret(least)) least = i;
+  }
+  Decision decision{least, true};
+  if (ranking[least].doubt->probability_best >= kSure) {
+    // Nothing to doubt; among plans that are exactly as good the simplest still goes first.
+    for (std::size_t i = 0; i < ranking.size(); ++i) {
+      const bool equal = regret(i) <= regret(least) + 1e-9;
+      if (equal && effort_of(ranking[i]) < effort_of(ranking[decision.chosen])) decision.chosen = i;
+    }
+    return decision;
+  }
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    if (i == least || regret(i) > regret(least) + kIndifferent) continue;
+    decision.clear = false;
+    if (effort_of(ranking[i]) < effort_of(ranking[decision.chosen])) decision.chosen = i;
+  }
+  return decision;
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,53 @@
+#pragma once
+// What the doubt in the fits does to a ranking: MODEL section 7.
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "tuner/planning.h"
+#include "tuner/tuner.h"
+
+namespace commtune::tuner {
+
+/// Clusters that the probes' samples would support as well: every fitted curve of these roads and of the
+/// links drawn from its covariance, every scalar from its interval, nothing else changed.
+class ClusterDraws {
+ public:
+  /// roads  whose operations matter; the fits of other roads are left out
+  ClusterDraws(const Cluster& cluster, const std::vector<Road>& roads, int count, std::uint64_t seed);
+
+  /// Whether any fit or scalar says that it is in doubt. If not, every draw is the cluster itself.
+  bool in_doubt() const { return in_doubt_; }
+  /// Valid until the next call.
+  const Cluster& draw(int index);
+
+ private:
+  struct Drawn {
+    Curve* target;
+    std::vector<Curve> curves;
+  };
+  void add(Fit& fit, std::uint64_t seed);
+
+  Cluster cluster_;
+  std::vector<Drawn> drawn_;
+  std::vector<std::vector<double>> scalars_;  ///< gamma, copy, kappa, jitter: one value per draw
+  bool in_doubt_ = false;
+  int count_ = 0;
+};
+
+/// Simulates every entry of a ranking on every draw and fills in Entry::doubt.
+void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
+                       std::uint64_t seed);
+
+struct Decision {
+  std::size_t chosen = 0;
+  bool clear = true;
+};
+
+/// The entry of least expected regret; where others can hardly be told from it, the simplest of them. Needs
+/// the doubt of every entry.
+Decision decide(const std::vector<Entry>& ranking);
+
+}  // namespace commtune::tuner
