@@ -12,7 +12,7 @@ namespace commtune::probes {
 namespace {
 
 // Bytes that are under way when messages are streamed, and the limits of their number.
-constexpr std::uint64_t kStreamBytes = 4 << 20;
+constexpr std::uint64_t kStreamBytes = 1 << 20;
 constexpr std::uint64_t kFewest = 2, kMost = 16;
 
 // Gains, in units of "the interval of one median shrinks by its set width". Only their ratios matter: a size
@@ -24,6 +24,7 @@ constexpr double kBetweenGain = 3;     // per factor of two from the nearest mea
 constexpr double kSmoothShare = 0.15;  // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
 constexpr double kNarrowGain = 0.5;
+constexpr int kTrusted = 5;            // repetitions from which a median's residual tells something
 constexpr double kUnknownWidth = 0.1;  // of a median of one repetition
 constexpr double kWidest = 10;         // times the set width: beyond, more width does not matter more
 
@@ -122,6 +123,8 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
   const State& state = states_[index];
   const double once = repetition_time(state, size);
   Step step{index, size, options_.iterations, 0, 0};
+  // A stream is many messages already.
+  if (state.target.quantity.in_flight == kStreaming) step.repetitions = std::min(step.repetitions, 2);
   const double share = kVisitShare * options_.budget.count();
   if (once * step.repetitions > share) {
     step.repetitions = std::max(1, std::min(step.repetitions, static_cast<int>(share / once)));
@@ -248,9 +251,10 @@ void Agenda::refit(State& state) {
   options.bootstrap = 0;
   const Fit fit = fit_curve(samples, options);
   for (const Sample& sample : samples) {
-    const double miss = std::abs(fit.curve(sample.size).count() - sample.time.count()) / sample.time.count();
     // What the repetitions' own scatter explains asks for repetitions, not for new sizes.
-    state.residual[sample.size] = std::max(0.0, miss - sample.half_width / sample.time);
+    if (sample.repetitions < kTrusted) continue;
+    const double miss = std::abs(fit.curve(sample.size).count() - sample.time.count()) / sample.time.count();
+    state.residual[sample.size] = std::max(0.0, miss - 2 * (sample.half_width / sample.time));
   }
 }
 

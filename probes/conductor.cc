@@ -17,7 +17,7 @@ constexpr std::size_t kMostHelloBytes = 64 << 10;
 constexpr std::size_t kMostReportBytes = sizeof(ReportHead) + kMostEnds * sizeof(Nanoseconds);
 
 // A follower that hears nothing for so many time-outs gives rank 0 up: it may be fitting, or diagnosing.
-constexpr double kFollowerPatience = 4;
+constexpr double kFollowerPatience = 2;
 
 // Between the sending of a command and the moment that it names: on top of the way there, for each rank that
 // is told, and in any case.

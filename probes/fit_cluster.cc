@@ -67,15 +67,13 @@ struct LinkSamples {
 };
 
 /// Most pairs are measured at a size or two, for the matrix: that says nothing about the shape of the curve,
-/// and a slow host's pairs must not bend it. So pairs with several sizes make the curve, as long as there are
-/// any.
+/// and a slow host's pairs must not bend it. So the pairs with the most sizes make the curve.
 std::vector<Sample> curve_samples(const SamplesByPair& pairs) {
-  constexpr std::size_t kSeveral = 4;
-  const bool any = std::any_of(pairs.begin(), pairs.end(),
-                               [](const auto& pair) { return pair.second.size() >= kSeveral; });
+  std::size_t most = 0;
+  for (const auto& [ends, samples] : pairs) most = std::max(most, samples.size());
   std::vector<Sample> result;
   for (const auto& [ends, samples] : pairs) {
-    if (!any || samples.size() >= kSeveral) result.insert(result.end(), samples.begin(), samples.end());
+    if (samples.size() == most) result.insert(result.end(), samples.begin(), samples.end());
   }
   return result;
 }

@@ -173,7 +173,7 @@ class Session {
 
   std::vector<Target> targets() const {
     std::vector<Target> result;
-    if (ranks() > 1) result = choose_targets(options_, shape_, offer(options_, ranks()));
+    if (ranks() > 1) result = choose_targets(options_, shape_, offer(options_, facts_.rank_hosts));
     for (const Subject subject : {Subject::kSum, Subject::kCopy}) result.push_back(memory_target(subject));
     return result;
   }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "probes/links.h"
 #include "probes/road_operation.h"
 
 namespace commtune::probes {
@@ -13,15 +14,16 @@ namespace {
 // How much each kind of target matters beside the others. What plans are mostly made of weighs most.
 constexpr double kLinkWeight = 1;
 constexpr double kRingWeight = 2;
-constexpr double kOtherAlgorithmWeight = 0.6;
+constexpr double kOtherAlgorithmWeight = 0.4;
 constexpr double kAllServersWeight = 1.5;
-constexpr double kFewServersWeight = 0.8;
+constexpr double kFewServersWeight = 0.6;
 constexpr double kStageShare = 0.5;     // of the weight of the whole operation
-constexpr double kStreamedShare = 0.8;  // of the weight of one message alone
+constexpr double kStreamedShare = 0.7;  // of the weight of one message alone
 constexpr double kGroupShare = 0.2;
 
-// Beyond this size messages are limited by bandwidth alone: those streamed cost what the range below says.
-constexpr Bytes kLargestStreamed{4 << 20};
+// Beyond these sizes messages are limited by bandwidth alone: those streamed cost what the range below says.
+constexpr Bytes kLargestStreamed{512 << 10};
+constexpr Bytes kLargestStreamedBetweenTwo{4 << 20};
 
 struct Stages {
   Operation both, reduce, distribute;
@@ -109,7 +111,7 @@ class Chooser {
     target.quantity.destination = pair.second;
     target.quantity.in_flight = in_flight;
     target.weight = kLinkWeight * (in_flight == 1 ? 1 : kStreamedShare);
-    target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamed);
+    target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamedBetweenTwo);
     target.startup = in_flight == 1 ? guess.latency : guess.latency / 4;
     target.beta = guess.beta;
     targets_.push_back(target);

@@ -25,13 +25,15 @@ struct Shape {
   LinkGuess between_guess, within_guess;
 };
 
-/// Roads and algorithms that both the options and the executor know.
+/// Roads and algorithms that both the options and the executor know. Unless the options name algorithms,
+/// stages are timed apart for the ring alone, and the hierarchical algorithm is left out where hosts have one
+/// rank each.
 struct Offer {
   std::vector<Collective> algorithms;
   std::vector<Collective> staged;  ///< those of them whose stages run apart
   std::vector<ParameterServer> servers;
 };
-Offer offer(const ProbeOptions& options, int ranks);
+Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_hosts);
 
 /// Sizes of sub-groups that are measured beside all ranks.
 std::vector<int> sub_groups(const ProbeOptions& options, int ranks);

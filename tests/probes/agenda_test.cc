@@ -141,7 +141,7 @@ TEST(Agenda, GoesOnFromEarlierSamples) {
 
 TEST(Agenda, StreamsManySmallMessagesAndFewLargeOnes) {
   EXPECT_EQ(streaming(Bytes{4}).in_flight, 16);
-  EXPECT_EQ(streaming(Bytes{1 << 20}).in_flight, 4);
+  EXPECT_EQ(streaming(Bytes{1 << 18}).in_flight, 4);
   EXPECT_EQ(streaming(Bytes{64 << 20}).in_flight, 2);
   EXPECT_GT(streaming(Bytes{64 << 20}).messages, 2);
 }

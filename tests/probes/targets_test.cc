@@ -42,10 +42,13 @@ TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
 }
 
 TEST(Offer, HasTheRingWhateverElseTheExecutorKnows) {
-  const Offer all = offer(ProbeOptions{}, 4);
+  const Offer all = offer(ProbeOptions{}, {"a", "b", "c", "d"});
   EXPECT_THAT(all.algorithms, testing::Contains(Collective::kRing));
   EXPECT_THAT(all.staged, testing::Contains(Collective::kRing));
   EXPECT_EQ(all.servers.size(), 3u);  // 4, 1 and 2 servers
+  EXPECT_THAT(all.algorithms, testing::Not(testing::Contains(Collective::kHierarchical)));
+  EXPECT_THAT(offer(ProbeOptions{}, {"a", "a", "b", "b"}).algorithms,
+              testing::Contains(Collective::kHierarchical));
 }
 
 TEST(ProbeOptions, AreRefusedByName) {
