@@ -1,8 +1,9 @@
 // Is the emulated network what it says? Real TCP between the hosts of a running cluster, compared with the
 // truth that the cluster states. Run it from outside, as root:
 //
-//   tests/cluster/up && tests/cluster/truth > truth.json && cluster_bench truth.json
+//   tests/cluster/up && tests/cluster/truth > truth.json && cluster_bench truth.json [PATTERN]
 //
+// PATTERN leaves out what does not contain it: ping-pong, ring, incast, stream.
 // One process; each thread works inside one host's namespace, so all read one clock. Every pattern checks the
 // bytes that it received before it is timed.
 
@@ -310,7 +311,9 @@ void stream(const std::string& what, const Truth& truth, const std::vector<Flow>
   std::fflush(stdout);
 }
 
-void run(const Truth& truth) {
+/// Runs what `pattern` lets through.
+void run(const Truth& truth, const std::string& pattern) {
+  const auto wanted = [&](const std::string& what) { return what.find(pattern) != std::string::npos; };
   const std::size_t count = truth.hosts.size();
   std::vector<Flow> ring, incast;
   double ring_goodput = 0;
@@ -322,36 +325,44 @@ void run(const Truth& truth) {
   std::printf("%-34s %10s %10s %10s %10s\n", "times in us", "ideal", "least", "median", "p95");
   for (const std::size_t bytes : {std::size_t{4}, std::size_t{1024}, std::size_t{16384}, std::size_t{65536},
                                   std::size_t{1} << 20, kLargestMessage}) {
-    ping_pong(truth, bytes, bytes > 100'000 ? 15 : 300);
+    if (wanted("ping-pong")) ping_pong(truth, bytes, bytes > 100'000 ? 15 : 300);
   }
   for (const std::size_t bytes : {std::size_t{65536}, std::size_t{1} << 20, std::size_t{4} << 20}) {
-    const double slowest = [&] {
-      double worst = 0;
-      for (const Flow& flow : ring) worst = std::max(worst, truth.one_way(flow.from, flow.to, bytes));
-      return worst;
-    }();
-    exchange("ring exchange " + std::to_string(bytes >> 10) + " KiB", truth, ring, bytes, 20, slowest);
-    const Link& link = truth.links[1][0];
-    const double last = truth.one_way(1, 0, bytes) - link.delay;
-    exchange("incast " + std::to_string(count - 1) + " x " + std::to_string(bytes >> 10) + " KiB", truth,
-             incast, bytes, 20, link.delay + static_cast<double>(count - 1) * last);
+    const std::string size = std::to_string(bytes >> 10) + " KiB";
+    const auto slowest = std::max_element(ring.begin(), ring.end(), [&](const Flow& a, const Flow& b) {
+      return truth.one_way(a.from, a.to, bytes) < truth.one_way(b.from, b.to, bytes);
+    });
+    if (wanted("ring exchange")) {
+      exchange("ring exchange " + size, truth, ring, bytes, 20,
+               truth.one_way(slowest->from, slowest->to, bytes));
+    }
+    const double delay = truth.links[1][0].delay;
+    const double each = truth.one_way(1, 0, bytes) - delay;
+    if (wanted("incast")) {
+      exchange("incast " + std::to_string(count - 1) + " x " + size, truth, incast, bytes, 20,
+               delay + static_cast<double>(count - 1) * each);
+    }
   }
-  stream("stream, one flow", truth, {{0, 1}}, truth.goodput(0, 1));
-  stream("stream, both directions", truth, {{0, 1}, {1, 0}}, truth.goodput(0, 1) + truth.goodput(1, 0));
-  stream("stream, ring", truth, ring, ring_goodput);
-  stream("stream, incast", truth, incast, truth.goodput(1, 0));
+  const double one = truth.goodput(0, 1);
+  if (wanted("stream, one flow")) stream("stream, one flow", truth, {{0, 1}}, one);
+  if (wanted("stream, both directions")) {
+    stream("stream, both directions", truth, {{0, 1}, {1, 0}}, one + truth.goodput(1, 0));
+  }
+  if (wanted("stream, ring")) stream("stream, ring", truth, ring, ring_goodput);
+  if (wanted("stream, incast")) stream("stream, incast", truth, incast, truth.goodput(1, 0));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fputs("usage: cluster_bench TRUTH.json     (from tests/cluster/truth, while the cluster is up)\n",
-               stderr);
+  if (argc != 2 && argc != 3) {
+    std::fputs(
+        "usage: cluster_bench TRUTH.json [PATTERN]   (from tests/cluster/truth, while the cluster is up)\n",
+        stderr);
     return 2;
   }
   try {
-    run(read_truth(argv[1]));
+    run(read_truth(argv[1]), argc == 3 ? argv[2] : "");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cluster_bench: %s\n", error.what());
     return 1;

@@ -224,12 +224,12 @@ def set_card_queue(name, number, mtu, up_bytes_per_second):
     A TAP device takes whatever it is given, so a sender would never feel its card: TCP's limit on what one socket
     may queue below it (tcp_limit_output_bytes) would not work and windows would grow to the whole send buffer.
     The queueing discipline holds the packets as a card's queue does. It counts packets without what Ethernet adds
-    to them. A burst is one super-frame: the exact pace is set by the switch.
+    to them. Bursts of two super-frames make up for its timer's being late; the exact pace is set by the switch.
     """
     packet = mtu + ETHERNET_HEADER_BYTES
     rate = up_bytes_per_second * packet // (packet + WIRE_OVERHEAD_BYTES)
     headers = TCP_IP_HEADER_BYTES + ETHERNET_HEADER_BYTES
-    burst = 65536 * (mtu + headers) // mtu + packet
+    burst = 2 * (65536 * (mtu + headers) // mtu + packet)
     run_command(
         *("tc", "-netns", namespace(name, number), "qdisc", "replace", "dev", DEVICE, "root", "tbf"),
         *("rate", f"{rate}bps", "burst", str(burst), "limit", str(256 << 20)),
