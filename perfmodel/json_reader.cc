@@ -12,7 +12,7 @@ namespace commtune {
 namespace {
 
 constexpr std::size_t kLongestName = 255;
-constexpr std::size_t kLongestText = 64 * 1024;
+constexpr std::size_t kLongestText = 65'536;
 constexpr std::size_t kDeepest = 64;
 constexpr std::size_t kLongestQuote = 60;
 

@@ -104,10 +104,10 @@ nlohmann::json layer_json(const Layer& layer) {
 }
 
 Bytes scaled_bytes(const Tensor& tensor, double factor, Bytes element) {
-  const double elements = static_cast<double>(tensor.bytes.count / element.count);
-  const double rounded = std::max(1.0, std::round(elements * factor));
-  const double largest = static_cast<double>(kLargestTensor / element.count);
-  if (!(rounded <= largest)) {
+  const std::uint64_t elements = tensor.bytes.count / element.count;
+  const std::uint64_t largest = kLargestTensor / element.count;
+  const double rounded = std::max(1.0, std::round(static_cast<double>(elements) * factor));
+  if (!(rounded <= static_cast<double>(largest))) {
     throw Error(ErrorCode::kBadInput, "bytes_factor = " + nlohmann::json(factor).dump() + ": makes tensor " +
                                           tensor.name + " larger than " + format_size({kLargestTensor}));
   }

@@ -16,7 +16,7 @@ using Seconds = std::chrono::duration<double>;
 struct Bytes {
   std::uint64_t count = 0;
 
-  auto operator<=>(const Bytes&) const = default;
+  auto operator<=>(const Bytes&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm of 14
   constexpr Bytes& operator+=(Bytes other) {
     count += other.count;
     return *this;
@@ -32,7 +32,7 @@ constexpr Bytes operator""_MiB(unsigned long long n) { return {n << 20}; }
 struct SecondsPerByte {
   double value = 0;
 
-  auto operator<=>(const SecondsPerByte&) const = default;
+  auto operator<=>(const SecondsPerByte&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 constexpr Seconds operator*(SecondsPerByte beta, Bytes n) {
