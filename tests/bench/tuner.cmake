@@ -9,3 +9,5 @@ target_link_libraries(bench_survey_model PUBLIC commtune::tuner PRIVATE commtune
 add_executable(survey ${here}/survey.cc)
 target_compile_definitions(survey PRIVATE COMMTUNE_SURVEY_RESULTS="${here}/data/survey_results.csv")
 target_link_libraries(survey PRIVATE bench_survey_model fmt::fmt commtune::warnings)
+add_executable(planning ${here}/planning.cc)
+target_link_libraries(planning PRIVATE commtune::tuner fmt::fmt commtune::warnings)

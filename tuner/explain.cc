@@ -1,0 +1,233 @@
+#include "tuner/explain.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tuner/whatif.h"
+
+namespace commtune::tuner {
+
+namespace {
+
+constexpr std::size_t kImprovements = 3;
+/// Moments closer than this part of the iteration are one.
+constexpr double kSame = 1e-9;
+
+/// Walks back from the end of the iteration along what each thing waited for.
+class CriticalPath {
+ public:
+  CriticalPath(const Timeline& timeline, const Plan& plan, Seconds iteration)
+      : timeline_(timeline), plan_(plan), same_(iteration * kSame) {}
+
+  std::vector<CriticalStep> steps() {
+    std::optional<std::size_t> message = through_forward();
+    while (message) message = through_message(*message);
+    std::reverse(steps_.begin(), steps_.end());
+    return std::move(steps_);
+  }
+
+ private:
+  /// The last stretch of forward layers that ran without waiting; returns the message that it waited for.
+  std::optional<std::size_t> through_forward() {
+    std::size_t first = timeline_.forward_end.size() - 1;
+    const std::size_t last = first;
+    while (first > 0 && timeline_.forward_start[first] <= timeline_.forward_end[first - 1] + same_) --first;
+    const Seconds from = timeline_.forward_start[first];
+    steps_.push_back({CriticalStep::Kind::kForward, fmt::format("forward pass, layers {} to {}", first, last),
+                      from, timeline_.forward_end[last]});
+    for (std::size_t m = 0; m < timeline_.messages.size(); ++m) {
+      const Seconds end = timeline_.messages[m].distribute_end;
+      if (end >= from - same_ && end <= from + same_) return m;
+    }
+    through_backward(from);
+    return std::nullopt;
+  }
+
+  /// A message, then what it waited for: its gradient, or the message before it on its channel.
+  std::optional<std::size_t> through_message(std::size_t m) {
+    const MessageSpan& span = timeline_.messages[m];
+    const bool waited_apart = span.distribute_start > span.reduce_end + same_;
+    const Seconds from = waited_apart ? span.distribute_start : span.reduce_start;
+    steps_.push_back({CriticalStep::Kind::kMessage,
+                      fmt::format("message {} ({}{})", m, format_size(message_bytes(plan_.messages[m])),
+                                  waited_apart ? ", distribute" : ""),
+                      from, span.distribute_end});
+    if (!waited_apart && span.reduce_start <= span.released + same_) {
+      through_backward(span.released);
+      return std::nullopt;
+    }
+    return before(from, m);
+  }
+
+  /// The message that was served last before this moment.
+  std::optional<std::size_t> before(Seconds moment, std::size_t self) const {
+    std::optional<std::size_t> found;
+    Seconds latest{-1};
+    for (std::size_t m = 0; m < timeline_.messages.size(); ++m) {
+      if (m == self) continue;
+      const Seconds start = timeline_.messages[m].reduce_start;
+      if (start < moment - same_ && start > latest) {
+        latest = start;
+        found = m;
+      }
+    }
+    return found;
+  }
+
+  void through_backward(Seconds until) {
+    std::size_t layer = 0;
+    while (layer + 1 < timeline_.backward_end.size() && timeline_.backward_end[layer] > until + same_)
+      ++layer;
+    steps_.push_back({CriticalStep::Kind::kBackward,
+                      fmt::format("backward pass, layers {} to {}", timeline_.backward_end.size() - 1, layer),
+                      Seconds{0}, until});
+  }
+
+  const Timeline& timeline_;
+  const Plan& plan_;
+  const Seconds same_;
+  std::vector<CriticalStep> steps_;
+};
+
+std::vector<Improvement> improvements(const Profile& profile, const Cluster& cluster, const Plan& plan,
+                                      Seconds now) {
+  const Workload work(profile);
+  const auto on_cluster = [&](const Cluster& changed) {
+    return simulate(work, plan, road_cost(plan.road, changed, plan.workers)).iteration;
+  };
+  const auto without = [&](Scalar Cluster::*scalar) {
+    Cluster changed = cluster;
+    (changed.*scalar).value = 0;
+    return on_cluster(changed);
+  };
+  std::vector<Improvement> list = {
+      {"twice the bandwidth", now - on_cluster(with_network(cluster, 1, 0.5))},
+      {"half the latency", now - on_cluster(with_network(cluster, 0.5, 1))},
+      {"compute that traffic does not slow", now - without(&Cluster::interference)},
+      {"fused messages that need no copy", now - without(&Cluster::copy_seconds_per_byte)},
+      {"workers that do not straggle", now - without(&Cluster::jitter_seconds)},
+      {"a device a quarter faster",
+       now - simulate(Workload{scaled(profile, 1, 0.8)}, plan, road_cost(plan.road, cluster, plan.workers))
+                 .iteration},
+  };
+  Plan unhindered = plan;
+  unhindered.barrier = Barrier::kPerLayer;
+  list.push_back({"a barrier per layer instead of one for all",
+                  now - simulate(work, unhindered, road_cost(plan.road, cluster, plan.workers)).iteration});
+  std::erase_if(list, [now](const Improvement& i) { return i.gain <= now * kSame; });
+  std::stable_sort(list.begin(), list.end(),
+                   [](const Improvement& a, const Improvement& b) { return a.gain > b.gain; });
+  if (list.size() > kImprovements) list.resize(kImprovements);
+  return list;
+}
+
+/// Bytes that one worker and one server send in an iteration: 2 (N-1)/N D, 2 D and 2 N D / S of MODEL
+/// section 4.
+void count_traffic(const Plan& plan, Bytes gradients, Explanation& explanation) {
+  const double d = static_cast<double>(gradients.count), n = plan.workers;
+  if (plan.workers == 1) return;
+  if (const auto* p = std::get_if<ParameterServer>(&plan.road)) {
+    explanation.worker_traffic = gradients;
+    explanation.server_traffic = Bytes{static_cast<std::uint64_t>(n * d / p->servers)};
+  } else {
+    explanation.worker_traffic = Bytes{static_cast<std::uint64_t>(2 * (n - 1) / n * d)};
+  }
+}
+
+/// A line of a chart: `fill` between two moments.
+std::string bar(Seconds from, Seconds until, Seconds whole, int width, char fill) {
+  const auto place = [&](Seconds at) { return std::clamp(static_cast<int>(at / whole * width), 0, width); };
+  std::string line(static_cast<std::size_t>(width), ' ');
+  const int first = std::min(place(from), width - 1), last = std::max(place(until), first + 1);
+  for (int i = first; i < last; ++i) line[static_cast<std::size_t>(i)] = fill;
+  return line;
+}
+
+}  // namespace
+
+Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
+  const Workload work(profile);
+  Explanation explanation;
+  explanation.prediction =
+      simulate(work, plan, road_cost(plan.road, cluster, plan.workers), &explanation.timeline);
+  const Seconds iteration = explanation.prediction.iteration;
+  explanation.critical_path = CriticalPath{explanation.timeline, plan, iteration}.steps();
+  explanation.improvements = improvements(profile, cluster, plan, iteration);
+  explanation.communication_ratio = explanation.prediction.communication / explanation.prediction.compute;
+  count_traffic(plan, profile.gradient_bytes(), explanation);
+  return explanation;
+}
+
+std::string to_text(const Explanation& explanation, const Plan& plan, int width) {
+  const Timeline& t = explanation.timeline;
+  const Seconds whole = explanation.prediction.iteration;
+  std::string text =
+      fmt::format("{:<22} |{}|\n", "backward", bar(Seconds{0}, t.backward_end.front(), whole, width, '<'));
+  for (std::size_t m = 0; m < t.messages.size(); ++m) {
+    const MessageSpan& span = t.messages[m];
+    std::string line = bar(span.reduce_start, span.reduce_end, whole, width, 'r');
+    const std::string back = bar(span.distribute_start, span.distribute_end, whole, width, 'd');
+    for (std::size_t i = 0; i < line.size(); ++i) {
+      if (back[i] != ' ' && span.distribute_end > span.distribute_start) line[i] = back[i];
+    }
+    text += fmt::format("{:<22} |{}|\n",
+                        fmt::format("{:>3} {}", m, format_size(message_bytes(plan.messages[m]))), line);
+  }
+  std::string forward(static_cast<std::size_t>(width), ' ');
+  for (std::size_t i = 0; i < t.forward_end.size(); ++i) {
+    const std::string one = bar(t.forward_start[i], t.forward_end[i], whole, width, '>');
+    std::transform(one.begin(), one.end(), forward.begin(), forward.begin(),
+                   [](char a, char b) { return a != ' ' ? a : b; });
+  }
+  text += fmt::format("{:<22} |{}|\n\n", "update and forward", forward);
+  text += "critical path\n";
+  for (const CriticalStep& step : explanation.critical_path) {
+    text +=
+        fmt::format("  {:>10} to {:>10}  {}\n", format_time(step.from), format_time(step.until), step.what);
+  }
+  text += fmt::format("\nsent per worker {}", format_size(explanation.worker_traffic));
+  if (explanation.server_traffic.count > 0) {
+    text += fmt::format(", per server {}", format_size(explanation.server_traffic));
+  }
+  text +=
+      fmt::format("; communication / compute {:.2f}\n\nwhat would help\n", explanation.communication_ratio);
+  for (const Improvement& i : explanation.improvements) {
+    text += fmt::format("  {:<44} {} ({:.1f} %)\n", i.what, format_time(i.gain), 100 * (i.gain / whole));
+  }
+  return text;
+}
+
+nlohmann::json chrome_trace(const Timeline& timeline, const Plan& plan, const Profile& profile) {
+  nlohmann::json events = nlohmann::json::array();
+  const auto add = [&](const std::string& name, const char* lane, Seconds from, Seconds until) {
+    if (until <= from) return;
+    events.push_back({{"name", name},
+                      {"ph", "X"},
+                      {"pid", 0},
+                      {"tid", lane},
+                      {"ts", from.count() * 1e6},
+                      {"dur", (until - from).count() * 1e6}});
+  };
+  for (std::size_t i = profile.layers.size(); i-- > 0;) {
+    add("backward " + profile.layers[i].name, "compute", timeline.backward_start[i],
+        timeline.backward_end[i]);
+  }
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    add("forward " + profile.layers[i].name, "compute", timeline.forward_start[i], timeline.forward_end[i]);
+  }
+  for (std::size_t m = 0; m < timeline.messages.size(); ++m) {
+    const MessageSpan& span = timeline.messages[m];
+    const std::string name = fmt::format("message {} ({})", m, format_size(message_bytes(plan.messages[m])));
+    add(name, "reduce", span.reduce_start, span.reduce_end);
+    add(name, "distribute", span.distribute_start, span.distribute_end);
+  }
+  return {{"displayTimeUnit", "ms"},
+          {"metadata", {{"plan", digest(plan)}, {"model", plan.model}, {"predicted", true}}},
+          {"traceEvents", std::move(events)}};
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,84 @@
+#pragma once
+// What would happen if: more workers, other networks, more servers. Data for `tune scale`, flip points and
+// the dashboard's maps; each point is a whole answer of tune() on a changed cluster.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tuner/tuner.h"
+
+namespace commtune::tuner {
+
+/// The cluster with every latency and every time per byte between ranks multiplied. What was measured stays
+/// marked as measured; the factors are the reader's assumption. Throws Error{kBadInput} unless both are
+/// positive.
+Cluster with_network(const Cluster& cluster, double latency_factor, double time_per_byte_factor);
+
+struct ScalePoint {
+  int workers = 1;
+  Seconds iteration{}, low{}, high{};  ///< low and high: 5th and 95th percentile over the draws
+  double samples_per_second = 0;
+  double speedup = 0;     ///< over one worker
+  double efficiency = 0;  ///< speedup / workers
+};
+
+/// Speed-up of one method over the number of workers.
+struct ScaleCurve {
+  std::string method, title;
+  std::vector<ScalePoint> points;
+};
+
+/// One curve per entry of the ranking, in the ranking's order at the largest number of workers.
+///
+/// workers  positive; beyond the cluster's ranks its hosts are taken to go on like the first
+std::vector<ScaleCurve> scale(const Profile& profile, const Cluster& cluster, const std::vector<int>& workers,
+                              const TuneOptions& options = {});
+
+/// 1, 2, 4, ... up to `most`, and `most`.
+std::vector<int> doublings(int most);
+
+struct ServerPoint {
+  int servers = 1;
+  Seconds iteration{};       ///< of the best plan over that many servers
+  double marginal_gain = 0;  ///< time saved over the point before, as a part of it
+};
+/// Best plan over 1, 2, 4, ... `most` servers of a placement.
+std::vector<ServerPoint> server_sweep(const Profile& profile, const Cluster& cluster, int most,
+                                      Placement placement, const TuneOptions& options = {});
+
+/// One cell of a map of winners.
+struct PhaseCell {
+  int workers = 1;
+  double latency_factor = 1, time_per_byte_factor = 1;
+  std::string published;  ///< title of the fastest method of the literature
+  std::string road;       ///< of the fastest plan of all
+  Seconds iteration{};    ///< of the fastest plan of all
+  double joint_win = 1;   ///< time of the fastest published method over it
+  Binding binding = Binding::kCompute;
+};
+/// Every combination of the axes, workers outermost.
+std::vector<PhaseCell> phase_map(const Profile& profile, const Cluster& cluster,
+                                 const std::vector<int>& workers, const std::vector<double>& latency_factors,
+                                 const std::vector<double>& time_per_byte_factors,
+                                 const TuneOptions& options = {});
+
+/// What would make another method of the literature, or another road, the best.
+struct Flip {
+  std::string change;         ///< "network", "device", "workers"
+  double factor = 1;          ///< slower network, faster device, or times as many workers
+  std::string before, after;  ///< "MG-WFBP on all-to-all ring"
+  std::string sentence;       ///< "WFBP-PS on 8 colocated servers wins once the network is 2.3 times slower."
+};
+/// The nearest flip along each change, up to a factor of 64, to within 5 %. Changes without one are left out.
+std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster,
+                              const TuneOptions& options = {});
+
+nlohmann::json to_json(const std::vector<ScaleCurve>& curves);
+nlohmann::json to_json(const std::vector<ServerPoint>& points);
+nlohmann::json to_json(const std::vector<PhaseCell>& cells);
+nlohmann::json to_json(const std::vector<Flip>& flips);
+std::string to_csv(const std::vector<ScaleCurve>& curves);
+std::string to_csv(const std::vector<PhaseCell>& cells);
+
+}  // namespace commtune::tuner
