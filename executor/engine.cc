@@ -94,7 +94,6 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
       left_(layers_),
       times_(plan.messages.size()),
       scratch_(std::min<std::size_t>(options.road.chunk.count, largest_message(plan))),
-      fusion_(largest_message(plan)),
       schedule_(plan, release_layers(plan, profile), layers_) {
   for (const Layer& layer : profile.layers) {
     for (const Tensor& tensor : layer.tensors) tensor_names_.push_back(tensor.name);
@@ -319,7 +318,7 @@ void Engine::step_ended(MessageState& message) {
 }
 
 void Engine::hand_back(MessageState& message) {
-  message.buffer->scatter();
+  message.buffer->scatter(fusion_);
   buffer_bytes_ = scratch_.allocated() + fusion_.allocated();
   message.times->distributed = Clock::now();
   for (const std::size_t layer : message.layers) {

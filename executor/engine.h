@@ -125,7 +125,8 @@ class Engine {
   std::atomic<std::uint64_t> buffer_bytes_{0};
 
   // Communication thread's own.
-  Scratch scratch_, fusion_;
+  Scratch scratch_;
+  FusionPool fusion_;
   std::vector<std::unique_ptr<MessageState>> messages_;
   Schedule schedule_;
   std::unique_ptr<Server> server_;

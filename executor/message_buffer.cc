@@ -16,25 +16,51 @@ MessageBuffer::MessageBuffer(const Message& message, const Gradients& gradients)
   }
 }
 
-std::span<std::byte> MessageBuffer::gather(Scratch& fusion) {
+std::span<std::byte> MessageBuffer::gather(FusionPool& pool) {
   if (!fused()) return parts_.front();
-  block_ = fusion.take();
-  std::byte* at = block_.bytes(bytes_).data();
+  fusion_ = pool.take(bytes_);
+  std::byte* at = fusion_.data();
   for (const std::span<std::byte> part : parts_) {
     std::memcpy(at, part.data(), part.size());
     at += part.size();
   }
-  return block_.bytes(bytes_);
+  return fusion_;
 }
 
-void MessageBuffer::scatter() {
+void MessageBuffer::scatter(FusionPool& pool) {
   if (!fused()) return;
-  const std::byte* at = block_.bytes(bytes_).data();
+  const std::byte* at = fusion_.data();
   for (const std::span<std::byte> part : parts_) {
     std::memcpy(part.data(), at, part.size());
     at += part.size();
   }
-  block_ = {};
+  pool.give_back(fusion_);
+}
+
+std::span<std::byte> FusionPool::take(std::size_t bytes) {
+  Block* best = nullptr;
+  for (Block& block : blocks_) {
+    if (block.taken || block.bytes < bytes) continue;
+    if (best == nullptr || block.bytes < best->bytes) best = &block;
+  }
+  if (best == nullptr) {
+    blocks_.push_back({std::make_unique_for_overwrite<std::byte[]>(bytes), bytes, false});
+    best = &blocks_.back();
+  }
+  best->taken = true;
+  return {best->memory.get(), bytes};
+}
+
+void FusionPool::give_back(std::span<const std::byte> memory) {
+  for (Block& block : blocks_) {
+    if (block.memory.get() == memory.data()) block.taken = false;
+  }
+}
+
+std::size_t FusionPool::allocated() const {
+  std::size_t bytes = 0;
+  for (const Block& block : blocks_) bytes += block.bytes;
+  return bytes;
 }
 
 }  // namespace commtune

@@ -3,16 +3,38 @@
 // into a fusion buffer and scattered back.
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
-#include "executor/roads/road.h"
 #include "perfmodel/plan.h"
 
 namespace commtune {
 
 /// Memory of each tensor's gradient, by TensorId; its owner keeps it for as long as anything here uses it.
 using Gradients = std::vector<std::span<std::byte>>;
+
+/// Fusion buffers: taken for as long as a message is under way, kept for the next one. A message gets the smallest
+/// free one that is large enough. One thread.
+class FusionPool {
+ public:
+  FusionPool() = default;
+  FusionPool(const FusionPool&) = delete;
+  FusionPool& operator=(const FusionPool&) = delete;
+
+  std::span<std::byte> take(std::size_t bytes);
+  /// memory  what take() returned
+  void give_back(std::span<const std::byte> memory);
+  std::size_t allocated() const;
+
+ private:
+  struct Block {
+    std::unique_ptr<std::byte[]> memory;
+    std::size_t bytes = 0;
+    bool taken = false;
+  };
+  std::vector<Block> blocks_;
+};
 
 class MessageBuffer {
  public:
@@ -24,13 +46,13 @@ class MessageBuffer {
 
   /// The message's bytes in one stretch, copied together if they are not. One call of gather, then one of
   /// scatter, which gives the buffer back.
-  std::span<std::byte> gather(Scratch& fusion);
-  void scatter();
+  std::span<std::byte> gather(FusionPool& pool);
+  void scatter(FusionPool& pool);
 
  private:
   std::vector<std::span<std::byte>> parts_;  // stretches of gradient memory, in the plan's order
   std::size_t bytes_ = 0;
-  Scratch::Block block_;
+  std::span<std::byte> fusion_;  // while it is under way
 };
 
 }  // namespace commtune

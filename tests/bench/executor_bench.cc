@@ -1,5 +1,5 @@
-// What the executor costs on the links it is given, against bare MPI calls of the same sizes. Run by mpirun;
-// see tests/bench/executor.
+// What the executor costs on the links it is given, against bare MPI calls of the same sizes. Run by mpirun,
+// one measurement a line; tests/bench/executor runs it and sums up.
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -237,6 +237,21 @@ class Bench {
     return share;
   }
 
+  /// What a ring of this size keeps in memory beside the data: receive blocks, and the transport's own.
+  double memory_beside(std::size_t bytes) {
+    const auto resident = [] {
+      rusage usage{};
+      getrusage(RUSAGE_SELF, &usage);
+      return static_cast<double>(usage.ru_maxrss) * 1024;
+    };
+    Floats data(bytes / 4, 1.0F);
+    const double before = resident();
+    communicator_.run(
+        algorithm(Collective::kRing).all_reduce({communicator_, scratch_, settings_.road, 1, memory(data)}),
+        soon());
+    return resident() - before;
+  }
+
   int rank() const { return rank_; }
 
  private:
@@ -297,6 +312,8 @@ void run(Bench& bench, const std::string& what, const std::vector<std::size_t>& 
     return;
   }
   for (const std::size_t bytes : sizes) {
+    if (what == "memory")
+      print(fmt::format("{:>10} B {:.0f} B beside the data", bytes, bench.memory_beside(bytes)));
     for (const auto& [name, collective] : kCollectives) {
       if (what != name) continue;
       const Timing timing = bench.all_reduce(collective, bytes);
