@@ -87,6 +87,7 @@ std::vector<std::pair<std::string, RowId>> ranking_of(const PlanRow& row) {
 
 RowId plan_of_method(const PlanRow& row, const std::vector<std::pair<std::string, RowId>>& ranking,
                      const std::string& method) {
+  if (method == "chosen") return row.id;
   if (method == "best") return ranking.front().second;
   if (method == "worst") return ranking.back().second;
   std::vector<std::string> known;

@@ -37,7 +37,8 @@ struct PlanName {
 
 /// Finds it, stores it if it came from a file, and checks it against its profile.
 ///
-/// methods  of the ranking that the named plan was chosen in: names, "best" and "worst" by prediction, "all"
+/// methods  of the ranking that the named plan was chosen in: names, "chosen", "best" and "worst" by
+///          prediction, "all"
 /// in the
 ///          ranking's order; empty: the plan itself
 /// throws   Error{kNotFound} or Error{kBadInput} naming what is missing or broken

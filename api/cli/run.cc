@@ -93,7 +93,7 @@ void add_run_command(CLI::App& tune, Session& session) {
       "Examples:\n"
       "  tune run latest                                   the plan that was chosen last\n"
       "  tune run latest --method ddp-25mib                   another method's plan of the same ranking\n"
-      "  tune run latest --method best --method worst      compare two; `--method all` for all of them\n"
+      "  tune run latest --method chosen --method worst      compare two; `--method all` for all of them\n"
       "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
       "Trace files (one a rank) open in Perfetto.");
   auto flags = std::make_shared<RunFlags>();
@@ -106,7 +106,7 @@ void add_run_command(CLI::App& tune, Session& session) {
   add_common_flags(*command, session, {"cluster"});
   command
       ->add_option("--method", flags->methods,
-                   "of the plan's ranking: a method, \"best\", \"worst\" or \"all\"; repeatable")
+                   "of the plan's ranking: a method, \"chosen\", \"best\", \"worst\" or \"all\"; repeatable")
       ->expected(1)
       ->take_all();
   command->add_option("--model", flags->name.profile,

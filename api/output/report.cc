@@ -17,11 +17,14 @@ std::string time_or_dash(Seconds time) { return time.count() > 0 ? format_time(t
 
 std::string quality(const FitQuality& quality) { return fmt::format("{:.4f}", quality.r_squared); }
 
+/// A fit may put nothing there, or nearly nothing.
+std::string start_up(Seconds alpha) { return alpha < Seconds{1e-10} ? "0 s" : format_time(alpha); }
+
 /// The piece that holds for the largest messages says the bandwidth, the first one the latency.
 void add_fit_row(Table& table, const std::string& what, const std::string& setting, const Fit& fit) {
   if (fit.curve.empty()) return;
   const auto& pieces = fit.curve.pieces();
-  table.add({what, setting, format_time(pieces.front().alpha), format_bandwidth(pieces.back().beta),
+  table.add({what, setting, start_up(pieces.front().alpha), format_bandwidth(pieces.back().beta),
              std::to_string(pieces.size()),
              fmt::format("{} - {}", format_size(fit.smallest), format_size(fit.largest)),
              quality(fit.quality), percent(fit.quality.median_relative), percent(fit.quality.p90_relative)});
@@ -39,6 +42,12 @@ std::string name_of(Binding binding) {
       return "server";
   }
   return "compute";
+}
+
+/// Both stages, on all ranks of the cluster.
+bool is_whole_road(const OperationFit& fit, const Cluster& cluster) {
+  return (fit.operation == Operation::kAllReduce || fit.operation == Operation::kPushPull) &&
+         fit.workers == cluster.ranks();
 }
 
 bool any_doubt(const tuner::Answer& answer) {
@@ -76,7 +85,7 @@ std::string when(Timestamp time) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S}", std::chrono::floor<std::chrono::seconds>(time));
 }
 
-std::string fit_table(const Cluster& cluster) {
+std::string fit_table(const Cluster& cluster, FitDetail detail) {
   Table table({{"what", Align::kLeft},
                {"how", Align::kLeft},
                {"start-up"},
@@ -92,13 +101,19 @@ std::string fit_table(const Cluster& cluster) {
     add_fit_row(table, what, "streamed", link.streamed);
     add_fit_row(table, what, "duplex", link.duplex);
   }
+  std::size_t left_out = 0;
   for (const OperationFit& fit : cluster.operations) {
+    if (detail == FitDetail::kRoads && !is_whole_road(fit, cluster)) {
+      ++left_out;
+      continue;
+    }
     const std::string what =
         fmt::format("{}, {}, {} workers", to_string(fit.operation), describe(fit.road), fit.workers);
     add_fit_row(table, what, "alone", fit.alone);
     add_fit_row(table, what, "streamed", fit.streamed);
   }
   std::string out = table.text();
+  if (left_out > 0) out += fmt::format("and {} fits of single stages and smaller groups\n", left_out);
   const auto rate = [](const Scalar& scalar) { return format_bandwidth(SecondsPerByte{scalar.value}); };
   out += fmt::format("summing {}, copying {}, compute slows by {} while bytes move, jitter {}\n",
                      rate(cluster.reduce_seconds_per_byte), rate(cluster.copy_seconds_per_byte),
@@ -111,7 +126,7 @@ std::string probe_report(const ProbeOutcome& outcome) {
                                 outcome.cluster.name, outcome.cluster.ranks(), outcome.cluster.hosts.size(),
                                 outcome.cluster.hosts.size() == 1 ? "" : "s", outcome.cluster.transport,
                                 format_time(outcome.elapsed), outcome.fit);
-  out += fit_table(outcome.cluster);
+  out += fit_table(outcome.cluster, FitDetail::kRoads);
   out += verdicts(outcome.links);
   for (const std::string& note : outcome.notes) out += fmt::format("note: {}\n", note);
   if (!outcome.would_measure.empty()) {
@@ -156,8 +171,6 @@ std::string ranking_report(const TuneOutcome& outcome) {
   out += fmt::format("lower bound: {} (no lossless plan on any of these roads is faster)\n\n",
                      format_time(answer.bound));
   out += answer.reason + "\n";
-  if (!answer.clear_winner)
-    out += "No clear winner: the leading plans lie within the doubt, so the simplest was chosen.\n";
   for (const tuner::Entry& entry : answer.ranking)
     if (!entry.failure.empty()) out += fmt::format("{}: {}\n", entry.title, entry.failure);
   return out;

@@ -18,7 +18,11 @@ std::string signed_percent(double ratio);  ///< "+3.1 %"
 std::string count(double value);           ///< 12345.6 -> "12,346"
 
 /// Links, operations and scalars with their alpha, bandwidth and quality.
-std::string fit_table(const Cluster& cluster);
+enum class FitDetail {
+  kAll,
+  kRoads,  ///< links, and whole roads on all ranks; says how many more there are
+};
+std::string fit_table(const Cluster& cluster, FitDetail detail = FitDetail::kAll);
 
 /// What a probe found: the fits, hosts that depart from the rest, and what more time would buy.
 std::string probe_report(const ProbeOutcome& outcome);
