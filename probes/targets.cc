@@ -139,6 +139,11 @@ class Chooser {
   std::vector<Target> targets_;
 };
 
+bool hosts_have_several_ranks(std::vector<std::string> rank_hosts) {
+  std::sort(rank_hosts.begin(), rank_hosts.end());
+  return std::adjacent_find(rank_hosts.begin(), rank_hosts.end()) != rank_hosts.end();
+}
+
 }  // namespace
 
 double bytes_sent(const Road& road, Operation operation, int workers) {
@@ -148,11 +153,17 @@ double bytes_sent(const Road& road, Operation operation, int workers) {
   return server_bytes(std::get<ParameterServer>(road), operation, workers);
 }
 
-Offer offer(const ProbeOptions& options, int ranks) {
+Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_hosts) {
+  const auto ranks = static_cast<int>(rank_hosts.size());
+  const bool named = !options.algorithms.empty();
   Offer result;
   result.algorithms = available_algorithms(options.algorithms);
+  if (!named && !hosts_have_several_ranks(rank_hosts))
+    std::erase(result.algorithms, Collective::kHierarchical);
   std::copy_if(result.algorithms.begin(), result.algorithms.end(), std::back_inserter(result.staged),
-               has_stages);
+               [&](Collective algorithm) {
+                 return has_stages(algorithm) && (named || algorithm == Collective::kRing);
+               });
   std::vector<ParameterServer> servers = options.servers;
   if (servers.empty()) {
     for (const int count : {ranks, 1, 2}) {
