@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "tuner/whatif.h"
 
@@ -20,62 +19,79 @@ constexpr double kSame = 1e-9;
 /// Walks back from the end of the iteration along what each thing waited for.
 class CriticalPath {
  public:
-  CriticalPath(const Timeline& timeline, const Plan& plan, Seconds iteration)
-      : timeline_(timeline), plan_(plan), same_(iteration * kSame) {}
+  CriticalPath(const Timeline& timeline, const Plan& plan, bool shared_channel, Seconds iteration)
+      : timeline_(timeline), plan_(plan), shared_channel_(shared_channel), same_(iteration * kSame) {
+    for (std::size_t m = 0; m < timeline.messages.size(); ++m) {
+      const MessageSpan& span = timeline.messages[m];
+      const bool apart = span.distribute_start > span.reduce_end + same_;
+      if (apart || !shared_channel) {
+        passages_.push_back({m, Stage::kReduce, span.reduce_start, span.reduce_end, ", reduce"});
+        passages_.push_back(
+            {m, Stage::kDistribute, span.distribute_start, span.distribute_end, ", distribute"});
+      } else {
+        passages_.push_back({m, Stage::kReduce, span.reduce_start, span.distribute_end, ""});
+      }
+    }
+  }
 
   std::vector<CriticalStep> steps() {
-    std::optional<std::size_t> message = through_forward();
-    while (message) message = through_message(*message);
+    const Passage* passage = through_forward();
+    while (passage != nullptr) passage = through(*passage);
     std::reverse(steps_.begin(), steps_.end());
     return std::move(steps_);
   }
 
  private:
-  /// The last stretch of forward layers that ran without waiting; returns the message that it waited for.
-  std::optional<std::size_t> through_forward() {
+  /// A message, or one stage of it, on its channel.
+  struct Passage {
+    std::size_t message;
+    Stage stage;
+    Seconds from, until;
+    const char* which;
+  };
+
+  /// The last stretch of forward layers that ran without waiting; returns what it waited for, if for a
+  /// message.
+  const Passage* through_forward() {
     std::size_t first = timeline_.forward_end.size() - 1;
     const std::size_t last = first;
     while (first > 0 && timeline_.forward_start[first] <= timeline_.forward_end[first - 1] + same_) --first;
     const Seconds from = timeline_.forward_start[first];
     steps_.push_back({CriticalStep::Kind::kForward, fmt::format("forward pass, layers {} to {}", first, last),
                       from, timeline_.forward_end[last]});
-    for (std::size_t m = 0; m < timeline_.messages.size(); ++m) {
-      const Seconds end = timeline_.messages[m].distribute_end;
-      if (end >= from - same_ && end <= from + same_) return m;
-    }
-    through_backward(from);
-    return std::nullopt;
-  }
-
-  /// A message, then what it waited for: its gradient, or the message before it on its channel.
-  std::optional<std::size_t> through_message(std::size_t m) {
-    const MessageSpan& span = timeline_.messages[m];
-    const bool waited_apart = span.distribute_start > span.reduce_end + same_;
-    const Seconds from = waited_apart ? span.distribute_start : span.reduce_start;
-    steps_.push_back({CriticalStep::Kind::kMessage,
-                      fmt::format("message {} ({}{})", m, format_size(message_bytes(plan_.messages[m])),
-                                  waited_apart ? ", distribute" : ""),
-                      from, span.distribute_end});
-    if (!waited_apart && span.reduce_start <= span.released + same_) {
-      through_backward(span.released);
-      return std::nullopt;
-    }
-    return before(from, m);
-  }
-
-  /// The message that was served last before this moment.
-  std::optional<std::size_t> before(Seconds moment, std::size_t self) const {
-    std::optional<std::size_t> found;
-    Seconds latest{-1};
-    for (std::size_t m = 0; m < timeline_.messages.size(); ++m) {
-      if (m == self) continue;
-      const Seconds start = timeline_.messages[m].reduce_start;
-      if (start < moment - same_ && start > latest) {
-        latest = start;
-        found = m;
+    const Seconds computed = first > 0 ? timeline_.forward_end[first - 1] : timeline_.backward_end.front();
+    if (from > computed + same_) {
+      for (const Passage& p : passages_) {
+        if (p.until >= from - same_ && p.until <= from + same_) return &p;
       }
     }
-    return found;
+    through_backward(from);
+    return nullptr;
+  }
+
+  /// What this waited for: its gradient, its own reduce, or the passage before it on its channel.
+  const Passage* through(const Passage& passage) {
+    const Message& message = plan_.messages[passage.message];
+    steps_.push_back({CriticalStep::Kind::kMessage,
+                      fmt::format("message {} ({}{})", passage.message, format_size(message_bytes(message)),
+                                  passage.which),
+                      passage.from, passage.until});
+    const MessageSpan& span = timeline_.messages[passage.message];
+    const Passage* own_reduce = nullptr;
+    const Passage* before = nullptr;
+    for (const Passage& p : passages_) {
+      if (p.from >= passage.from) continue;
+      if (p.message == passage.message) own_reduce = &p;
+      const bool same_channel = shared_channel_ || p.stage == passage.stage;
+      if (same_channel && (before == nullptr || p.from > before->from)) before = &p;
+    }
+    if (passage.stage == Stage::kDistribute && own_reduce != nullptr &&
+        passage.from <= span.reduce_end + same_) {
+      return own_reduce;
+    }
+    if (passage.stage == Stage::kReduce && passage.from <= span.released + same_) before = nullptr;
+    if (before == nullptr) through_backward(passage.from);
+    return before;
   }
 
   void through_backward(Seconds until) {
@@ -89,7 +105,9 @@ class CriticalPath {
 
   const Timeline& timeline_;
   const Plan& plan_;
+  const bool shared_channel_;
   const Seconds same_;
+  std::vector<Passage> passages_;
   std::vector<CriticalStep> steps_;
 };
 
@@ -152,10 +170,11 @@ std::string bar(Seconds from, Seconds until, Seconds whole, int width, char fill
 Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
   const Workload work(profile);
   Explanation explanation;
-  explanation.prediction =
-      simulate(work, plan, road_cost(plan.road, cluster, plan.workers), &explanation.timeline);
+  const RoadCost cost = road_cost(plan.road, cluster, plan.workers);
+  explanation.prediction = simulate(work, plan, cost, &explanation.timeline);
   const Seconds iteration = explanation.prediction.iteration;
-  explanation.critical_path = CriticalPath{explanation.timeline, plan, iteration}.steps();
+  explanation.critical_path =
+      CriticalPath{explanation.timeline, plan, cost.shared_channel, iteration}.steps();
   explanation.improvements = improvements(profile, cluster, plan, iteration);
   explanation.communication_ratio = explanation.prediction.communication / explanation.prediction.compute;
   count_traffic(plan, profile.gradient_bytes(), explanation);

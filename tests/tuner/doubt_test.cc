@@ -1,0 +1,96 @@
+#include "tuner/doubt.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "perfmodel/shipped_profiles.h"
+#include "tests/tuner/testbed.h"
+
+namespace commtune::tuner {
+namespace {
+
+/// The made-up cluster with this relative doubt in its links.
+Cluster doubtful(double relative) {
+  Cluster cluster = made_cluster(4, 200e-6, 8e-9);
+  for (auto& [kind, link] : cluster.links) {
+    for (Fit* fit : {&link.alone, &link.streamed}) {
+      const CurvePiece piece = fit->curve.pieces().front();
+      const double a = relative * piece.alpha.count(), b = relative * piece.beta.value;
+      fit->covariance = {a * a, 0, 0, b * b};
+    }
+  }
+  return cluster;
+}
+
+Entry entry_with(double regret, double probability, const char* method) {
+  Entry entry;
+  entry.method = method;
+  entry.doubt = Doubt{{}, {}, probability, regret};
+  return entry;
+}
+
+TEST(ClusterDraws, AreTheClusterItselfWithoutDoubt) {
+  ClusterDraws draws(made_cluster(4, 1e-4, 1e-9), {AllToAll{}}, 3, 1);
+  EXPECT_FALSE(draws.in_doubt());
+  EXPECT_DOUBLE_EQ(draws.draw(2).links.at(LinkClass::kInterHost).alone.curve(1_MiB).count(),
+                   1e-4 + 1048576e-9);
+}
+
+TEST(ClusterDraws, SpreadAroundTheFit) {
+  ClusterDraws draws(doubtful(0.1), {AllToAll{}}, 400, 1);
+  ASSERT_TRUE(draws.in_doubt());
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 400; ++i) {
+    const double beta = draws.draw(i).links.at(LinkClass::kInterHost).alone.curve.pieces()[0].beta.value;
+    sum += beta;
+    squares += beta * beta;
+  }
+  const double mean = sum / 400, deviation = std::sqrt(squares / 400 - mean * mean);
+  EXPECT_NEAR(mean, 8e-9, 2e-10);  // 3 standard errors of 10 % / sqrt(400) are 1.2e-10
+  EXPECT_NEAR(deviation, 8e-10, 1.5e-10);
+}
+
+TEST(Decide, TakesTheLeastRegretWhereItIsSure) {
+  const Decision decision = decide({entry_with(0.001, 0.95, "joint"), entry_with(0.002, 0.05, "wfbp-a2a")});
+  EXPECT_EQ(decision.chosen, 0U);
+  EXPECT_TRUE(decision.clear);
+}
+
+TEST(Decide, TakesTheSimplerOfTwoThatCannotBeToldApart) {
+  const Decision decision = decide({entry_with(0.001, 0.6, "joint"), entry_with(0.002, 0.4, "wfbp-a2a")});
+  EXPECT_EQ(decision.chosen, 1U);
+  EXPECT_FALSE(decision.clear);
+}
+
+TEST(Decide, StaysWithTheBestWhereTheOthersAreClearlyWorse) {
+  const Decision decision = decide({entry_with(0.001, 0.6, "joint"), entry_with(0.05, 0.4, "wfbp-a2a")});
+  EXPECT_EQ(decision.chosen, 0U);
+  EXPECT_TRUE(decision.clear);
+}
+
+TEST(Tune, GivesEveryEntryItsDoubt) {
+  const Answer answer = tune(*shipped_profile("resnet50"), doubtful(0.05));
+  double probability = 0;
+  for (const Entry& entry : answer.ranking) {
+    ASSERT_TRUE(entry.doubt);
+    EXPECT_LE(entry.doubt->low, entry.doubt->high);
+    EXPECT_GE(entry.doubt->expected_regret, 0);
+    probability += entry.doubt->probability_best;
+  }
+  EXPECT_GE(probability, 1 - 1e-9);
+  EXPECT_LT(answer.ranking.front().doubt->low, answer.ranking.front().doubt->high);
+}
+
+TEST(Tune, IsTheSameForTheSameSeed) {
+  TuneOptions options;
+  options.seed = 7;
+  const Profile profile = *shipped_profile("vgg16");
+  const Answer first = tune(profile, doubtful(0.05), options),
+               second = tune(profile, doubtful(0.05), options);
+  for (std::size_t i = 0; i < first.ranking.size(); ++i) {
+    EXPECT_EQ(first.ranking[i].doubt->low, second.ranking[i].doubt->low);
+  }
+}
+
+}  // namespace
+}  // namespace commtune::tuner

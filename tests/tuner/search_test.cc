@@ -1,0 +1,181 @@
+// The joint search and what it is made of, against brute force and its own promises.
+
+#include "tuner/search.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "perfmodel/error.h"
+#include "tests/tuner/testbed.h"
+#include "tuner/atoms.h"
+#include "tuner/climb.h"
+#include "tuner/draft.h"
+#include "tuner/methods/mg_wfbp.h"
+#include "tuner/methods/wfbp.h"
+#include "tuner/nested.h"
+
+namespace commtune::tuner {
+namespace {
+
+Planning random_planning(std::mt19937_64& random, std::size_t layers) {
+  const double alpha = std::pow(10, -5 + 2 * (static_cast<double>(random() % 100) / 100));
+  Profile profile = made_profile(random, layers);
+  profile.layers.front().tensors = {{"first", 400'000_B}};
+  return Planning(profile, made_cluster(8, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), 4,
+                  {AllToAll{}, ParameterServer{4}, ParameterServer{4, Placement::kDedicated}});
+}
+
+TEST(Atoms, HoldEveryByteOnceInOrderOfAppearance) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 50; ++round) {
+    const Planning job = random_planning(random, 60);
+    std::uint64_t bytes = 0;
+    double ready = 0;
+    for (const Atom& atom : atoms_of(job)) {
+      EXPECT_GE(atom.ready, ready);
+      ready = atom.ready;
+      std::uint64_t own = 0;
+      for (const Piece& piece : atom.pieces) own += piece.length.count;
+      EXPECT_EQ(own, atom.bytes);
+      bytes += own;
+    }
+    EXPECT_EQ(bytes, job.work.total_bytes);
+  }
+}
+
+/// Every way to divide atoms into neighbouring blocks and to give each block a side, simulated.
+double best_nested(const std::vector<Atom>& atoms, const Stream& stream, const RoadCost& cost,
+                   Simulator& simulator, bool parted) {
+  double best = std::numeric_limits<double>::infinity();
+  const std::size_t n = atoms.size(), sides = parted ? 3 : 2;
+  FlatPlan flat;
+  for (unsigned cuts = 0; cuts < (1U << (n - 1)); ++cuts) {
+    std::vector<Block> blocks{{0, 1, Side::kLeft}};
+    for (std::size_t i = 1; i < n; ++i) {
+      if ((cuts >> (i - 1) & 1U) != 0) blocks.push_back({i, 0, Side::kLeft});
+      ++blocks.back().count;
+    }
+    std::size_t ways = 1;
+    for (std::size_t b = 0; b < blocks.size(); ++b) ways *= sides;
+    for (std::size_t way = 0; way < ways; ++way) {
+      std::size_t rest = way;
+      for (Block& block : blocks) {
+        block.side = static_cast<Side>(rest % sides);
+        rest /= sides;
+      }
+      flatten(draft_of(atoms, blocks, parted), stream, flat);
+      best = std::min(best, simulator.run(flat, cost).iteration.count());
+    }
+  }
+  return best;
+}
+
+TEST(Nested, FindsTheBestPlacementOfNeighbouringBlocks) {
+  std::mt19937_64 random(2);
+  for (int round = 0; round < 60; ++round) {
+    const Planning job = random_planning(random, 6);
+    const Stream stream(job);
+    const std::vector<Atom> atoms = atoms_of(job, {0, 0, 1, 1});  // one per tensor
+    if (atoms.size() > 7) continue;
+    Simulator simulator(job.work);
+    FlatPlan flat;
+    for (const bool parted : {false, true}) {
+      const RoadCost& cost = job.roads[0].cost;
+      const double best = best_nested(atoms, stream, cost, simulator, parted);
+      const auto blocks =
+          nested_blocks(atoms, cost, job.work.total_backward, 1.2 * best, {.parted = parted, .steps = 400});
+      ASSERT_FALSE(blocks.empty());
+      flatten(draft_of(atoms, blocks, parted), stream, flat);
+      // Steps of 1/400 of 1.2 T, and a lag that a stream of parted stages can hide.
+      EXPECT_LE(simulator.run(flat, cost).iteration.count(), best * (parted ? 1.03 : 1.01))
+          << "round " << round;
+    }
+  }
+}
+
+TEST(Nested, SaysWhenNothingIsFasterThanTheLimit) {
+  std::mt19937_64 random(3);
+  const Planning job = random_planning(random, 20);
+  EXPECT_TRUE(
+      nested_blocks(atoms_of(job), job.roads[0].cost, job.work.total_backward, job.work.compute() * 0.5)
+          .empty());
+  EXPECT_TRUE(nested_blocks({}, job.roads[0].cost, 1, 1).empty());
+}
+
+TEST(Draft, BecomesTheSamePlanThatItWasJudgedAs) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 100; ++round) {
+    const Planning job = random_planning(random, 30);
+    const Stream stream(job);
+    const std::vector<Atom> atoms = atoms_of(job);
+    Simulator simulator(job.work);
+    for (const bool parted : {false, true}) {
+      const RoadOption& ring = job.roads[0];
+      const auto blocks = nested_blocks(atoms, ring.cost, job.work.total_backward, 10, {.parted = parted});
+      const Draft draft = draft_of(atoms, blocks, parted);
+      const Plan plan = plan_of(draft, stream, job, ring.road);
+      ASSERT_NO_THROW(check(plan, job.profile));
+      FlatPlan flat;
+      flatten(draft, stream, flat);
+      ASSERT_DOUBLE_EQ(simulator.run(flat, ring.cost).iteration.count(),
+                       simulator.run(plan, ring.cost).iteration.count());
+    }
+  }
+}
+
+TEST(Climb, NeverMakesADraftSlowerAndKeepsItValid) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 60; ++round) {
+    const Planning job = random_planning(random, 30);
+    const Stream stream(job);
+    const std::vector<Atom> atoms = atoms_of(job);
+    Simulator simulator(job.work);
+    for (const RoadOption& option : job.roads) {
+      const bool parted = option.cost.may_part && round % 2 == 0;
+      const auto blocks = nested_blocks(atoms, option.cost, job.work.total_backward, 10, {.parted = parted});
+      Draft draft = draft_of(atoms, blocks, parted);
+      FlatPlan flat;
+      flatten(draft, stream, flat);
+      const double before = simulator.run(flat, option.cost).iteration.count();
+      const double after = climb(draft, stream, option.cost, simulator, {0, simulator.events() + 20'000});
+      EXPECT_LE(after, before);
+      const Plan plan = plan_of(draft, stream, job, option.road);
+      ASSERT_NO_THROW(check(plan, job.profile));
+      EXPECT_DOUBLE_EQ(simulator.run(plan, option.cost).iteration.count(), after);
+      EXPECT_GE(after, option.bound.count() * (1 - 1e-12));
+    }
+  }
+}
+
+TEST(JointSearch, IsNeverSlowerThanItsStartsNorBelowTheBound) {
+  std::mt19937_64 random(6);
+  for (int round = 0; round < 60; ++round) {
+    const Planning job = random_planning(random, 40);
+    std::vector<Candidate> starts;
+    for (Plan plan : {wfbp(job, job.roads[0]), mg_wfbp(job, job.roads[0]), wfbp(job, job.roads[1])}) {
+      const RoadCost& cost = plan.road == job.roads[0].road ? job.roads[0].cost : job.roads[1].cost;
+      const Prediction prediction = simulate(job.work, plan, cost);
+      starts.push_back({std::move(plan), prediction});
+    }
+    const SearchReport report = joint_search(job, starts);
+    for (const Candidate& start : starts) EXPECT_LE(report.prediction.iteration, start.prediction.iteration);
+    double bound = std::numeric_limits<double>::infinity();
+    for (const RoadOption& option : job.roads) bound = std::min(bound, option.bound.count());
+    EXPECT_GE(report.prediction.iteration.count(), bound * (1 - 1e-12));
+    EXPECT_NO_THROW(check(report.best, job.profile));
+    EXPECT_EQ(report.best, joint_search(job, starts).best) << "not deterministic";
+  }
+}
+
+TEST(JointSearch, RefusesNonsense) {
+  std::mt19937_64 random(7);
+  const Planning job = random_planning(random, 5);
+  EXPECT_THROW(joint_search(job, {}), Error);
+  EXPECT_THROW(joint_search(job, {}, {.gap_limit = -1}), Error);
+}
+
+}  // namespace
+}  // namespace commtune::tuner

@@ -1,0 +1,118 @@
+#include "tuner/whatif.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "perfmodel/error.h"
+#include "perfmodel/shipped_profiles.h"
+#include "tests/tuner/testbed.h"
+#include "tuner/explain.h"
+#include "tuner/methods/wfbp.h"
+
+namespace commtune::tuner {
+namespace {
+
+Profile resnet() { return *shipped_profile("resnet50"); }
+Cluster gigabit() { return made_cluster(4, 200e-6, 8e-9); }
+
+TuneOptions quick() {
+  TuneOptions options;
+  options.draws = 0;
+  return options;
+}
+
+TEST(WithNetwork, MultipliesLatencyAndTimePerByte) {
+  const Cluster cluster = with_network(gigabit(), 2, 3);
+  EXPECT_NEAR(cluster.links.at(LinkClass::kInterHost).alone.curve(1000_B).count(), 400e-6 + 24e-6, 1e-12);
+  EXPECT_THROW(with_network(gigabit(), 0, 1), Error);
+}
+
+TEST(Doublings, EndAtTheMost) {
+  EXPECT_THAT(doublings(2048).size(), 12U);
+  EXPECT_THAT(doublings(6), testing::ElementsAre(1, 2, 4, 6));
+}
+
+TEST(Scale, StartsAtOneAndStaysBelowPerfect) {
+  const auto curves = scale(resnet(), gigabit(), {1, 2, 4, 16}, quick());
+  ASSERT_FALSE(curves.empty());
+  for (const ScaleCurve& curve : curves) {
+    ASSERT_EQ(curve.points.size(), 4U) << curve.method;
+    EXPECT_NEAR(curve.points[0].speedup, 1, 1e-9);
+    for (const ScalePoint& point : curve.points) EXPECT_LE(point.efficiency, 1 + 1e-9);
+  }
+  EXPECT_EQ(to_json(curves).size(), curves.size());
+  EXPECT_THAT(to_csv(curves), testing::HasSubstr("joint,16,"));
+}
+
+TEST(ServerSweep, MoreServersAreNeverSlowerOnAnIdleNetwork) {
+  const auto points = server_sweep(resnet(), gigabit(), 4, Placement::kColocated, quick());
+  ASSERT_EQ(points.size(), 3U);
+  for (std::size_t i = 1; i < points.size(); ++i) {
+    EXPECT_LE(points[i].iteration, points[i - 1].iteration);
+    EXPECT_NEAR(points[i].marginal_gain, 1 - points[i].iteration / points[i - 1].iteration, 1e-12);
+  }
+}
+
+TEST(PhaseMap, NamesAWinnerForEveryCell) {
+  const auto cells = phase_map(resnet(), gigabit(), {2, 8}, {1}, {0.01, 1, 4}, quick());
+  ASSERT_EQ(cells.size(), 6U);
+  for (const PhaseCell& cell : cells) {
+    EXPECT_FALSE(cell.published.empty());
+    EXPECT_GE(cell.joint_win, 1 - 1e-12);
+  }
+  EXPECT_LT(cells[0].iteration,
+            cells[2].iteration);  // a hundredth of the time per byte against four times it
+  EXPECT_EQ(to_json(cells).size(), 6U);
+}
+
+TEST(FlipPoints, ChangeTheWinner) {
+  for (const Flip& flip : flip_points(resnet(), gigabit(), quick())) {
+    EXPECT_GT(flip.factor, 1);
+    EXPECT_NE(flip.before, flip.after);
+    EXPECT_THAT(flip.sentence, testing::HasSubstr("wins once"));
+  }
+}
+
+TEST(Explain, FollowsTheCriticalPathFromStartToEnd) {
+  const Answer answer = tune(resnet(), gigabit(), quick());
+  for (const Entry& entry : answer.ranking) {
+    const Explanation e = explain(resnet(), gigabit(), entry.plan);
+    ASSERT_FALSE(e.critical_path.empty()) << entry.method;
+    EXPECT_EQ(e.critical_path.front().from, Seconds{0}) << entry.method;
+    EXPECT_NEAR(e.critical_path.back().until.count(), entry.prediction.iteration.count(), 1e-9);
+    EXPECT_LE(e.improvements.size(), 3U);
+    for (const Improvement& i : e.improvements) EXPECT_GT(i.gain, Seconds{0});
+    const std::string text = to_text(e, entry.plan);
+    EXPECT_THAT(text, testing::HasSubstr("critical path"));
+    EXPECT_THAT(text, testing::HasSubstr("what would help"));
+  }
+}
+
+TEST(Explain, CountsTraffic) {
+  // Ring of 4: 2 * 3/4 D a worker. Two servers: D a worker and 4 D / 2 a server.
+  const Planning job(resnet(), gigabit(), 4, {AllToAll{}, ParameterServer{2}});
+  const std::uint64_t d = job.work.total_bytes;
+  EXPECT_EQ(explain(resnet(), gigabit(), wfbp(job, job.roads[0])).worker_traffic.count, d * 3 / 2);
+  const Explanation servers = explain(resnet(), gigabit(), wfbp(job, job.roads[1]));
+  EXPECT_EQ(servers.worker_traffic.count, d);
+  EXPECT_EQ(servers.server_traffic.count, 2 * d);
+}
+
+TEST(ChromeTrace, HasEveryLayerAndMessage) {
+  const Planning job(resnet(), gigabit(), 4, {AllToAll{}});
+  const Plan plan = wfbp(job, job.roads[0]);
+  const Explanation e = explain(resnet(), gigabit(), plan);
+  const nlohmann::json trace = chrome_trace(e.timeline, plan, resnet());
+  std::size_t messages = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    EXPECT_EQ(event["ph"], "X");
+    EXPECT_GT(event["dur"].get<double>(), 0);
+    messages += event["tid"] == "reduce" ? 1 : 0;
+  }
+  EXPECT_EQ(messages, plan.messages.size());
+}
+
+}  // namespace
+}  // namespace commtune::tuner
