@@ -48,10 +48,16 @@ struct Command {
 };
 static_assert(std::is_trivially_copyable_v<Command>);
 
+enum class Failure : std::int32_t {
+  kNone,
+  kGaveUp,       ///< it waited for somebody for too long
+  kUnavailable,  ///< its transport has no such operation; nothing was sent
+};
+
 /// What a rank has to say about a command.
 struct ReportHead {
   std::uint64_t sequence = 0;
-  std::int32_t failed = 0;       ///< it gave up waiting
+  Failure failed = Failure::kNone;
   std::int32_t waited_for = -1;  ///< for this rank, if it failed
   Nanoseconds received{0};       ///< the command; its own clock
   Nanoseconds answered{0};       ///< this report left

@@ -171,9 +171,9 @@ void Conductor::exchange(const std::vector<Command>& commands, Report& own, Seco
     communicator_.send(rank, kCommandTag, std::as_bytes(std::span(&command, 1)), sends_);
   }
   own = performer_.perform(outgoing_[0]);
-  const Seconds waiting = own.head.failed != 0 ? patience_.grace : limit + patience_.grace;
+  const Seconds waiting = own.head.failed != Failure::kNone ? patience_.grace : limit + patience_.grace;
   progress_until_received(in(waiting));
-  if (!all_received()) throw silence(what, own.head.failed != 0 ? limit + waiting : waiting);
+  if (!all_received()) throw silence(what, own.head.failed != Failure::kNone ? limit + waiting : waiting);
 }
 
 void Conductor::compare_clocks(int rounds) {
@@ -219,7 +219,10 @@ std::vector<Report> Conductor::perform(Command command, Seconds expected, const 
 
   for (int rank = 0; rank < communicator_.size(); ++rank) {
     const ReportHead& head = reports[static_cast<std::size_t>(rank)].head;
-    if (head.failed == 0) continue;
+    if (head.failed == Failure::kNone) continue;
+    if (head.failed == Failure::kUnavailable) {
+      throw Error(ErrorCode::kUnavailable, what + ": the transport has no such operation");
+    }
     const Peers& peers = communicator_.peers();
     const std::string whom = head.waited_for < 0 ? "something" : describe(peers, head.waited_for);
     throw Error(ErrorCode::kTimeout, describe(peers, rank) + " waited for " + whom + " for " +
@@ -280,7 +283,7 @@ void follow(Communicator& communicator, const Hello& own, Patience patience) {
       return;
     }
     Report report = performer.perform(command);
-    failed = failed || report.head.failed != 0;
+    failed = failed || report.head.failed != Failure::kNone;
     report.head.answered = now();
     const std::vector<std::byte> bytes = pack(report);
     communicator.run(answer(communicator, bytes), in(longest));

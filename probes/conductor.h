@@ -42,7 +42,8 @@ class Conductor {
   /// expected  duration, for the time limit
   /// what      is measured, for errors
   /// returns   reports by rank with all moments (not durations) moved to this rank's clock
-  /// throws    Error{kTimeout} naming the ranks that are silent, or who waited for whom
+  /// throws    Error{kTimeout} naming the ranks that are silent, or who waited for whom;
+  ///           Error{kUnavailable} when the transport lacks the operation: the next command may be given
   std::vector<Report> perform(Command command, Seconds expected, const std::string& what);
 
   /// Sends every follower home: without a reason the probe has ended well; otherwise they throw an Error with

@@ -16,7 +16,7 @@ constexpr int kSmallMessages = 9;
 // many round trips.
 constexpr double kLeastStreamBytes = 1 << 20;
 constexpr double kRoundTrips = 6;
-constexpr int kInFlight = 4, kMessages = 12;
+constexpr int kInFlight = 4, kMessages = 20;
 constexpr Bytes kSmallestPart{64 << 10}, kLargestPart{4 << 20};
 constexpr int kConfirmations = 3;
 
@@ -71,7 +71,7 @@ class Survey {
     const std::vector<int> rounds = rounds_to_run(hosts);
     for (const int round : rounds) {
       if (is_known(round)) continue;
-      if (measurer_.elapsed() > until_ || measurer_.stop_requested()) {
+      if (!may_go_on()) {
         result_.notes.push_back("some pairs of hosts were not measured: the budget is too small");
         break;
       }
@@ -108,6 +108,13 @@ class Survey {
     std::vector<int> rounds;
     for (const auto& round : numbered) rounds.push_back(round.front().first);
     return rounds;
+  }
+
+  /// Time and traffic suffice for another round, and nobody wants to stop.
+  bool may_go_on() {
+    const auto traffic = measurer_.traffic_left();
+    const Bytes needed{5 * shape_.size.count * static_cast<std::uint64_t>(shape_.messages)};
+    return measurer_.elapsed() < until_ && (!traffic || *traffic >= needed) && !measurer_.stop_requested();
   }
 
   bool has_stream(const Pair& ranks) const {
@@ -156,7 +163,7 @@ class Survey {
       if (groups > 1) doubtful.push_back(fastest_across(suspected));
       if (doubtful.empty()) return;
       for (const Pair& hosts : doubtful) {
-        if (measurer_.elapsed() > until_ || measurer_.stop_requested()) return;
+        if (!may_go_on()) return;
         measure_alone(hosts);
       }
       const LinkReport now = report();

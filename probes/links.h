@@ -48,8 +48,8 @@ struct LinkReport {
 std::vector<int> host_of_rank(std::span<const std::string> rank_hosts);
 std::vector<std::string> distinct_hosts(std::span<const std::string> rank_hosts);
 
-/// Groups: hosts are joined by links of the fast class (within 20 % of the fastest tenth); what stays joined
-/// is a group if it has two members at least. A host with no fast link in a direction is slow in that
+/// Groups: hosts are joined by links of the fast class (within a quarter of the fastest tenth); what stays
+/// joined is a group if it has two members at least. A host with no fast link in a direction is slow in that
 /// direction; a pair's direction is slow when its two hosts and its pair of groups do not explain it.
 /// rank_hosts  host name of each rank, as in Peers::hosts
 LinkReport analyse_links(std::span<const ProbeSample> samples, std::span<const std::string> rank_hosts);

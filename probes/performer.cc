@@ -49,8 +49,13 @@ Report Performer::perform(const Command& command) {
     try {
       measure(command, report);
     } catch (const GaveUp& gave_up) {
-      report.head.failed = 1;
+      report.head.failed = Failure::kGaveUp;
       report.head.waited_for = gave_up.waited_for;
+      report.ends.clear();
+    } catch (const Error& error) {
+      // The same on every rank, before anything is sent.
+      if (error.code() != ErrorCode::kUnavailable) throw;
+      report.head.failed = Failure::kUnavailable;
       report.ends.clear();
     }
   }

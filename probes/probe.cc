@@ -163,6 +163,11 @@ class Session {
     const Seconds wanted = kSteps * Seconds{2e-3};
     const int messages =
         std::clamp(static_cast<int>(wanted / once), kBusyInFlight, static_cast<int>(kMostEnds));
+    const Bytes needed{2 * kBusySize.count * static_cast<std::uint64_t>(messages)};
+    if (const auto traffic = measurer_.traffic_left(); traffic && *traffic < needed) {
+      notes_.push_back("interference was not measured: too little traffic is allowed");
+      return;
+    }
     std::vector<double> all;
     for (const std::vector<double>& steps :
          measurer_.busy_steps(options_.steps, kBusySize, kBusyInFlight, messages, messages * once)) {
@@ -171,9 +176,37 @@ class Session {
     if (!all.empty()) keep(scalar_sample(Subject::kStep, kBusyInFlight, median_interval(all), all.size()));
   }
 
-  std::vector<Target> targets() const {
+  /// Whether the transport has an all-reduce of its own: found out by calling it.
+  bool has_library() {
+    Command command;
+    command.action = Action::kMeasure;
+    command.quantity.subject = Subject::kOperation;
+    command.quantity.road = AllToAll{Collective::kLibrary};
+    command.quantity.operation = Operation::kAllReduce;
+    command.quantity.workers = ranks();
+    command.bytes = sizeof(float);
+    try {
+      conductor_.perform(command, Seconds{0}, "the library's own all-reduce");
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnavailable) throw;
+      return false;
+    }
+  }
+
+  Offer offered() {
+    Offer result = offer(options_, facts_.rank_hosts);
+    const auto library = std::find(result.algorithms.begin(), result.algorithms.end(), Collective::kLibrary);
+    if (library != result.algorithms.end() && !has_library()) {
+      result.algorithms.erase(library);
+      notes_.push_back("transport " + facts_.transport + " has no all-reduce of its own: not measured");
+    }
+    return result;
+  }
+
+  std::vector<Target> targets() {
     std::vector<Target> result;
-    if (ranks() > 1) result = choose_targets(options_, shape_, offer(options_, facts_.rank_hosts));
+    if (ranks() > 1) result = choose_targets(options_, shape_, offered());
     for (const Subject subject : {Subject::kSum, Subject::kCopy}) result.push_back(memory_target(subject));
     return result;
   }

@@ -166,6 +166,16 @@ TEST(Probe, KeepsToItsBudget) {
   EXPECT_FALSE(outcomes[0].result.would_measure.empty());
 }
 
+TEST(Probe, KeepsToItsTraffic) {
+  ProbeOptions options = quick();
+  options.traffic = Bytes{16 << 20};
+  Recorder sink;
+  const auto outcomes = run_ranks(3, options, sink);
+  EXPECT_EQ(outcomes[0].error, "");
+  EXPECT_LE(outcomes[0].result.traffic, options.traffic);
+  EXPECT_EQ(outcomes[0].result.end, ProbeEnd::kBudget);
+}
+
 TEST(Probe, RefusesBadOptionsBeforeItStarts) {
   ProbeOptions options = quick();
   options.factor = 0.5;
