@@ -108,9 +108,11 @@ def require_support():
     for program in ("ip", "tc", "unshare"):
         if not shutil.which(program):
             raise UnsupportedError(f"'{program}' is missing: apt-get install iproute2 util-linux")
-    capable = subprocess.run(["unshare", "--net", "true"], capture_output=True, text=True, check=False)
+    trial = ["unshare", "--net", "ip", "link", "set", "lo", "up"]
+    capable = subprocess.run(trial, capture_output=True, text=True, check=False)
     if capable.returncode != 0:
-        raise UnsupportedError(f"no right to make network namespaces (CAP_SYS_ADMIN): {capable.stderr.strip()}")
+        reason = capable.stderr.strip()
+        raise UnsupportedError(f"no right to make network namespaces (CAP_SYS_ADMIN, CAP_NET_ADMIN): {reason}")
 
 
 # ---- the running switch ----
