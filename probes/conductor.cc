@@ -283,7 +283,7 @@ void follow(Communicator& communicator, const Hello& own, Patience patience) {
       return;
     }
     Report report = performer.perform(command);
-    failed = failed || report.head.failed != Failure::kNone;
+    failed = failed || report.head.failed == Failure::kGaveUp;
     report.head.answered = now();
     const std::vector<std::byte> bytes = pack(report);
     communicator.run(answer(communicator, bytes), in(longest));
