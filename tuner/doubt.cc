@@ -26,8 +26,7 @@ std::array<Scalar*, 4> scalars_of(Cluster& cluster) {
 }
 
 double percentile(std::vector<double>& values, double q) {
-  const auto at =
-      values.begin() + static_cast<std::ptrdiff_t>(q * static_cast<double>(values.size() - 1) + 0.5);
+  const auto at = values.begin() + std::lround(q * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
@@ -54,6 +53,8 @@ std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& rankin
   const std::vector<Road> roads = roads_of(ranking);
   std::vector<FlatPlan> plans;
   std::vector<std::size_t> road_of;
+  plans.reserve(ranking.size());
+  road_of.reserve(ranking.size());
   for (const Entry& entry : ranking) {
     plans.emplace_back(entry.plan, job.work);
     road_of.push_back(
@@ -93,6 +94,7 @@ ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& road
     in_doubt_ = in_doubt_ || scalar->half_width > 0;
     std::normal_distribution<double> normal(0, 1);
     std::vector<double>& values = scalars_.emplace_back();
+    values.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
       values.push_back(std::max(0.0, scalar->value + scalar->half_width / kHalfWidth * normal(random)));
     }
