@@ -73,8 +73,12 @@ class Job:
         report = outcome["report"]
         if report["check"]["tensors"] == 0:
             raise RaceError(f"{self.title}: no gradient was checked")
+        wall = max(rank["wall_seconds"] for rank in report["ranks"]) / iterations
+        mean = sum(report["iteration_seconds"]) / iterations
         return Round(
-            iterations=report["iteration_seconds"],
+            # Iterations are counted on the compute side's time line. Should the processor have fallen behind it, the
+            # wall clock says so, as it does for the peer.
+            iterations=[seconds * max(1.0, wall / mean) for seconds in report["iteration_seconds"]],
             cpu_seconds=sum(rank["cpu_seconds"] for rank in report["ranks"]) / iterations,
             peak_bytes=max(rank["peak_bytes"] for rank in report["ranks"]),
             detail={"report": report, "predicted_seconds": self.predicted},
