@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "perfmodel/error.h"
 
 namespace commtune {
@@ -20,7 +22,7 @@ Completion Transfer::await_resume() const noexcept {
   return completion;
 }
 
-std::uint32_t Communicator::open(TransferId id, int peer, Tag tag, bool receive, Group* group) {
+std::uint32_t Communicator::open(int peer, Tag tag, bool receive, Group* group) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));
     slots_.emplace_back();
@@ -37,9 +39,41 @@ std::uint32_t Communicator::open(TransferId id, int peer, Tag tag, bool receive,
   slot.group = group;
   slot.waiter = {};
   if (group != nullptr) ++group->pending_;
-  if (id >= slot_of_.size()) slot_of_.resize(id + 1);
-  slot_of_[id] = index;
   return index;
+}
+
+void Communicator::assign(TransferId id, std::uint32_t slot) {
+  if (id >= slot_of_.size()) slot_of_.resize(id + 1);
+  slot_of_[id] = slot;
+}
+
+std::uint32_t Communicator::urgency_of(Tag tag) const {
+  if (channel_of(tag) == Channel::kControl) return 0;
+  const auto& by_number = channel_of(tag) == Channel::kReduce ? urgency_.reduce : urgency_.distribute;
+  const std::uint32_t number = number_of(tag) % kLaneNumbers;
+  return number < by_number.size() ? by_number[number] : number;
+}
+
+std::uint32_t Communicator::queue_send(int to, Tag tag, std::span<const std::byte> data, Group* group) {
+  const std::uint32_t slot = open(to, tag, false, group);
+  slots_[slot].bytes = data.size();
+  auto& queue = links_[static_cast<std::size_t>(to)].queue;
+  queue.push_back({urgency_of(tag), sends_++, slot, data});
+  std::push_heap(queue.begin(), queue.end());
+  post_sends(to);
+  return slot;
+}
+
+void Communicator::post_sends(int to) {
+  Link& link = links_[static_cast<std::size_t>(to)];
+  while (!link.queue.empty()) {
+    const Queued next = link.queue.front();
+    if (link.posted > 0 && link.posted + next.data.size() > kPosted) return;
+    std::pop_heap(link.queue.begin(), link.queue.end());
+    link.queue.pop_back();
+    link.posted += next.data.size();
+    assign(transport_.send(to, slots_[next.slot].tag, next.data), next.slot);
+  }
 }
 
 void Communicator::close(std::uint32_t slot) noexcept {
@@ -48,32 +82,37 @@ void Communicator::close(std::uint32_t slot) noexcept {
 }
 
 Transfer Communicator::send(int to, Tag tag, std::span<const std::byte> data) {
-  return {this, open(transport_.send(to, tag, data), to, tag, false, nullptr)};
-}
-
-Transfer Communicator::receive(int from, Tag tag, std::span<std::byte> data) {
-  return {this, open(transport_.receive(from, tag, data), from, tag, true, nullptr)};
+  return {this, queue_send(to, tag, data, nullptr)};
 }
 
 void Communicator::send(int to, Tag tag, std::span<const std::byte> data, Group& group) {
-  open(transport_.send(to, tag, data), to, tag, false, &group);
+  queue_send(to, tag, data, &group);
+}
+
+Transfer Communicator::receive(int from, Tag tag, std::span<std::byte> data) {
+  const std::uint32_t slot = open(from, tag, true, nullptr);
+  assign(transport_.receive(from, tag, data), slot);
+  return {this, slot};
 }
 
 void Communicator::receive(int from, Tag tag, std::span<std::byte> data, Group& group) {
-  open(transport_.receive(from, tag, data), from, tag, true, &group);
+  assign(transport_.receive(from, tag, data), open(from, tag, true, &group));
 }
 
 std::optional<Transfer> Communicator::library_all_reduce(int ranks, DataType type,
                                                          std::span<std::byte> data) {
   const auto id = transport_.library_all_reduce(ranks, type, data);
   if (!id) return std::nullopt;
-  return Transfer{this, open(*id, rank(), 0, false, nullptr)};
+  const std::uint32_t slot = open(rank(), 0, true, nullptr);
+  assign(*id, slot);
+  return Transfer{this, slot};
 }
 
 void Communicator::complete(const Completion& completion) {
   const std::uint32_t index = slot_of_[completion.transfer];
   Slot& slot = slots_[index];
   slot.completion = completion;
+  if (!slot.receive) links_[static_cast<std::size_t>(slot.peer)].posted -= slot.bytes;
   if (slot.group != nullptr) {
     Group& group = *slot.group;
     close(index);
@@ -89,6 +128,7 @@ std::size_t Communicator::progress(Deadline until) {
   const std::size_t count = completed.size();
   // First note them all, then resume: what a coroutine starts may reuse an id of this very span.
   for (const Completion& completion : completed) complete(completion);
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) post_sends(static_cast<int>(peer));
   for (std::size_t i = 0; i < resumable_.size(); ++i) resumable_[i].resume();
   resumable_.clear();
   return count;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "executor/task.h"
@@ -14,6 +15,9 @@
 namespace commtune {
 
 class Communicator;
+
+/// Tags whose numbers differ by a multiple of this are streams of the same message.
+inline constexpr std::uint32_t kLaneNumbers = 1U << 26;
 
 /// One transfer that was started; co_await it to go on after it has ended, which yields its Completion. Must
 /// be awaited (at any later time) or belong to a Group; movable.
@@ -68,12 +72,28 @@ struct Pending {
   Clock::time_point started;
 };
 
+/// In which order messages use a link that is busy. The smaller number goes first; by message number.
+struct Urgency {
+  std::vector<std::uint32_t> reduce, distribute;  ///< by channel; empty: by the number itself
+};
+
+/// Sends to one peer beyond kPosted bytes wait here, the most urgent first, instead of in the transport,
+/// which keeps the order in which they were started: otherwise the later steps of a message would queue
+/// behind the first steps of all that were started after it.
+///
 /// All on one thread, the communication thread. Not movable: transfers point to it.
 class Communicator {
  public:
-  explicit Communicator(Transport& transport) : transport_(transport) {}
+  explicit Communicator(Transport& transport)
+      : transport_(transport), links_(static_cast<std::size_t>(transport.peers().size())) {}
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+
+  /// What may be given to the transport for one peer at a time; enough to keep a link busy.
+  static constexpr std::size_t kPosted = 192 * 1024;
+
+  /// Before the first transfer it is for.
+  void set_urgency(Urgency urgency) { urgency_ = std::move(urgency); }
 
   Transport& transport() { return transport_; }
   const Peers& peers() const { return transport_.peers(); }
@@ -112,8 +132,27 @@ class Communicator {
     Group* group = nullptr;
     std::coroutine_handle<> waiter;
     Completion completion;
+    std::size_t bytes = 0;
   };
-  std::uint32_t open(TransferId id, int peer, Tag tag, bool receive, Group* group);
+  /// A send that waits for its turn.
+  struct Queued {
+    std::uint32_t urgency = 0;
+    std::uint64_t order = 0;  // of calls
+    std::uint32_t slot = 0;
+    std::span<const std::byte> data;
+    bool operator<(const Queued& other) const {  // a heap keeps the largest on top: the most urgent
+      return std::pair(urgency, order) > std::pair(other.urgency, other.order);
+    }
+  };
+  struct Link {
+    std::size_t posted = 0;  // bytes
+    std::vector<Queued> queue;
+  };
+  std::uint32_t open(int peer, Tag tag, bool receive, Group* group);
+  void assign(TransferId id, std::uint32_t slot);
+  std::uint32_t queue_send(int to, Tag tag, std::span<const std::byte> data, Group* group);
+  void post_sends(int to);
+  std::uint32_t urgency_of(Tag tag) const;
   void close(std::uint32_t slot) noexcept;
   void complete(const Completion& completion);
 
@@ -122,6 +161,9 @@ class Communicator {
   std::vector<std::uint32_t> free_;     // slots
   std::vector<std::uint32_t> slot_of_;  // by TransferId; ids are reused earlier than slots are
   std::vector<std::coroutine_handle<>> resumable_;
+  std::vector<Link> links_;  // by peer
+  Urgency urgency_;
+  std::uint64_t sends_ = 0;
 };
 
 }  // namespace commtune

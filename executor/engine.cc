@@ -34,6 +34,25 @@ std::vector<std::size_t> release_layers(const Plan& plan, const Profile& profile
   return result;
 }
 
+/// The order in which the plan would have its steps on the wire.
+Urgency urgency_of(const Plan& plan) {
+  Urgency urgency;
+  std::vector<std::uint32_t> order(plan.messages.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  if (plan.order == Order::kPriority) {
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return plan.priority[a] < plan.priority[b]; });
+  }
+  urgency.reduce.resize(order.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) urgency.reduce[order[i]] = i;
+  urgency.distribute = urgency.reduce;
+  for (std::uint32_t i = 0; i < plan.sequence.size(); ++i) {
+    const Step& step = plan.sequence[i];
+    (step.stage == Stage::kReduce ? urgency.reduce : urgency.distribute)[step.message] = i;
+  }
+  return urgency;
+}
+
 std::size_t largest_message(const Plan& plan) {
   std::size_t largest = 64;
   for (const Message& message : plan.messages) {
@@ -120,6 +139,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
     server_->record(options.served_limit);
   }
   active_.reserve(plan.messages.size());
+  communicator.set_urgency(urgency_of(plan));
   thread_ = std::thread([this] { communicate(); });
 }
 

@@ -14,8 +14,8 @@ namespace commtune {
 /// Memory of each tensor's gradient, by TensorId; its owner keeps it for as long as anything here uses it.
 using Gradients = std::vector<std::span<std::byte>>;
 
-/// Fusion buffers: taken for as long as a message is under way, kept for the next one. A message gets the smallest
-/// free one that is large enough. One thread.
+/// Fusion buffers: taken for as long as a message is under way, kept for the next one. A message gets the
+/// smallest free one that is large enough. One thread.
 class FusionPool {
  public:
   FusionPool() = default;

@@ -6,7 +6,6 @@
 namespace commtune {
 
 /// A second independent stream of the same message between the same ranks (double trees).
-inline constexpr std::uint32_t kLaneNumbers = 1U << 26;
 constexpr Tag lane_tag(Channel channel, std::uint32_t number, std::uint32_t lane) {
   return make_tag(channel, number + lane * kLaneNumbers);
 }

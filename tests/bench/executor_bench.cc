@@ -129,6 +129,27 @@ class Bench {
     return timing;
   }
 
+  /// Several rings under way at once, `flight` at a time until `count` are done; per message.
+  Timing overlapped_rings(std::size_t bytes, int flight, int count) {
+    std::vector<Floats> data(static_cast<std::size_t>(count), Floats(bytes / 4, 0.0F));
+    std::uint32_t next = 0;
+    const auto lane = [&]() -> Task {
+      while (next < static_cast<std::uint32_t>(count)) {
+        const std::uint32_t number = next++;
+        co_await algorithm(Collective::kRing)
+            .all_reduce({communicator_, scratch_, settings_.road, number, memory(data[number])});
+      }
+    };
+    const auto all = [&]() -> Task {
+      next = 0;
+      std::vector<Task> lanes;
+      for (int i = 0; i < flight; ++i) lanes.push_back(lane());
+      for (Task& task : lanes) task.start();
+      for (Task& task : lanes) co_await task.ended();
+    };
+    return divided(measured([&] { communicator_.run(all(), soon()); }), count);
+  }
+
   /// The library's blocking all-reduce, with whichever algorithm it was told to use.
   Timing bare_all_reduce(std::size_t bytes) {
     Floats in(bytes / 4, 0.0F);
@@ -326,6 +347,9 @@ void run(Bench& bench, const std::string& what, const std::vector<std::size_t>& 
     } else if (what.starts_with("ps")) {
       const Timing timing =
           bench.push_pull_all({std::stoi(what.substr(2)), Placement::kColocated, Assignment::kEven}, bytes);
+      print(row(bytes, timing, bench.bus(bytes, timing.median)));
+    } else if (what.starts_with("flight")) {
+      const Timing timing = bench.overlapped_rings(bytes, std::stoi(what.substr(6)), 32);
       print(row(bytes, timing, bench.bus(bytes, timing.median)));
     } else if (what == "pingpong") {
       const Timing timing = bench.ping_pong(bytes);
