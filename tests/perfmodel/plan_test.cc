@@ -113,7 +113,9 @@ constexpr Step reduce(std::uint32_t m) { return {m, Stage::kReduce}; }
 constexpr Step distribute(std::uint32_t m) { return {m, Stage::kDistribute}; }
 
 TEST(Plan, DecouplesEachStageOnce) {
-  const auto with = [](std::vector<Step> sequence) { return [sequence](Plan& p) { p.sequence = sequence; }; };
+  const auto with = [](const std::vector<Step>& sequence) {
+    return [sequence](Plan& p) { p.sequence = sequence; };
+  };
   EXPECT_NO_THROW(
       check(changed(with({reduce(0), reduce(1), distribute(1), distribute(0)})), three_tensors()));
   EXPECT_THAT(complaint(with({reduce(0), distribute(1), reduce(1), distribute(0)})),

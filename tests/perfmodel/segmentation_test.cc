@@ -14,6 +14,7 @@ std::vector<FitPoint> sampled(const std::vector<double>& sizes, double (*cost)(d
                               std::uint64_t seed) {
   Random random(seed);
   std::vector<FitPoint> points;
+  points.reserve(sizes.size());
   for (const double size : sizes) {
     points.push_back({size, cost(size) * std::exp(noise * random.normal()), 0.01, 0});
   }
@@ -136,9 +137,9 @@ TEST(BestSegmentations, KeepThreeDistinctSizesInAPiece) {
 }
 
 TEST(BestSegmentations, CopeWithThousandsOfPoints) {
-  std::vector<double> sizes;
-  for (int i = 0; i < 3000; ++i) {
-    sizes.push_back(4.0 + 100.0 * i);
+  std::vector<double> sizes(3000);
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    sizes[i] = 4.0 + 100.0 * static_cast<double>(i);
   }
   const auto points = sampled(sizes, jump_cost, 0.01, 1);
   const auto found = best_segmentations(points, 1, 1.345, 3);

@@ -59,11 +59,11 @@ TEST(ShippedProfiles, ResNet50HasTorchvisionsTensors) {
   EXPECT_EQ(profile.tensor_count(), 161U);
   EXPECT_EQ(parameters(profile), 25'557'032U);
   EXPECT_EQ(profile.gradient_bytes(), Bytes{102'228'128});
-  EXPECT_EQ(bytes_of(profile, "conv1.weight"), Bytes{4 * 64 * 3 * 7 * 7});
-  EXPECT_EQ(bytes_of(profile, "layer1.0.conv2.weight"), Bytes{4 * 64 * 64 * 9});
-  EXPECT_EQ(bytes_of(profile, "layer1.0.downsample.1.bias"), Bytes{4 * 256});
-  EXPECT_EQ(bytes_of(profile, "layer4.2.bn3.weight"), Bytes{4 * 2048});
-  EXPECT_EQ(bytes_of(profile, "fc.weight"), Bytes{4 * 2048 * 1000});
+  EXPECT_EQ(bytes_of(profile, "conv1.weight"), Bytes{4ULL * 64 * 3 * 7 * 7});
+  EXPECT_EQ(bytes_of(profile, "layer1.0.conv2.weight"), Bytes{4ULL * 64 * 64 * 9});
+  EXPECT_EQ(bytes_of(profile, "layer1.0.downsample.1.bias"), Bytes{4ULL * 256});
+  EXPECT_EQ(bytes_of(profile, "layer4.2.bn3.weight"), Bytes{4ULL * 2048});
+  EXPECT_EQ(bytes_of(profile, "fc.weight"), Bytes{4ULL * 2048 * 1000});
   EXPECT_EQ(profile.layers.front().tensors.front().name, "conv1.weight");
   EXPECT_EQ(profile.layers.back().tensors.back().name, "fc.bias");
   EXPECT_EQ(macs(profile), 4'089'184'256);
@@ -76,10 +76,10 @@ TEST(ShippedProfiles, Vgg16HasTorchvisionsTensors) {
   const Profile profile = shipped_profile("vgg16").value();
   EXPECT_EQ(profile.tensor_count(), 32U);
   EXPECT_EQ(parameters(profile), 138'357'544U);
-  EXPECT_EQ(bytes_of(profile, "features.0.weight"), Bytes{4 * 64 * 3 * 9});
-  EXPECT_EQ(bytes_of(profile, "features.28.weight"), Bytes{4 * 512 * 512 * 9});
+  EXPECT_EQ(bytes_of(profile, "features.0.weight"), Bytes{4ULL * 64 * 3 * 9});
+  EXPECT_EQ(bytes_of(profile, "features.28.weight"), Bytes{4ULL * 512 * 512 * 9});
   EXPECT_EQ(bytes_of(profile, "classifier.0.weight"), Bytes{4ULL * 25'088 * 4096});
-  EXPECT_EQ(bytes_of(profile, "classifier.6.bias"), Bytes{4 * 1000});
+  EXPECT_EQ(bytes_of(profile, "classifier.6.bias"), Bytes{4ULL * 1000});
   EXPECT_NEAR(macs(profile), 15.47e9, 0.01e9);
 }
 
@@ -109,8 +109,8 @@ TEST(ShippedProfiles, BertHasTheTensorsOfItsArchitecture) {
     // Embeddings 5, a layer 16, pooler 2, heads 7.
     EXPECT_EQ(profile.tensor_count(), 5 + 16 * size.layers + 2 + 7);
     EXPECT_EQ(bytes_of(profile, "bert.encoder.layer.0.attention.self.query.weight"),
-              Bytes{4 * size.hidden * size.hidden});
-    EXPECT_EQ(bytes_of(profile, "cls.seq_relationship.weight"), Bytes{4 * 2 * size.hidden});
+              Bytes{4ULL * size.hidden * size.hidden});
+    EXPECT_EQ(bytes_of(profile, "cls.seq_relationship.weight"), Bytes{4ULL * 2 * size.hidden});
   }
 }
 
