@@ -20,6 +20,7 @@ struct ProbeRequest {
   bool fresh = false;            ///< do not go on from an interrupted probe's samples
 };
 
+// clang-tidy takes json's checked moves for throwing ones. NOLINTNEXTLINE(bugprone-exception-escape)
 struct ProbeOutcome {
   RowId cluster_id = 0, session = 0, fit = 0;
   Cluster cluster;

@@ -107,9 +107,6 @@ int tune(std::vector<std::string> arguments, Session& session) {
     return report_failure(session, ErrorCode::kBadInput, fmt::format("{} (see --help)", error.what()));
   } catch (const Error& error) {
     return report_failure(session, error.code(), error.what());
-  } catch (const std::exception& error) {
-    std::fputs(fmt::format("tune: internal error: {}\n", error.what()).c_str(), stderr);
-    return kExitDefect;
   }
 }
 
@@ -118,11 +115,18 @@ int tune(std::vector<std::string> arguments, Session& session) {
 
 int main(int argc, char** argv) {
   using namespace commtune::api;
-  Cancellation cancellation;
-  Session session;
-  session.environment = read_environment();
-  std::error_code error;
-  session.program = std::filesystem::read_symlink("/proc/self/exe", error);
-  session.cancellation = &cancellation;
-  return tune({argv + 1, argv + argc}, session);
+  try {
+    Cancellation cancellation;
+    Session session;
+    session.environment = read_environment();
+    std::error_code error;
+    session.program = std::filesystem::read_symlink("/proc/self/exe", error);
+    session.cancellation = &cancellation;
+    return tune({argv + 1, argv + argc}, session);
+  } catch (const std::exception& error) {
+    std::fputs("tune: internal error: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return kExitDefect;
+  }
 }
