@@ -201,7 +201,7 @@ void Jobs::finish(RowId id, JobState state, const nlohmann::json& result, const 
 std::vector<RowId> Jobs::interrupt_abandoned(const std::function<bool(const std::string&)>& alive) {
   Connection& db = impl_->db;
   Transaction transaction(db);
-  const std::vector<RowId> abandoned = abandoned_jobs(db, alive);
+  std::vector<RowId> abandoned = abandoned_jobs(db, alive);
   for (const RowId id : abandoned) {
     finish(id, JobState::kInterrupted, nullptr, "the process that did it is gone");
   }

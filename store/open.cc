@@ -142,12 +142,12 @@ void bring_up_to_date(Connection& db) {
   });
 }
 
-/// Whether SQLite may read the file without its shared memory: nobody left a log beside it, so the file
-/// itself is complete.
+/// Whether the file has to be read without the log's shared memory: we may not create that in its folder, and
+/// nobody left a log, so the file itself is complete.
 bool lies_still(const std::filesystem::path& path) {
   std::error_code error;
   const auto log = std::filesystem::file_size(path.string() + "-wal", error);
-  return error || log == 0;
+  return (error || log == 0) && access(path.parent_path().c_str(), W_OK) != 0;
 }
 
 /// Whether the schema can be read; false when the folder forbids the files that readers share.
@@ -155,7 +155,10 @@ bool readable(Connection& db) {
   try {
     identify(db);
     return true;
-  } catch (const Error&) {
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kStorage) {
+      throw;
+    }
     return false;
   }
 }
@@ -176,9 +179,9 @@ Store Store::open(const std::filesystem::path& given, OpenOptions options) {
   }
   const bool write = options.access == Access::kReadWrite;
   const auto mode = write ? Connection::Mode::kReadWrite : Connection::Mode::kReadOnly;
-  auto impl = std::unique_ptr<Impl>(new Impl{options, false, Connection(path, mode, options.busy_timeout)});
+  auto impl = std::unique_ptr<Impl>(new Impl{options, Connection(path, mode, options.busy_timeout)});
   if (!write && !readable(impl->db) && lies_still(path)) {
-    impl.reset(new Impl{options, true, Connection(path, Connection::Mode::kImmutable, options.busy_timeout)});
+    impl.reset(new Impl{options, Connection(path, Connection::Mode::kImmutable, options.busy_timeout)});
   }
   Connection& db = impl->db;
   if (write && db.read_only()) {

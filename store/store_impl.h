@@ -18,7 +18,6 @@ namespace commtune {
 
 struct Store::Impl {
   OpenOptions options;
-  bool immutable = false;  ///< nobody could write the file when it was opened: no locks are taken
   sql::Connection db;
 
   Timestamp now() const { return options.clock(); }

@@ -27,6 +27,8 @@ void write_file(const std::filesystem::path& path, const std::string& content) {
   std::ofstream(path, std::ios::binary) << content;
 }
 
+constexpr std::ptrdiff_t kPage = 4096;
+
 /// SQL on a file behind the store's back.
 void run_sql(const std::filesystem::path& path, const std::string& sql) {
   sql::Connection(path, sql::Connection::Mode::kReadWrite, 1s).execute(sql);
@@ -192,8 +194,8 @@ TEST(Open, NoticesADamagedPageAndChangesNothing) {
   const auto path = folder / "store.db";
   make_store(path);
   std::string content = read_file(path);
-  ASSERT_GT(content.size(), 20U * 4096);
-  std::fill_n(content.begin() + 12 * 4096, 4096, '\x5a');
+  ASSERT_GT(content.size(), std::size_t{20} * kPage);
+  std::fill_n(content.begin() + 12 * kPage, kPage, '\x5a');
   write_file(path, content);
   EXPECT_THAT(error_of([&] { Store::open(path); }),
               IsError(ErrorCode::kStorage, "the database is damaged ("));
@@ -215,7 +217,7 @@ TEST(Open, WithoutTheCheckDamageShowsWhenItIsRead) {
   const auto path = folder / "store.db";
   make_store(path);
   std::string content = read_file(path);
-  std::fill(content.begin() + static_cast<std::ptrdiff_t>(content.size() - 4 * 4096), content.end(), '\x5a');
+  std::fill(content.end() - 4 * kPage, content.end(), '\x5a');
   write_file(path, content);
   const Store store = Store::open(path, {.access = Access::kReadOnly, .check = OpenCheck::kNone});
   EXPECT_THAT(error_of([&] { store.all_samples(1); }), IsError(ErrorCode::kStorage, "damaged"));

@@ -30,6 +30,7 @@ TEST(Threads, ReadersSeeWholeTransactionsOnlyAndNeverGoBack) {
     } while (!done);
   };
   std::vector<std::jthread> readers;
+  readers.reserve(4);
   for (int i = 0; i < 4; ++i) {
     readers.emplace_back(read);
   }
