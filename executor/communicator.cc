@@ -68,10 +68,11 @@ void Communicator::post_sends(int to) {
   Link& link = links_[static_cast<std::size_t>(to)];
   while (!link.queue.empty()) {
     const Queued next = link.queue.front();
-    if (link.posted > 0 && link.posted + next.data.size() > kPosted) return;
+    if (link.count >= 2 && link.posted + next.data.size() > kPosted) return;
     std::pop_heap(link.queue.begin(), link.queue.end());
     link.queue.pop_back();
     link.posted += next.data.size();
+    ++link.count;
     assign(transport_.send(to, slots_[next.slot].tag, next.data), next.slot);
   }
 }
@@ -112,7 +113,11 @@ void Communicator::complete(const Completion& completion) {
   const std::uint32_t index = slot_of_[completion.transfer];
   Slot& slot = slots_[index];
   slot.completion = completion;
-  if (!slot.receive) links_[static_cast<std::size_t>(slot.peer)].posted -= slot.bytes;
+  if (!slot.receive) {
+    Link& link = links_[static_cast<std::size_t>(slot.peer)];
+    link.posted -= slot.bytes;
+    --link.count;
+  }
   if (slot.group != nullptr) {
     Group& group = *slot.group;
     close(index);

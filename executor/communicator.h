@@ -89,7 +89,8 @@ class Communicator {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// What may be given to the transport for one peer at a time; enough to keep a link busy.
+  /// What may be given to the transport for one peer at a time: enough to keep a link busy. Two sends always
+  /// may, so that one's handshake passes while the other's bytes do.
   static constexpr std::size_t kPosted = 192 * 1024;
 
   /// Before the first transfer it is for.
@@ -146,6 +147,7 @@ class Communicator {
   };
   struct Link {
     std::size_t posted = 0;  // bytes
+    int count = 0;           // sends
     std::vector<Queued> queue;
   };
   std::uint32_t open(int peer, Tag tag, bool receive, Group* group);
