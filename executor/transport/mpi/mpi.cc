@@ -29,7 +29,7 @@ constexpr std::array kLibrarySettings = {
 };
 
 /// What the kernel may hold unsent on a connection: enough to keep a fast link busy between two wake-ups.
-constexpr std::size_t kUnsentBytes = 128 * 1024;
+constexpr std::size_t kUnsentBytes = std::size_t{128} * 1024;
 
 /// throws Error naming the call unless it succeeded.
 void expect(int code, const char* call, ErrorCode error = ErrorCode::kPeerLost) {
@@ -285,7 +285,7 @@ MPI_Op MpiTransport::operation(DataType type) {
 std::optional<TransferId> MpiTransport::library_all_reduce(int ranks, DataType type,
                                                            std::span<std::byte> data) {
   // In place the library always takes its binomial tree; with a buffer of its own it may take its ring.
-  constexpr std::size_t kInPlaceUpTo = 16 * 1024;
+  constexpr std::size_t kInPlaceUpTo = std::size_t{16} * 1024;
   const MPI_Comm all = library_communicator(ranks);
   const int count = static_cast<int>(data.size() / element_size(type).count);
   Active active{.bytes = data.size()};
