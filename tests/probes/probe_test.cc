@@ -75,10 +75,22 @@ ProbeOptions quick() {
   return options;
 }
 
+/// A few sizes, twice each, however long that takes: it ends complete, not when time is up.
+ProbeOptions coarse() {
+  ProbeOptions options = quick();
+  options.budget = Seconds{120};
+  options.last = Bytes{16 << 10};
+  options.factor = 4096;
+  options.iterations = options.max_iterations = 2;
+  options.timeout = Seconds{60};
+  return options;
+}
+
 TEST(Probe, MeasuresLinksRoadsAndMemory) {
   Recorder sink;
-  const auto outcomes = run_ranks(4, quick(), sink);
+  const auto outcomes = run_ranks(4, coarse(), sink);
   for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcomes[0].result.end, ProbeEnd::kComplete);
   const Cluster& cluster = outcomes[0].result.cluster;
   EXPECT_EQ(cluster.name, "threads");
   EXPECT_EQ(cluster.hosts.size(), 4u);
@@ -102,7 +114,7 @@ TEST(Probe, WorksOnOneRank) {
 }
 
 TEST(Probe, MeasuresDedicatedServersBesideTheWorkers) {
-  ProbeOptions options = quick();
+  ProbeOptions options = coarse();
   options.servers = {ParameterServer{1, Placement::kDedicated}};
   Recorder sink;
   const auto outcomes = run_ranks(3, options, sink);
