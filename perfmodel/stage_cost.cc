@@ -282,8 +282,15 @@ Operations operations_of(const Road& road) {
              : Operations{Operation::kPushPull, Operation::kPush, Operation::kPull};
 }
 
+/// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
+/// its bytes at the best rate that one message alone has reached. Without that floor a line through small
+/// streamed messages, whose cost hardly depends on their size, would promise large ones more than the link's
+/// bandwidth.
 StageCost stage_of(const OperationFit& fit) {
-  return {fit.alone.curve, fit.streamed.curve.empty() ? fit.alone.curve : fit.streamed.curve};
+  const Curve& alone = fit.alone.curve;
+  if (fit.streamed.curve.empty()) return {alone, alone};
+  const Curve bytes = line(0, alone.least_beta().value);
+  return {alone, lower(upper(fit.streamed.curve, bytes), alone)};
 }
 
 /// One-stage algorithms end with the sum everywhere: there is nothing to distribute.

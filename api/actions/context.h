@@ -39,7 +39,7 @@ struct Context {
 /// Where and how ranks are started.
 struct Placing {
   HostList hosts;
-  Network network = Network::kMpi;
+  Network network = kDefaultNetwork;
   std::vector<std::string> mpirun_arguments;
 };
 

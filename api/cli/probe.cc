@@ -35,7 +35,7 @@ void run_probe(const Session& session, const ProbeFlags& flags) {
   Work work(session);
   ProbeRequest request;
   request.cluster = work.settings().cluster;
-  request.placing = flags.placing->placing(work.settings(), Network::kMpi);
+  request.placing = flags.placing->placing(work.settings(), kDefaultNetwork);
   request.options = options_of(flags);
   request.fresh = flags.fresh;
   if (flags.placing->dry_run) {

@@ -41,13 +41,13 @@ RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, co
   Settings settings = work.settings();
   if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks"))
     settings.local_ranks = ranks_of(job.plan);
-  request.placing = flags.placing->placing(settings, job.network.value_or(Network::kMpi));
+  request.placing = flags.placing->placing(settings, job.network.value_or(kDefaultNetwork));
   request.options = options_of(flags, job.plan.method);
   return run_job(work.context(), request);
 }
 
 void print_command(const Session& session, const RunFlags& flags, Work& work, const PlannedJob& job) {
-  const Placing placing = flags.placing->placing(work.settings(), Network::kMpi);
+  const Placing placing = flags.placing->placing(work.settings(), kDefaultNetwork);
   const LaunchOptions launch = launch_options(work.context(), placing, ranks_of(job.plan));
   session.print(quoted(mpirun_command(launch.mpirun, inspect_site())) + "\n");
 }

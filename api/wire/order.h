@@ -20,10 +20,15 @@ enum class Network {
   kTcp,  ///< sockets of our own; Open MPI only makes the introductions
 };
 
+/// Sockets of our own: between hosts at 1 Gb/s a ring takes 1.00 times what its bytes need (25.6 MB) where
+/// Open MPI takes 1.06 to 1.16 times, half as long at 1 MiB, and half the processor time; measured side by
+/// side.
+inline constexpr Network kDefaultNetwork = Network::kTcp;
+
 std::string to_string(Network network);  ///< "mpi", "tcp"
 
 struct ProbeOrder {
-  Network network = Network::kMpi;
+  Network network = kDefaultNetwork;
   probes::ProbeOptions options;
   /// Samples of an earlier probe to go on from, if the cluster still has this fingerprint.
   std::string earlier_fingerprint;
@@ -31,7 +36,7 @@ struct ProbeOrder {
 };
 
 struct RunOrder {
-  Network network = Network::kMpi;
+  Network network = kDefaultNetwork;
   Plan plan;
   Profile profile;
   RunOptions options;
