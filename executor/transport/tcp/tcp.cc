@@ -395,7 +395,6 @@ class TcpTransport final : public Transport {
     return Error(ErrorCode::kPeerLost, fmt::format("lost {}: {}", describe(peers(), peer), why));
   }
 
-  std::unique_ptr<Transport> bootstrap_;
   tcp::Descriptor epoll_;
   tcp::Descriptor wake_;
   std::vector<Connection> connections_;  // by rank
@@ -403,6 +402,8 @@ class TcpTransport final : public Transport {
   TransferId free_ = kNone;
   std::vector<Completion> completed_;  // since the last wait()
   std::vector<Completion> reported_;   // what the last wait() returned
+  std::unique_ptr<Transport>
+      bootstrap_;  // last: it leaves the job, with the other ranks, before the sockets close
 };
 
 }  // namespace
