@@ -78,9 +78,9 @@ struct Connection {
 class TcpTransport final : public Transport {
  public:
   TcpTransport(std::unique_ptr<Transport> bootstrap, const TcpOptions& options)
-      : bootstrap_(std::move(bootstrap)),
-        epoll_(epoll_create1(EPOLL_CLOEXEC)),
-        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+      : epoll_(epoll_create1(EPOLL_CLOEXEC)),
+        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        bootstrap_(std::move(bootstrap)) {
     auto mesh = tcp::connect_mesh(*bootstrap_, options);
     connections_.resize(mesh.size());
     watch(wake_.get(), EPOLLIN, kWakeEvent);
@@ -402,8 +402,8 @@ class TcpTransport final : public Transport {
   TransferId free_ = kNone;
   std::vector<Completion> completed_;  // since the last wait()
   std::vector<Completion> reported_;   // what the last wait() returned
-  std::unique_ptr<Transport>
-      bootstrap_;  // last: it leaves the job, with the other ranks, before the sockets close
+  // Last, hence destroyed first: it leaves the job, together with the other ranks, before the sockets close.
+  std::unique_ptr<Transport> bootstrap_;
 };
 
 }  // namespace
