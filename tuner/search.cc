@@ -18,6 +18,9 @@ namespace {
 constexpr std::size_t kClimbs = 3;
 /// A seed may be this much slower than the best plan so far: climbing wins more than that back.
 constexpr double kSlack = 1.1;
+/// What the least credit may cost: in the model messages in flight are served one after the other, but on a
+/// network they share the links, and the fewer there are the sooner the most urgent one is through.
+constexpr double kCreditPrice = 1.005;
 /// Roads with a channel for each stage need small messages to keep both busy.
 constexpr AtomOptions kFine{1.0 / 192, 1.0 / 64, 1.0 / 192};
 struct Promising {
@@ -38,6 +41,7 @@ class Search {
     const auto first = std::min_element(starts.begin(), starts.end(), faster);
     best_ = *first;
     fastest_ = best_time();
+    start_ = best_time();
     bound_ = job.roads.front().bound.count();
     for (const RoadOption& option : job.roads) bound_ = std::min(bound_, option.bound.count());
   }
@@ -125,21 +129,25 @@ class Search {
     simplify(found.option->cost);
   }
 
-  /// One message at a time, and one barrier for all, where that costs nothing.
+  /// The least credit that costs (almost) nothing, and one barrier for all where that costs nothing.
   void simplify(const RoadCost& cost) {
+    const double limit = std::min(best_time() * kCreditPrice, std::max(best_time(), start_));
     Plan plan = best_.plan;
     plan.credit = Bytes{0};
-    accept(plan, cost);
+    for (Bytes next = 64_KiB; !accept(plan, cost, limit) && next.count < stream_.bytes();
+         next = Bytes{next.count * 2}) {
+      plan.credit = next;
+    }
     plan = best_.plan;
     plan.barrier = Barrier::kFull;
-    accept(plan, cost);
+    accept(plan, cost, best_time());
   }
 
-  void accept(Plan& simpler, const RoadCost& cost) {
+  bool accept(const Plan& simpler, const RoadCost& cost, double limit) {
     const Prediction prediction = simulator_.run(simpler, cost);
-    if (prediction.iteration <= best_.prediction.iteration) {
-      best_ = {std::move(simpler), prediction};
-    }
+    if (prediction.iteration.count() > limit) return false;
+    best_ = {simpler, prediction};
+    return true;
   }
 
   const Planning& job_;
@@ -150,6 +158,7 @@ class Search {
   FlatPlan flat_;
   Candidate best_;
   double bound_ = 0;
+  double start_ = 0;    ///< of the best start: never to be worse than it
   double fastest_ = 0;  ///< of the starts and the seeds so far
 };
 
