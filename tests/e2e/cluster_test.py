@@ -40,7 +40,9 @@ class FourHosts(unittest.TestCase):
         cls.database = cls.home / "store.db"
 
     def tune(self, *arguments):
-        command = [os.environ["COMMTUNE_E2E_TUNE"], *arguments, "--db", str(self.database), "--cluster", "four"]
+        command = [os.environ["COMMTUNE_E2E_TUNE"], *arguments, "--db", str(self.database)]
+        if arguments[0] != "show":
+            command += ["--cluster", "four"]
         return subprocess.run(
             [SCRIPTS / "exec", "--name", NAME, "--", *command],
             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=RUN_SECONDS, check=False, cwd=self.home,
