@@ -64,7 +64,7 @@ struct RoadSettings {
   /// takes 14 ms with it and 24 ms with 256 KiB, one of 25 MiB 336 ms (334 are the link's) and 364 ms.
   Bytes chunk{60_KiB};
   Bytes least_chunk{15_KiB};  ///< segments are not cut shorter than this
-  int cuts = 4;    ///< a segment is cut into about this many chunks, within the two limits above
+  int cuts = 4;               ///< a segment is cut into about this many chunks, within the two limits above
   int window = 4;  ///< chunks that a rank has receives posted for ahead of the one it waits for; 1..16
 
   /// Chunk size for a message of `bytes` that is cut into `parts` segments: whole elements.
