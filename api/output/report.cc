@@ -30,20 +30,6 @@ void add_fit_row(Table& table, const std::string& what, const std::string& setti
              quality(fit.quality), percent(fit.quality.median_relative), percent(fit.quality.p90_relative)});
 }
 
-std::string name_of(Binding binding) {
-  switch (binding) {
-    case Binding::kCompute:
-      return "compute";
-    case Binding::kLatency:
-      return "latency";
-    case Binding::kBandwidth:
-      return "bandwidth";
-    case Binding::kServer:
-      return "server";
-  }
-  return "compute";
-}
-
 /// Both stages, on all ranks of the cluster.
 bool is_whole_road(const OperationFit& fit, const Cluster& cluster) {
   return (fit.operation == Operation::kAllReduce || fit.operation == Operation::kPushPull) &&
@@ -188,7 +174,7 @@ std::string explanation(const TuneOutcome& outcome) {
     const tuner::Entry& entry = answer.ranking[i];
     const Prediction& p = entry.prediction;
     std::vector<std::string> cells{entry.title,
-                                   name_of(p.binding),
+                                   to_string(p.binding),
                                    format_time(p.compute),
                                    format_time(p.communication),
                                    time_or_dash(p.exposed),
