@@ -32,6 +32,8 @@ class Builder {
     if (!pieces_.empty()) {
       const Line last = line_of(pieces_.back());
       if (last == line) return;
+      // Two breakpoints within a byte of each other may have been rounded past each other.
+      from = std::max(from, pieces_.back().from.count);
       if (pieces_.back().from.count == from) pieces_.pop_back();
     }
     if (!pieces_.empty()) {

@@ -52,6 +52,17 @@ TEST(CurveOps, ShareMovesBreakpoints) {
   EXPECT_EQ(half.pieces()[1].from, 2000_B);
 }
 
+TEST(CurveOps, BreakpointsAreNotRoundedPastEachOther) {
+  // At a quarter share they fall on 26.5 B, rounded up for a steeper piece, and 26.75 B, down for a flatter one.
+  const Curve curve{{{Bytes{0}, Seconds{1e-6}, SecondsPerByte{1e-9}},
+                     {Bytes{106}, Seconds{2e-6}, SecondsPerByte{5e-9}},
+                     {Bytes{107}, Seconds{4e-6}, SecondsPerByte{2e-9}}}};
+  const Curve share = of_share(curve, 4);
+  ASSERT_EQ(share.pieces().size(), 2U);
+  EXPECT_EQ(share.pieces()[1].from, Bytes{27});
+  EXPECT_NEAR(share(Bytes{1000}).count(), curve(Bytes{4000}).count(), 1e-15);
+}
+
 TEST(CurveOps, EmptyCurvesAreNeutral) {
   const Curve line{Seconds{1}, SecondsPerByte{2}};
   EXPECT_EQ(sum(line, Curve{})(3_B), line(3_B));
