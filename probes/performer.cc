@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::uint32_t kTagRange = kTagNumbers / 2;
 constexpr float kValue = 1.0F;  // a mean of ones is one, however often it is taken
+/// More than the ranks of a host find room for in its caches.
+constexpr std::size_t kColdBytes = std::size_t{64} << 20;
+constexpr std::size_t kPageBytes = 4096;
 
 Nanoseconds after(Nanoseconds start) { return now() - start; }
 
@@ -78,7 +81,7 @@ void Performer::measure(const Command& command, Report& report) {
   }
 }
 
-// --- memory ---------------------------------------------------------------------------------------------
+// --- buffers --------------------------------------------------------------------------------------------
 
 void Performer::prepare(std::size_t slots, std::size_t bytes) {
   const std::size_t elements = (bytes + sizeof(float) - 1) / sizeof(float);
@@ -300,24 +303,33 @@ void Performer::measure_pair(const Command& command, Report& report) {
   if (timed) report.ends = std::move(job.receiving.ends);
 }
 
-// --- on one rank ----------------------------------------------------------------------------------------
+// --- memory ---------------------------------------------------------------------------------------------
 
+/// Every rank works at once, as in a training job, where the ranks of a host share its memory and its cores;
+/// the source reports.
 void Performer::measure_memory(const Command& command, Report& report) {
-  if (communicator_.rank() != command.quantity.source) return;
-  prepare(2, command.bytes);
-  const std::span<std::byte> into = slot(0, command.bytes);
-  const std::span<const std::byte> from = slot(1, command.bytes);
+  const bool sums = command.quantity.subject == Subject::kSum;
+  // What is summed has just arrived; what is copied, a gradient, was written long before.
+  const std::size_t region = sums ? command.bytes : std::max(command.bytes, kColdBytes);
+  const std::size_t step = (command.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+  prepare(2, region);
+  const std::span<std::byte> into = slot(0, region);
+  const std::span<const std::byte> from = slot(1, region);
+  const bool reports = communicator_.rank() == command.quantity.source;
+  wait_for_start(command.start);
   report.head.started = now();
-  for (int i = 0; i < command.messages; ++i) {
+  for (std::size_t i = 0, offset = 0; i < static_cast<std::size_t>(command.messages); ++i) {
     const Nanoseconds start = now();
-    if (command.quantity.subject == Subject::kSum) {
+    if (sums) {
       add(DataType::kFloat32, into, from);
     } else {
-      std::memcpy(into.data(), from.data(), from.size());
+      std::memcpy(into.data() + offset, from.data() + offset, command.bytes);
     }
-    report.ends.push_back(after(start));
+    if (reports) report.ends.push_back(after(start));
+    offset += step;
+    if (offset + command.bytes > region) offset = 0;
   }
-  refill(1, command.bytes);
+  if (sums) refill(1, command.bytes);
 }
 
 /// Steps on a thread of their own, as in a training process: alone, or while all-reduces keep the network

@@ -18,8 +18,8 @@ enum class Subject {
   kExchange,   ///< both ways at once between two ranks, several in flight each way: time per message
   kOperation,  ///< a road's operation over a group of ranks; last start to last end, or per message in steady
                ///< state when several are in flight
-  kSum,        ///< adding `size` bytes of float32 into a buffer, on one rank
-  kCopy,       ///< copying `size` bytes into a buffer, on one rank
+  kSum,        ///< adding `size` bytes of float32 that are in the cache into a buffer, on all ranks at once
+  kCopy,       ///< copying `size` bytes that are not in the cache into a buffer, on all ranks at once
   kStep,       ///< a fixed compute step, with nothing (in flight 0) or with bytes (in flight > 0) moving
   kJitter,     ///< standard deviation of a fixed compute step between ranks and repetitions
 };
@@ -31,8 +31,9 @@ struct Quantity {
   Road road;                                    ///< kOperation
   Operation operation = Operation::kAllReduce;  ///< kOperation
   int workers = 0;                              ///< kOperation: N of the group, its first ranks
-  int source = -1, destination = -1;            ///< ranks: kMessage, kExchange; source alone: kSum, kCopy
-  int in_flight = 1;                            ///< messages under way at the same time, each way
+  int source = -1,
+      destination = -1;  ///< ranks: kMessage, kExchange; source alone (whose time counts): kSum, kCopy
+  int in_flight = 1;     ///< messages under way at the same time, each way
   bool operator==(const Quantity&) const = default;
 };
 
