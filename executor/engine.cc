@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <climits>
 #include <set>
+#include <utility>
+#include <variant>
 
 #include "perfmodel/error.h"
 
@@ -90,6 +92,8 @@ struct Engine::MessageState {
   MessageTimes* times = nullptr;
   Stage stage = Stage::kReduce;
   Clock::time_point stage_started;
+  bool credited = false;  // the credit counts it
+  Engine* engine = nullptr;
   Task task;
 
   static void reached(void* context, Stage stage) {
@@ -97,6 +101,9 @@ struct Engine::MessageState {
     auto& message = *static_cast<MessageState*>(context);
     message.times->reduced = message.times->distributing = Clock::now();
     message.stage = Stage::kDistribute;
+    // What a worker pushed is the servers' from here on (Plan::credit).
+    Engine& engine = *message.engine;
+    if (std::holds_alternative<ParameterServer>(engine.plan_.road)) engine.give_back_credit(message);
   }
 };
 
@@ -127,6 +134,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
     message->release_layer = released[i];
     message->bytes = message_bytes(plan.messages[i]).count;
     message->times = &times_[i];
+    message->engine = this;
     if (is_worker(communicator, plan)) message->buffer.emplace(plan.messages[i], gradients);
     for (const std::size_t layer : layers[i]) ++layer_left_[layer];
     wakes_[released[i]] = true;
@@ -231,7 +239,7 @@ void Engine::run_until_finished() {
     reap();
     const Clock::time_point now = Clock::now();
     if (now >= next_watch_) watch(now);
-    if (in_flight_ == 0 && finishing_) {
+    if (under_way_ == 0 && finishing_) {
       const auto* servers = std::get_if<ParameterServer>(&plan_.road);
       if (servers != nullptr && is_worker(communicator_, plan_) && !goodbye.valid()) {
         goodbye = say_goodbye(communicator_, options_.road, *servers);
@@ -240,7 +248,7 @@ void Engine::run_until_finished() {
       const bool served = !server_ || server_->finished();
       if (served && (!goodbye.valid() || goodbye.done())) return;
     }
-    if (communicator_.progress(next_look()) > 0) last_progress_ = Clock::now();
+    communicator_.progress(next_watch_);
   }
 }
 
@@ -256,33 +264,23 @@ void Engine::take_new_gradients() {
 
 void Engine::start_what_may() {
   while (const std::optional<NextStep> step = schedule_.next()) {
-    if (!credit_allows(messages_[step->message]->bytes)) {
-      if (!is_stalled()) return;
-      last_progress_ = Clock::now();
-    }
+    if (!credit_allows(messages_[step->message]->bytes)) return;
     schedule_.started();
     start(*step);
   }
 }
 
 bool Engine::credit_allows(std::size_t bytes) const {
-  if (in_flight_ == 0) return true;
-  return in_flight_bytes_ <= plan_.credit.count && bytes <= plan_.credit.count - in_flight_bytes_;
-}
-
-bool Engine::is_stalled() const {
-  return plan_.order == Order::kPriority && Clock::now() - last_progress_ >= as_clock(options_.stall);
-}
-
-Deadline Engine::next_look() const {
-  if (plan_.order != Order::kPriority || in_flight_ == 0 || !schedule_.next()) return next_watch_;
-  return std::min(next_watch_, last_progress_ + as_clock(options_.stall));
+  if (credited_ == 0) return true;
+  return credited_bytes_ <= plan_.credit.count && bytes <= plan_.credit.count - credited_bytes_;
 }
 
 void Engine::start(const NextStep& step) {
   MessageState& message = *messages_[step.message];
-  ++in_flight_;
-  in_flight_bytes_ += message.bytes;
+  ++under_way_;
+  ++credited_;
+  credited_bytes_ += message.bytes;
+  message.credited = true;
   message.stage = step.stage;
   message.stage_started = Clock::now();
   if (step.both) {
@@ -332,9 +330,15 @@ Task Engine::run_distribute(MessageState& message) {
   hand_back(message);
 }
 
+void Engine::give_back_credit(MessageState& message) {
+  if (!std::exchange(message.credited, false)) return;
+  --credited_;
+  credited_bytes_ -= message.bytes;
+}
+
 void Engine::step_ended(MessageState& message) {
-  --in_flight_;
-  in_flight_bytes_ -= message.bytes;
+  --under_way_;
+  give_back_credit(message);
 }
 
 void Engine::hand_back(MessageState& message) {

@@ -29,10 +29,6 @@ namespace commtune {
 struct EngineOptions {
   RoadSettings road;      ///< workers, type and result are taken from the plan and profile by make_settings()
   Seconds timeout{60.0};  ///< longest time that one message may be under way
-  /// Under priorities, how long nothing may move before the next message starts beyond the credit. Two
-  /// workers can each have in flight what the other may not start yet: a server answers only when all have
-  /// pushed, so both would wait for ever. Several round trips: shorter only blunts the credit.
-  Seconds stall{5e-3};
   std::size_t served_limit = 0;  ///< messages that a server in this process keeps a record of
 };
 
@@ -89,14 +85,13 @@ class Engine {
   void take_new_gradients();
   void start_what_may();
   bool credit_allows(std::size_t bytes) const;
-  bool is_stalled() const;
-  Deadline next_look() const;
   void start(const NextStep& step);
   Task run_both(MessageState& message);
   Task run_reduce(MessageState& message);
   Task run_distribute(MessageState& message);
   Task on_road(MessageState& message);
   RoadMessage road_message(MessageState& message);
+  void give_back_credit(MessageState& message);
   void step_ended(MessageState& message);
   void hand_back(MessageState& message);
   void reap();
@@ -131,10 +126,10 @@ class Engine {
   Schedule schedule_;
   std::unique_ptr<Server> server_;
   std::uint64_t iteration_seen_ = 0;
-  std::uint64_t in_flight_bytes_ = 0;
-  std::size_t in_flight_ = 0;
-  std::vector<MessageState*> active_;  // those with a task
-  Clock::time_point next_watch_{}, last_progress_{};
+  std::uint64_t credited_bytes_ = 0;          // of steps that the credit counts
+  std::size_t credited_ = 0, under_way_ = 0;  // such steps; all steps
+  std::vector<MessageState*> active_;         // those with a task
+  Clock::time_point next_watch_{};
 
   std::thread thread_;  // joined by finish() or the destructor
 };

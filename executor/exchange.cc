@@ -68,7 +68,6 @@ Task measure_clock(Communicator& communicator, ClockSurvey& survey) {
     const std::int64_t after = Clock::now().time_since_epoch().count();
     if (after - before < fastest) {
       fastest = after - before;
-      survey.round_trip_seconds = 1e-9 * static_cast<double>(fastest);
       survey.offset_seconds = 1e-9 * static_cast<double>(before + (after - before) / 2 - theirs);
     }
   }
@@ -119,11 +118,7 @@ ClockSurvey survey_clocks(Communicator& communicator, Deadline until) {
     communicator.run(measure_clock(communicator, survey), until);
   }
   const std::int64_t now = Clock::now().time_since_epoch().count();
-  const auto all = all_gather(communicator, fmt::format("{} {:.9f}", now, survey.round_trip_seconds), until);
-  for (const std::string& text : all) {
-    const double trip = std::stod(text.substr(text.find(' ')));
-    survey.round_trip_seconds = std::max(survey.round_trip_seconds, trip);
-  }
+  const auto all = all_gather(communicator, std::to_string(now), until);
   survey.zero = Clock::time_point(Clock::duration(std::stoll(all.front())));
   return survey;
 }

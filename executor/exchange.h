@@ -19,9 +19,8 @@ std::vector<std::string> gather(Communicator& communicator, const std::string& o
 void barrier(Communicator& communicator, Deadline until);
 
 struct ClockSurvey {
-  double offset_seconds = 0;      ///< this rank's steady clock minus rank 0's; 0 on rank 0
-  double round_trip_seconds = 0;  ///< of the slowest rank to rank 0 and back, the same on all ranks
-  Clock::time_point zero;         ///< a recent moment on rank 0's clock, the same on all ranks
+  double offset_seconds = 0;  ///< this rank's steady clock minus rank 0's; 0 on rank 0
+  Clock::time_point zero;     ///< a recent moment on rank 0's clock, the same on all ranks
 };
 
 /// By the fastest of several round trips to rank 0 (Cristian, Distributed Computing 3, 1989): the offset is

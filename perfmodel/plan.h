@@ -110,7 +110,9 @@ struct Plan {
                  ///< own reduce has ended on this rank. All-to-all roads with two stages only.
   Barrier barrier = Barrier::kFull;
   Bytes credit;  ///< a message may start while the bytes in flight, its own included, stay within the credit,
-                 ///< or when nothing is in flight (so 0 means one message at a time, whatever its size)
+                 ///< or when nothing is in flight (so 0 means one message at a time, whatever its size). With
+                 ///< parameter servers a message is in flight until it was pushed: its way back depends on
+                 ///< what the other workers chose to push, and two of them would wait for each other.
   bool operator==(const Plan&) const = default;
 };
 

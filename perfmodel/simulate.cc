@@ -330,6 +330,7 @@ class Simulator::Engine {
     plan_ = &plan;
     timeline_ = timeline;
     shared_ = cost.shared_channel;
+    credit_ends_early_ = cost.credit_ends_early;
     copy_ = cost.copy.value;
     both_.assign(cost.both);
     reduce_.assign(cost.reduce);
@@ -374,22 +375,28 @@ class Simulator::Engine {
     return plan_->fused[message] != 0 ? copy_ * static_cast<double>(plan_->bytes[message]) : 0;
   }
 
-  /// Both stages of a message that starts at `start`; returns when it is back.
-  double send(std::uint32_t message, double start) {
+  /// Both stages of a message that starts at `start`.
+  void send(std::uint32_t message, double start) {
     const double bytes = static_cast<double>(plan_->bytes[message]);
     const double copy = copying(message);
+    double credited = 0, end = 0;
     if (shared_) {
       const Passage both = pass(0, both_, start, bytes, copy);
       if (timeline_ != nullptr) split(message, both, bytes);
-      return both.end;
+      end = both.end;
+      if (credit_ends_early_) credited = std::min(end, both.from + reduce_.alone(bytes) + copy / 2);
+    } else {
+      const Passage there = pass(0, reduce_, start, bytes, copy / 2);
+      const Passage back = pass(1, distribute_, there.end, bytes, copy / 2);
+      if (timeline_ != nullptr) {
+        timeline_->messages[message] = {
+            {}, Seconds{there.from}, Seconds{there.end}, Seconds{back.from}, Seconds{back.end}};
+      }
+      end = back.end;
+      credited = there.end;
     }
-    const Passage there = pass(0, reduce_, start, bytes, copy / 2);
-    const Passage back = pass(1, distribute_, there.end, bytes, copy / 2);
-    if (timeline_ != nullptr) {
-      timeline_->messages[message] = {
-          {}, Seconds{there.from}, Seconds{there.end}, Seconds{back.from}, Seconds{back.end}};
-    }
-    return back.end;
+    flight_.add(credit_ends_early_ ? credited : end, plan_->bytes[message]);
+    arrive(message, end);
   }
 
   void split(std::uint32_t message, Passage both, double bytes) {
@@ -429,9 +436,7 @@ class Simulator::Engine {
     double start = 0;
     for (std::uint32_t message = 0; message < n; ++message) {
       start = when_credit_allows(std::max(start, release_in_order(message)), plan_->bytes[message]);
-      const double end = send(message, start);
-      flight_.add(end, plan_->bytes[message]);
-      arrive(message, end);
+      send(message, start);
     }
   }
 
@@ -488,9 +493,7 @@ class Simulator::Engine {
         const std::uint32_t message = by_rank_[waiting_.smallest()];
         if (flight_.fits(plan_->bytes[message], plan_->credit)) {
           waiting_.erase(plan_->rank[message]);
-          const double end = send(message, now);
-          flight_.add(end, plan_->bytes[message]);
-          arrive(message, end);
+          send(message, now);
           ++started;
           continue;
         }
@@ -584,7 +587,7 @@ class Simulator::Engine {
   const Workload& work_;
   const FlatPlan* plan_ = nullptr;
   Timeline* timeline_ = nullptr;
-  bool shared_ = true;
+  bool shared_ = true, credit_ends_early_ = false;
   double copy_ = 0;
   FlatCost both_, reduce_, distribute_;
   ComputeClock clock_;

@@ -87,12 +87,12 @@ struct FlatPlan {
 /// forward. A message is released when its last gradient exists (Release). The communication side starts
 /// steps in the plan's order (kList) or the most urgent released message (kPriority), never before one that
 /// is due earlier, as soon as the credit allows: bytes in flight and its own within the credit, or nothing in
-/// flight. A step that starts at time t is served from s = max(t, channel free), keeps its channel until s +
-/// occupancy and has ended everywhere at s + alone. Colocated servers and all-to-all roads have one channel;
-/// with dedicated servers a message passes the reduce channel and then, in the same order, the distribute
-/// channel. A fused message also pays for being copied in and out, half a stage each. A layer's update and
-/// forward pass start after the layer before it and after what the barrier asks for. Compute slows by kappa
-/// while a channel is occupied; straggling is added once.
+/// flight (with parameter servers: until pushed). A step that starts at time t is served from s = max(t,
+/// channel free), keeps its channel until s + occupancy and has ended everywhere at s + alone. Colocated
+/// servers and all-to-all roads have one channel; with dedicated servers a message passes the reduce channel
+/// and then, in the same order, the distribute channel. A fused message also pays for being copied in and
+/// out, half a stage each. A layer's update and forward pass start after the layer before it and after what
+/// the barrier asks for. Compute slows by kappa while a channel is occupied; straggling is added once.
 class Simulator {
  public:
   explicit Simulator(const Workload& work);

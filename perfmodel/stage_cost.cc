@@ -488,6 +488,7 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   if (direct) cost.server_binds = servers_bind(road, cluster, workers);
   const auto* p = std::get_if<ParameterServer>(&road);
   cost.shared_channel = p == nullptr || p->placement == Placement::kColocated;
+  cost.credit_ends_early = p != nullptr;
   cost.may_part = p == nullptr && !one_stage(road);
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};
   cost.interference = cluster.interference.value;

@@ -28,7 +28,8 @@ struct RoadCost {
   StageCost reduce;            ///< first stage alone
   StageCost distribute;        ///< second stage alone; costs nothing on one-stage algorithms
   bool shared_channel = true;  ///< false: reduce and distribute use opposite directions (dedicated servers)
-  SecondsPerByte copy;         ///< gathering a fused message into its buffer and scattering it back, per byte
+  bool credit_ends_early = false;  ///< credit covers the reduce stage alone (parameter servers)
+  SecondsPerByte copy;   ///< gathering a fused message into its buffer and scattering it back, per byte
   bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
   double interference = 0;    ///< kappa

@@ -107,6 +107,25 @@ TEST(Simulate, CreditOverlapsLatencies) {
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17);
 }
 
+TEST(Simulate, CreditOfParameterServersEndsWithThePush) {
+  // Pieces of 40 B take 3 s, half of it the push. The first goes at 4 .. 7 and is pushed at 5.5, when the
+  // second may start: it is served at 7 .. 10, before tensor 0, which is more urgent but ready at 7 only: 10
+  // .. 13. Layer 0 at 13 .. 14, layer 1 at 14 .. 16.
+  RoadCost cost = line_cost(1, 0.05);
+  cost.reduce = cost.distribute = {Curve{Seconds{0.5}, SecondsPerByte{0.025}},
+                                   Curve{Seconds{0.5}, SecondsPerByte{0.025}}};
+  Plan plan = tensor_by_tensor();
+  plan.messages = {{{{1, 0_B, 40_B}}}, {{{1, 40_B, 40_B}}}, whole(0, 40)};
+  plan.priority = {1, 2, 0};
+  plan.order = Order::kPriority;
+  plan.barrier = Barrier::kPerLayer;
+  cost.credit_ends_early = true;
+  Timeline timeline;
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost, &timeline), 16);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].reduce_start.count(), 7);
+  EXPECT_DOUBLE_EQ(timeline.messages[2].distribute_end.count(), 13);
+}
+
 TEST(Simulate, PriorityOvertakesWhatWaits) {
   // Tensor 1 in two pieces of 40 B (3 s each): the first goes at 4 .. 7; then the more urgent tensor 0 at 7
   // .. 10, then the second piece 10 .. 13. Layer 0 at 10 .. 11, layer 1 at 13 .. 15.
@@ -295,6 +314,7 @@ Job random_job(std::mt19937_64& random) {
   job.cost.reduce = random_stage(random);
   job.cost.distribute = random_stage(random);
   job.cost.shared_channel = kind == 2 || random() % 2 == 0;
+  job.cost.credit_ends_early = kind != 2 && random() % 2 == 0;
   job.cost.copy = SecondsPerByte{random() % 2 == 0 ? 0 : 0.01};
   job.cost.measured_largest = 1_MiB;
   return job;
@@ -365,10 +385,16 @@ class Reference {
     free = service + std::min(alone, cost.occupancy(bytes(m)).count() + copying);
     return service + alone;
   }
-  double coupled(std::size_t m, double start) {
-    if (job_.cost.shared_channel) return through(first_, job_.cost.both, start, m, copy(m));
-    const double there = through(first_, job_.cost.reduce, start, m, copy(m) / 2);
-    return through(second_, job_.cost.distribute, there, m, copy(m) / 2);
+  void coupled(std::size_t m, double start) {
+    double pushed = 0;
+    if (job_.cost.shared_channel) {
+      pushed = std::max(start, first_) + job_.cost.reduce.alone(bytes(m)).count() + copy(m) / 2;
+      back_[m] = through(first_, job_.cost.both, start, m, copy(m));
+    } else {
+      pushed = through(first_, job_.cost.reduce, start, m, copy(m) / 2);
+      back_[m] = through(second_, job_.cost.distribute, pushed, m, copy(m) / 2);
+    }
+    flights_.push_back({job_.cost.credit_ends_early ? std::min(pushed, back_[m]) : back_[m], bytes(m)});
   }
 
   void in_order() {
@@ -383,10 +409,12 @@ class Reference {
       const std::size_t m = step.message;
       start = std::max(start, step.stage == Stage::kReduce ? released(m) : reduced[m]);
       while (!may_start(start, bytes(m))) start = next_end(start);
-      double end = 0;
       if (!decoupled) {
-        end = back_[m] = coupled(m, start);
-      } else if (step.stage == Stage::kReduce) {
+        coupled(m, start);
+        continue;
+      }
+      double end = 0;
+      if (step.stage == Stage::kReduce) {
         end = reduced[m] = through(first_, job_.cost.reduce, start, m, copy(m) / 2);
       } else {
         end = back_[m] = through(first_, job_.cost.distribute, start, m, copy(m) / 2);
@@ -414,8 +442,7 @@ class Reference {
         continue;
       }
       started[best] = true;
-      back_[best] = coupled(best, now);
-      flights_.push_back({back_[best], bytes(best)});
+      coupled(best, now);
       --left;
     }
   }
