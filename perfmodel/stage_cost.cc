@@ -457,6 +457,10 @@ Topology topology_of(const Cluster& cluster, int workers) {
   for (const Host& host : cluster.hosts) {
     if (left > 0) fill(host.slots);
   }
+  if (left > 0 && cluster.hosts.size() == 1 && !cluster.links.contains(LinkClass::kInterHost)) {
+    place.per_host = workers;
+    return place;
+  }
   const int slots = cluster.hosts.empty() ? 1 : cluster.hosts.front().slots;
   while (left > 0) fill(slots);
   return place;

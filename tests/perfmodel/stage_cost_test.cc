@@ -270,6 +270,13 @@ TEST(Topology, FillsHostsSlotBySlot) {
   EXPECT_EQ(topology_of(Cluster{}, 5).hosts, 5);
 }
 
+TEST(Topology, OneHostWithoutALinkToAnotherGrows) {
+  Cluster alone = cluster_of(1, 4);
+  alone.links.erase(LinkClass::kInterHost);
+  EXPECT_EQ(topology_of(alone, 16).hosts, 1);
+  EXPECT_EQ(topology_of(alone, 16).per_host, 16);
+}
+
 TEST(ExpectedMaximum, FollowsTheOrderStatisticsOfTheNormal) {
   // E[max] of 2, 10 and 100 standard normals: 0.5642, 1.5388, 2.5076 (Harter 1961); Blom's is within 5 %.
   EXPECT_EQ(expected_maximum(1), 0);
