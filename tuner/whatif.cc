@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
@@ -16,6 +16,20 @@ namespace {
 
 constexpr double kFarthest = 64;
 constexpr double kClose = 1.05;
+
+/// Counts points for a Watch.
+class Ticks {
+ public:
+  Ticks(const Watch& watch, std::size_t points) : watch_(watch), points_(points) {}
+  void next() {
+    if (watch_) watch_(static_cast<double>(done_) / static_cast<double>(points_));
+    ++done_;
+  }
+
+ private:
+  const Watch& watch_;
+  std::size_t points_, done_ = 0;
+};
 
 void stretch(Fit& fit, double latency_factor, double time_per_byte_factor) {
   if (!fit.curve.empty()) fit.curve = recalibrated(fit.curve, latency_factor, time_per_byte_factor);
@@ -44,11 +58,20 @@ ScalePoint point_of(const Entry& entry, int workers) {
   point.samples_per_second = entry.samples_per_second;
   point.speedup = entry.speedup;
   point.efficiency = entry.speedup / workers;
+  point.basis = entry.prediction.basis;
+  point.extrapolated = entry.prediction.extrapolated;
+  point.road = entry.plan.road;
   return point;
 }
 
 int workers_now(const Cluster& cluster, const TuneOptions& options) {
   return options.workers > 0 ? options.workers : cluster.ranks() - options.limits.dedicated_servers;
+}
+
+std::vector<Road> all_to_all_roads(const Cluster& cluster, const TuneOptions& options) {
+  std::vector<Road> roads = roads_for(cluster, options.workers, options.limits);
+  std::erase_if(roads, [](const Road& road) { return !std::holds_alternative<AllToAll>(road); });
+  return roads;
 }
 
 std::string winner(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
@@ -99,17 +122,12 @@ Cluster with_network(const Cluster& cluster, double latency_factor, double time_
   return changed;
 }
 
-std::vector<int> doublings(int most) {
-  std::vector<int> list;
-  for (int n = 1; n < most; n *= 2) list.push_back(n);
-  if (most >= 1) list.push_back(most);
-  return list;
-}
-
 std::vector<ScaleCurve> scale(const Profile& profile, const Cluster& cluster, const std::vector<int>& workers,
-                              const TuneOptions& options) {
+                              const TuneOptions& options, const Watch& watch) {
   std::vector<ScaleCurve> curves;
+  Ticks ticks(watch, workers.size());
   for (auto n = workers.rbegin(); n != workers.rend(); ++n) {
+    ticks.next();
     const Answer answer = tune(profile, cluster, for_workers(options, *n));
     for (const Entry& entry : answer.ranking) {
       auto curve = std::find_if(curves.begin(), curves.end(),
@@ -121,31 +139,38 @@ std::vector<ScaleCurve> scale(const Profile& profile, const Cluster& cluster, co
   return curves;
 }
 
-std::vector<ServerPoint> server_sweep(const Profile& profile, const Cluster& cluster, int most,
-                                      Placement placement, const TuneOptions& options) {
-  std::vector<ServerPoint> points;
+std::vector<ServerPoint> server_sweep(const Profile& profile, const Cluster& cluster,
+                                      const std::vector<int>& servers, Placement placement,
+                                      const TuneOptions& options, const Watch& watch) {
   TuneOptions one = for_workers(options, workers_now(cluster, options));
   one.draws = 0;
-  for (const int servers : doublings(most)) {
-    one.roads = {ParameterServer{servers, placement, Assignment::kEven}};
+  std::vector<ServerPoint> points;
+  Ticks ticks(watch, servers.size());
+  for (const int count : servers) {
+    ticks.next();
+    one.roads = count == 0 ? all_to_all_roads(cluster, one)
+                           : std::vector<Road>{ParameterServer{count, placement, Assignment::kEven}};
     const Answer answer = tune(profile, cluster, one);
-    ServerPoint point{servers, answer.ranking.front().prediction.iteration, 0};
+    const Entry& best = answer.ranking.front();
+    ServerPoint point{count, best.title, best.plan.road, best.prediction.iteration, best.samples_per_second};
     if (!points.empty()) point.marginal_gain = 1 - point.iteration / points.back().iteration;
-    points.push_back(point);
+    points.push_back(std::move(point));
   }
   return points;
 }
 
 std::vector<PhaseCell> phase_map(const Profile& profile, const Cluster& cluster,
                                  const std::vector<int>& workers, const std::vector<double>& latency_factors,
-                                 const std::vector<double>& time_per_byte_factors,
-                                 const TuneOptions& options) {
+                                 const std::vector<double>& time_per_byte_factors, const TuneOptions& options,
+                                 const Watch& watch) {
   std::vector<PhaseCell> cells;
+  Ticks ticks(watch, workers.size() * latency_factors.size() * time_per_byte_factors.size());
   for (const int n : workers) {
     TuneOptions changed = for_workers(options, n);
     changed.draws = 0;
     for (const double latency : latency_factors) {
       for (const double per_byte : time_per_byte_factors) {
+        ticks.next();
         const Answer answer = tune(profile, with_network(cluster, latency, per_byte), changed);
         const Entry& best = answer.ranking.front();
         const Entry& literature = fastest_published(answer);
@@ -187,83 +212,6 @@ std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster, co
          fmt::format("{} wins once {}.", after, fmt::format(fmt::runtime(direction.text), factor))});
   }
   return flips;
-}
-
-nlohmann::json to_json(const std::vector<ScaleCurve>& curves) {
-  nlohmann::json json = nlohmann::json::array();
-  for (const ScaleCurve& curve : curves) {
-    nlohmann::json points = nlohmann::json::array();
-    for (const ScalePoint& p : curve.points) {
-      points.push_back({{"workers", p.workers},
-                        {"iteration_seconds", p.iteration.count()},
-                        {"low_seconds", p.low.count()},
-                        {"high_seconds", p.high.count()},
-                        {"samples_per_second", p.samples_per_second},
-                        {"speedup", p.speedup},
-                        {"efficiency_ratio", p.efficiency}});
-    }
-    json.push_back({{"method", curve.method}, {"title", curve.title}, {"points", std::move(points)}});
-  }
-  return json;
-}
-
-nlohmann::json to_json(const std::vector<ServerPoint>& points) {
-  nlohmann::json json = nlohmann::json::array();
-  for (const ServerPoint& p : points) {
-    json.push_back({{"servers", p.servers},
-                    {"iteration_seconds", p.iteration.count()},
-                    {"marginal_gain_ratio", p.marginal_gain}});
-  }
-  return json;
-}
-
-nlohmann::json to_json(const std::vector<PhaseCell>& cells) {
-  nlohmann::json json = nlohmann::json::array();
-  for (const PhaseCell& c : cells) {
-    json.push_back({{"workers", c.workers},
-                    {"latency_factor", c.latency_factor},
-                    {"time_per_byte_factor", c.time_per_byte_factor},
-                    {"published", c.published},
-                    {"road", c.road},
-                    {"iteration_seconds", c.iteration.count()},
-                    {"joint_win_ratio", c.joint_win},
-                    {"binding", to_string(c.binding)}});
-  }
-  return json;
-}
-
-nlohmann::json to_json(const std::vector<Flip>& flips) {
-  nlohmann::json json = nlohmann::json::array();
-  for (const Flip& f : flips) {
-    json.push_back({{"change", f.change},
-                    {"factor", f.factor},
-                    {"before", f.before},
-                    {"after", f.after},
-                    {"sentence", f.sentence}});
-  }
-  return json;
-}
-
-std::string to_csv(const std::vector<ScaleCurve>& curves) {
-  std::string csv =
-      "method,workers,iteration_seconds,low_seconds,high_seconds,samples_per_second,speedup,efficiency\n";
-  for (const ScaleCurve& curve : curves) {
-    for (const ScalePoint& p : curve.points) {
-      csv += fmt::format("{},{},{},{},{},{},{},{}\n", curve.method, p.workers, p.iteration.count(),
-                         p.low.count(), p.high.count(), p.samples_per_second, p.speedup, p.efficiency);
-    }
-  }
-  return csv;
-}
-
-std::string to_csv(const std::vector<PhaseCell>& cells) {
-  std::string csv =
-      "workers,latency_factor,time_per_byte_factor,published,road,iteration_seconds,joint_win,binding\n";
-  for (const PhaseCell& c : cells) {
-    csv += fmt::format("{},{},{},{},{},{},{},{}\n", c.workers, c.latency_factor, c.time_per_byte_factor,
-                       c.published, c.road, c.iteration.count(), c.joint_win, to_string(c.binding));
-  }
-  return csv;
 }
 
 }  // namespace commtune::tuner

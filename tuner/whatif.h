@@ -2,6 +2,7 @@
 // What would happen if: more workers, other networks, more servers. Data for `tune scale`, flip points and
 // the dashboard's maps; each point is a whole answer of tune() on a changed cluster.
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -9,6 +10,9 @@
 #include "tuner/tuner.h"
 
 namespace commtune::tuner {
+
+/// Told before each point how much is done, 0 to 1. It may throw to end the work early. May be empty.
+using Watch = std::function<void(double fraction)>;
 
 /// The cluster with every latency and every time per byte between ranks multiplied. What was measured stays
 /// marked as measured; the factors are the reader's assumption. Throws Error{kBadInput} unless both are
@@ -21,6 +25,9 @@ struct ScalePoint {
   double samples_per_second = 0;
   double speedup = 0;     ///< over one worker
   double efficiency = 0;  ///< speedup / workers
+  Basis basis = Basis::kMeasured;
+  bool extrapolated = false;  ///< some message is outside the measured range
+  Road road;                  ///< on which the method is fastest there
 };
 
 /// Speed-up of one method over the number of workers.
@@ -33,19 +40,21 @@ struct ScaleCurve {
 ///
 /// workers  positive; beyond the cluster's ranks its hosts are taken to go on like the first
 std::vector<ScaleCurve> scale(const Profile& profile, const Cluster& cluster, const std::vector<int>& workers,
-                              const TuneOptions& options = {});
-
-/// 1, 2, 4, ... up to `most`, and `most`.
-std::vector<int> doublings(int most);
+                              const TuneOptions& options = {}, const Watch& watch = {});
 
 struct ServerPoint {
-  int servers = 1;
-  Seconds iteration{};       ///< of the best plan over that many servers
-  double marginal_gain = 0;  ///< time saved over the point before, as a part of it
+  int servers = 1;    ///< 0: none, the best all-to-all plan
+  std::string title;  ///< of the fastest plan there
+  Road road;
+  Seconds iteration{};  ///< of the fastest plan there
+  double samples_per_second = 0;
+  double marginal_gain = 0;  ///< time saved over the point before, as a part of it; negative: time lost
 };
-/// Best plan over 1, 2, 4, ... `most` servers of a placement.
-std::vector<ServerPoint> server_sweep(const Profile& profile, const Cluster& cluster, int most,
-                                      Placement placement, const TuneOptions& options = {});
+/// The best plan over each number of servers of a placement; 0 asks for all-to-all. Throws Error{kBadInput}
+/// for a negative number, or for more colocated servers than workers.
+std::vector<ServerPoint> server_sweep(const Profile& profile, const Cluster& cluster,
+                                      const std::vector<int>& servers, Placement placement,
+                                      const TuneOptions& options = {}, const Watch& watch = {});
 
 /// One cell of a map of winners.
 struct PhaseCell {
@@ -61,7 +70,7 @@ struct PhaseCell {
 std::vector<PhaseCell> phase_map(const Profile& profile, const Cluster& cluster,
                                  const std::vector<int>& workers, const std::vector<double>& latency_factors,
                                  const std::vector<double>& time_per_byte_factors,
-                                 const TuneOptions& options = {});
+                                 const TuneOptions& options = {}, const Watch& watch = {});
 
 /// What would make another method of the literature, or another road, the best.
 struct Flip {
@@ -79,6 +88,7 @@ nlohmann::json to_json(const std::vector<ServerPoint>& points);
 nlohmann::json to_json(const std::vector<PhaseCell>& cells);
 nlohmann::json to_json(const std::vector<Flip>& flips);
 std::string to_csv(const std::vector<ScaleCurve>& curves);
+std::string to_csv(const std::vector<ServerPoint>& points);
 std::string to_csv(const std::vector<PhaseCell>& cells);
 
 }  // namespace commtune::tuner

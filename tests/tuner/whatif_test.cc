@@ -29,11 +29,6 @@ TEST(WithNetwork, MultipliesLatencyAndTimePerByte) {
   EXPECT_THROW(with_network(gigabit(), 0, 1), Error);
 }
 
-TEST(Doublings, EndAtTheMost) {
-  EXPECT_THAT(doublings(2048).size(), 12U);
-  EXPECT_THAT(doublings(6), testing::ElementsAre(1, 2, 4, 6));
-}
-
 TEST(Scale, StartsAtOneAndStaysBelowPerfect) {
   const auto curves = scale(resnet(), gigabit(), {1, 2, 4, 16}, quick());
   ASSERT_FALSE(curves.empty());
@@ -47,12 +42,30 @@ TEST(Scale, StartsAtOneAndStaysBelowPerfect) {
 }
 
 TEST(ServerSweep, MoreServersAreNeverSlowerOnAnIdleNetwork) {
-  const auto points = server_sweep(resnet(), gigabit(), 4, Placement::kColocated, quick());
+  const auto points = server_sweep(resnet(), gigabit(), {1, 2, 4}, Placement::kColocated, quick());
   ASSERT_EQ(points.size(), 3U);
   for (std::size_t i = 1; i < points.size(); ++i) {
     EXPECT_LE(points[i].iteration, points[i - 1].iteration);
     EXPECT_NEAR(points[i].marginal_gain, 1 - points[i].iteration / points[i - 1].iteration, 1e-12);
   }
+}
+
+TEST(ServerSweep, ComparesWithNoServersAtAll) {
+  const auto points = server_sweep(resnet(), gigabit(), {0, 1}, Placement::kDedicated, quick());
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_TRUE(std::holds_alternative<AllToAll>(points[0].road));
+  EXPECT_EQ(points[1].road, Road(ParameterServer{1, Placement::kDedicated}));
+  EXPECT_EQ(to_json(points).size(), 2U);
+  EXPECT_THAT(to_csv(points), testing::HasSubstr("\n0,"));
+  EXPECT_THROW(server_sweep(resnet(), gigabit(), {5}, Placement::kColocated, quick()), Error);
+}
+
+TEST(WhatIfs, TellHowFarTheyAreAndCanBeEnded) {
+  std::vector<double> told;
+  phase_map(resnet(), gigabit(), {2}, {1}, {1, 2}, quick(), [&](double done) { told.push_back(done); });
+  EXPECT_THAT(told, testing::ElementsAre(0, 0.5));
+  const Watch end = [](double) { throw Error(ErrorCode::kInterrupted, "enough"); };
+  EXPECT_THROW(scale(resnet(), gigabit(), {1, 2}, quick(), end), Error);
 }
 
 TEST(PhaseMap, NamesAWinnerForEveryCell) {
