@@ -19,17 +19,6 @@ std::vector<std::string> probed_clusters(const Store& store) {
   return {names.begin(), names.end()};
 }
 
-FitRow fit_of(const Store& store, const std::string& cluster) {
-  if (auto fit = store.current_fit(cluster)) return std::move(*fit);
-  const std::vector<std::string> known = probed_clusters(store);
-  throw Error(
-      ErrorCode::kNotFound,
-      fmt::format(
-          "cluster \"{}\" has not been probed{}; {}probe it with: tune probe --cluster {} --hosts FILE",
-          cluster, did_you_mean(cluster, known),
-          known.empty() ? "" : fmt::format("probed are {}; ", fmt::join(known, ", ")), cluster));
-}
-
 Seconds half_width(const tuner::Entry& entry) {
   return entry.doubt ? (entry.doubt->high - entry.doubt->low) / 2 : Seconds{};
 }
@@ -55,6 +44,17 @@ void keep(Store& store, TuneOutcome& outcome) {
 }
 
 }  // namespace
+
+FitRow fit_of(const Store& store, const std::string& cluster) {
+  if (auto fit = store.current_fit(cluster)) return std::move(*fit);
+  const std::vector<std::string> known = probed_clusters(store);
+  throw Error(
+      ErrorCode::kNotFound,
+      fmt::format(
+          "cluster \"{}\" has not been probed{}; {}probe it with: tune probe --cluster {} --hosts FILE",
+          cluster, did_you_mean(cluster, known),
+          known.empty() ? "" : fmt::format("probed are {}; ", fmt::join(known, ", ")), cluster));
+}
 
 bool is_probed(const Store& store, const std::string& cluster) {
   return store.current_fit(cluster).has_value();

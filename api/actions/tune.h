@@ -26,8 +26,11 @@ struct TuneOutcome {
 /// True when the store has a fit of this cluster as it is now.
 bool is_probed(const Store& store, const std::string& cluster);
 
-/// Throws Error{kNotFound} when the cluster has never been probed (naming those that have), and what
-/// tuner::tune throws.
+/// The fit that predictions for this cluster rest on. Throws Error{kNotFound} when the cluster has never been
+/// probed, naming those that have.
+FitRow fit_of(const Store& store, const std::string& cluster);
+
+/// Throws what fit_of and tuner::tune throw.
 TuneOutcome tune_job(Context& context, const TuneRequest& request);
 
 /// tuner::to_json of the answer, with "fit", "profile" and "plans" (method -> id) beside it.

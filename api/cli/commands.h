@@ -11,6 +11,8 @@ void add_plan_command(CLI::App& tune, Session& session);  ///< tune MODEL: the m
 void add_probe_command(CLI::App& tune, Session& session);
 void add_run_command(CLI::App& tune, Session& session);
 void add_show_command(CLI::App& tune, Session& session);
+void add_scale_command(CLI::App& tune, Session& session);
+void add_map_command(CLI::App& tune, Session& session);
 void add_config_command(CLI::App& tune, Session& session);
 
 }  // namespace commtune::api

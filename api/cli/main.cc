@@ -23,7 +23,8 @@ extern char** environ;
 namespace commtune::api {
 namespace {
 
-constexpr std::array<std::string_view, 5> kCommands = {"plan", "probe", "run", "show", "config"};
+constexpr std::array<std::string_view, 7> kCommands = {"plan",  "probe", "run",   "show",
+                                                       "scale", "map",   "config"};
 
 Environment read_environment() {
   Environment environment;
@@ -94,6 +95,8 @@ int tune(std::vector<std::string> arguments, Session& session) {
   add_probe_command(app, session);
   add_run_command(app, session);
   add_show_command(app, session);
+  add_scale_command(app, session);
+  add_map_command(app, session);
   add_config_command(app, session);
   try {
     if (arguments.empty()) arguments.emplace_back("--help");

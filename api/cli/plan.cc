@@ -9,6 +9,7 @@
 #include "api/actions/probe.h"
 #include "api/actions/tune.h"
 #include "api/cli/commands.h"
+#include "api/cli/job_flags.h"
 #include "api/output/report.h"
 #include "api/text.h"
 #include "perfmodel/error.h"
@@ -18,9 +19,7 @@ namespace {
 
 struct PlanFlags {
   std::shared_ptr<PlacingFlags> placing;
-  std::string model;
-  double scale_bytes = 1, scale_time = 1;
-  tuner::TuneOptions options;
+  JobFlags job;
   std::string out, out_directory, method;
   bool explain = false;
   bool probe = false;
@@ -106,9 +105,9 @@ void print_answer(const Session& session, const PlanFlags& flags, Work& work, co
     session.print_json(to_json(outcome));
     return;
   }
-  if (flags.scale_bytes != 1 || flags.scale_time != 1)
+  if (flags.job.scaled())
     session.print(fmt::format("scaled by request: tensor sizes x {:g}, layer times x {:g}\n",
-                              flags.scale_bytes, flags.scale_time));
+                              flags.job.scale_bytes, flags.job.scale_time));
   session.print(fmt::format("layer times of {}: {}{}\n", profile.model, profile.origin.how,
                             profile.origin.device.empty() ? "" : " for " + profile.origin.device));
   if (flags.explain && !profile.origin.note.empty()) session.print(profile.origin.note + "\n");
@@ -119,13 +118,7 @@ void print_answer(const Session& session, const PlanFlags& flags, Work& work, co
 
 void run_plan_command(const Session& session, PlanFlags& flags) {
   Work work(session);
-  TuneRequest request;
-  request.profile = find_profile(work.store(), flags.model);
-  if (flags.scale_bytes != 1 || flags.scale_time != 1)
-    request.profile = scaled(request.profile, flags.scale_bytes, flags.scale_time);
-  request.cluster = work.settings().cluster;
-  request.options = flags.options;
-  request.options.check();
+  const TuneRequest request = flags.job.request(work);
   probe_if_wanted(session, flags, work);
   const TuneOutcome outcome = tune_job(work.context(), request);
   entry_of(outcome.answer, flags.method);
@@ -147,25 +140,13 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
       "  tune resnet50 --cluster lab --scale-bytes 0.1 --scale-time 0.2");
   auto flags = std::make_shared<PlanFlags>();
-  command
-      ->add_option("MODEL", flags->model,
-                   "a shipped profile (`tune show profiles`), a profile file, or a digest")
-      ->required();
+  add_job_flags(*command, flags->job);
   flags->placing = add_placing_flags(*command, session);
   add_common_flags(*command, session, {"cluster"});
-  command->add_option("--workers", flags->options.workers,
+  command->add_option("--workers", flags->job.options.workers,
                       "number of workers (default: all ranks of the cluster)");
-  command->add_option("--servers", flags->options.limits.colocated_servers,
+  command->add_option("--servers", flags->job.options.limits.colocated_servers,
                       "most servers on the workers' hosts (default: as many as workers)");
-  command->add_option("--dedicated", flags->options.limits.dedicated_servers,
-                      "server ranks on hosts of their own");
-  command->add_option("--scale-bytes", flags->scale_bytes, "multiply every tensor's size by this")
-      ->capture_default_str();
-  command->add_option("--scale-time", flags->scale_time, "multiply every layer's time by this")
-      ->capture_default_str();
-  command->add_option("--draws", flags->options.draws, "draws from the fits' doubt; 0: no doubt")
-      ->capture_default_str();
-  command->add_option("--seed", flags->options.seed, "of the draws")->capture_default_str();
   command->add_option("--method", flags->method,
                       "write and name this method's plan in place of the chosen one");
   command->add_option("--out", flags->out, "write the plan to this file")->type_name("FILE");

@@ -1,0 +1,83 @@
+#pragma once
+// What would happen if: curves over workers and servers, maps over networks. Nothing is stored; every point
+// is a whole answer of tuner::tune on a changed cluster.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/actions/tune.h"
+#include "tuner/whatif.h"
+
+namespace commtune::api {
+
+/// "8", "1,2,6", or "4..64", which doubles: 4, 8, 16, 32, 64 (an end that is no doubling closes the list;
+/// "0..4" is 0, 1, 2, 4). At most 256 entries, each from 0 to 1,000,000. Throws Error{kBadInput}.
+std::vector<int> count_series(std::string_view text);
+/// "1Gbit", "1Gbit,25Gbit" or "1Gbit..16Gbit" (doubles). Throws Error{kBadInput}.
+std::vector<SecondsPerByte> rate_series(std::string_view text);
+/// "5us", "5us,20us" or "5us..80us" (doubles). Throws Error{kBadInput}.
+std::vector<Seconds> duration_series(std::string_view text);
+
+/// On what the answers rest.
+struct WhatIf {
+  std::string model, cluster;
+  int batch = 1;
+  int workers = 1;  ///< where they are not an axis
+  RowId fit = 0;
+};
+
+struct ScaleRequest {
+  TuneRequest job;           ///< its options' workers are not looked at
+  std::vector<int> workers;  ///< positive, growing
+};
+struct ScaleOutcome {
+  WhatIf about;
+  Seconds compute{};  ///< one worker's iteration
+  std::vector<tuner::ScaleCurve> curves;
+};
+/// Speed-up and efficiency of every method over the number of workers. These three throw what tune_job
+/// throws, Error{kBadInput} for an axis that does not fit, and Error{kInterrupted} after a cancellation.
+ScaleOutcome scale_job(Context& context, const ScaleRequest& request);
+
+struct ServersRequest {
+  TuneRequest job;
+  std::vector<int> servers;  ///< 0: all-to-all
+  Placement placement = Placement::kColocated;
+};
+struct ServersOutcome {
+  WhatIf about;
+  Placement placement = Placement::kColocated;
+  std::vector<tuner::ServerPoint> points;
+};
+/// Iteration time of the best plan over the number of servers.
+ServersOutcome servers_job(Context& context, const ServersRequest& request);
+
+struct MapRequest {
+  TuneRequest job;
+  std::vector<int> workers;              ///< empty: the job's
+  std::vector<Seconds> latencies;        ///< of the link between hosts; empty: as measured
+  std::vector<SecondsPerByte> per_byte;  ///< of the same link; empty: as measured
+};
+struct MapOutcome {
+  WhatIf about;
+  /// Of the link that was measured (between hosts where there are several); the axes below are this times the
+  /// cells' factors.
+  Seconds latency{};
+  SecondsPerByte per_byte;
+  std::vector<int> workers;
+  std::vector<double> latency_factors, per_byte_factors;
+  std::vector<tuner::PhaseCell> cells;  ///< workers outermost, then latencies, then times per byte
+};
+/// Which plan wins where. Throws Error{kNotFound} when no link was measured.
+MapOutcome map_job(Context& context, const MapRequest& request);
+
+/// 1/16, 1/8, ... 16 times what was measured: the axis of a map whose bandwidths nobody named.
+std::vector<SecondsPerByte> usual_rates(const Store& store, const std::string& cluster);
+
+nlohmann::json to_json(const ScaleOutcome& outcome);
+nlohmann::json to_json(const ServersOutcome& outcome);
+nlohmann::json to_json(const MapOutcome& outcome);
+
+}  // namespace commtune::api

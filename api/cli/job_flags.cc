@@ -1,0 +1,33 @@
+#include "api/cli/job_flags.h"
+
+#include "api/actions/models.h"
+
+namespace commtune::api {
+
+TuneRequest JobFlags::request(Work& work) const {
+  TuneRequest request;
+  request.profile = find_profile(work.store(), model);
+  if (scaled()) request.profile = commtune::scaled(request.profile, scale_bytes, scale_time);
+  request.cluster = work.settings().cluster;
+  request.options = options;
+  request.options.check();
+  return request;
+}
+
+void add_job_flags(CLI::App& command, JobFlags& flags) {
+  command
+      .add_option("MODEL", flags.model,
+                  "a shipped profile (`tune show profiles`), a profile file, or a digest")
+      ->required();
+  command.add_option("--dedicated", flags.options.limits.dedicated_servers,
+                     "server ranks on hosts of their own");
+  command.add_option("--scale-bytes", flags.scale_bytes, "multiply every tensor's size by this")
+      ->capture_default_str();
+  command.add_option("--scale-time", flags.scale_time, "multiply every layer's time by this")
+      ->capture_default_str();
+  command.add_option("--draws", flags.options.draws, "draws from the fits' doubt; 0: no doubt")
+      ->capture_default_str();
+  command.add_option("--seed", flags.options.seed, "of the draws")->capture_default_str();
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,25 @@
+#pragma once
+// The flags of every command that asks about a model on a probed cluster.
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "api/actions/tune.h"
+#include "api/cli/session.h"
+
+namespace commtune::api {
+
+struct JobFlags {
+  std::string model;
+  double scale_bytes = 1, scale_time = 1;
+  tuner::TuneOptions options;
+
+  bool scaled() const { return scale_bytes != 1 || scale_time != 1; }
+  /// Finds the model; the cluster is the settings'. Throws what find_profile throws, and Error{kBadInput}.
+  TuneRequest request(Work& work) const;
+};
+
+/// Adds MODEL, --dedicated, --scale-bytes, --scale-time, --draws and --seed. The flags must outlive the app.
+void add_job_flags(CLI::App& command, JobFlags& flags);
+
+}  // namespace commtune::api

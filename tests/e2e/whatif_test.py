@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""What would happen with more workers, more servers, another network."""
+
+import csv
+import unittest
+
+import product
+
+SMALL = ("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--draws", "8")
+
+
+class WhatIf(product.Product):
+    def setUp(self):
+        super().setUp()
+        self.probe(budget="3s", largest="256K")
+
+    def rows_of(self, name):
+        with open(self.home / name, newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def test_curves_over_workers(self):
+        answer = self.json("scale", *SMALL, "--workers", "1..16", "--csv", "curves.csv")
+        self.assertEqual(answer["model"], "resnet50")
+        methods = {curve["method"] for curve in answer["curves"]}
+        self.assertLessEqual({"bsp-ps", "mg-wfbp", "joint"}, methods)
+        joint = next(curve for curve in answer["curves"] if curve["method"] == "joint")["points"]
+        self.assertEqual([point["workers"] for point in joint], [1, 2, 4, 8, 16])
+        self.assertAlmostEqual(joint[0]["speedup"], 1)
+        for point in joint:
+            self.assertLessEqual(point["efficiency_ratio"], 1 + 1e-9)
+            self.assertLessEqual(point["low_seconds"], point["high_seconds"])
+            fastest = min(p["iteration_seconds"] for c in answer["curves"] for p in c["points"] if p["workers"] == point["workers"])
+            self.assertLessEqual(point["iteration_seconds"], fastest * (1 + 1e-9))
+        self.assertEqual((joint[1]["basis"], joint[4]["basis"]), ("measured", "formula"))
+        self.assertEqual(len(self.rows_of("curves.csv")), 5 * len(methods))
+
+        text = self.ok("scale", *SMALL, "--workers", "2,4", "--method", "mg-wfbp")
+        self.assertIn("speed-up over one worker:", text)
+        self.assertRegex(text, r"(?m)^ +4  MG-WFBP ")
+        self.assertIn('did you mean "mg-wfbp"?', self.refused(3, "scale", *SMALL, "--workers", "2", "--method", "mgwfbp"))
+
+    def test_sweep_over_servers(self):
+        answer = self.json("scale", *SMALL, "--workers", "8", "--servers", "0..8", "--csv", "servers.csv")
+        self.assertEqual([point["servers"] for point in answer["points"]], [0, 1, 2, 4, 8])
+        self.assertIn("all-to-all", answer["points"][0]["road"])
+        first, second = answer["points"][0:2]
+        self.assertAlmostEqual(second["marginal_gain_ratio"], 1 - second["iteration_seconds"] / first["iteration_seconds"])
+        self.assertEqual(len(self.rows_of("servers.csv")), 5)
+        self.assertIn("marginal gain", self.ok("scale", *SMALL, "--servers", "1,2", "--placement", "dedicated"))
+        self.assertIn("--workers: must be one number", self.refused(2, "scale", *SMALL, "--workers", "1..4", "--servers", "1"))
+        self.assertIn("servers = 9", self.refused(2, "scale", *SMALL, "--workers", "8", "--servers", "9"))
+
+    def test_map_of_winners(self):
+        answer = self.json("map", *SMALL, "--workers", "2..8", "--bandwidth", "1Gbit..4Gbit", "--csv", "map.csv")
+        self.assertEqual(len(answer["cells"]), 9)
+        self.assertEqual(len(self.rows_of("map.csv")), 9)
+        for cell in answer["cells"]:
+            self.assertGreaterEqual(cell["joint_win_ratio"], 1 - 1e-9)
+        slow, fast = (answer["time_per_byte_factors"][i] * answer["measured_seconds_per_byte"] for i in (0, 2))
+        self.assertAlmostEqual(slow / 8e-9, 1)
+        self.assertAlmostEqual(fast / 2e-9, 1)
+
+        text = self.ok("map", *SMALL, "--workers", "2,4", "--latency", "1us..64us", "--bandwidth", "1Gbit")
+        self.assertIn("workers down, latency across", text)
+        self.assertRegex(text, r"(?m)^  A  .+ \(\d+ cells?\)$")
+        self.assertIn("two axes", self.refused(2, "map", *SMALL, "--workers", "2,4", "--latency", "1us,2us"))
+        for flag, text in (("--bandwidth", "fast"), ("--latency", "0us..1us"), ("--workers", "0..4")):
+            with self.subTest(flag=flag):
+                self.refused(2, "map", *SMALL, flag, text)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
