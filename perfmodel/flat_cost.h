@@ -1,0 +1,50 @@
+#pragma once
+// Stage costs as the simulator's inner loop asks for them.
+
+#include <cstddef>
+#include <vector>
+
+#include "perfmodel/curve.h"
+#include "perfmodel/stage_cost.h"
+
+namespace commtune {
+
+/// A cost curve laid out for the inner loop.
+class FlatCurve {
+ public:
+  void assign(const Curve& curve) {
+    pieces_.clear();
+    for (const CurvePiece& piece : curve.pieces()) {
+      pieces_.push_back({static_cast<double>(piece.from.count), piece.alpha.count(), piece.beta.value});
+    }
+    if (pieces_.empty()) pieces_.push_back({0, 0, 0});
+  }
+  double operator()(double m) const {
+    const Piece& piece = at(m);
+    return piece.alpha + piece.beta * m;
+  }
+  /// The part of the cost that more bytes would not have raised.
+  double latency(double m) const { return at(m).alpha; }
+
+ private:
+  struct Piece {
+    double from, alpha, beta;
+  };
+  const Piece& at(double m) const {
+    std::size_t i = pieces_.size() - 1;
+    while (pieces_[i].from > m) --i;
+    return pieces_[i];
+  }
+  std::vector<Piece> pieces_;
+};
+
+/// What one stage costs, ready to be asked for every message.
+struct FlatCost {
+  FlatCurve alone, occupancy;
+  void assign(const StageCost& cost) {
+    alone.assign(cost.alone);
+    occupancy.assign(cost.occupancy);
+  }
+};
+
+}  // namespace commtune

@@ -1,0 +1,69 @@
+#include "perfmodel/workload.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace commtune {
+
+Workload::Workload(const Profile& profile) : tensors(tensors_of(profile)) {
+  const std::size_t n = profile.layers.size();
+  ready.resize(n);
+  tail.resize(n);
+  layer_bytes.assign(n, 0);
+  for (const Layer& layer : profile.layers) {
+    forward.push_back(layer.forward.count());
+    backward.push_back(layer.backward.count());
+    update.push_back(layer.update.count());
+    total_update += layer.update.count();
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    ready[i] = total_backward += backward[i];
+    total_forward += forward[i];
+    tail[i] = (i + 1 < n ? tail[i + 1] : 0) + update[i] + forward[i];
+  }
+  for (const TensorRef& tensor : tensors) {
+    layer_bytes[tensor.layer] += tensor.bytes.count;
+    total_bytes += tensor.bytes.count;
+  }
+}
+
+FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
+    : sequence(plan.sequence),
+      release(plan.release),
+      order(plan.order),
+      barrier(plan.barrier),
+      credit(plan.credit.count) {
+  for (const Message& message : plan.messages) {
+    std::uint64_t total = 0;
+    std::uint32_t lowest = std::numeric_limits<std::uint32_t>::max();
+    for (const Piece& piece : message.pieces) {
+      total += piece.length.count;
+      lowest = std::min(lowest, work.tensors[piece.tensor].layer);
+    }
+    add_message(total, lowest, message.pieces.size() > 1);
+  }
+  if (order != Order::kPriority) return;
+  std::vector<std::uint32_t> urgent(messages());
+  std::iota(urgent.begin(), urgent.end(), 0U);
+  std::sort(urgent.begin(), urgent.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return plan.priority[a] < plan.priority[b]; });
+  rank.resize(messages());
+  for (std::uint32_t i = 0; i < urgent.size(); ++i) rank[urgent[i]] = i;
+}
+
+void FlatPlan::clear() {
+  bytes.clear();
+  lowest_layer.clear();
+  fused.clear();
+  rank.clear();
+  sequence.clear();
+}
+
+void FlatPlan::add_message(std::uint64_t message_bytes, std::uint32_t lowest, bool is_fused) {
+  bytes.push_back(message_bytes);
+  lowest_layer.push_back(lowest);
+  fused.push_back(is_fused ? 1 : 0);
+}
+
+}  // namespace commtune
