@@ -236,6 +236,13 @@ std::string format_time(Seconds time) {
                                   : "-inf") +
            std::string(" s");
   }
+  // Nothing is measured in picoseconds: a fit's remainder of that size is rounding.
+  if (std::abs(seconds) < 5e-12) return "0 s";
+  if (std::abs(seconds) < 1e-9) {
+    std::array<char, 32> text{};
+    std::snprintf(text.data(), text.size(), "%.2f ns", seconds / 1e-9);
+    return text.data();
+  }
   for (const Unit& unit : kUnits) {
     if (std::abs(seconds) < 999.5 * unit.factor) {
       return three_digits(seconds / unit.factor) + " " + std::string(unit.name);

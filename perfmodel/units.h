@@ -53,7 +53,7 @@ Bytes parse_size(std::string_view text);
 Seconds parse_duration(std::string_view text);
 
 std::string format_size(Bytes size);    ///< "96.0 MiB", "512 B"
-std::string format_time(Seconds time);  ///< "311 µs", "68.7 ms", "1.24 s"
+std::string format_time(Seconds time);  ///< "311 µs", "68.7 ms", "1.24 s"; "0 s" below 5 ps
 std::string format_bandwidth(
     SecondsPerByte b);  ///< "0.118 GB/s" (10^9 bytes per second); "infinite" for zero
 

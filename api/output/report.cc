@@ -17,14 +17,11 @@ std::string time_or_dash(Seconds time) { return time.count() > 0 ? format_time(t
 
 std::string quality(const FitQuality& quality) { return fmt::format("{:.4f}", quality.r_squared); }
 
-/// A fit may put nothing there, or nearly nothing.
-std::string start_up(Seconds alpha) { return alpha < Seconds{1e-10} ? "0 s" : format_time(alpha); }
-
 /// The piece that holds for the largest messages says the bandwidth, the first one the latency.
 void add_fit_row(Table& table, const std::string& what, const std::string& setting, const Fit& fit) {
   if (fit.curve.empty()) return;
   const auto& pieces = fit.curve.pieces();
-  table.add({what, setting, start_up(pieces.front().alpha), format_bandwidth(pieces.back().beta),
+  table.add({what, setting, format_time(pieces.front().alpha), format_bandwidth(pieces.back().beta),
              std::to_string(pieces.size()),
              fmt::format("{} - {}", format_size(fit.smallest), format_size(fit.largest)),
              quality(fit.quality), percent(fit.quality.median_relative), percent(fit.quality.p90_relative)});

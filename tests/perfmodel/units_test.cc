@@ -102,6 +102,11 @@ TEST(FormatTime, GivesThreeDigits) {
   EXPECT_EQ(format_time(Seconds{999.7e-6}), "1.00 ms");
   EXPECT_EQ(format_time(Seconds{-2.5e-3}), "-2.50 ms");
   EXPECT_EQ(format_time(Seconds{7.85e-9}), "7.85 ns");
+  EXPECT_EQ(format_time(Seconds{0.314e-9}), "0.31 ns");
+  EXPECT_EQ(format_time(Seconds{0.9951e-9}), "1.00 ns");
+  EXPECT_EQ(format_time(Seconds{-0.05e-9}), "-0.05 ns");
+  EXPECT_EQ(format_time(Seconds{4.9e-12}), "0 s");  // a fit's rounding
+  EXPECT_EQ(format_time(Seconds{-3.2e-22}), "0 s");
   EXPECT_EQ(format_time(Seconds{1e300 * 1e10}), "inf s");
 }
 
