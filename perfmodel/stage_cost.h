@@ -6,6 +6,7 @@
 #include "perfmodel/cluster.h"
 #include "perfmodel/curve.h"
 #include "perfmodel/plan.h"
+#include "perfmodel/topology.h"
 
 namespace commtune {
 
@@ -38,21 +39,6 @@ struct RoadCost {
   Bytes measured_smallest, measured_largest;  ///< range of the fits used
   std::string explanation;                    ///< "measured all-reduce ring, 4 workers, 4 B to 96 MiB"
 };
-
-/// Where the N workers of a job are: hosts filled in the cluster's order, slot by slot.
-struct Topology {
-  int workers = 1;
-  int hosts = 1;     ///< that carry at least one worker
-  int per_host = 1;  ///< largest number of workers on one of them
-};
-/// A cluster without hosts, or one with fewer slots than workers (a what-if), is taken to go on like its
-/// first host, or with one worker a host. One host of which no link to another was measured is taken to have
-/// as many slots as there are workers.
-Topology topology_of(const Cluster& cluster, int workers);
-
-/// E[max] of n independent standard normal values (Blom 1958), 0 for n = 1: how far the slowest worker is
-/// behind the mean, in standard deviations.
-double expected_maximum(int n);
 
 /// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL
 /// section 4 over the link fits: a collective's steps are priced with the slower of the links that it

@@ -1,0 +1,251 @@
+#include "perfmodel/road_formula.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "perfmodel/curve_ops.h"
+#include "perfmodel/error.h"
+
+namespace commtune {
+
+namespace {
+
+template <class... Visitors>
+struct Overloaded : Visitors... {
+  using Visitors::operator()...;
+};
+template <class... Visitors>
+Overloaded(Visitors...) -> Overloaded<Visitors...>;
+
+/// One class of links as the formulas use it.
+struct Link {
+  Curve step;      ///< one message while the card also receives one: latency and all
+  Curve streamed;  ///< the same with many in flight: occupancy only
+  Bytes smallest, largest;
+
+  double overhead() const { return streamed.least_alpha().count(); }
+};
+
+Curve line(double alpha, double beta) { return Curve{Seconds{alpha}, SecondsPerByte{beta}}; }
+
+class Formulas {
+ public:
+  Formulas(const Cluster& cluster, int workers)
+      : cluster_(cluster),
+        place_(topology_of(cluster, workers)),
+        gamma_(cluster.reduce_seconds_per_byte.value) {}
+
+  Formula all_to_all(const AllToAll& road) const {
+    switch (road.algorithm) {
+      case Collective::kRing:
+      case Collective::kLibrary:  // whose algorithm is its own; carried by the ring's shape
+        return ring(pace(), place_.workers);
+      case Collective::kHalvingDoubling:
+        return halving_doubling();
+      case Collective::kRecursiveDoubling:
+        return recursive_doubling();
+      case Collective::kDoubleBinaryTree:
+        return double_binary_tree();
+      case Collective::kHierarchical:
+        return hierarchical();
+    }
+    std::abort();
+  }
+
+  Formula parameter_server(const ParameterServer& road) const {
+    return road.placement == Placement::kDedicated ? dedicated(road) : colocated(road);
+  }
+
+ private:
+  Link link(LinkClass which) const {
+    const auto found = cluster_.links.find(which);
+    if (found == cluster_.links.end() || found->second.alone.curve.empty()) {
+      throw Error(ErrorCode::kNotFound, "cluster " + cluster_.name + " has no fit of its " +
+                                            to_string(which) +
+                                            " links: probe it before predicting this road");
+    }
+    const LinkFit& fit = found->second;
+    const Curve& streamed = fit.streamed.curve.empty() ? fit.alone.curve : fit.streamed.curve;
+    return {upper(fit.alone.curve, fit.duplex.curve), upper(streamed, fit.duplex.curve), fit.alone.smallest,
+            fit.alone.largest};
+  }
+  Link between_hosts() const {
+    return link(place_.hosts > 1 ? LinkClass::kInterHost : LinkClass::kIntraHost);
+  }
+
+  /// The slower of the links that a ring over all workers crosses.
+  Link pace() const {
+    Link slow = between_hosts();
+    if (place_.hosts > 1 && place_.per_host > 1 && cluster_.links.contains(LinkClass::kIntraHost)) {
+      const Link inside = link(LinkClass::kIntraHost);
+      slow.step = upper(slow.step, inside.step);
+      slow.streamed = upper(slow.streamed, inside.streamed);
+    }
+    return slow;
+  }
+
+  /// `steps` transfers one after the other, each of `share` of the message, `summed` of it being added up.
+  StageCost rounds(const Link& by, int steps, double share, double summed) const {
+    const Curve adding = line(0, gamma_ * summed);
+    return {sum(commtune::times(of_share(by.step, share), steps), adding),
+            sum(commtune::times(of_share(by.streamed, share), steps), adding)};
+  }
+
+  static Formula two_stages(StageCost reduce, StageCost distribute, const Link& by, double share) {
+    Formula formula;
+    formula.both = sum_of(reduce, distribute);
+    formula.reduce = std::move(reduce);
+    formula.distribute = std::move(distribute);
+    formula.smallest =
+        Bytes{static_cast<std::uint64_t>(std::ceil(static_cast<double>(by.smallest.count) / share))};
+    formula.largest = Bytes{static_cast<std::uint64_t>(static_cast<double>(by.largest.count) / share)};
+    return formula;
+  }
+
+  /// (N-1) alpha + (N-1)/N m (beta + gamma), then the same without gamma.
+  Formula ring(const Link& by, int n) const {
+    const double share = 1.0 / n;
+    return two_stages(rounds(by, n - 1, share, (n - 1) * share), rounds(by, n - 1, share, 0), by, share);
+  }
+
+  /// Largest power of two of workers, and whether the others must be folded into them first.
+  int power() const { return static_cast<int>(std::bit_floor(static_cast<unsigned>(place_.workers))); }
+  bool folded() const { return power() != place_.workers; }
+
+  /// The link that partners at this distance use, and how many pairs of a host share its card.
+  std::pair<Link, int> at_distance(int distance) const {
+    const bool inside = distance < place_.per_host;
+    return {inside ? link(LinkClass::kIntraHost) : between_hosts(),
+            inside || place_.hosts == 1 ? 1 : place_.per_host};
+  }
+
+  /// log2 N rounds of m/2, m/4, ... over distances N/2, N/4, ...; a fold of the whole message before and
+  /// after when N is no power of two. log2(N) alpha + (N-1)/N m (beta + gamma).
+  Formula halving_doubling() const {
+    StageCost reduce, distribute;
+    double share = 0.5;
+    for (int distance = power() / 2; distance >= 1; distance /= 2, share /= 2) {
+      const auto [by, pairs] = at_distance(distance);
+      reduce = sum_of(reduce, rounds(by, 1, share * pairs, share));
+      distribute = sum_of(distribute, rounds(by, 1, share * pairs, 0));
+    }
+    const Link by = between_hosts();
+    if (folded()) {
+      reduce = sum_of(reduce, rounds(by, 1, 1, 1));
+      distribute = sum_of(distribute, rounds(by, 1, 1, 0));
+    }
+    return two_stages(reduce, distribute, by, 2 * share);
+  }
+
+  /// log2 N rounds of the whole message; nothing is left to distribute. log2(N) (alpha + m (beta + gamma)).
+  Formula recursive_doubling() const {
+    StageCost all;
+    for (int distance = power() / 2; distance >= 1; distance /= 2) {
+      const auto [by, pairs] = at_distance(distance);
+      all = sum_of(all, rounds(by, 1, pairs, 1));
+    }
+    const Link by = between_hosts();
+    if (folded()) all = sum_of(all, sum_of(rounds(by, 1, 1, 1), rounds(by, 1, 1, 0)));
+    return two_stages(all, {}, by, 1);
+  }
+
+  /// Pipelined: ceil(log2 N) latencies and each byte once. log2(N) alpha + m (beta + gamma).
+  Formula double_binary_tree() const {
+    const Link by = pace();
+    const auto depth = static_cast<int>(std::bit_width(static_cast<unsigned>(place_.workers - 1)));
+    const Curve deeper = line((depth - 1) * by.step.least_alpha().count(), 0);
+    StageCost reduce = rounds(by, 1, 1, 1), distribute = rounds(by, 1, 1, 0);
+    reduce.alone = sum(reduce.alone, deeper);
+    distribute.alone = sum(distribute.alone, deeper);
+    return two_stages(reduce, distribute, by, 1);
+  }
+
+  /// Reduce-scatter inside a host, ring between hosts on m/g bytes (all g at once on one card), then back.
+  Formula hierarchical() const {
+    const int n = place_.hosts, g = place_.per_host;
+    if (n == 1 || g == 1) return ring(between_hosts(), place_.workers);
+    const Formula inside = ring(link(LinkClass::kIntraHost), g);
+    const Formula outside = ring(between_hosts(), n);
+    Formula formula = outside;
+    formula.reduce = sum_of(inside.reduce, outside.reduce);
+    formula.distribute = sum_of(inside.distribute, outside.distribute);
+    formula.both = sum_of(formula.reduce, formula.distribute);
+    return formula;
+  }
+
+  /// One direction of one stage through servers: the busiest card passes `share` of a message (of
+  /// `stream_share` on average when messages follow each other) as `parts` transfers.
+  StageCost passage(const Link& by, double share, double stream_share, double parts, double stream_parts,
+                    double summed) const {
+    const Curve alone = sum(of_share(by.step, share), line((parts - 1) * by.overhead(), 0));
+    const Curve flow = sum(of_share(by.streamed, stream_share), line((stream_parts - 1) * by.overhead(), 0));
+    const double alpha = alone.least_alpha().count();
+    return {upper(alone, line(alpha, gamma_ * summed)),
+            upper(flow, line(flow.least_alpha().count(), gamma_ * summed))};
+  }
+
+  /// push: alpha + max(m beta_w, N m / S beta_s, N m / S gamma) + N o; pull the same without gamma. A hashed
+  /// message goes whole to one server, which only a stream of messages spreads over all of them.
+  Formula dedicated(const ParameterServer& road) const {
+    const Link by = between_hosts();
+    const double n = place_.workers, g = place_.hosts > 1 ? place_.per_host : 1, s = road.servers;
+    const bool hashed = road.assignment == Assignment::kHashed;
+    const double stream = std::max(g, n / s), share = hashed ? std::max(g, n) : stream;
+    const double parts = hashed ? n : std::max(n, s), stream_parts = hashed ? std::max(1.0, n / s) : parts;
+    const double summed = hashed ? n : n / s;
+    Formula formula = two_stages(passage(by, share, stream, parts, stream_parts, summed),
+                                 passage(by, share, stream, parts, stream_parts, 0), by, 1 / s);
+    formula.server_binds = n / s > g || gamma_ * n / s > by.step.least_beta().value * stream;
+    return formula;
+  }
+
+  /// Servers share the cards of the first workers: a host with s of the S servers sends g (S-s)/S m of its
+  /// own push and s (N-g)/S m of its servers' answers in one direction.
+  Formula colocated(const ParameterServer& road) const {
+    const Link by = between_hosts();
+    const double n = place_.workers, g = place_.hosts > 1 ? place_.per_host : 1, s = road.servers;
+    const double here = std::min(g, s), hosts_with_servers = std::ceil(s / g);
+    const double own = g * (s - here) / s, answers = here * (n - g) / s;
+    const double elsewhere = n / g > hosts_with_servers ? g : 0;  // a host without servers sends all of it
+    const bool hashed = road.assignment == Assignment::kHashed;
+    const double one = hashed ? std::max(n - g, g) : std::max({own, answers, elsewhere});
+    const double stream = std::max({own, answers, elsewhere});
+    const double parts = hashed ? n - 1 : std::max(n, s) - 1,
+                 stream_parts = hashed ? std::max(1.0, n / s) : parts;
+    const double summed = hashed ? n : n / s;
+    Formula formula =
+        two_stages(passage(by, one, stream, std::max(1.0, parts), std::max(1.0, stream_parts), summed),
+                   passage(by, one, stream, std::max(1.0, parts), std::max(1.0, stream_parts), 0), by, 1 / s);
+    const double together = std::max(own + answers, elsewhere);
+    const double all_parts = hashed ? 2 * stream_parts : std::max(1.0, n + s - 2);
+    formula.both.occupancy =
+        passage(by, together, together, std::max(1.0, all_parts), std::max(1.0, all_parts), summed).occupancy;
+    const bool bytes_bind = elsewhere > 0 && own + answers > elsewhere;
+    formula.server_binds = bytes_bind || gamma_ * n / s > by.step.least_beta().value * together;
+    return formula;
+  }
+
+  const Cluster& cluster_;
+  const Topology place_;
+  const double gamma_;
+};
+
+}  // namespace
+
+StageCost sum_of(const StageCost& a, const StageCost& b) {
+  return {sum(a.alone, b.alone), sum(a.occupancy, b.occupancy)};
+}
+
+Formula formula_of(const Road& road, const Cluster& cluster, int workers) {
+  const Formulas formulas{cluster, workers};
+  return std::visit(Overloaded{
+                        [&](const AllToAll& a) { return formulas.all_to_all(a); },
+                        [&](const ParameterServer& p) { return formulas.parameter_server(p); },
+                    },
+                    road);
+}
+
+}  // namespace commtune

@@ -1,0 +1,22 @@
+#pragma once
+// The formulas of MODEL section 4: a road's cost from the fits of links and of summing. For stage_cost.cc.
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/stage_cost.h"
+
+namespace commtune {
+
+/// What the formulas of a road give: MODEL section 4.
+struct Formula {
+  StageCost both, reduce, distribute;
+  bool server_binds = false;
+  Bytes smallest, largest;  ///< message sizes whose parts lie in the links' measured range
+};
+
+/// a + b, for two stages one after the other.
+StageCost sum_of(const StageCost& a, const StageCost& b);
+
+/// Throws Error{kNotFound} when the cluster has no fit of the links that the road needs.
+Formula formula_of(const Road& road, const Cluster& cluster, int workers);
+
+}  // namespace commtune
