@@ -24,6 +24,7 @@ constexpr std::uint64_t kMostSamples = 1'000'000'000;
 constexpr double kLargestAlpha = 1e6;   // seconds
 constexpr double kLargestBeta = 1e3;    // seconds per byte
 constexpr double kLargestScalar = 1e6;  // each in its own unit
+constexpr double kLargestFactor = 1e4;  // of a host's pace, and one over it the smallest
 constexpr double kLargest = std::numeric_limits<double>::max();
 
 constexpr std::string_view kFormat = "commtune/cluster/1";
@@ -165,15 +166,23 @@ std::map<std::string, std::string> read_facts(const JsonPlace& place) {
   return facts;
 }
 
+/// 1 where nothing is said.
+double read_factor(const JsonPlace& parent, std::string_view key) {
+  const auto place = parent.find(key);
+  return place ? place->number(1 / kLargestFactor, kLargestFactor) : 1;
+}
+
 std::vector<Host> read_hosts(const JsonPlace& place) {
   const std::size_t count = place.size(0, kMostHosts);
   std::vector<Host> hosts(count);
   for (std::size_t i = 0; i < count; ++i) {
     const JsonPlace host = place[i];
-    host.expect_keys({"name", "slots"});
+    host.expect_keys({"name", "slots", "latency_factor", "time_per_byte_factor", "compute_factor"});
     const JsonPlace name = host["name"];
     const JsonPlace slots = host["slots"];
-    hosts[i] = {name.name(), static_cast<int>(slots.integer(1, kMostSlots))};
+    hosts[i] = {name.name(), static_cast<int>(slots.integer(1, kMostSlots)),
+                HostPace{read_factor(host, "latency_factor"), read_factor(host, "time_per_byte_factor"),
+                         read_factor(host, "compute_factor")}};
   }
   return hosts;
 }
@@ -214,6 +223,14 @@ void put_fit(nlohmann::json& parent, const char* key, const Fit& fit) {
   if (!fit.curve.empty()) {
     parent[key] = fit_json(fit);
   }
+}
+
+nlohmann::json host_json(const Host& host) {
+  nlohmann::json json = {{"name", host.name}, {"slots", host.slots}};
+  if (host.pace.latency != 1) json["latency_factor"] = host.pace.latency;
+  if (host.pace.time_per_byte != 1) json["time_per_byte_factor"] = host.pace.time_per_byte;
+  if (host.pace.compute != 1) json["compute_factor"] = host.pace.compute;
+  return json;
 }
 
 nlohmann::json scalar_json(const Scalar& scalar) {
@@ -274,9 +291,7 @@ Cluster cluster_from_json(const nlohmann::json& json) {
 
 nlohmann::json to_json(const Cluster& cluster) {
   nlohmann::json hosts = nlohmann::json::array();
-  for (const Host& host : cluster.hosts) {
-    hosts.push_back({{"name", host.name}, {"slots", host.slots}});
-  }
+  for (const Host& host : cluster.hosts) hosts.push_back(host_json(host));
   nlohmann::json links = nlohmann::json::object();
   for (const auto& [link, fit] : cluster.links) {
     nlohmann::json& entry = links[to_string(link)] = nlohmann::json::object();

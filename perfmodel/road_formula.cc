@@ -72,8 +72,19 @@ class Formulas {
     return {upper(fit.alone.curve, fit.duplex.curve), upper(streamed, fit.duplex.curve), fit.alone.smallest,
             fit.alone.largest};
   }
+  /// The link between hosts, with its factors; the one inside a host for a job that stays there.
+  Link between_hosts(bool inside, double latency, double time_per_byte) const {
+    if (inside) return link(LinkClass::kIntraHost);
+    Link by = link(LinkClass::kInterHost);
+    if (latency != 1 || time_per_byte != 1) {
+      by.step = recalibrated(by.step, latency, time_per_byte);
+      by.streamed = recalibrated(by.streamed, latency, time_per_byte);
+    }
+    return by;
+  }
+  /// As a collective sees it: every round waits for the slowest of its workers' hosts.
   Link between_hosts() const {
-    return link(place_.hosts > 1 ? LinkClass::kInterHost : LinkClass::kIntraHost);
+    return between_hosts(place_.hosts == 1, place_.slowest.latency, place_.slowest.time_per_byte);
   }
 
   /// The slower of the links that a ring over all workers crosses.
@@ -187,44 +198,70 @@ class Formulas {
             upper(flow, line(flow.least_alpha().count(), gamma_ * summed))};
   }
 
+  /// Bytes, as parts of a message, that pass the busiest cards in one direction; a card that is slow counts
+  /// for as many times more.
+  struct Load {
+    double stage = 0;      ///< one stage of a message over all servers, on average
+    double together = 0;   ///< both stages at once, where they share a direction
+    double one = 0;        ///< one stage of a message that goes whole to a server, at worst
+    bool servers = false;  ///< a card with servers on it is busier than every card without
+    double latency = 1;    ///< of the slowest card
+  };
+
+  /// A host with w of the N workers and s of the S servers sends w (S-s)/S m of its own push and s (N-w)/S m
+  /// of its servers' answers; on dedicated hosts one of the two is nothing.
+  Load load_of(const ParameterServer& road) const {
+    const double n = place_.workers, all = road.servers;
+    const bool inside = inside_one_host(place_, road);
+    Load load;
+    double with = 0, without = 0;
+    for (const Card& card : cards_of(place_, road)) {
+      const double own = card.workers * (all - card.servers) / all;
+      const double answers = card.servers * (n - card.workers) / all;
+      const double pace = inside ? 1 : card.pace.time_per_byte;
+      load.stage = std::max(load.stage, pace * std::max(own, answers));
+      load.together = std::max(load.together, pace * (own + answers));
+      load.one = std::max(load.one, pace * std::max(card.workers, card.servers > 0 ? n - card.workers : 0));
+      double& side = card.servers > 0 ? with : without;
+      side = std::max(side, pace * (own + answers));
+      if (!inside) load.latency = std::max(load.latency, card.pace.latency);
+    }
+    load.servers = without > 0 && with > without;
+    return load;
+  }
+
   /// push: alpha + max(m beta_w, N m / S beta_s, N m / S gamma) + N o; pull the same without gamma. A hashed
   /// message goes whole to one server, which only a stream of messages spreads over all of them.
   Formula dedicated(const ParameterServer& road) const {
-    const Link by = between_hosts();
-    const double n = place_.workers, g = place_.hosts > 1 ? place_.per_host : 1, s = road.servers;
+    const Load load = load_of(road);
+    const Link by = between_hosts(inside_one_host(place_, road), load.latency, 1);
+    const double n = place_.workers, s = road.servers;
     const bool hashed = road.assignment == Assignment::kHashed;
-    const double stream = std::max(g, n / s), share = hashed ? std::max(g, n) : stream;
+    const double share = hashed ? load.one : load.stage;
     const double parts = hashed ? n : std::max(n, s), stream_parts = hashed ? std::max(1.0, n / s) : parts;
     const double summed = hashed ? n : n / s;
-    Formula formula = two_stages(passage(by, share, stream, parts, stream_parts, summed),
-                                 passage(by, share, stream, parts, stream_parts, 0), by, 1 / s);
-    formula.server_binds = n / s > g || gamma_ * n / s > by.step.least_beta().value * stream;
+    Formula formula = two_stages(passage(by, share, load.stage, parts, stream_parts, summed),
+                                 passage(by, share, load.stage, parts, stream_parts, 0), by, 1 / s);
+    formula.server_binds = load.servers || gamma_ * n / s > by.step.least_beta().value * load.stage;
     return formula;
   }
 
-  /// Servers share the cards of the first workers: a host with s of the S servers sends g (S-s)/S m of its
-  /// own push and s (N-g)/S m of its servers' answers in one direction.
+  /// Servers share the cards of the first workers, and both stages share each direction.
   Formula colocated(const ParameterServer& road) const {
-    const Link by = between_hosts();
-    const double n = place_.workers, g = place_.hosts > 1 ? place_.per_host : 1, s = road.servers;
-    const double here = std::min(g, s), hosts_with_servers = std::ceil(s / g);
-    const double own = g * (s - here) / s, answers = here * (n - g) / s;
-    const double elsewhere = n / g > hosts_with_servers ? g : 0;  // a host without servers sends all of it
+    const Load load = load_of(road);
+    const Link by = between_hosts(inside_one_host(place_, road), load.latency, 1);
+    const double n = place_.workers, s = road.servers;
     const bool hashed = road.assignment == Assignment::kHashed;
-    const double one = hashed ? std::max(n - g, g) : std::max({own, answers, elsewhere});
-    const double stream = std::max({own, answers, elsewhere});
-    const double parts = hashed ? n - 1 : std::max(n, s) - 1,
-                 stream_parts = hashed ? std::max(1.0, n / s) : parts;
+    const double one = hashed ? load.one : load.stage;
+    const double parts = std::max(1.0, hashed ? n - 1 : std::max(n, s) - 1);
+    const double stream_parts = hashed ? std::max(1.0, n / s) : parts;
     const double summed = hashed ? n : n / s;
-    Formula formula =
-        two_stages(passage(by, one, stream, std::max(1.0, parts), std::max(1.0, stream_parts), summed),
-                   passage(by, one, stream, std::max(1.0, parts), std::max(1.0, stream_parts), 0), by, 1 / s);
-    const double together = std::max(own + answers, elsewhere);
-    const double all_parts = hashed ? 2 * stream_parts : std::max(1.0, n + s - 2);
+    Formula formula = two_stages(passage(by, one, load.stage, parts, stream_parts, summed),
+                                 passage(by, one, load.stage, parts, stream_parts, 0), by, 1 / s);
+    const double all_parts = std::max(1.0, hashed ? 2 * stream_parts : n + s - 2);
     formula.both.occupancy =
-        passage(by, together, together, std::max(1.0, all_parts), std::max(1.0, all_parts), summed).occupancy;
-    const bool bytes_bind = elsewhere > 0 && own + answers > elsewhere;
-    formula.server_binds = bytes_bind || gamma_ * n / s > by.step.least_beta().value * together;
+        passage(by, load.together, load.together, all_parts, all_parts, summed).occupancy;
+    formula.server_binds = load.servers || gamma_ * n / s > by.step.least_beta().value * load.together;
     return formula;
   }
 

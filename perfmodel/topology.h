@@ -1,20 +1,46 @@
 #pragma once
 // Where the workers of a job are, and how far the slowest of them is behind.
 
+#include <vector>
+
 #include "perfmodel/cluster.h"
+#include "perfmodel/plan.h"
 
 namespace commtune {
+
+/// Neighbouring hosts that are alike.
+struct HostRow {
+  int hosts = 1;
+  int ranks = 1;  ///< workers on each, or for spare hosts slots
+  HostPace pace{};
+};
 
 /// Where the N workers of a job are: hosts filled in the cluster's order, slot by slot.
 struct Topology {
   int workers = 1;
-  int hosts = 1;     ///< that carry at least one worker
-  int per_host = 1;  ///< largest number of workers on one of them
+  int hosts = 1;                 ///< that carry at least one worker
+  int per_host = 1;              ///< largest number of workers on one of them
+  HostPace slowest{};            ///< the largest factors among them: what everybody waits for
+  std::vector<HostRow> rows{};   ///< those hosts, in order
+  std::vector<HostRow> spare{};  ///< the cluster's other hosts, in order: where dedicated servers live
 };
 /// A cluster without hosts, or one with fewer slots than workers (a what-if), is taken to go on like its
 /// first host, or with one worker a host. One host of which no link to another was measured is taken to have
 /// as many slots as there are workers.
 Topology topology_of(const Cluster& cluster, int workers);
+
+/// What a host's network card carries: the workers and servers on it.
+struct Card {
+  double workers = 0, servers = 0;
+  HostPace pace{};
+};
+/// Whether nothing of a job leaves its one host. Dedicated servers on spare hosts do.
+bool inside_one_host(const Topology& place, const Road& road);
+
+/// The cards of a job whose S servers are in the first workers' processes, or, dedicated, on the spare hosts
+/// slot by slot, then on further ones with a server each. Alike neighbours are listed once. Inside
+/// one host every rank has a card of its own.
+std::vector<Card> cards_of(const Topology& place, const ParameterServer& road);
 
 /// E[max] of n independent standard normal values (Blom 1958), 0 for n = 1: how far the slowest worker is
 /// behind the mean, in standard deviations.

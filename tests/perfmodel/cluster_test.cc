@@ -28,7 +28,7 @@ Cluster four_hosts() {
   cluster.transport = "mpi";
   cluster.fingerprint = "0123456789abcdef";
   cluster.facts = {{"kernel", "6.1"}, {"mtu", "1500"}};
-  cluster.hosts = {{"a", 1}, {"b", 1}, {"c", 2}, {"d", 4}};
+  cluster.hosts = {{"a", 1}, {"b", 1}, {"c", 2, {2, 1.5, 3}}, {"d", 4, {1, 1, 0.5}}};
   cluster.links[LinkClass::kInterHost] = {two_pieces(), two_pieces(), {}};
   cluster.operations = {{AllToAll{}, Operation::kAllReduce, 4, two_pieces(), two_pieces()},
                         {ParameterServer{2}, Operation::kPush, 4, two_pieces(), {}}};
@@ -57,6 +57,9 @@ TEST(Cluster, SurvivesJson) {
   EXPECT_EQ(link.alone.curve(1_MiB), two_pieces().curve(1_MiB));
   EXPECT_EQ(link.alone.covariance, two_pieces().covariance);
   EXPECT_TRUE(link.duplex.curve.empty());
+  EXPECT_EQ(again.hosts[2].pace, (HostPace{2, 1.5, 3}));
+  EXPECT_EQ(again.hosts[3].pace.compute, 0.5);
+  EXPECT_FALSE(json["hosts"][0].contains("compute_factor"));
   EXPECT_EQ(again.facts, four_hosts().facts);
   EXPECT_EQ(again.interference.half_width, 0.01);
 }
@@ -72,6 +75,8 @@ TEST(ClusterFromJson, NamesThePathTheRuleAndTheValue) {
   using json = nlohmann::json;
   EXPECT_EQ(complaint([](json& j) { j["hosts"][2]["slots"] = 0; }),
             "hosts[2].slots: expected a positive integer, got 0");
+  EXPECT_THAT(complaint([](json& j) { j["hosts"][2]["compute_factor"] = 0; }),
+              StartsWith("hosts[2].compute_factor: expected a number from"));
   EXPECT_THAT(complaint([](json& j) { j["hosts"][2]["name"] = ""; }),
               StartsWith("hosts[2].name: expected 1 to 255"));
   EXPECT_THAT(complaint([](json& j) { j["links"]["inter-galactic"] = json::object(); }),

@@ -162,6 +162,54 @@ TEST(RoadCost, HashedMessagesGoWholeToOneServer) {
   EXPECT_NEAR(occupied(cost.reduce), 2 * 2e-6 + 8e-3, 1e-12);
 }
 
+Cluster with_slow_host(Cluster cluster, std::size_t host, HostPace pace) {
+  cluster.hosts[host].pace = pace;
+  return cluster;
+}
+
+TEST(RoadCost, TheSlowestHostPacesARing) {
+  // Host 2's card takes 3 times as long per byte and twice as long to start: each step waits for it.
+  const Cluster cluster = with_slow_host(cluster_of(4), 2, {2, 3, 1});
+  EXPECT_NEAR(alone(road_cost(a2a(Collective::kRing), cluster, 4).distribute), 3 * (20e-6 + 3e-3), 1e-12);
+  EXPECT_NEAR(alone(road_cost(a2a(Collective::kHalvingDoubling), cluster, 4).distribute),
+              2 * 20e-6 + 3 * 3e-3, 1e-12);
+  // Two workers do not use it.
+  EXPECT_NEAR(alone(road_cost(a2a(Collective::kRing), cluster, 2).distribute), 10e-6 + 2e-3, 1e-12);
+}
+
+TEST(RoadCost, TheSlowestServerPacesDedicatedServers) {
+  // 4 workers, 4 servers: every card carries m; the last server's takes 3 times as long.
+  const Cluster slow_server = with_slow_host(cluster_of(8), 7, {1, 3, 1});
+  const RoadCost cost = road_cost(ps(4, Placement::kDedicated), slow_server, 4);
+  EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 12e-3, 1e-12);
+  EXPECT_TRUE(cost.server_binds);
+  // A slow worker's card: m at 3 ns. Two servers carry 2 m each at 1 ns, which hides behind it.
+  const Cluster slow_worker = with_slow_host(cluster_of(8), 0, {1, 3, 1});
+  const RoadCost other = road_cost(ps(2, Placement::kDedicated), slow_worker, 4);
+  EXPECT_NEAR(alone(other.reduce), 10e-6 + 3 * 2e-6 + 12e-3, 1e-12);
+  EXPECT_FALSE(other.server_binds);
+}
+
+TEST(RoadCost, ColocatedServersKeepAwayFromASlowHost) {
+  // Two servers, on hosts 0 and 1. Host 3's card is twice as slow and carries its own push, m at 2 ns: less
+  // than a server's 1/2 m + 3/2 m at 1 ns in a stream. With four servers it carries 3/4 m + 3/4 m at 2 ns.
+  const Cluster cluster = with_slow_host(cluster_of(4), 3, {1, 2, 1});
+  EXPECT_NEAR(occupied(road_cost(ps(2, Placement::kColocated), cluster, 4).both), 4 * 2e-6 + 8e-3, 1e-12);
+  EXPECT_NEAR(occupied(road_cost(ps(4, Placement::kColocated), cluster, 4).both), 6 * 2e-6 + 12e-3, 1e-12);
+}
+
+TEST(RoadCost, DedicatedServersOnAnotherHostAreReachedOverItsLink) {
+  // All 4 workers on one host of 4 slots, whose card carries 4 m; one server on the next.
+  const RoadCost cost = road_cost(ps(1, Placement::kDedicated), cluster_of(2, 4), 4);
+  EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 16e-3, 1e-12);
+}
+
+TEST(RoadCost, DedicatedServersOnOneHostShareItsCard) {
+  // 4 workers on one host, 2 servers on the other: both carry 4 m.
+  const RoadCost cost = road_cost(ps(2, Placement::kDedicated), cluster_of(2, 4), 4);
+  EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 16e-3, 1e-12);
+}
+
 // Streamed, 4 MB would take 2e-4 + 16e-3 s by a line through small messages; at the rate that one message
 // alone reaches its bytes take 4e6 * 5e-9 = 20e-3 s, which is the larger and stays below the 21e-3 s of the
 // message alone.
@@ -268,6 +316,27 @@ TEST(Topology, FillsHostsSlotBySlot) {
   EXPECT_EQ(place.per_host, 4);
   EXPECT_EQ(topology_of(cluster_of(3, 4), 32).hosts, 8);  // goes on like the first host
   EXPECT_EQ(topology_of(Cluster{}, 5).hosts, 5);
+}
+
+TEST(Topology, KnowsTheSlowestAndTheSpareHosts) {
+  const Cluster cluster = with_slow_host(with_slow_host(cluster_of(4, 2), 1, {2, 3, 1.5}), 3, {9, 9, 9});
+  const Topology place = topology_of(cluster, 5);
+  EXPECT_EQ(place.slowest, (HostPace{2, 3, 1.5}));
+  ASSERT_EQ(place.rows.size(), 3U);  // two slots, two slots of the slow one, one
+  EXPECT_EQ(place.rows[2].ranks, 1);
+  ASSERT_EQ(place.spare.size(), 1U);
+  EXPECT_EQ(place.spare[0].pace.compute, 9);
+  EXPECT_EQ(topology_of(cluster_of(3, 4), 2048).rows.size(), 1U);  // alike neighbours are one row
+}
+
+TEST(Cards, HoldEveryWorkerAndServer) {
+  const Topology place = topology_of(cluster_of(3, 4), 12);
+  const std::vector<Card> cards = cards_of(place, {6, Placement::kColocated, Assignment::kEven});
+  ASSERT_EQ(cards.size(), 3U);  // four servers, two, none
+  EXPECT_EQ(cards[0].servers, 4);
+  EXPECT_EQ(cards[1].servers, 2);
+  EXPECT_EQ(cards[2].servers, 0);
+  for (const Card& card : cards) EXPECT_EQ(card.workers, 4);
 }
 
 TEST(Topology, OneHostWithoutALinkToAnotherGrows) {
