@@ -188,6 +188,17 @@ std::vector<OperationFit> fit_operations(const std::vector<OperationSamples>& op
   return fits;
 }
 
+/// What the matrix of links says about single hosts: the curves are those of a typical pair. A slow direction
+/// counts for both, since every road sends and receives through each card.
+void set_paces(std::vector<Host>& hosts, const LinkReport& report) {
+  for (const Verdict& verdict : report.verdicts) {
+    if (verdict.kind == VerdictKind::kSlowPair) continue;
+    HostPace& pace = hosts[static_cast<std::size_t>(verdict.host)].pace;
+    double& factor = verdict.kind == VerdictKind::kLateHost ? pace.latency : pace.time_per_byte;
+    factor = std::max(factor, verdict.ratio);
+  }
+}
+
 }  // namespace
 
 std::vector<ProbeSample> latest(std::span<const ProbeSample> samples) {
@@ -221,7 +232,8 @@ std::string fingerprint(const ClusterFacts& facts) {
 Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& facts,
                     const FitOptions& options) {
   Sorted sorted;
-  for (const ProbeSample& sample : latest(samples)) {
+  const std::vector<ProbeSample> current = latest(samples);
+  for (const ProbeSample& sample : current) {
     sort_in(sorted, sample, facts.rank_hosts);
   }
   Cluster cluster;
@@ -230,6 +242,7 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.fingerprint = fingerprint(facts);
   cluster.facts = facts.facts;
   cluster.hosts = hosts_of(facts.rank_hosts);
+  set_paces(cluster.hosts, analyse_links(current, facts.rank_hosts));
   for (const auto& [link, of] : sorted.links) {
     LinkFit fit{fit_of(curve_samples(of.alone), options), fit_of(curve_samples(of.streamed), options),
                 fit_of(curve_samples(of.duplex), options)};

@@ -29,7 +29,7 @@ std::vector<ProbeSample> latest(std::span<const ProbeSample> samples);
 
 /// Fits everything that has at least two distinct sizes; the rest is left out. A later sample of the same
 /// quantity and size supersedes an earlier one. Links of one class are fitted together by the median over the
-/// pairs. Deterministic.
+/// pairs; hosts whose links depart from it (analyse_links) get a pace of their own. Deterministic.
 Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& facts,
                     const FitOptions& options = {});
 

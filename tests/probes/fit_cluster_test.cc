@@ -66,6 +66,23 @@ TEST(FitCluster, TakesTheCurveFromPairsWithSeveralSizes) {
   EXPECT_NEAR(cluster.links.at(LinkClass::kInterHost).alone.curve(Bytes{4}).count(), 300e-6, 3e-6);
 }
 
+TEST(FitCluster, GivesASlowHostAPaceOfItsOwn) {
+  // Host c's card takes five times as long per byte, and its messages 2 ms longer to arrive.
+  std::vector<ProbeSample> samples;
+  for (const auto& [from, to] :
+       std::vector<std::pair<int, int>>{{0, 2}, {2, 0}, {0, 3}, {3, 0}, {2, 3}, {3, 2}}) {
+    const bool slow = from == 3 || to == 3;
+    samples.push_back(message(from, to, 1, 4, slow ? 2.3e-3 : 3e-4));
+    samples.push_back(message(from, to, 8, 1 << 20, (slow ? 5 : 1) * 8e-9 * (1 << 20)));
+  }
+  const Cluster cluster = fit_cluster(samples, four_hosts());
+  EXPECT_EQ(cluster.hosts[0].pace, HostPace{});
+  EXPECT_EQ(cluster.hosts[1].pace, HostPace{});
+  EXPECT_NEAR(cluster.hosts[2].pace.time_per_byte, 5, 1e-9);
+  EXPECT_NEAR(cluster.hosts[2].pace.latency, 2.3e-3 / 3e-4, 1e-9);
+  EXPECT_EQ(cluster.hosts[2].pace.compute, 1);
+}
+
 TEST(FitCluster, SeparatesStreamedFromAloneOperations) {
   std::vector<ProbeSample> samples;
   for (std::uint64_t bytes = 4096; bytes <= 4 << 20; bytes *= 4) {
