@@ -1,0 +1,185 @@
+// More workers, another network, another device: everything is planned again through the service as a slider moves.
+
+import { html, nothing, type TemplateResult } from 'lit-html';
+import { client, Problem } from '../api/client';
+import type { PhaseMap, PlanAnswer, PlanRequest, Scaling, ServerSweep } from '../api/types';
+import { factor, percent, significant, signedPercent, time } from '../format';
+import { debounced, Page, type Resource } from '../page';
+import { badge, command, factorSlider, pageHead, select, stat } from '../parts/bits';
+import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
+import { phaseFigure, serversFigure, speedupFigure } from '../parts/what_if_figures';
+import { rankingFigure } from '../parts/ranking';
+import { emptyState, shown } from '../parts/states';
+import { setQuery, type Route } from '../router';
+
+interface Question {
+  model: string;
+  cluster: string;
+  bandwidth: number;
+  latency: number;
+  device: number;
+  batch: number;
+  most: number;
+}
+
+const SCALES = ['bandwidth', 'latency', 'device'] as const;
+
+export class WhatIfPage extends Page {
+  readonly title = 'What if';
+  private readonly question: Question;
+  private readonly choices: Resource<Choices>;
+  private readonly base: Resource<PlanAnswer>;
+  private readonly answer: Resource<PlanAnswer>;
+  private readonly scaling: Resource<Scaling>;
+  private readonly servers: Resource<ServerSweep>;
+  private readonly map: Resource<PhaseMap>;
+  private selected = '';
+  private readonly replan = debounced(150, () => void this.answer.load());
+  private readonly redrawCurves = debounced(500, () => this.loadCurves());
+
+  constructor(route: Route, redraw: () => void) {
+    super(route, redraw);
+    const number = (name: string, otherwise: number): number => Number(route.query.get(name)) || otherwise;
+    this.question = {
+      model: route.query.get('model') ?? '', cluster: route.query.get('cluster') ?? '',
+      bandwidth: number('bandwidth', 1), latency: number('latency', 1), device: number('device', 1), batch: number('batch', 0), most: number('most', 64),
+    };
+    this.choices = this.resource((signal) => fetchChoices(signal));
+    this.base = this.resource((signal) => this.plan({}, signal));
+    this.answer = this.resource((signal) => this.plan(this.overrides(), signal));
+    this.scaling = this.resource((signal) => client.get('/v1/scaling', {}, { ...this.subject(), most: this.question.most, bandwidth_scale: this.question.bandwidth, latency_scale: this.question.latency }, { signal }));
+    this.servers = this.resource((signal) => client.get('/v1/servers', {}, this.subject(), { signal }));
+    this.map = this.resource((signal) => client.get('/v1/phase-map', {}, { ...this.subject(), workers: this.workers().join(), bandwidth_scales: BANDWIDTHS.join() }, { signal }));
+    void this.start();
+  }
+
+  private subject(): { model: string; cluster: string } {
+    return { model: this.question.model, cluster: this.question.cluster };
+  }
+
+  private async start(): Promise<void> {
+    await this.choices.load();
+    const choices = this.choices.value;
+    if (!choices || choices.clusters.length === 0) return;
+    this.question.model = normalized(choices, this.question.model);
+    if (!choices.clusters.some((one) => one.name === this.question.cluster)) this.question.cluster = choices.clusters[0]!.name;
+    this.loadAll();
+  }
+
+  private loadAll(): void {
+    void this.base.load();
+    void this.answer.load();
+    this.loadCurves();
+    void this.servers.load();
+    void this.map.load();
+  }
+
+  private loadCurves(): void {
+    void this.scaling.load();
+  }
+
+  private batchNow(): number {
+    return this.question.batch || (this.choices.value ? (profileOf(this.choices.value, this.question.model)?.batch ?? 1) : 1);
+  }
+
+  private overrides(): NonNullable<PlanRequest['overrides']> {
+    const { bandwidth, latency, device, batch } = this.question;
+    return {
+      ...(bandwidth !== 1 ? { bandwidth_scale: bandwidth } : {}), ...(latency !== 1 ? { latency_scale: latency } : {}),
+      ...(device !== 1 ? { device_speed_scale: device } : {}), ...(batch ? { batch } : {}),
+    };
+  }
+
+  private async plan(overrides: NonNullable<PlanRequest['overrides']>, signal: AbortSignal): Promise<PlanAnswer> {
+    const body = { ...this.subject(), draws: 16, seed: 1, keep: 'chosen' as const, ...(Object.keys(overrides).length > 0 ? { overrides } : {}) };
+    const reply = await client.post('/v1/plans', body, {}, { signal });
+    if (reply.status === 'planned') return reply;
+    throw new Problem('refused', 'Nothing measured supports an answer', 'reason' in reply ? reply.reason : '');
+  }
+
+  /** Powers of two up to the most that the curve shows, at most 8 of them and this cluster's own. */
+  private workers(): number[] {
+    const own = this.ownWorkers();
+    const all = [2, 4, 8, 16, 32, 64, own].filter((number) => number > 1);
+    return [...new Set(all)].sort((a, b) => a - b);
+  }
+
+  private ownWorkers(): number {
+    return this.choices.value?.clusters.find((one) => one.name === this.question.cluster)?.hosts.reduce((sum, host) => sum + host.slots, 0) ?? 2;
+  }
+
+  private set(changes: Partial<Question>): void {
+    Object.assign(this.question, changes);
+    const { model, cluster, bandwidth, latency, device, batch, most } = this.question;
+    setQuery({ model, cluster, bandwidth: bandwidth === 1 ? '' : bandwidth, latency: latency === 1 ? '' : latency, device: device === 1 ? '' : device, batch: batch || '', most: most === 64 ? '' : most });
+    if (changes.model !== undefined || changes.cluster !== undefined) {
+      for (const resource of [this.base, this.answer, this.scaling, this.servers, this.map]) resource.value = undefined;
+      this.selected = '';
+      this.loadAll();
+    } else if (changes.most !== undefined) {
+      this.loadCurves();
+    } else {
+      this.replan();
+      if (changes.bandwidth !== undefined || changes.latency !== undefined) this.redrawCurves();
+    }
+    this.update();
+  }
+
+  view(): TemplateResult {
+    return html`${pageHead('What if', 'Move a slider: the service plans again. Factors are assumptions of yours; everything else is measured.')}
+      ${shown(this.choices, (choices) => choices.clusters.length === 0
+        ? emptyState('Needs a probed cluster', 'What-ifs start from what was measured.', command('tune probe --hosts hosts.txt --cluster lab', 'probe command'))
+        : html`<div class="page">${this.body(choices)}</div>`)}`;
+  }
+
+  private body(choices: Choices): TemplateResult {
+    const { model, cluster } = this.question;
+    return html`<div class="choices card">
+        ${select('Model', 'model', modelOptions(choices), model, (value) => this.set({ model: value, batch: 0 }))}
+        ${select('Cluster', 'cluster', choices.clusters.map((one) => ({ value: one.name, text: one.name })), cluster, (value) => this.set({ cluster: value }))}
+      </div>
+      <div class="main-and-side turn">
+        <section class="card stack">${shown(this.answer, (answer) => this.now(answer))}</section>
+        <aside class="card stack" aria-label="Assumptions">${this.sliders()}</aside>
+      </div>
+      <section class="card">${shown(this.scaling, (scaling) => speedupFigure(this, scaling, this.question.most, this.ownWorkers(), (most) => this.set({ most })))}</section>
+      <section class="card">${shown(this.map, (map) => phaseFigure(this, map, this.ownWorkers()))}</section>
+      <section class="card">${shown(this.servers, (servers) => serversFigure(this, servers))}</section>`;
+  }
+
+  private sliders(): TemplateResult {
+    const { bandwidth, latency, device } = this.question;
+    const batch = this.batchNow();
+    const changed = SCALES.some((name) => this.question[name] !== 1) || this.question.batch !== 0;
+    const scale = (name: string, low: string, high: string) => (value: number): string => value === 1 ? 'as measured' : `${factor(value)} (${value < 1 ? low : high} ${name})`;
+    return html`<h2>Suppose</h2>
+      ${factorSlider('Bandwidth', 'bandwidth', bandwidth, [0.01, 100], scale('', 'slower', 'faster'), (value) => this.set({ bandwidth: value }))}
+      ${factorSlider('Latency', 'latency', latency, [0.01, 100], scale('', 'shorter', 'longer'), (value) => this.set({ latency: value }))}
+      ${factorSlider('Device speed', 'device', device, [0.1, 10], scale('', 'slower', 'faster'), (value) => this.set({ device: value }))}
+      ${factorSlider('Batch', 'batch', batch, [1, 4096], (value) => `${Math.round(value)} a worker`, (value) => this.set({ batch: Math.max(1, Math.round(value)) }))}
+      <button type="button" data-action="reset" ?disabled=${!changed} @click=${() => this.set({ bandwidth: 1, latency: 1, device: 1, batch: 0 })}>As measured</button>`;
+  }
+
+  private now(answer: PlanAnswer): TemplateResult {
+    const base = this.base.value;
+    const change = base ? answer.iteration.seconds / base.iteration.seconds - 1 : 0;
+    return html`<div class="row"><span class="badge accent" data-part="winner">${answer.title}</span><span class="muted">${answer.road}</span>
+        ${base && base.method !== answer.method ? badge('warn', `instead of ${base.title}`) : nothing}
+        ${answer.clear_winner ? nothing : badge('', 'within the doubt of others')}</div>
+      <p>${answer.reason}</p>
+      <dl class="stats">
+        ${stat('Iteration', html`<span data-part="iteration">${time(answer.iteration.seconds)}</span>`, base && Math.abs(change) > 0.0005 ? `${signedPercent(change)} to as measured` : nothing)}
+        ${stat('Speed-up', significant(answer.speedup), `of ${answer.workers}`)}
+        ${stat('Samples a second', significant(answer.samples_per_second, 4))}
+        ${stat('Exposed', time(answer.iteration.exposed_seconds))}
+        ${stat('Above the bound', percent(answer.gap_ratio))}
+      </dl>
+      <a class="small" href="/plans/${answer.id}">This plan in full</a>
+      <details class="numbers" ?open=${false}><summary>All ${answer.ranking.length} methods</summary>
+        ${rankingFigure(this, { id: answer.digest + String(answer.iteration.seconds), answer, chosen: answer.method, selected: this.selected || answer.method, stamp: '', runOf: () => undefined, onSelect: (method) => { this.selected = method; this.update(); } })}
+      </details>`;
+  }
+}
+
+/** Of the map's rows. */
+const BANDWIDTHS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10];

@@ -1,0 +1,71 @@
+// The ranking as a figure, with a table whose rows choose the method that the rest of the page shows.
+
+import { html, nothing, type TemplateResult } from 'lit-html';
+import type { RankingEntry, RunSummary } from '../api/types';
+import { rankingChart, type Ranked } from '../charts/ranking_chart';
+import { count, percent, plural, signedPercent, time } from '../format';
+import { memo } from '../page';
+import { badge } from './bits';
+import { chartFigure } from './figure';
+import { table } from './table';
+
+export interface RankingOptions {
+  readonly id: string;
+  readonly answer: { readonly ranking: readonly RankingEntry[]; readonly bound_seconds: number };
+  readonly chosen: string;
+  readonly selected: string;
+  /** Says when the measured values are other ones. */
+  readonly stamp: string;
+  runOf(method: string): RunSummary | undefined;
+  onSelect(method: string): void;
+}
+
+export function rankingFigure(owner: object, options: RankingOptions): TemplateResult {
+  const { answer, chosen, selected } = options;
+  const ranked = answer.ranking.map((one): Ranked => ({
+    method: one.method, title: one.title, road: one.road, seconds: one.iteration_seconds, compute_seconds: one.compute_seconds,
+    low: one.doubt?.low_seconds, high: one.doubt?.high_seconds, measured: options.runOf(one.method)?.median_seconds ?? one.measured_seconds, chosen: one.method === chosen,
+  }));
+  const best = answer.ranking.find((one) => one.method === chosen);
+  const measured = ranked.filter((one) => one.measured !== undefined).length;
+  const open = (method: string) => (): void => options.onSelect(method);
+  return html`${chartFigure<RankingEntry>({
+    id: 'ranking', title: 'Ranking', size: 'tall',
+    text: `${plural(ranked.length, 'method')}, the best first. Choose a bar or a row to see its iteration and messages below.`,
+    spoken: `Bars of the iteration time of ${plural(ranked.length, 'method')}. ${best ? `Chosen: ${best.title} with ${time(best.iteration_seconds)}` : ''}; the bound is ${time(answer.bound_seconds)}. ${measured} have measured values.`,
+    chart: memo(owner, `ranking-${options.id}-${selected}-${options.stamp}`, () => rankingChart(`ranking-${options.id}`, ranked, answer.bound_seconds, selected, (method) => options.onSelect(method))),
+    legend: html`<div class="legend" aria-hidden="true">
+      <span><i class="swatch compute"></i>compute</span><span><i class="swatch exposed strong"></i>exposed communication</span>
+      <span>├─┤ 90 % of the draws</span><span>◆ measured</span><span><i class="swatch bound"></i>bound: no lossless plan is faster</span></div>`,
+    rows: answer.ranking,
+    columns: [
+      { title: 'Method', key: 'method', value: (one) => one.method, show: (one) => one.title },
+      { title: 'Predicted', key: 'iteration_seconds', numeric: true, value: (one) => one.iteration_seconds, show: (one) => time(one.iteration_seconds) },
+      { title: 'From', key: 'low_seconds', numeric: true, value: (one) => one.doubt?.low_seconds, show: (one) => time(one.doubt?.low_seconds) },
+      { title: 'To', key: 'high_seconds', numeric: true, value: (one) => one.doubt?.high_seconds, show: (one) => time(one.doubt?.high_seconds) },
+      { title: 'Measured', key: 'measured_seconds', numeric: true, value: (one) => options.runOf(one.method)?.median_seconds, show: (one) => time(options.runOf(one.method)?.median_seconds) },
+      { title: 'Bound of its road', key: 'road_bound_seconds', numeric: true, value: (one) => one.road_bound_seconds, show: (one) => time(one.road_bound_seconds) },
+      { title: 'Exposed', key: 'exposed_seconds', numeric: true, value: (one) => one.exposed_seconds, show: (one) => time(one.exposed_seconds) },
+      { title: 'Hidden', key: 'hidden_seconds', numeric: true, value: (one) => one.hidden_seconds, show: (one) => time(one.hidden_seconds) },
+      { title: 'Samples/s', key: 'samples_per_second', numeric: true, value: (one) => one.samples_per_second, show: (one) => count(Math.round(one.samples_per_second)) },
+      { title: 'Expected regret', key: 'expected_regret_ratio', numeric: true, value: (one) => one.doubt?.expected_regret_ratio, show: (one) => percent(one.doubt?.expected_regret_ratio, 2) },
+      { title: 'Road', key: 'road', value: (one) => one.road },
+      { title: 'Digest', key: 'plan_digest', value: (one) => one.plan_digest, show: (one) => html`<span class="mono">${one.plan_digest}</span>` },
+    ],
+  })}
+  ${table(answer.ranking, [
+    { title: 'Method', key: 'method', value: (one) => one.method, show: (one) => html`<button class="link" data-method=${one.method} aria-pressed=${one.method === selected} @click=${open(one.method)}>${one.title}</button> ${one.method === chosen ? badge('accent', 'chosen') : nothing}` },
+    { title: 'Road', key: 'road', value: (one) => one.road },
+    { title: 'Predicted', key: 'predicted', numeric: true, value: (one) => one.iteration_seconds, show: (one) => time(one.iteration_seconds) },
+    { title: 'Measured', key: 'measured', numeric: true, value: () => '', show: (one) => measuredCell(one, options.runOf(one.method)) },
+    { title: 'Above bound', key: 'gap', numeric: true, value: (one) => one.gap_ratio, show: (one) => percent(one.gap_ratio) },
+    { title: 'Messages', key: 'messages', numeric: true, value: (one) => one.messages, show: (one) => count(one.messages) },
+    { title: 'Best in', key: 'best', numeric: true, value: (one) => one.doubt?.probability_best, show: (one) => percent(one.doubt?.probability_best, 0) },
+    { title: 'Bound by', key: 'binding', value: (one) => one.binding },
+  ], { caption: 'Ranking of methods', rowClass: (one) => (one.method === selected ? 'chosen' : '') })}`;
+}
+
+function measuredCell(one: RankingEntry, run: RunSummary | undefined): unknown {
+  if (!run) return '–';
+  return html`<a href="/runs/${run.id}">${time(run.median_seconds)}</a> <span class="muted small">${signedPercent(one.iteration_seconds / run.median_seconds - 1)}</span>`;
+}
