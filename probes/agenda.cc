@@ -13,13 +13,14 @@ namespace {
 
 // Bytes that are under way when messages are streamed, and the limits of their number.
 constexpr std::uint64_t kStreamBytes = 1 << 20;
-constexpr std::uint64_t kFewest = 2, kMost = 16;
+constexpr std::uint64_t kFewest = 2, kMost = 64;
 
 // Gains, in units of "the interval of one median shrinks by its set width". Only their ratios matter: a size
 // beyond the measured range is worth most, since nothing may be predicted there; between measured sizes a new
 // one is worth what the fit so far fails to explain around it, and little where the cost hardly changes.
 constexpr double kFirstGain = 400;
 constexpr double kRangeGain = 40;      // per factor of two beyond the measured range
+constexpr double kStartupCounts = 5;   // times the start-up's share of the largest cost
 constexpr double kBetweenGain = 3;     // per factor of two from the nearest measured size
 constexpr double kSmoothShare = 0.15;  // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
@@ -31,6 +32,14 @@ constexpr double kWidest = 10;         // times the set width: beyond, more widt
 // A visit takes at most this share of the whole budget, unless it is a single repetition.
 constexpr double kVisitShare = 0.05;
 constexpr Seconds kLongestNarrowing{0.25};
+// Streams of so long in all are enough repetitions for a first visit, and messages that follow each other
+// without a command in between fill so much time.
+constexpr Seconds kStreamTime{50e-3};
+constexpr int kFewestStreams = 2, kMostStreams = 5;
+// A stream's length beyond the messages that start together, in time and in windows of such messages.
+constexpr Seconds kLongStream{5e-3};
+constexpr int kLeastWindows = 2, kMostWindows = 8;
+constexpr Seconds kBackToBackTime{10e-3};
 // Below this size a repetition says more about start-up than about bytes.
 constexpr Bytes kBulk = 64_KiB;
 
@@ -48,10 +57,15 @@ Quantity as_target(Quantity quantity) {
 
 }  // namespace
 
-Streaming streaming(Bytes size) {
+int streamed_at_once(Bytes size) {
   const std::uint64_t fitting = kStreamBytes / std::max<std::uint64_t>(size.count, 1);
-  const int in_flight = static_cast<int>(std::clamp(fitting, kFewest, kMost));
-  return {in_flight, in_flight < static_cast<int>(kMost) ? 2 * in_flight : 3 * in_flight};
+  return static_cast<int>(std::clamp(fitting, kFewest, kMost));
+}
+
+int streamed_in_all(int at_once, Seconds each) {
+  const double fitting = kLongStream / each;
+  return at_once +
+         static_cast<int>(std::clamp<double>(fitting, kLeastWindows * at_once, kMostWindows * at_once));
 }
 
 Agenda::Agenda(std::vector<Target> targets, const AgendaOptions& options,
@@ -106,9 +120,27 @@ double Agenda::message_time(const State& state, Bytes size) const {
 
 double Agenda::repetition_time(const State& state, Bytes size) const {
   const bool streamed = state.target.quantity.in_flight == kStreaming;
+  if (!streamed) return message_time(state, size) + options_.overhead.count();
   // The first messages of a stream also show their latency.
-  const double messages = streamed ? streaming(size).messages + 1 : 1;
-  return messages * message_time(state, size) + options_.overhead.count();
+  return (stream_messages(state, size) + 2) * message_time(state, size) + 2 * options_.overhead.count();
+}
+
+/// Of both streams of a repetition.
+int Agenda::stream_messages(const State& state, Bytes size) const {
+  const int at_once = streamed_at_once(size);
+  return at_once + streamed_in_all(at_once, Seconds{message_time(state, size)});
+}
+
+/// Of one of many in one command: there and back, where it is a message.
+double Agenda::back_to_back_time(const State& state, Bytes size) const {
+  return message_time(state, size) * (state.target.quantity.subject == Subject::kMessage ? 2 : 1);
+}
+
+double Agenda::visit_time(const State& state, Bytes size, int repetitions) const {
+  if (is_back_to_back(state.target.quantity)) {
+    return repetitions * back_to_back_time(state, size) + options_.overhead.count();
+  }
+  return repetitions * repetition_time(state, size);
 }
 
 Seconds Agenda::expected(std::size_t target, Bytes size) const {
@@ -123,13 +155,20 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
   const State& state = states_[index];
   const double once = repetition_time(state, size);
   Step step{index, size, options_.iterations, 0, 0};
-  // A stream is many messages already.
-  if (state.target.quantity.in_flight == kStreaming) step.repetitions = std::min(step.repetitions, 2);
+  if (state.target.quantity.in_flight == kStreaming) {
+    // A long stream is many messages already.
+    const int fitting = static_cast<int>(kStreamTime.count() / once);
+    step.repetitions = std::clamp(fitting, kFewestStreams, kMostStreams);
+  } else if (is_back_to_back(state.target.quantity)) {
+    const int fitting = static_cast<int>(kBackToBackTime.count() / back_to_back_time(state, size));
+    step.repetitions = std::clamp(fitting, step.repetitions, options_.max_iterations);
+  }
   const double share = kVisitShare * options_.budget.count();
   if (once * step.repetitions > share) {
-    step.repetitions = std::max(1, std::min(step.repetitions, static_cast<int>(share / once)));
+    const int fewest = state.target.quantity.in_flight == kStreaming ? kFewestStreams : 1;
+    step.repetitions = std::max(fewest, std::min(step.repetitions, static_cast<int>(share / once)));
   }
-  step.seconds = once * step.repetitions +
+  step.seconds = visit_time(state, size, step.repetitions) +
                  (warms_up(state, size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
   if (state.points.empty()) {
     step.gain = kFirstGain;
@@ -148,8 +187,12 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
       step.gain = kBetweenGain * std::min(distance, kMostOctaves) *
                   (kSmoothShare * std::min(rises, 1.0) + unexplained);
     } else {
-      const Bytes nearest = above == state.points.end() ? std::prev(above)->first : above->first;
-      step.gain = kRangeGain * std::min(octaves(size, nearest), kMostOctaves);
+      const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
+      // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.
+      const bool streamed = state.target.quantity.in_flight == kStreaming;
+      const double startup = streamed ? 1 : state.points.begin()->second.median / known.median;
+      step.gain = kRangeGain * std::min(octaves(size, nearest), kMostOctaves) *
+                  std::min(kStartupCounts * startup, 1.0);
     }
   }
   step.gain *= state.target.weight;
@@ -169,7 +212,7 @@ std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size, con
   const int more = std::min({std::max(done, 2), most, options_.max_iterations - done});
   const double counted = std::min(width / options_.width, kWidest);
   const double shrinks = counted * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
-  return Step{index, size, more, kNarrowGain * shrinks * state.target.weight, once * more};
+  return Step{index, size, more, kNarrowGain * shrinks * state.target.weight, visit_time(state, size, more)};
 }
 
 std::vector<Agenda::Step> Agenda::steps() const {
@@ -192,7 +235,7 @@ std::vector<Agenda::Step> Agenda::steps() const {
 Bytes Agenda::traffic(const Step& step) const {
   const State& state = states_[step.state];
   const bool streamed = state.target.quantity.in_flight == kStreaming;
-  const int messages = (step.repetitions + 1) * (streamed ? streaming(step.size).messages : 1);
+  const int messages = (step.repetitions + 1) * (streamed ? stream_messages(state, step.size) : 1);
   return Bytes{static_cast<std::uint64_t>(
       std::ceil(state.target.sent * static_cast<double>(step.size.count) * messages))};
 }
@@ -206,8 +249,8 @@ std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_lef
     Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions,
                 true,       Seconds{step.seconds}, traffic(step)};
     if (visit.quantity.in_flight == kStreaming) {
-      visit.quantity.in_flight = streaming(step.size).in_flight;
-      visit.messages = streaming(step.size).messages;
+      visit.quantity.in_flight = streamed_at_once(step.size);
+      visit.messages = stream_messages(state, step.size) - visit.quantity.in_flight;
     }
     const auto known = state.points.find(step.size);
     visit.first = (known == state.points.end() || !known->second.visited) && warms_up(state, step.size);
@@ -267,7 +310,7 @@ std::vector<std::string> Agenda::missing(std::size_t most) const {
     const State& state = states_[step.state];
     const bool known = state.points.contains(step.size);
     Quantity quantity = state.target.quantity;
-    if (quantity.in_flight == kStreaming) quantity.in_flight = streaming(step.size).in_flight;
+    if (quantity.in_flight == kStreaming) quantity.in_flight = streamed_at_once(step.size);
     lines.push_back(describe(quantity) + ", " + format_size(step.size) +
                     (known ? ": more repetitions, about " : ": about ") + format_time(Seconds{step.seconds}));
   }

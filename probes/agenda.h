@@ -24,13 +24,16 @@ inline constexpr int kStreaming = 0;
 /// A warm-up is no larger: enough to open a connection's congestion window.
 inline constexpr Bytes kWarmUpBytes{256 << 10};
 
-/// Messages under way at once, and in all, when messages of this size are streamed. Enough of them to hide
-/// latency while small (a plan may have hundreds under way), few when large (bandwidth hides it).
-struct Streaming {
-  int in_flight = 1;
-  int messages = 1;
-};
-Streaming streaming(Bytes size);
+/// Messages under way at once when messages of this size are streamed. Enough of them to hide latency while
+/// small (a plan may have hundreds under way), few when large (bandwidth hides it).
+int streamed_at_once(Bytes size);
+
+/// Messages in all of a stream whose messages take so long each, `at_once` under way: as many as make its
+/// start a small part of it, within limits.
+///
+/// A repetition is two streams, one of `at_once` messages and one of these: their difference is the steady
+/// state (timing.h).
+int streamed_in_all(int at_once, Seconds each);
 
 /// A cost as a function of size that shall be known.
 struct Target {
@@ -106,6 +109,9 @@ class Agenda {
 
   double message_time(const State& state, Bytes size) const;
   double repetition_time(const State& state, Bytes size) const;
+  int stream_messages(const State& state, Bytes size) const;
+  double back_to_back_time(const State& state, Bytes size) const;
+  double visit_time(const State& state, Bytes size, int repetitions) const;
   std::optional<Step> widening(std::size_t index, Bytes size) const;
   std::optional<Step> narrowing(std::size_t index, Bytes size, const Point& point) const;
   std::vector<Step> steps() const;

@@ -113,7 +113,8 @@ class Survey {
   /// Time and traffic suffice for another round, and nobody wants to stop.
   bool may_go_on() {
     const auto traffic = measurer_.traffic_left();
-    const Bytes needed{5 * shape_.size.count * static_cast<std::uint64_t>(shape_.messages)};
+    const Bytes needed{5 * shape_.size.count *
+                       static_cast<std::uint64_t>(shape_.messages + shape_.in_flight)};
     return measurer_.elapsed() < until_ && (!traffic || *traffic >= needed) && !measurer_.stop_requested();
   }
 

@@ -1,6 +1,7 @@
 #include "probes/measurer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "probes/links.h"
 #include "probes/stepper.h"
@@ -12,13 +13,6 @@ namespace {
 
 constexpr Seconds kBetweenShows{0.2};
 constexpr int kMostRoundTrips = 200;
-
-bool on_memory(Subject subject) { return subject == Subject::kSum || subject == Subject::kCopy; }
-
-/// Many times in one command: nothing has to be synchronised in between.
-bool is_back_to_back(const Quantity& quantity) {
-  return on_memory(quantity.subject) || (quantity.subject == Subject::kMessage && quantity.in_flight == 1);
-}
 
 std::string label(const Quantity& quantity, Bytes size) {
   return describe(quantity) + ", " + format_size(size);
@@ -75,6 +69,7 @@ Command Measurer::command_for(const Visit& visit) const {
 void Measurer::warm_up(const Command& command, const Visit& visit, const std::string& what) {
   Command smaller = command;
   smaller.bytes = std::min(command.bytes, kWarmUpBytes.count);
+  smaller.messages = command.quantity.in_flight;
   for (int i = 0; i < options_.warmup; ++i) {
     conductor_.perform(smaller, visit.expected, what);
   }
@@ -87,7 +82,7 @@ std::vector<double> Measurer::one_way_times(Command command, const Visit& visit)
       conductor_.perform(command, visit.expected, label(visit.quantity, visit.size));
   const Report& source = reports[static_cast<std::size_t>(visit.quantity.source)];
   std::vector<double> times =
-      on_memory(visit.quantity.subject) ? durations(source) : half_round_trips(source);
+      visit.quantity.subject != Subject::kMessage ? durations(source) : half_round_trips(source);
   times.erase(times.begin(), times.begin() + std::min<std::ptrdiff_t>(dropped, std::ssize(times) - 1));
   return times;
 }
@@ -96,14 +91,15 @@ std::vector<double> Measurer::repeat(const Command& command, const Visit& visit,
   if (visit.first) warm_up(command, visit, what);
   std::vector<double> times;
   const Quantity& quantity = visit.quantity;
+  Command shorter = command;
+  shorter.messages = quantity.in_flight;
   for (int i = 0; i < visit.repetitions; ++i) {
-    const std::vector<Report> reports = conductor_.perform(command, visit.expected, what);
-    if (quantity.subject != Subject::kOperation) {
-      times.push_back(arrival_seconds(reports, quantity.in_flight));
-    } else if (quantity.in_flight == 1) {
-      times.push_back(alone_seconds(reports));
+    const double whole = alone_seconds(conductor_.perform(command, visit.expected, what));
+    if (quantity.in_flight == 1) {
+      times.push_back(whole);
     } else {
-      times.push_back(streamed_seconds(reports, quantity.in_flight));
+      const double part = alone_seconds(conductor_.perform(shorter, visit.expected, what));
+      times.push_back(steady_seconds(part, shorter.messages, whole, command.messages));
     }
     show(what);
     const Seconds once = visit.expected / (visit.repetitions + 1);
@@ -155,6 +151,18 @@ std::vector<PairTimes> Measurer::latencies(Pairing pairing, int round, const Pai
   return result;
 }
 
+namespace {
+
+constexpr int kPairStreams = 2;
+
+double pair_seconds(const std::vector<Report>& reports, const Pair& pair) {
+  const std::array<Report, 2> ends{reports[static_cast<std::size_t>(pair.first)],
+                                   reports[static_cast<std::size_t>(pair.second)]};
+  return alone_seconds(ends);
+}
+
+}  // namespace
+
 std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair& pair, Bytes size,
                                          int in_flight, int messages) {
   Command command;
@@ -166,21 +174,22 @@ std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair&
   command.quantity.in_flight = in_flight;
   command.bytes = size.count;
   command.messages = messages;
-  constexpr int kStreams = 2;
-  traffic_ += Bytes{size.count * static_cast<std::uint64_t>(messages) * kStreams};
-  std::vector<PairTimes> result;
-  for (const Pair& ends : pairs_of(pairing, round, pair)) result.push_back({ends, {}});
-  for (int i = 0; i < kStreams; ++i) {
-    const std::vector<Report> reports = conductor_.perform(command, Seconds{0}, "streams between hosts");
-    for (PairTimes& times : result) {
-      const Report& end = reports[static_cast<std::size_t>(times.pair.second)];
-      times.seconds.push_back(arrival_seconds({&end, 1}, in_flight));
+  traffic_ += Bytes{size.count * static_cast<std::uint64_t>(messages + in_flight) * kPairStreams};
+  std::vector<PairTimes> longer;
+  for (const Pair& ends : pairs_of(pairing, round, pair)) longer.push_back({ends, {}});
+  std::vector<PairTimes> shorter = longer;
+  for (int i = 0; i < kPairStreams; ++i) {
+    for (std::vector<PairTimes>* streams : {&longer, &shorter}) {
+      command.messages = streams == &longer ? messages : in_flight;
+      const std::vector<Report> reports = conductor_.perform(command, Seconds{0}, "streams between hosts");
+      for (PairTimes& times : *streams) times.seconds.push_back(pair_seconds(reports, times.pair));
     }
   }
-  for (PairTimes& times : result) {
-    times.seconds = {*std::min_element(times.seconds.begin(), times.seconds.end())};
+  for (std::size_t i = 0; i < longer.size(); ++i) {
+    const auto least = [](const PairTimes& times) { return *std::ranges::min_element(times.seconds); };
+    longer[i].seconds = {steady_seconds(least(shorter[i]), in_flight, least(longer[i]), messages)};
   }
-  return result;
+  return longer;
 }
 
 // --- steps ----------------------------------------------------------------------------------------------

@@ -31,7 +31,8 @@ class Measurer {
   std::vector<double> measure(const Visit& visit);
 
   /// All pairs of a round between hosts at once, or one pair alone: one-way times of `count` small messages,
-  /// or time per message of a stream of `messages` (the better of two streams, of which the first warms up).
+  /// or time per message of a stream of `messages`, by the faster of two such streams (the first warms up)
+  /// and the faster of two of `in_flight` messages.
   std::vector<PairTimes> latencies(Pairing pairing, int round, const Pair& pair, Bytes size, int count);
   std::vector<PairTimes> streams(Pairing pairing, int round, const Pair& pair, Bytes size, int in_flight,
                                  int messages);

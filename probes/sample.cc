@@ -80,6 +80,11 @@ bool ProbeSample::operator==(const ProbeSample& other) const {
 
 std::string to_string(Subject subject) { return enum_name(subject, kSubjects); }
 
+bool is_back_to_back(const Quantity& quantity) {
+  return quantity.subject == Subject::kSum || quantity.subject == Subject::kCopy ||
+         (quantity.subject == Subject::kMessage && quantity.in_flight == 1);
+}
+
 std::string describe(const Quantity& quantity) {
   const std::string flight = ", " + std::to_string(quantity.in_flight) + " in flight";
   switch (quantity.subject) {

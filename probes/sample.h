@@ -37,6 +37,9 @@ struct Quantity {
   bool operator==(const Quantity&) const = default;
 };
 
+/// Timed many times in one command: nothing has to be synchronised in between.
+bool is_back_to_back(const Quantity& quantity);
+
 /// One measured size of one quantity.
 struct ProbeSample {
   Quantity quantity;

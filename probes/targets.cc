@@ -21,9 +21,12 @@ constexpr double kStageShare = 0.5;     // of the weight of the whole operation
 constexpr double kStreamedShare = 0.7;  // of the weight of one message alone
 constexpr double kGroupShare = 0.2;
 
+// Of the start-up of one message alone, when many are under way: a first idea.
+constexpr double kStreamedStartup = 32;
+
 // Beyond these sizes messages are limited by bandwidth alone: those streamed cost what the range below says.
 constexpr Bytes kLargestStreamed{512 << 10};
-constexpr Bytes kLargestStreamedBetweenTwo{4 << 20};
+constexpr Bytes kLargestStreamedBetweenTwo{1 << 20};
 
 struct Stages {
   Operation both, reduce, distribute;
@@ -112,7 +115,7 @@ class Chooser {
     target.quantity.in_flight = in_flight;
     target.weight = kLinkWeight * (in_flight == 1 ? 1 : kStreamedShare);
     target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamedBetweenTwo);
-    target.startup = in_flight == 1 ? guess.latency : guess.latency / 4;
+    target.startup = in_flight == 1 ? guess.latency : guess.latency / kStreamedStartup;
     target.beta = guess.beta;
     targets_.push_back(target);
   }
@@ -128,7 +131,8 @@ class Chooser {
       target.weight = weight * (in_flight == 1 ? 1 : kStreamedShare);
       target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamed);
       target.sent = bytes_sent(road, operation, workers);
-      target.startup = guess_.latency * latencies(road, operation, workers) / (in_flight == 1 ? 1 : 4);
+      target.startup =
+          guess_.latency * latencies(road, operation, workers) / (in_flight == 1 ? 1 : kStreamedStartup);
       target.beta.value = guess_.beta.value * target.sent;
       targets_.push_back(target);
     }

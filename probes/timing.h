@@ -8,18 +8,19 @@
 
 namespace commtune::probes {
 
-/// One operation on one message: from the last rank's start to the last rank's end, so that ranks that came
-/// late are not counted as communication. Ranks that took no part (no start) are left out.
+/// One operation, or a stream of messages: from the last rank's start to the last rank's end, so that ranks
+/// that came late are not counted as communication. Ranks that took no part (no start) are left out; those
+/// that only send have no end.
 double alone_seconds(std::span<const Report> reports);
 
-/// Steady-state time of one message of many. A message has ended when it has ended on the last rank. The
-/// first `in_flight` messages started together and share their way, so the time runs from the end of the last
-/// of them to the end of all, and is divided by the number of messages in between. More messages than in
-/// flight.
-double streamed_seconds(std::span<const Report> reports, int in_flight);
-
-/// Of messages that one rank received, or of both ends' if both received: the slower end's.
-double arrival_seconds(std::span<const Report> ends, int in_flight);
+/// Steady-state time of one message of many: by how much longer a stream of more messages takes, for each
+/// message that it has more. Both streams start and end in the same way, so that latency, the opening of
+/// windows and how receivers see data in pieces (of up to 64 KiB) all drop out, which they do not where the
+/// ends of single messages are compared: the last one is not held up by a piece that has bytes of the next.
+///
+/// shorter, longer  alone_seconds() of the two streams; fewer < more
+/// returns          at least the clock's own step per message: a machine that stalls may swap the two
+double steady_seconds(double shorter, int fewer, double longer, int more);
 
 /// One way, from the durations of round trips.
 std::vector<double> half_round_trips(const Report& source);

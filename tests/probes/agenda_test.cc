@@ -140,10 +140,17 @@ TEST(Agenda, GoesOnFromEarlierSamples) {
 }
 
 TEST(Agenda, StreamsManySmallMessagesAndFewLargeOnes) {
-  EXPECT_EQ(streaming(Bytes{4}).in_flight, 16);
-  EXPECT_EQ(streaming(Bytes{1 << 18}).in_flight, 4);
-  EXPECT_EQ(streaming(Bytes{64 << 20}).in_flight, 2);
-  EXPECT_GT(streaming(Bytes{64 << 20}).messages, 2);
+  EXPECT_EQ(streamed_at_once(Bytes{4}), 64);
+  EXPECT_EQ(streamed_at_once(Bytes{1 << 18}), 4);
+  EXPECT_EQ(streamed_at_once(Bytes{64 << 20}), 2);
+}
+
+TEST(Agenda, StreamsLongEnoughForTheStartToBeASmallPart) {
+  // 5 ms of 50 us are 100 messages beyond the first 16; those of 100 ms are two windows more, those of 1 ns
+  // at most eight.
+  EXPECT_EQ(streamed_in_all(16, Seconds{50e-6}), 16 + 100);
+  EXPECT_EQ(streamed_in_all(2, Seconds{100e-3}), 2 + 2 * 2);
+  EXPECT_EQ(streamed_in_all(64, Seconds{1e-9}), 64 + 8 * 64);
 }
 
 }  // namespace

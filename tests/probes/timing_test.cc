@@ -23,21 +23,19 @@ TEST(AloneSeconds, LeaveOutWhoTookNoPart) {
   EXPECT_NEAR(alone_seconds(reports), 1000e-9, 1e-15);
 }
 
-TEST(StreamedSeconds, AreTheStepsBetweenEndsOnceAllAreUnderWay) {
-  // Two in flight; messages end on the last rank at 10, 20, 30, 40: 10 each, and (40 - 20) / 2 = 10.
-  const std::vector<Report> reports{report(1, {9, 20, 28, 40}), report(1, {10, 18, 30, 38})};
-  EXPECT_NEAR(streamed_seconds(reports, 2), 10e-9, 1e-15);
+TEST(AloneSeconds, CountTheStartOfWhoOnlySends) {
+  // The sender came last, at 1800; it has no end of its own.
+  const std::vector<Report> reports{report(1800, {}), report(1500, {2000, 4000})};
+  EXPECT_NEAR(alone_seconds(reports), 2200e-9, 1e-15);
 }
 
-TEST(StreamedSeconds, DoNotCountAFairShareTwice) {
-  // Two at a time share their way evenly and end together, at 20 and 40: still 10 each.
-  const std::vector<Report> reports{report(1, {20, 20, 40, 40})};
-  EXPECT_NEAR(streamed_seconds(reports, 2), 10e-9, 1e-15);
+TEST(SteadySeconds, AreWhatEachMessageMoreAdds) {
+  // A latency of 50 and 10 a message: 50 + 2 * 10 = 70 and 50 + 6 * 10 = 110, so (110 - 70) / (6 - 2) = 10.
+  EXPECT_NEAR(steady_seconds(70e-9, 2, 110e-9, 6), 10e-9, 1e-15);
 }
 
-TEST(ArrivalSeconds, AreTheSlowerEnds) {
-  const std::vector<Report> reports{report(1, {10, 20, 30}), report(1, {10, 30, 50})};
-  EXPECT_NEAR(arrival_seconds(reports, 1), 20e-9, 1e-15);
+TEST(SteadySeconds, StayPositiveWhereAStallSwapsTheStreams) {
+  EXPECT_GT(steady_seconds(110e-9, 2, 70e-9, 6), 0);
 }
 
 TEST(HalfRoundTrips, AreHalfOfEachDuration) {
