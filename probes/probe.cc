@@ -5,6 +5,7 @@
 
 #include "perfmodel/error.h"
 #include "probes/conductor.h"
+#include "probes/doubtful_fits.h"
 #include "probes/host_facts.h"
 #include "probes/host_lock.h"
 #include "probes/link_survey.h"
@@ -25,6 +26,7 @@ constexpr int kSteps = 20;
 constexpr Bytes kBusySize{256 << 10};
 constexpr int kBusyInFlight = 4;
 constexpr std::size_t kMissingLines = 8;
+constexpr std::size_t kDoubtfulNamed = 4;
 
 Hello greeting_of(const Peers& peers, bool exclusive, std::optional<HostLock>& lock) {
   const auto me = static_cast<std::size_t>(peers.rank);
@@ -256,11 +258,25 @@ class Session {
     missing_ = agenda.missing(kMissingLines);
   }
 
+  void note_doubtful(const Cluster& cluster) {
+    const std::vector<std::string> doubtful = doubtful_fits(cluster);
+    if (doubtful.empty()) return;
+    std::string note = "do not trust predictions that rest on these fits (a larger budget may mend them): ";
+    for (std::size_t i = 0; i < std::min(doubtful.size(), kDoubtfulNamed); ++i) {
+      note += (i == 0 ? "" : "; ") + doubtful[i];
+    }
+    if (doubtful.size() > kDoubtfulNamed) {
+      note += "; and " + std::to_string(doubtful.size() - kDoubtfulNamed) + " more";
+    }
+    notes_.push_back(std::move(note));
+  }
+
   ProbeResult finish() {
     ProbeResult result;
     result.samples = latest(samples_);
     result.cluster = fit_cluster(result.samples, facts_);
     result.links = analyse_links(result.samples, facts_.rank_hosts);
+    note_doubtful(result.cluster);
     result.end = end_;
     result.would_measure = std::move(missing_);
     result.notes = std::move(notes_);

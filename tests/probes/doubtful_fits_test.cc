@@ -1,0 +1,39 @@
+#include "probes/doubtful_fits.h"
+
+#include <gmock/gmock.h>
+
+namespace commtune::probes {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Fit fit(double median, double p90, double r_squared) {
+  Fit result;
+  result.curve = Curve(Seconds{1e-3}, SecondsPerByte{1e-9});
+  result.quality = {6, r_squared, median, p90};
+  return result;
+}
+
+TEST(DoubtfulFits, NameWhatExplainsItsSamplesBadlyWorstFirst) {
+  Cluster cluster;
+  cluster.links[LinkClass::kInterHost] = {fit(0.01, 0.02, 0.999), fit(0.02, 0.35, 0.99), {}};
+  cluster.operations.push_back(
+      {AllToAll{Collective::kRing}, Operation::kAllReduce, 4, fit(0.02, 0.05, 0.99), fit(0.2, 0.6, 0.99)});
+  EXPECT_THAT(
+      doubtful_fits(cluster),
+      ElementsAre("all-reduce, all-to-all ring, 4 workers, streamed: median residual 20.0 %, p90 60.0 %, "
+                  "R² 0.990",
+                  HasSubstr("link inter-host, streamed: median residual 2.0 %, p90 35.0 %")));
+}
+
+TEST(DoubtfulFits, CountWhatIsNotExplainedAtAll) {
+  Cluster cluster;
+  cluster.links[LinkClass::kInterHost] = {fit(0.05, 0.1, 0.5), {}, {}};
+  EXPECT_THAT(doubtful_fits(cluster), ElementsAre(HasSubstr("R² 0.500")));
+}
+
+TEST(DoubtfulFits, AreNoneInAnEmptyCluster) { EXPECT_TRUE(doubtful_fits(Cluster{}).empty()); }
+
+}  // namespace
+}  // namespace commtune::probes
