@@ -42,7 +42,8 @@ bool set_progress(Settings& settings, std::string_view text) {
   if (text == "auto") settings.progress = ProgressMode::kAuto;
   if (text == "always") settings.progress = ProgressMode::kAlways;
   if (text == "never") settings.progress = ProgressMode::kNever;
-  return text == "auto" || text == "always" || text == "never";
+  if (text == "json") settings.progress = ProgressMode::kJson;
+  return text == "auto" || text == "always" || text == "never" || text == "json";
 }
 
 bool set_text(std::string& value, std::string_view text) {
@@ -72,8 +73,8 @@ constexpr std::array kRows = {
     SettingRow{"silence_timeout", "--silence-timeout", "COMMTUNE_SILENCE_TIMEOUT", kDurationRule,
                "longest silence of the ranks before they are given up",
                [](Settings& s, std::string_view text) { return set_duration(s.silence_timeout, text); }},
-    SettingRow{"progress", "--progress", "COMMTUNE_PROGRESS", "auto, always or never",
-               "progress on standard error; auto: a bar on a terminal, lines elsewhere", set_progress},
+    SettingRow{"progress", "--progress", "COMMTUNE_PROGRESS", "auto, always, never or json",
+               "progress on standard error; auto: a bar on a terminal, lines elsewhere; json: an object a line", set_progress},
 };
 
 std::filesystem::path xdg(const Environment& environment, std::string_view variable,

@@ -20,7 +20,7 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 /// The value, or "" when it is unset.
 std::string_view lookup(const Environment& environment, std::string_view variable);
 
-enum class ProgressMode { kAuto, kAlways, kNever };
+enum class ProgressMode { kAuto, kAlways, kNever, kJson };
 
 struct Settings {
   std::filesystem::path database;      ///< ":memory:" or a file

@@ -176,6 +176,10 @@ class Store {
   /// can be resumed, no cluster's current fit. Tokens stay.
   PruneReport prune(const PruneOptions& options);
 
+  /// Changes when another connection, of this or another process, has committed since the last call: what was
+  /// read before may be out of date. Microseconds.
+  std::int64_t data_version() const;
+
   /// Examines every page, index and reference; the first few findings, none when all is well. Takes much
   /// longer than OpenCheck::kQuick.
   std::vector<std::string> examine() const;

@@ -176,6 +176,8 @@ PruneReport Store::prune(const PruneOptions& options) {
   return report;
 }
 
+std::int64_t Store::data_version() const { return impl_->db.integer("PRAGMA data_version"); }
+
 std::vector<std::string> Store::examine() const {
   std::vector<std::string> findings;
   Query pages = impl_->db.query("PRAGMA integrity_check(20)");

@@ -55,17 +55,6 @@ PlanRow latest_chosen(const Store& store) {
   throw Error(ErrorCode::kNotFound, "plan \"latest\": nothing has been planned yet; start with: tune MODEL");
 }
 
-PlanRow stored_plan(const Store& store, const std::string& text) {
-  if (text == "latest") return latest_chosen(store);
-  if (const auto id = id_of(text))
-    if (auto row = store.find_plan(*id)) return std::move(*row);
-  if (text.size() >= kShortestPrefix)
-    if (auto row = store.find_plan(std::string_view(text))) return std::move(*row);
-  throw Error(
-      ErrorCode::kNotFound,
-      fmt::format("plan \"{}\": no such file, id or digest; `tune show plans` lists what is stored", text));
-}
-
 /// The methods of the ranking that this plan was chosen in, best predicted first, with their stored plans.
 std::vector<std::pair<std::string, RowId>> ranking_of(const PlanRow& row) {
   if (!is_chosen(row))
@@ -224,6 +213,17 @@ std::optional<double> RunOutcome::error() const {
   return predicted.count() / report.median_seconds - 1;
 }
 
+PlanRow find_stored_plan(const Store& store, const std::string& text) {
+  if (text == "latest") return latest_chosen(store);
+  if (const auto id = id_of(text))
+    if (auto row = store.find_plan(*id)) return std::move(*row);
+  if (text.size() >= kShortestPrefix)
+    if (auto row = store.find_plan(std::string_view(text))) return std::move(*row);
+  throw Error(
+      ErrorCode::kNotFound,
+      fmt::format("plan \"{}\": no such file, id or digest; `tune show plans` lists what is stored", text));
+}
+
 std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
                                   const std::vector<std::string>& methods) {
   if (is_path(name.text)) {
@@ -234,7 +234,7 @@ std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
                               methods.front()));
     return {job_of_file(context, name)};
   }
-  const PlanRow row = stored_plan(context.store, name.text);
+  const PlanRow row = find_stored_plan(context.store, name.text);
   if (methods.empty()) return {job_of_row(context.store, row)};
   const auto ranking = ranking_of(row);
   std::vector<RowId> ids;

@@ -45,6 +45,10 @@ struct PlanName {
 std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
                                   const std::vector<std::string>& methods);
 
+/// The stored plan with this id, these first digits of its digest (at least 4), or the "latest" chosen one.
+/// Throws Error{kNotFound}.
+PlanRow find_stored_plan(const Store& store, const std::string& text);
+
 struct RunRequest {
   PlannedJob job;
   Placing placing;

@@ -23,24 +23,9 @@ Seconds half_width(const tuner::Entry& entry) {
   return entry.doubt ? (entry.doubt->high - entry.doubt->low) / 2 : Seconds{};
 }
 
-NewPlan to_row(const tuner::Entry& entry, RowId profile, RowId fit, nlohmann::json ranking) {
+NewPlan to_row(const tuner::Entry& entry, RowId profile, std::optional<RowId> fit, nlohmann::json ranking) {
   return {entry.plan,        profile,    fit, std::move(ranking), entry.prediction.iteration,
           half_width(entry), entry.bound};
-}
-
-/// Every plan of the ranking; the chosen one last, since it carries the whole answer and the others' ids.
-void keep(Store& store, TuneOutcome& outcome) {
-  const tuner::Answer& answer = outcome.answer;
-  for (std::size_t i = 0; i < answer.ranking.size(); ++i) {
-    const tuner::Entry& entry = answer.ranking[i];
-    if (i == answer.chosen) continue;
-    outcome.plans[entry.method] =
-        store.add_plan(to_row(entry, outcome.profile, outcome.fit, {{"chosen", false}}));
-  }
-  const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
-  nlohmann::json ranking{{"chosen", true}, {"answer", tuner::to_json(answer)}, {"plans", outcome.plans}};
-  outcome.plans[chosen.method] =
-      store.add_plan(to_row(chosen, outcome.profile, outcome.fit, std::move(ranking)));
 }
 
 }  // namespace
@@ -60,15 +45,31 @@ bool is_probed(const Store& store, const std::string& cluster) {
   return store.current_fit(cluster).has_value();
 }
 
+/// The chosen plan is stored last, since it carries the whole answer and the others' ids.
+void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, TuneOutcome& outcome) {
+  const tuner::Answer& answer = outcome.answer;
+  store.atomically([&] {
+    outcome.profile = store.put_profile(profile);
+    for (std::size_t i = 0; keeping.all && i < answer.ranking.size(); ++i) {
+      const tuner::Entry& entry = answer.ranking[i];
+      if (i == answer.chosen) continue;
+      outcome.plans[entry.method] =
+          store.add_plan(to_row(entry, outcome.profile, keeping.fit, {{"chosen", false}}));
+    }
+    const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
+    nlohmann::json ranking{{"chosen", true}, {"answer", tuner::to_json(answer)}, {"plans", outcome.plans}};
+    if (!keeping.question.is_null()) ranking["question"] = keeping.question;
+    outcome.plans[chosen.method] =
+        store.add_plan(to_row(chosen, outcome.profile, keeping.fit, std::move(ranking)));
+  });
+}
+
 TuneOutcome tune_job(Context& context, const TuneRequest& request) {
   const FitRow fit = fit_of(context.store, request.cluster);
   TuneOutcome outcome;
   outcome.fit = fit.id;
   outcome.answer = tuner::tune(request.profile, fit.snapshot, request.options);
-  context.store.atomically([&] {
-    outcome.profile = context.store.put_profile(request.profile);
-    keep(context.store, outcome);
-  });
+  keep_answer(context.store, request.profile, {true, fit.id, nullptr}, outcome);
   return outcome;
 }
 

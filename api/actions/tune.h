@@ -2,6 +2,8 @@
 // The main job: ranks all methods for a model on a probed cluster and keeps every plan of the ranking.
 
 #include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "api/actions/context.h"
@@ -32,6 +34,16 @@ FitRow fit_of(const Store& store, const std::string& cluster);
 
 /// Throws what fit_of and tuner::tune throw.
 TuneOutcome tune_job(Context& context, const TuneRequest& request);
+
+/// What is stored of an answer, and with what beside it.
+struct Keeping {
+  bool all = true;           ///< false: the chosen plan only
+  std::optional<RowId> fit;  ///< absent: the answer is to a "what if", not a prediction of the cluster
+  nlohmann::json question = nullptr;  ///< goes into the chosen plan's ranking
+};
+
+/// Stores the profile and the plans of `outcome.answer` and fills in their ids, in one transaction.
+void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, TuneOutcome& outcome);
 
 /// tuner::to_json of the answer, with "fit", "profile" and "plans" (method -> id) beside it.
 nlohmann::json to_json(const TuneOutcome& outcome);

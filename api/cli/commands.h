@@ -13,6 +13,10 @@ void add_run_command(CLI::App& tune, Session& session);
 void add_show_command(CLI::App& tune, Session& session);
 void add_scale_command(CLI::App& tune, Session& session);
 void add_map_command(CLI::App& tune, Session& session);
+void add_export_command(CLI::App& tune, Session& session);
+void add_serve_command(CLI::App& tune, Session& session);
+void add_token_command(CLI::App& tune, Session& session);
+void add_store_command(CLI::App& tune, Session& session);
 void add_config_command(CLI::App& tune, Session& session);
 
 }  // namespace commtune::api

@@ -23,8 +23,8 @@ extern char** environ;
 namespace commtune::api {
 namespace {
 
-constexpr std::array<std::string_view, 7> kCommands = {"plan",  "probe", "run",   "show",
-                                                       "scale", "map",   "config"};
+constexpr std::array<std::string_view, 11> kCommands = {"plan",   "probe",  "run",   "show",  "scale", "map",
+                                                        "config", "export", "serve", "token", "store"};
 
 Environment read_environment() {
   Environment environment;
@@ -97,6 +97,10 @@ int tune(std::vector<std::string> arguments, Session& session) {
   add_show_command(app, session);
   add_scale_command(app, session);
   add_map_command(app, session);
+  add_export_command(app, session);
+  add_serve_command(app, session);
+  add_token_command(app, session);
+  add_store_command(app, session);
   add_config_command(app, session);
   try {
     if (arguments.empty()) arguments.emplace_back("--help");

@@ -58,6 +58,11 @@ std::unique_ptr<Progress> Session::progress(const Settings& settings) const {
   options.enabled = settings.progress != ProgressMode::kNever;
   options.terminal = ::isatty(STDERR_FILENO) == 1;
   options.columns = terminal_columns();
+  if (settings.progress == ProgressMode::kJson) {
+    options.json = true;
+    options.terminal = false;
+    options.quiet = options.line_interval = Seconds{1};
+  }
   return std::make_unique<Progress>(std::move(options), [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     std::fflush(stderr);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "api/text.h"
 
@@ -48,7 +49,10 @@ void Progress::show(std::string_view what, double fraction, std::optional<Second
   if (shown_ && now - *shown_ < interval) return;
   shown_ = now;
   const double within = std::clamp(fraction, 0.0, 1.0);
-  if (options_.terminal) {
+  if (options_.json) {
+    const nlohmann::json document{{"progress", within}, {"what", what}};
+    write_(document.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  } else if (options_.terminal) {
     write_(bar(what, within, left));
     drawn_ = true;
   } else {

@@ -16,6 +16,7 @@ namespace commtune::api {
 struct ProgressOptions {
   bool enabled = true;
   bool terminal = false;        ///< redraw one line; false: whole lines
+  bool json = false;            ///< whole lines for a program: {"progress": 0.2, "what": "..."}
   int columns = 80;             ///< of the terminal
   Seconds quiet{2.0};           ///< nothing is shown before
   Seconds line_interval{10.0};  ///< between whole lines

@@ -93,7 +93,7 @@ TEST_F(SettingsTest, AMalformedVariableIsNamedWithValueAndRule) {
             "COMMTUNE_START_TIMEOUT = \"60\": must be a duration with its unit, such as 60s or 5min");
   sources_.environment.erase("COMMTUNE_START_TIMEOUT");
   sources_.environment["COMMTUNE_PROGRESS"] = "yes";
-  EXPECT_EQ(refusal(), "COMMTUNE_PROGRESS = \"yes\": must be auto, always or never");
+  EXPECT_EQ(refusal(), "COMMTUNE_PROGRESS = \"yes\": must be auto, always, never or json");
 }
 
 TEST_F(SettingsTest, AMalformedFileIsNamedWithThePlace) {

@@ -1,0 +1,122 @@
+#include "api/actions/answer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/actions/whatif.h"
+#include "api/export/export.h"
+#include "tuner/whatif.h"
+
+namespace commtune::api {
+namespace {
+
+using nlohmann::json;
+
+struct ServersOf {
+  int servers = 0;
+  std::string placement = "none";
+};
+
+ServersOf servers_of(const Road& road) {
+  const auto* servers = std::get_if<ParameterServer>(&road);
+  return servers == nullptr ? ServersOf{} : ServersOf{servers->servers, to_string(servers->placement)};
+}
+
+json iteration_to_json(const tuner::Entry& entry) {
+  const Prediction& p = entry.prediction;
+  return {{"seconds", p.iteration.count()},
+          {"low_seconds", entry.doubt ? json(entry.doubt->low.count()) : json(nullptr)},
+          {"high_seconds", entry.doubt ? json(entry.doubt->high.count()) : json(nullptr)},
+          {"compute_seconds", p.compute.count()},
+          {"exposed_seconds", p.exposed.count()},
+          {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
+          {"extrapolated", p.extrapolated}};
+}
+
+std::vector<std::string> notes_of(const Given& given, const tuner::Entry& chosen) {
+  std::vector<std::string> notes;
+  if (given.question.overrides.any())
+    notes.emplace_back(
+        "a what-if: the plan belongs to no fit, and its prediction is not the cluster's as it is");
+  if (chosen.prediction.basis != Basis::kMeasured)
+    notes.push_back(
+        fmt::format("no probe ran this road with {} workers: its cost is a formula over the measured links",
+                    given.outcome.answer.workers));
+  if (chosen.prediction.extrapolated)
+    notes.emplace_back("some message is larger or smaller than what was probed");
+  if (given.made.options.draws == 0) notes.emplace_back("no interval: the question asked for no draws");
+  if (given.made.profile.origin.how != "measured")
+    notes.push_back(fmt::format(
+        "layer times are {}{}, not measured here", given.made.profile.origin.how,
+        given.made.profile.origin.device.empty() ? "" : " for " + given.made.profile.origin.device));
+  return notes;
+}
+
+}  // namespace
+
+Recommendation recommend_workers(const Case& made, int most, double least_efficiency) {
+  tuner::TuneOptions options = made.options;
+  options.draws = 0;
+  Recommendation best{1, fmt::format("no number of workers up to {} is worth {:.0f} % of as many", most,
+                                     100 * least_efficiency)};
+  std::map<int, double> efficiency;
+  for (const tuner::ScaleCurve& curve :
+       tuner::scale(made.profile, made.cluster, count_series(fmt::format("1..{}", most)), options))
+    for (const tuner::ScalePoint& point : curve.points)
+      efficiency[point.workers] = std::max(efficiency[point.workers], point.efficiency);
+  for (const auto& [workers, ratio] : efficiency) {
+    if (ratio < least_efficiency) continue;
+    best = {workers, fmt::format("{} workers do the work of {:.1f}", workers, ratio * workers)};
+  }
+  return best;
+}
+
+json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration) {
+  json environment{{"COMMTUNE_PLAN", std::to_string(plan_id)},
+                   {"COMMTUNE_EXPECTED_STEP_SECONDS", fmt::format("{:.6g}", iteration.count())}};
+  for (const auto& [name, value] : export_env(plan, profile).settings) environment[name] = value;
+  return environment;
+}
+
+json answer_to_json(const Given& given) {
+  const tuner::Answer& answer = given.outcome.answer;
+  const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
+  const RowId id = given.outcome.plans.at(chosen.method);
+  const ServersOf servers = servers_of(chosen.plan.road);
+  json out = tuner::to_json(answer);
+  out.erase("plan");
+  out.erase("chosen");
+  out.erase("compute_seconds");
+  out.erase("intensity_operations_per_parameter");
+  out["status"] = "planned";
+  out["id"] = id;
+  out["digest"] = digest(chosen.plan);
+  out["cached"] = false;
+  out["cluster"] = given.made.cluster.name;
+  out["fit"] = given.outcome.fit;
+  out["profile"] = given.outcome.profile;
+  out["plans"] = given.outcome.plans;
+  out["servers"] = servers.servers;
+  out["placement"] = servers.placement;
+  out["method"] = chosen.method;
+  out["title"] = chosen.title;
+  out["road"] = describe(chosen.plan.road);
+  out["iteration"] = iteration_to_json(chosen);
+  out["samples_per_second"] = chosen.samples_per_second;
+  out["speedup"] = chosen.speedup;
+  out["gap_ratio"] = chosen.gap;
+  out["environment"] = environment_of(chosen.plan, given.made.profile, id, chosen.prediction.iteration);
+  out["launch"] = fmt::format("tune run {} --hosts FILE", id);
+  const Recommendation recommended = given.recommended.value_or(
+      Recommendation{answer.workers, "as asked; recommend_workers looks for a better number"});
+  out["recommended"] = {{"workers", recommended.workers},
+                        {"servers", servers.servers},
+                        {"placement", servers.placement},
+                        {"reason", recommended.reason}};
+  out["overrides"] = to_json(given.question.overrides);
+  out["notes"] = notes_of(given, chosen);
+  return out;
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,258 @@
+#include "api/actions/curves.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "api/actions/sample_rows.h"
+#include "api/output/rows.h"
+#include "perfmodel/curve.h"
+#include "perfmodel/road_json.h"
+#include "probes/links.h"
+
+namespace commtune::api {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kLinePoints = 64;
+constexpr double kNormal95 = 1.96;
+
+/// What one curve is about, and which samples it was made from.
+struct Subject {
+  std::string name, setting;
+  const Fit* fit = nullptr;
+  std::optional<Operation> operation{};
+  std::optional<Road> road{};
+  int workers = 0;
+  std::optional<LinkClass> link{};
+};
+
+std::vector<Subject> subjects_of(const Cluster& cluster) {
+  std::vector<Subject> subjects;
+  const auto add = [&subjects](Subject subject) {
+    if (!subject.fit->curve.empty()) subjects.push_back(std::move(subject));
+  };
+  for (const auto& [kind, link] : cluster.links) {
+    const std::string name = "link " + to_string(kind);
+    add({name, "alone", &link.alone, {}, {}, 0, kind});
+    add({name, "streamed", &link.streamed, {}, {}, 0, kind});
+    add({name, "duplex", &link.duplex, {}, {}, 0, kind});
+  }
+  for (const OperationFit& fit : cluster.operations) {
+    const std::string name = to_string(fit.operation);
+    add({name, "alone", &fit.alone, fit.operation, fit.road, fit.workers, {}});
+    add({name, "streamed", &fit.streamed, fit.operation, fit.road, fit.workers, {}});
+  }
+  return subjects;
+}
+
+/// Standard error of the fitted time at m, from the covariance of the piece that holds there.
+double deviation_at(const Fit& fit, Bytes m) {
+  const auto& pieces = fit.curve.pieces();
+  const std::size_t parameters = 2 * pieces.size();
+  if (fit.covariance.size() != parameters * parameters) return 0;
+  std::size_t piece = 0;
+  while (piece + 1 < pieces.size() && pieces[piece + 1].from <= m) ++piece;
+  const std::size_t a = 2 * piece;
+  const auto size = static_cast<double>(m.count);
+  const auto at = [&](std::size_t row, std::size_t column) {
+    return fit.covariance[row * parameters + column];
+  };
+  const double variance = at(a, a) + 2 * size * at(a, a + 1) + size * size * at(a + 1, a + 1);
+  return std::sqrt(std::max(0.0, variance));
+}
+
+json line_of(const Fit& fit) {
+  json line = json::array();
+  const double first = std::max<double>(1, static_cast<double>(fit.smallest.count));
+  const double last = std::max(first, static_cast<double>(fit.largest.count));
+  std::set<std::uint64_t> sizes;
+  for (int i = 0; i < kLinePoints; ++i)
+    sizes.insert(
+        static_cast<std::uint64_t>(std::llround(first * std::pow(last / first, i / (kLinePoints - 1.0)))));
+  // A jump between two pieces shows as one.
+  for (const CurvePiece& piece : fit.curve.pieces())
+    if (piece.from.count > sizes.size() && piece.from > fit.smallest && piece.from < fit.largest)
+      sizes.insert({piece.from.count - 1, piece.from.count});
+  for (const std::uint64_t size : sizes) {
+    const double seconds = fit.curve(Bytes{size}).count();
+    const double half = kNormal95 * deviation_at(fit, Bytes{size});
+    line.push_back({{"size_bytes", size},
+                    {"seconds", seconds},
+                    {"low_seconds", std::max(0.0, seconds - half)},
+                    {"high_seconds", seconds + half}});
+  }
+  return line;
+}
+
+json pieces_of(const Fit& fit) {
+  json pieces = json::array();
+  for (const CurvePiece& piece : fit.curve.pieces())
+    pieces.push_back({{"from_bytes", piece.from.count},
+                      {"alpha_seconds", piece.alpha.count()},
+                      {"beta_seconds_per_byte", piece.beta.value}});
+  return pieces;
+}
+
+/// Rank to host, in the order in which ranks fill them.
+std::vector<std::string> rank_hosts_of(const std::vector<Host>& hosts) {
+  std::vector<std::string> ranks;
+  for (const Host& host : hosts)
+    for (int slot = 0; slot < host.slots; ++slot) ranks.push_back(host.name);
+  return ranks;
+}
+
+class SampleMatcher {
+ public:
+  SampleMatcher(const Store& store, RowId session, const std::vector<Host>& hosts)
+      : rank_hosts_(rank_hosts_of(hosts)), samples_(store.all_samples(session)) {}
+
+  std::vector<const SampleRow*> of(const Subject& subject) const {
+    std::vector<const SampleRow*> found;
+    for (const SampleRow& row : samples_)
+      if (belongs(row, subject)) found.push_back(&row);
+    std::sort(found.begin(), found.end(),
+              [](const SampleRow* a, const SampleRow* b) { return a->bytes < b->bytes; });
+    return found;
+  }
+
+ private:
+  bool belongs(const SampleRow& row, const Subject& subject) const {
+    const bool alone = subject.setting == "alone";
+    if (subject.link) {
+      if (row.kind != (subject.setting == "duplex" ? "exchange" : "message")) return false;
+      if (subject.setting != "duplex" && (row.in_flight <= 1) != alone) return false;
+      return link_of(row) == subject.link;
+    }
+    return row.kind == "operation" && row.operation == subject.operation && row.road == subject.road &&
+           row.workers == subject.workers && (row.in_flight <= 1) == alone;
+  }
+
+  std::optional<LinkClass> link_of(const SampleRow& row) const {
+    const auto host = [this](const std::optional<int>& rank) -> const std::string* {
+      return rank && *rank >= 0 && static_cast<std::size_t>(*rank) < rank_hosts_.size()
+                 ? &rank_hosts_[static_cast<std::size_t>(*rank)]
+                 : nullptr;
+    };
+    const std::string* const from = host(row.source_rank);
+    const std::string* const to = host(row.destination_rank);
+    if (from == nullptr || to == nullptr) return {};
+    return *from == *to ? LinkClass::kIntraHost : LinkClass::kInterHost;
+  }
+
+  std::vector<std::string> rank_hosts_;
+  std::vector<SampleRow> samples_;
+};
+
+json points_of(const Fit& fit, const std::vector<const SampleRow*>& samples, std::size_t most) {
+  json points = json::array();
+  const std::size_t shown = std::min(samples.size(), most);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const SampleRow& row = *samples[shown < 2 ? 0 : i * (samples.size() - 1) / (shown - 1)];
+    const double fitted = fit.curve(row.bytes).count();
+    points.push_back({{"size_bytes", row.bytes.count},
+                      {"median_seconds", row.median.count()},
+                      {"half_width_seconds", row.half_width.count()},
+                      {"repetitions", row.repetitions},
+                      {"fitted_seconds", fitted},
+                      {"residual_ratio", fitted > 0 ? row.median.count() / fitted - 1 : 0.0}});
+  }
+  return points;
+}
+
+json curve_of(const Subject& subject, const std::vector<const SampleRow*>& samples, std::size_t most) {
+  const FitQuality& quality = subject.fit->quality;
+  return {{"subject", subject.name},
+          {"setting", subject.setting},
+          {"operation", subject.operation ? json(to_string(*subject.operation)) : json(nullptr)},
+          {"road", subject.road ? commtune::to_json(*subject.road) : json(nullptr)},
+          {"road_text", subject.road ? describe(*subject.road) : std::string{}},
+          {"workers", subject.workers},
+          {"smallest_bytes", subject.fit->smallest.count},
+          {"largest_bytes", subject.fit->largest.count},
+          {"quality",
+           {{"samples", quality.samples},
+            {"r_squared", quality.r_squared},
+            {"median_relative", quality.median_relative},
+            {"p90_relative", quality.p90_relative}}},
+          {"pieces", pieces_of(*subject.fit)},
+          {"line", line_of(*subject.fit)},
+          {"points_total", samples.size()},
+          {"points", points_of(*subject.fit, samples, most)}};
+}
+
+json scalar(const Scalar& value) { return {{"value", value.value}, {"half_width", value.half_width}}; }
+
+}  // namespace
+
+json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveRequest& request) {
+  const Cluster& cluster = fit.snapshot;
+  const SampleMatcher samples(store, fit.session, cluster.hosts);
+  const auto most = static_cast<std::size_t>(request.points);
+  bool down_sampled = false;
+  json curves = json::array();
+  for (const Subject& subject : subjects_of(cluster)) {
+    if (!request.subject.empty() && subject.name != request.subject) continue;
+    const auto own = samples.of(subject);
+    down_sampled = down_sampled || own.size() > most;
+    curves.push_back(curve_of(subject, own, most));
+  }
+  json history = json::array();
+  for (const FitSummary& row : store.fits(fit.cluster).rows) history.push_back(to_json(row));
+  return {{"cluster", fit.cluster_name},
+          {"fit", fit.id},
+          {"session", fit.session},
+          {"created", to_iso8601(fit.origin.created)},
+          {"current", !fit.superseded_by.has_value()},
+          {"history", std::move(history)},
+          {"down_sampled", down_sampled},
+          {"scalars",
+           {{"reduce_seconds_per_byte", scalar(cluster.reduce_seconds_per_byte)},
+            {"copy_seconds_per_byte", scalar(cluster.copy_seconds_per_byte)},
+            {"interference", scalar(cluster.interference)},
+            {"jitter_seconds", scalar(cluster.jitter_seconds)}}},
+          {"curves", std::move(curves)}};
+}
+
+json links_to_json(const Store& store, const ClusterRow& cluster) {
+  const std::vector<std::string> ranks = rank_hosts_of(cluster.hosts);
+  const auto fit = store.current_fit(cluster.id);
+  std::vector<probes::ProbeSample> samples;
+  if (fit)
+    for (const SampleRow& row : store.all_samples(fit->session)) samples.push_back(from_row(row));
+  json out = probes::to_json(probes::analyse_links(samples, ranks));
+  out["cluster"] = cluster.name;
+  out["session"] = fit ? json(fit->session) : json(nullptr);
+  for (json& link : out["links"]) {
+    const double beta = link.at("beta_seconds_per_byte").get<double>();
+    link["bandwidth_bytes_per_second"] = beta > 0 ? json(1 / beta) : json(nullptr);
+  }
+  return out;
+}
+
+std::map<std::string, double> host_scores(const json& links) {
+  const auto hosts = links.at("hosts").get<std::vector<std::string>>();
+  std::vector<double> slowest(hosts.size(), 0);
+  double fastest = 0;
+  for (const json& link : links.at("links")) {
+    if (link.at("bandwidth_bytes_per_second").is_null()) continue;
+    const auto rate = link.at("bandwidth_bytes_per_second").get<double>();
+    fastest = std::max(fastest, rate);
+    for (const char* end : {"from", "to"}) {
+      double& own = slowest.at(link.at(end).get<std::size_t>());
+      own = own > 0 ? std::min(own, rate) : rate;
+    }
+  }
+  std::map<std::string, double> scores;
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    scores[hosts[i]] = slowest[i] > 0 ? 100 * slowest[i] / fastest : 100;
+  for (const json& verdict : links.at("verdicts"))
+    if (verdict.at("kind").get<std::string>().find("late") != std::string::npos)
+      scores[hosts.at(verdict.at("host").get<std::size_t>())] /= 2;
+  return scores;
+}
+
+}  // namespace commtune::api

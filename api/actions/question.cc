@@ -1,0 +1,208 @@
+#include "api/actions/question.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "api/launch/hosts.h"
+#include "perfmodel/error.h"
+#include "tuner/whatif.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr std::uint64_t kMostWorkers = 4096, kMostDevices = 1024, kMostBatch = 1U << 20U;
+constexpr std::uint64_t kMostDraws = 1024, kMostSeed = 0xFFFF'FFFFU;
+constexpr std::size_t kMostCandidates = 64;
+constexpr double kSmallestScale = 1e-3, kLargestScale = 1e3;
+
+int read_int(const JsonPlace& object, std::string_view key, std::uint64_t least, std::uint64_t most,
+             int otherwise) {
+  const auto place = object.find(key);
+  return place ? static_cast<int>(place->integer(least, most)) : otherwise;
+}
+
+double read_scale(const JsonPlace& object, std::string_view key) {
+  const auto place = object.find(key);
+  return place ? place->number(kSmallestScale, kLargestScale) : 1.0;
+}
+
+Seats read_seats(const JsonPlace& place) {
+  Seats seats;
+  seats.workers = read_int(place, "workers", 1, kMostWorkers, 0);
+  if (const auto nodes = place.find("nodes")) seats.nodes = nodes->text();
+  seats.node_count = read_int(place, "node_count", 1, kMostWorkers, 0);
+  seats.devices_per_node = read_int(place, "devices_per_node", 1, kMostDevices, 0);
+  seats.limits.colocated_servers = read_int(place, "servers", 0, kMostWorkers, 0);
+  seats.limits.dedicated_servers = read_int(place, "dedicated_servers", 0, kMostWorkers, 0);
+  return seats;
+}
+
+Candidate read_candidate(const JsonPlace& place) {
+  place.expect_keys({"name", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",
+                     "dedicated_servers"});
+  Candidate candidate;
+  const JsonPlace name = place["name"];
+  candidate.name = name.name();
+  if (const auto cluster = place.find("cluster")) candidate.cluster = cluster->name();
+  candidate.seats = read_seats(place);
+  return candidate;
+}
+
+void read_recommendation(const JsonPlace& document, Question& question) {
+  const auto place = document.find("recommend_workers");
+  if (!place) return;
+  place->expect_keys({"most", "least_efficiency"});
+  question.most_workers = read_int(*place, "most", 1, kMostWorkers, 64);
+  if (const auto efficiency = place->find("least_efficiency"))
+    question.least_efficiency = efficiency->number(0.01, 1);
+}
+
+/// The hosts that the seats name, with as many workers each as they say.
+std::vector<Host> seated_hosts(const Seats& seats, const Cluster& fitted) {
+  std::vector<Host> hosts = fitted.hosts;
+  if (!seats.nodes.empty()) {
+    std::vector<std::string> absent;
+    std::vector<Host> named;
+    for (const Host& wanted : parse_host_list(seats.nodes).hosts) {
+      const auto known = std::find_if(fitted.hosts.begin(), fitted.hosts.end(),
+                                      [&](const Host& host) { return host.name == wanted.name; });
+      if (known == fitted.hosts.end()) {
+        absent.push_back(wanted.name);
+      } else {
+        named.push_back(*known);
+      }
+    }
+    if (!absent.empty())
+      throw Error(
+          ErrorCode::kNotFound,
+          fmt::format(
+              "nodes: cluster \"{}\" was measured without {}", fitted.name,
+              fmt::join(absent.begin(),
+                        absent.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, absent.size())),
+                        ", ")));
+    hosts = std::move(named);
+  }
+  if (seats.node_count > 0)
+    hosts.resize(static_cast<std::size_t>(seats.node_count), hosts.empty() ? Host{} : hosts.front());
+  if (seats.devices_per_node > 0)
+    for (Host& host : hosts) host.slots = seats.devices_per_node;
+  return hosts;
+}
+
+nlohmann::json hosts_to_json(const std::vector<Host>& hosts) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const Host& host : hosts) out.push_back({{"name", host.name}, {"slots", host.slots}});
+  return out;
+}
+
+}  // namespace
+
+bool Overrides::any() const { return *this != Overrides{}; }
+
+Overrides overrides_from_json(const JsonPlace& place) {
+  place.expect_keys({"bandwidth_scale", "latency_scale", "device_speed_scale", "gradient_scale", "batch"});
+  Overrides overrides;
+  overrides.bandwidth_scale = read_scale(place, "bandwidth_scale");
+  overrides.latency_scale = read_scale(place, "latency_scale");
+  overrides.device_speed_scale = read_scale(place, "device_speed_scale");
+  overrides.gradient_scale = read_scale(place, "gradient_scale");
+  overrides.batch = read_int(place, "batch", 1, kMostBatch, 0);
+  return overrides;
+}
+
+nlohmann::json to_json(const Overrides& overrides) {
+  if (!overrides.any()) return nullptr;
+  nlohmann::json out{{"bandwidth_scale", overrides.bandwidth_scale},
+                     {"latency_scale", overrides.latency_scale},
+                     {"device_speed_scale", overrides.device_speed_scale},
+                     {"gradient_scale", overrides.gradient_scale}};
+  if (overrides.batch > 0) out["batch"] = overrides.batch;
+  return out;
+}
+
+Question question_from_json(const nlohmann::json& json) {
+  const JsonPlace document(json);
+  document.expect_keys({"model", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",
+                        "dedicated_servers", "draws", "seed", "keep", "overrides", "recommend_workers",
+                        "candidates"});
+  Question question;
+  const JsonPlace model = document["model"];
+  if (json.at("model").is_object()) {
+    question.profile = profile_from_json(json.at("model"));
+  } else {
+    question.model = model.name();
+  }
+  const JsonPlace cluster = document["cluster"];
+  question.cluster = cluster.name();
+  question.seats = read_seats(document);
+  question.draws = read_int(document, "draws", 0, kMostDraws, question.draws);
+  if (const auto seed = document.find("seed")) question.seed = seed->integer(0, kMostSeed);
+  if (const auto keep = document.find("keep")) {
+    static constexpr std::pair<std::string_view, bool> kKeeps[] = {{"chosen", false}, {"all", true}};
+    question.keep_all = read_enum(*keep, kKeeps);
+  }
+  if (const auto overrides = document.find("overrides")) question.overrides = overrides_from_json(*overrides);
+  read_recommendation(document, question);
+  if (const auto candidates = document.find("candidates")) {
+    for (std::size_t i = 0, n = candidates->size(1, kMostCandidates); i < n; ++i) {
+      const JsonPlace place = (*candidates)[i];
+      question.candidates.push_back(read_candidate(place));
+    }
+  }
+  return question;
+}
+
+Case make_case(const Question& question, const Seats& seats, const Profile& profile, const Cluster& fitted) {
+  const Overrides& change = question.overrides;
+  Case made{profile, fitted, {}};
+  const int batch = change.batch > 0 ? change.batch : profile.batch;
+  const double time = static_cast<double>(batch) / profile.batch / change.device_speed_scale;
+  if (time != 1 || change.gradient_scale != 1) made.profile = scaled(profile, change.gradient_scale, time);
+  made.profile.batch = batch;
+  if (change.bandwidth_scale != 1 || change.latency_scale != 1)
+    made.cluster = tuner::with_network(fitted, change.latency_scale, 1 / change.bandwidth_scale);
+  made.cluster.hosts = seated_hosts(seats, fitted);
+  if (made.cluster.ranks() > static_cast<int>(kMostWorkers))
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("node_count: {} nodes have {} workers, must be at most {}",
+                            made.cluster.hosts.size(), made.cluster.ranks(), kMostWorkers));
+  made.options.workers = seats.workers;
+  made.options.limits = seats.limits;
+  made.options.draws = question.draws;
+  made.options.seed = question.seed;
+  return made;
+}
+
+nlohmann::json record_of(const Case& made, const Overrides& overrides, const std::string& cluster,
+                         std::int64_t fit) {
+  return {{"cluster", cluster},
+          {"fit", fit},
+          {"hosts", hosts_to_json(made.cluster.hosts)},
+          {"workers", made.options.workers},
+          {"servers", made.options.limits.colocated_servers},
+          {"dedicated_servers", made.options.limits.dedicated_servers},
+          {"draws", made.options.draws},
+          {"seed", made.options.seed},
+          {"overrides", to_json(overrides)}};
+}
+
+Case case_from_record(const nlohmann::json& record, const Profile& profile, const Cluster& fitted) {
+  Case made{profile, fitted, {}};
+  if (const nlohmann::json& changes = record.at("overrides"); changes.is_object()) {
+    const Overrides change = overrides_from_json(JsonPlace(changes));
+    made.cluster = tuner::with_network(fitted, change.latency_scale, 1 / change.bandwidth_scale);
+  }
+  made.cluster.hosts.clear();
+  for (const nlohmann::json& host : record.at("hosts"))
+    made.cluster.hosts.push_back({host.at("name").get<std::string>(), host.at("slots").get<int>()});
+  made.options.workers = record.at("workers").get<int>();
+  made.options.limits.colocated_servers = record.at("servers").get<int>();
+  made.options.limits.dedicated_servers = record.at("dedicated_servers").get<int>();
+  made.options.draws = record.at("draws").get<int>();
+  made.options.seed = record.at("seed").get<std::uint64_t>();
+  return made;
+}
+
+}  // namespace commtune::api

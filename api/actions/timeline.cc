@@ -1,0 +1,247 @@
+#include "api/actions/timeline.h"
+
+#include <fmt/format.h>
+
+#include "api/actions/question.h"
+#include "api/actions/run.h"
+#include "api/text.h"
+#include "api/version.h"
+#include "perfmodel/bound.h"
+#include "perfmodel/error.h"
+#include "perfmodel/stage_cost.h"
+#include "tuner/tuner.h"
+
+namespace commtune::api {
+namespace {
+
+using nlohmann::json;
+
+struct Iteration {
+  Prediction prediction;
+  Timeline timeline;
+  Seconds bound{};
+};
+
+Iteration predict(const PlanView& view) {
+  if (!view.priced)
+    throw Error(ErrorCode::kNotFound,
+                fmt::format("plan {} belongs to no fit of a cluster, so nothing predicts its timeline",
+                            digest(view.plan)));
+  const RoadCost cost = road_cost(view.plan.road, view.cluster, view.plan.workers);
+  const Workload work(view.profile);
+  Iteration out;
+  out.prediction = simulate(work, view.plan, cost, &out.timeline);
+  out.bound = lower_bound(work, cost);
+  return out;
+}
+
+/// Another method's plan of the same question, made again when it was not stored.
+Plan plan_of_method(const PlanView& view, const json& question, const std::string& method) {
+  const Case made = case_from_record(question, view.profile, view.cluster);
+  tuner::TuneOptions options = made.options;
+  const tuner::Answer answer = tuner::tune(view.profile, made.cluster, options);
+  if (method == "best") return answer.ranking.front().plan;
+  if (method == "worst") return answer.ranking.back().plan;
+  std::vector<std::string> known;
+  for (const tuner::Entry& entry : answer.ranking) {
+    if (entry.method == method) return entry.plan;
+    known.push_back(entry.method);
+  }
+  throw Error(ErrorCode::kNotFound, fmt::format("parameter method = \"{}\": not in the ranking{}", method,
+                                                did_you_mean(method, known)));
+}
+
+/// The id of a method's plan among those stored with the ranking.
+std::optional<RowId> stored_method(const json& ranking, const std::string& method) {
+  const auto plans = ranking.find("plans");
+  if (plans == ranking.end() || !plans->is_object()) return {};
+  const auto found = plans->find(method);
+  return found == plans->end() ? std::nullopt : std::optional(found->get<RowId>());
+}
+
+void choose_method(const Store& store, const PlanRow& row, const std::string& method, PlanView& view) {
+  if (method.empty() || method == row.method || method == "chosen") return;
+  if (!row.ranking.is_object() || !row.ranking.contains("answer"))
+    throw Error(
+        ErrorCode::kNotFound,
+        fmt::format("parameter method = \"{}\": plan {} is not the chosen one of a ranking", method, row.id));
+  std::string name = method;
+  const json& entries = row.ranking.at("answer").at("ranking");
+  if (method == "best") name = entries.front().at("method").get<std::string>();
+  if (method == "worst") name = entries.back().at("method").get<std::string>();
+  if (name == row.method) return;
+  view.id = stored_method(row.ranking, name);
+  if (view.id) {
+    if (auto other = store.find_plan(*view.id)) view.plan = std::move(other->plan);
+    return;
+  }
+  if (!row.ranking.contains("question"))
+    throw Error(ErrorCode::kNotFound, fmt::format("parameter method = \"{}\": not in the ranking", method));
+  view.plan = plan_of_method(view, row.ranking.at("question"), name);
+}
+
+json span(Seconds start, Seconds end) {
+  return {{"start_seconds", start.count()}, {"end_seconds", end.count()}};
+}
+
+/// A gradient tensor with the layer that makes it, by TensorId.
+struct NamedTensor {
+  const Layer* layer;
+  const Tensor* tensor;
+};
+
+std::vector<NamedTensor> named_tensors(const Profile& profile) {
+  std::vector<NamedTensor> named;
+  for (const Layer& layer : profile.layers)
+    for (const Tensor& tensor : layer.tensors) named.push_back({&layer, &tensor});
+  return named;
+}
+
+std::string label_of(const Message& message, const std::vector<NamedTensor>& tensors) {
+  const std::string& name = tensors.at(message.pieces.front().tensor).tensor->name;
+  return message.pieces.size() == 1 ? name : fmt::format("{} and {} more", name, message.pieces.size() - 1);
+}
+
+json trace_event(const std::string& name, int thread, Seconds start, Seconds end, json arguments) {
+  return {{"name", name},
+          {"ph", "X"},
+          {"pid", 0},
+          {"tid", thread},
+          {"ts", start.count() * 1e6},
+          {"dur", (end - start).count() * 1e6},
+          {"args", std::move(arguments)}};
+}
+
+json thread_name(int thread, const std::string& name) {
+  return {{"name", "thread_name"}, {"ph", "M"}, {"pid", 0}, {"tid", thread}, {"args", {{"name", name}}}};
+}
+
+}  // namespace
+
+PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method) {
+  const PlanRow row = find_stored_plan(store, plan);
+  auto profile = store.find_profile(row.profile);
+  if (!profile)
+    throw Error(ErrorCode::kStorage, fmt::format("profile {} of plan {} is missing", row.profile, row.id));
+  PlanView view{row.id, row.plan, std::move(profile->profile), {}, false};
+  const bool has_question = row.ranking.is_object() && row.ranking.contains("question");
+  const std::optional<RowId> fit_id =
+      row.fit
+          ? row.fit
+          : (has_question ? std::optional(row.ranking.at("question").at("fit").get<RowId>()) : std::nullopt);
+  if (const auto fit = fit_id ? store.find_fit(*fit_id) : std::nullopt) {
+    view.cluster = fit->snapshot;
+    view.priced = true;
+  }
+  choose_method(store, row, method, view);
+  if (view.priced && has_question)
+    view.cluster = case_from_record(row.ranking.at("question"), view.profile, view.cluster).cluster;
+  return view;
+}
+
+json timeline_to_json(const PlanView& view) {
+  const Iteration it = predict(view);
+  const Prediction& p = it.prediction;
+  const std::vector<NamedTensor> tensors = named_tensors(view.profile);
+  json layers = json::array(), messages = json::array();
+  for (std::size_t i = 0; i < view.profile.layers.size(); ++i)
+    layers.push_back({{"name", view.profile.layers[i].name},
+                      {"backward", span(it.timeline.backward_start[i], it.timeline.backward_end[i])},
+                      {"forward", span(it.timeline.forward_start[i], it.timeline.forward_end[i])}});
+  for (std::size_t i = 0; i < view.plan.messages.size(); ++i) {
+    const Message& message = view.plan.messages[i];
+    const MessageSpan& when = it.timeline.messages[i];
+    messages.push_back({{"index", i},
+                        {"bytes", message_bytes(message).count},
+                        {"pieces", message.pieces.size()},
+                        {"label", label_of(message, tensors)},
+                        {"released_seconds", when.released.count()},
+                        {"reduce", span(when.reduce_start, when.reduce_end)},
+                        {"distribute", span(when.distribute_start, when.distribute_end)}});
+  }
+  return {{"plan", view.id ? json(*view.id) : json(nullptr)},
+          {"method", view.plan.method},
+          {"model", view.plan.model},
+          {"road", describe(view.plan.road)},
+          {"workers", view.plan.workers},
+          {"prediction",
+           {{"iteration_seconds", p.iteration.count()},
+            {"compute_seconds", p.compute.count()},
+            {"exposed_seconds", p.exposed.count()},
+            {"hidden_seconds", p.hidden().count()},
+            {"communication_seconds", p.communication.count()},
+            {"binding", to_string(p.binding)},
+            {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
+            {"extrapolated", p.extrapolated}}},
+          {"bound_seconds", it.bound.count()},
+          {"layers", std::move(layers)},
+          {"messages", std::move(messages)}};
+}
+
+json timeline_to_trace(const PlanView& view) {
+  enum Thread { kCompute, kReduce, kDistribute };
+  const Iteration it = predict(view);
+  const std::vector<NamedTensor> tensors = named_tensors(view.profile);
+  json events = json::array();
+  events.push_back(
+      {{"name", "process_name"},
+       {"ph", "M"},
+       {"pid", 0},
+       {"args", {{"name", fmt::format("{}, {} (predicted)", view.plan.model, view.plan.method)}}}});
+  events.push_back(thread_name(kCompute, "compute"));
+  events.push_back(thread_name(kReduce, "reduce"));
+  events.push_back(thread_name(kDistribute, "distribute"));
+  const Timeline& t = it.timeline;
+  for (std::size_t i = view.profile.layers.size(); i-- > 0;)
+    events.push_back(trace_event("backward " + view.profile.layers[i].name, kCompute, t.backward_start[i],
+                                 t.backward_end[i], json::object()));
+  for (std::size_t i = 0; i < view.profile.layers.size(); ++i)
+    events.push_back(trace_event("forward " + view.profile.layers[i].name, kCompute, t.forward_start[i],
+                                 t.forward_end[i], json::object()));
+  for (std::size_t i = 0; i < view.plan.messages.size(); ++i) {
+    const Message& message = view.plan.messages[i];
+    const std::string label = label_of(message, tensors);
+    const json arguments{
+        {"message", i}, {"bytes", message_bytes(message).count}, {"pieces", message.pieces.size()}};
+    const MessageSpan& when = t.messages[i];
+    events.push_back(trace_event(label, kReduce, when.reduce_start, when.reduce_end, arguments));
+    events.push_back(trace_event(label, kDistribute, when.distribute_start, when.distribute_end, arguments));
+  }
+  return {{"displayTimeUnit", "ms"},
+          {"metadata",
+           {{"commtune", kVersion},
+            {"plan", digest(view.plan)},
+            {"predicted_seconds", it.prediction.iteration.count()}}},
+          {"traceEvents", std::move(events)}};
+}
+
+json messages_to_json(const PlanView& view) {
+  const std::vector<NamedTensor> tensors = named_tensors(view.profile);
+  const json plan = commtune::to_json(view.plan);
+  json rows = json::array();
+  for (std::size_t i = 0; i < view.plan.messages.size(); ++i) {
+    json pieces = json::array();
+    for (const Piece& piece : view.plan.messages[i].pieces) {
+      const auto& [layer, tensor] = tensors.at(piece.tensor);
+      pieces.push_back({{"tensor", piece.tensor},
+                        {"name", tensor->name},
+                        {"layer", layer->name},
+                        {"offset_bytes", piece.offset.count},
+                        {"length_bytes", piece.length.count},
+                        {"whole", piece.length == tensor->bytes}});
+    }
+    rows.push_back({{"index", i},
+                    {"bytes", message_bytes(view.plan.messages[i]).count},
+                    {"priority", view.plan.priority.at(i)},
+                    {"pieces", std::move(pieces)}});
+  }
+  return {{"plan", view.id ? json(*view.id) : json(nullptr)},
+          {"method", view.plan.method},
+          {"order", plan.at("order")},
+          {"release", plan.at("release")},
+          {"barrier", plan.at("barrier")},
+          {"credit_bytes", plan.at("credit_bytes")},
+          {"rows", std::move(rows)}};
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,35 @@
+#pragma once
+// A stored plan looked at closely: its predicted iteration event by event, and what its messages carry.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "api/actions/context.h"
+#include "perfmodel/simulate.h"
+#include "store/rows.h"
+
+namespace commtune::api {
+
+/// A plan with what it was made for.
+struct PlanView {
+  std::optional<RowId> id;  ///< absent: not stored, made again from the ranking's question
+  Plan plan;
+  Profile profile;
+  Cluster cluster;  ///< as the question changed it; without fits when the plan has none
+  bool priced = false;
+};
+
+/// plan    a stored plan's id, at least 4 digits of its digest, or "latest"
+/// method  another one of its ranking, "best" or "worst"; empty: the plan itself
+/// throws  Error{kNotFound} naming what is missing
+PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method);
+
+/// Timeline of api/openapi.yaml. Throws Error{kNotFound} when the plan was made without a fit.
+nlohmann::json timeline_to_json(const PlanView& view);
+/// The same as Chrome trace events: one process, a thread for the compute and one a channel.
+nlohmann::json timeline_to_trace(const PlanView& view);
+/// Messages of api/openapi.yaml.
+nlohmann::json messages_to_json(const PlanView& view);
+
+}  // namespace commtune::api

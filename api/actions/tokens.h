@@ -1,0 +1,35 @@
+#pragma once
+// Tokens of the service: made, shown once, kept as a salted hash.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/tokens.h"
+
+namespace commtune::api {
+
+struct MadeToken {
+  RowId id = 0;
+  std::string secret;  ///< "ct_12_...": what a client sends; kept nowhere
+};
+
+/// 256 random bits from the system behind the token's id. The hash is SHA-256 over salt and secret: the
+/// secret cannot be guessed, so nothing slower is needed.
+///
+/// scopes  of "read", "plan", "operate"
+/// throws  Error{kBadInput} naming field and rule
+MadeToken make_token(Store& store, const std::string& name, const std::vector<std::string>& scopes,
+                     std::optional<Timestamp> expires);
+
+/// The id that a secret names; nothing when it does not look like one.
+std::optional<RowId> token_id(std::string_view secret);
+
+/// True when the secret is this token's. Takes the same time wherever they differ.
+bool is_secret_of(const TokenRow& token, std::string_view secret);
+
+/// Without salt and hash.
+nlohmann::json to_json(const TokenRow& token);
+
+}  // namespace commtune::api

@@ -1,0 +1,71 @@
+#include "api/export/export.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/actions/models.h"
+#include "api/actions/run.h"
+#include "api/cli/commands.h"
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+struct ExportFlags {
+  PlanName name;
+  std::string method, target, out;
+};
+
+void run_export(const Session& session, const ExportFlags& flags) {
+  Work work(session);
+  const std::vector<std::string> methods =
+      flags.method.empty() ? std::vector<std::string>{} : std::vector<std::string>{flags.method};
+  const PlannedJob job = find_jobs(work.context(), flags.name, methods).front();
+  const Exported exported = export_plan(flags.target, job.plan, job.profile);
+  if (!flags.out.empty()) write_file(flags.out, exported.text);
+  if (session.json) {
+    nlohmann::json document = to_json(exported);
+    document["plan"] = job.plan_id;
+    document["method"] = job.plan.method;
+    session.print_json(document);
+    return;
+  }
+  if (flags.out.empty()) session.print(exported.text);
+  for (const std::string& gap : exported.not_expressed) session.say("not expressed: " + gap);
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& tune, Session& session) {
+  CLI::App* command = tune.add_subcommand("export", "A plan as the settings of another framework");
+  std::string footer = "Targets:\n";
+  std::vector<std::string> names;
+  for (const ExportTarget& target : export_targets()) {
+    footer += fmt::format("  {:<9} {}\n", target.name, target.what);
+    names.emplace_back(target.name);
+  }
+  command->footer(footer +
+                  "Examples:\n"
+                  "  tune export latest --to horovod\n"
+                  "  eval \"$(tune export 12 --to env)\"\n"
+                  "What a target cannot express is said on standard error.");
+  auto flags = std::make_shared<ExportFlags>();
+  command
+      ->add_option("PLAN", flags->name.text,
+                   "a plan file, a stored plan's id or the first digits of its digest, or \"latest\"")
+      ->required();
+  command->add_option("--to", flags->target, "the target")
+      ->required()
+      ->check(CLI::IsMember(names))
+      ->type_name("NAME");
+  command->add_option("--method", flags->method, "another method of the plan's ranking");
+  command->add_option("--model", flags->name.profile,
+                      "the profile of a plan file, if the database does not have it");
+  command->add_option("--out", flags->out, "write the settings to this file")->type_name("FILE");
+  add_common_flags(*command, session, {});
+  command->callback(
+      [&session, flags] { session.action = [&session, flags] { run_export(session, *flags); }; });
+}
+
+}  // namespace commtune::api

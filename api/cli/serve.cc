@@ -1,0 +1,98 @@
+#include "api/rest/serve.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "api/cli/commands.h"
+#include "perfmodel/error.h"
+#include "perfmodel/units.h"
+
+namespace commtune::api {
+namespace {
+
+struct ServeFlags {
+  rest::ServeOptions options;
+  std::string listen = "127.0.0.1:8080";
+  std::string tls_certificate, tls_key, dashboard, max_body, slow, idle;
+  std::string log = "text";
+  bool require_token = false;
+};
+
+std::chrono::milliseconds milliseconds(Seconds time) {
+  return std::chrono::ceil<std::chrono::milliseconds>(time);
+}
+
+rest::ServeOptions options_of(const ServeFlags& flags, const Session& session) {
+  rest::ServeOptions options = flags.options;
+  rest::set_listen_address(options, flags.listen);
+  if (flags.require_token) options.authentication = rest::Authentication::kToken;
+  options.tls_certificate = flags.tls_certificate;
+  options.tls_key = flags.tls_key;
+  options.log_json = flags.log == "json";
+  if (!flags.max_body.empty()) options.max_body = parse_flag("--max-body", flags.max_body, parse_size).count;
+  if (!flags.slow.empty())
+    options.slow_request = milliseconds(parse_flag("--slow", flags.slow, parse_duration));
+  if (!flags.idle.empty()) options.idle_time = milliseconds(parse_flag("--idle", flags.idle, parse_duration));
+  options.dashboard = flags.dashboard;
+  const auto installed = session.program.parent_path().parent_path() / "share" / "commtune" / "dashboard";
+  if (options.dashboard.empty() && std::filesystem::is_directory(installed)) options.dashboard = installed;
+  return options;
+}
+
+void run_serve(const Session& session, const ServeFlags& flags) {
+  const ResolvedSettings resolved = session.resolve();
+  const rest::ServeOptions options = options_of(flags, session);
+  options.check();
+  rest::Log log(options.log_json,
+                [](std::string_view line) { std::fwrite(line.data(), 1, line.size(), stderr); });
+  const InterruptGuard guard(*session.cancellation);
+  const rest::ServiceParts parts{options, resolved.settings, session.environment, session.program, log};
+  rest::serve(parts, open_store(resolved.settings), *session.cancellation, [&](std::string_view url) {
+    session.print(fmt::format("listening on {}\n", url));
+    if (!options.dashboard.empty()) session.print(fmt::format("dashboard:   {}/\n", url));
+  });
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& tune, Session& session) {
+  CLI::App* command = tune.add_subcommand("serve", "REST service for job schedulers, and the dashboard");
+  command->footer(
+      "Examples:\n"
+      "  tune serve                                        http://127.0.0.1:8080, for this machine, without "
+      "tokens\n"
+      "  tune token make slurm --scope plan                then: Authorization: Bearer ct_...\n"
+      "  tune serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem\n"
+      "Anything but the loopback address asks for tokens. /openapi.yaml describes the API.");
+  auto flags = std::make_shared<ServeFlags>();
+  add_common_flags(*command, session, {});
+  command->add_option("--listen", flags->listen, "address; port 0: any free one")
+      ->type_name("HOST:PORT")
+      ->capture_default_str();
+  command->add_flag("--require-token", flags->require_token, "ask for tokens on the loopback address too");
+  command->add_option("--tls-cert", flags->tls_certificate, "certificate chain, PEM")->type_name("FILE");
+  command->add_option("--tls-key", flags->tls_key, "its key, PEM")->type_name("FILE");
+  command->add_option("--dashboard", flags->dashboard, "folder of the dashboard's pages")->type_name("DIR");
+  command->add_option("--max-connections", flags->options.max_connections, "open at a time")
+      ->capture_default_str();
+  command->add_option("--max-body", flags->max_body, "largest body of a request (8M)")->type_name("SIZE");
+  command->add_option("--rate", flags->options.rate_per_token, "requests a second that a token may make")
+      ->capture_default_str();
+  command
+      ->add_option("--planning-threads", flags->options.planning_threads,
+                   "questions worked on at a time; 0: as many as processors")
+      ->capture_default_str();
+  command->add_option("--idle", flags->idle, "longest silence of a connection between requests (60s)")
+      ->type_name("TIME");
+  command->add_option("--slow", flags->slow, "requests that take longer are logged (500ms)")
+      ->type_name("TIME");
+  command->add_option("--log", flags->log, "form of the log on standard error")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->type_name("text|json");
+  command->add_flag("--log-requests", flags->options.log_requests, "log every request");
+  command->callback(
+      [&session, flags] { session.action = [&session, flags] { run_serve(session, *flags); }; });
+}
+
+}  // namespace commtune::api

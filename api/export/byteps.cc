@@ -1,0 +1,58 @@
+// BytePS: tensors are cut into partitions, and a credit bounds what is under way (docs/env.md,
+// docs/best-practice.md).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/export/shape.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr std::uint64_t kDefaultPartition = 4'096'000;
+
+}  // namespace
+
+Exported export_byteps(const Plan& plan, const Profile& profile) {
+  const PlanShape shape = shape_of(plan);
+  Exported out{"byteps", {}, {}, {}};
+  const std::uint64_t partition =
+      shape.cut > 0 ? shape.largest.count : std::max(kDefaultPartition, shape.largest.count);
+  out.settings.emplace_back("DMLC_NUM_WORKER", std::to_string(plan.workers));
+  if (shape.servers != nullptr)
+    out.settings.emplace_back("DMLC_NUM_SERVER", std::to_string(shape.servers->servers));
+  out.settings.emplace_back("BYTEPS_PARTITION_BYTES", std::to_string(partition));
+  // The credit counts partitions there, bytes here; without scheduling it is not set.
+  if (plan.credit.count > 0 && plan.credit < profile.gradient_bytes()) {
+    const std::uint64_t credits = std::max<std::uint64_t>(1, plan.credit.count / partition);
+    out.settings.emplace_back("BYTEPS_SCHEDULING_CREDIT", std::to_string(credits));
+    out.not_expressed.push_back(fmt::format("the credit of {} is rounded to {} partition{} of {}",
+                                            format_size(plan.credit), credits, credits == 1 ? "" : "s",
+                                            format_size(Bytes{partition})));
+  }
+  out.text = shell_exports(out.settings);
+  if (shape.servers == nullptr) {
+    out.not_expressed.push_back(fmt::format(
+        "the plan's road is {}; BytePS has parameter servers only, and DMLC_NUM_SERVER is left to you",
+        describe(plan.road)));
+  } else {
+    if (shape.servers->placement == Placement::kColocated)
+      out.not_expressed.push_back(
+          "servers are colocated with workers: start a server process on each of the first hosts yourself");
+    if (shape.servers->assignment == Assignment::kEven)
+      out.not_expressed.push_back(
+          "each message is cut evenly over all servers; BytePS sends a partition to one");
+  }
+  if (shape.fused > 0)
+    out.not_expressed.push_back(
+        fmt::format("{} messages fuse several tensors; BytePS does not fuse", shape.fused));
+  if (!shape.by_priority && shape.servers != nullptr)
+    out.not_expressed.push_back(
+        "messages go in the plan's order; BytePS sends the layers near the input first");
+  if (shape.waits_for_backward)
+    out.not_expressed.push_back("nothing is sent before the backward pass ends; BytePS sends during it");
+  return out;
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,28 @@
+// All settings that frameworks read from the environment, for a job whose framework we do not know.
+
+#include <fmt/format.h>
+
+#include "api/export/shape.h"
+
+namespace commtune::api {
+
+Exported export_env(const Plan& plan, const Profile& profile) {
+  const PlanShape shape = shape_of(plan);
+  Exported out{"env", {}, {}, {}};
+  out.settings = {{"COMMTUNE_PLAN_DIGEST", digest(plan)}, {"COMMTUNE_PLAN_METHOD", plan.method}};
+  const auto take = [&out](Exported other) {
+    out.settings.insert(out.settings.end(), other.settings.begin(), other.settings.end());
+    for (const std::string& gap : other.not_expressed) out.not_expressed.push_back(other.target + ": " + gap);
+  };
+  if (shape.servers != nullptr) {
+    take(export_byteps(plan, profile));
+  } else {
+    take(export_horovod(plan, profile));
+    take(export_nccl(plan, profile));
+  }
+  out.text = shell_exports(out.settings);
+  out.not_expressed.emplace_back("DDP reads no settings from the environment; see the target ddp");
+  return out;
+}
+
+}  // namespace commtune::api

@@ -1,0 +1,103 @@
+#include "api/export/export.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "api/export/shape.h"
+#include "api/text.h"
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr std::array kTargets = {
+    ExportTarget{"ddp", "PyTorch DistributedDataParallel: bucket_cap_mb and its flags", export_ddp},
+    ExportTarget{"horovod", "Horovod: fusion threshold, cycle time, hierarchical all-reduce", export_horovod},
+    ExportTarget{"byteps", "BytePS: partition, credit, numbers of workers and servers", export_byteps},
+    ExportTarget{"nccl", "NCCL: algorithm, and a tuner CSV", export_nccl},
+    ExportTarget{"env", "all settings that frameworks read from the environment", export_env},
+};
+
+}  // namespace
+
+std::span<const ExportTarget> export_targets() { return kTargets; }
+
+Exported export_plan(std::string_view target, const Plan& plan, const Profile& profile) {
+  std::vector<std::string_view> known;
+  for (const ExportTarget& row : kTargets) {
+    if (row.name == target) return row.write(plan, profile);
+    known.push_back(row.name);
+  }
+  throw Error(ErrorCode::kNotFound, fmt::format("target \"{}\": not one of {}{}", target,
+                                                fmt::join(known, ", "), did_you_mean(target, known)));
+}
+
+nlohmann::json to_json(const Exported& exported) {
+  nlohmann::json settings = nlohmann::json::object();
+  for (const auto& [name, value] : exported.settings) settings[name] = value;
+  return {{"target", exported.target},
+          {"settings", std::move(settings)},
+          {"text", exported.text},
+          {"not_expressed", exported.not_expressed}};
+}
+
+PlanShape shape_of(const Plan& plan) {
+  PlanShape shape;
+  for (const Message& message : plan.messages) shape.sizes.push_back(message_bytes(message));
+  const auto [least, most] = std::minmax_element(shape.sizes.begin(), shape.sizes.end());
+  if (least != shape.sizes.end()) {
+    shape.smallest = *least;
+    shape.largest = *most;
+  }
+  // A tensor is cut when several messages have a piece of it.
+  std::vector<TensorId> seen;
+  for (const Message& message : plan.messages)
+    for (const Piece& piece : message.pieces) seen.push_back(piece.tensor);
+  std::sort(seen.begin(), seen.end());
+  for (const Message& message : plan.messages) {
+    shape.fused += message.pieces.size() > 1 ? 1U : 0U;
+    const bool cut = std::any_of(message.pieces.begin(), message.pieces.end(), [&](const Piece& piece) {
+      const auto [low, high] = std::equal_range(seen.begin(), seen.end(), piece.tensor);
+      return high - low > 1;
+    });
+    shape.cut += cut ? 1U : 0U;
+  }
+  shape.by_priority = plan.order == Order::kPriority;
+  shape.decoupled = !plan.sequence.empty();
+  shape.per_layer = plan.barrier == Barrier::kPerLayer;
+  shape.waits_for_backward = plan.release == Release::kBackward;
+  shape.all_to_all = std::get_if<AllToAll>(&plan.road);
+  shape.servers = std::get_if<ParameterServer>(&plan.road);
+  return shape;
+}
+
+std::string shell_exports(const std::vector<std::pair<std::string, std::string>>& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings) text += fmt::format("export {}={}\n", name, value);
+  return text;
+}
+
+void add_common_gaps(const PlanShape& shape, std::string_view framework, Exported& out) {
+  if (shape.cut > 0)
+    out.not_expressed.push_back(
+        fmt::format("{} of {} messages carry a part of a tensor; {} sends tensors whole", shape.cut,
+                    shape.sizes.size(), framework));
+  if (shape.by_priority)
+    out.not_expressed.push_back(fmt::format(
+        "messages are sent by priority; {} sends in the order in which gradients appear", framework));
+  if (shape.decoupled)
+    out.not_expressed.push_back(fmt::format(
+        "the two stages of a message are scheduled apart; {} runs each all-reduce as one", framework));
+  if (shape.per_layer)
+    out.not_expressed.push_back(fmt::format(
+        "the next forward pass starts layer by layer; with {} it waits for all gradients", framework));
+  if (shape.waits_for_backward)
+    out.not_expressed.push_back(
+        fmt::format("nothing is sent before the backward pass ends; {} sends during it", framework));
+}
+
+}  // namespace commtune::api

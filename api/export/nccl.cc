@@ -1,0 +1,55 @@
+// NCCL: NCCL_ALGO, and the CSV of the example tuner plugin (ext-tuner/example), which sets the algorithm by
+// size: collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff; -1
+// leaves it.
+
+#include <fmt/format.h>
+
+#include "api/export/shape.h"
+
+namespace commtune::api {
+namespace {
+
+/// NCCL's word for the algorithm, or "" when it has none.
+std::string_view nccl_algorithm(Collective algorithm) {
+  switch (algorithm) {
+    case Collective::kRing:
+      return "ring";
+    case Collective::kDoubleBinaryTree:
+      return "tree";
+    case Collective::kHalvingDoubling:
+    case Collective::kRecursiveDoubling:
+    case Collective::kHierarchical:
+    case Collective::kLibrary:
+      return "";
+  }
+  return "";
+}
+
+}  // namespace
+
+Exported export_nccl(const Plan& plan, const Profile& /*profile*/) {
+  const PlanShape shape = shape_of(plan);
+  Exported out{"nccl", {}, {}, {}};
+  const std::string_view algorithm =
+      shape.all_to_all == nullptr ? "" : nccl_algorithm(shape.all_to_all->algorithm);
+  if (!algorithm.empty()) {
+    out.settings.emplace_back("NCCL_ALGO", algorithm == "ring" ? "Ring" : "Tree");
+    out.text = fmt::format(
+        "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n"
+        "allreduce,{},{},{},simple,-1,-1,{},-1,-1\n",
+        shape.smallest.count, shape.largest.count, algorithm, plan.workers);
+    out.not_expressed.emplace_back(
+        "protocol and channels were not measured: the CSV says simple, the environment leaves them to NCCL");
+  } else if (shape.servers != nullptr) {
+    out.not_expressed.push_back(fmt::format(
+        "the plan's road is {}; NCCL has collectives only, and nothing is set", describe(plan.road)));
+  } else if (shape.all_to_all->algorithm != Collective::kLibrary) {
+    out.not_expressed.push_back(
+        fmt::format("NCCL has no {}; its own choice is left alone", describe(plan.road)));
+  }
+  out.not_expressed.emplace_back(
+      "what is fused, cut and sent when is the framework's part; see the targets ddp and horovod");
+  return out;
+}
+
+}  // namespace commtune::api

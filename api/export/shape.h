@@ -1,0 +1,34 @@
+#pragma once
+// What exporters ask about a plan.
+
+#include <string>
+#include <vector>
+
+#include "api/export/export.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+
+namespace commtune::api {
+
+/// How a plan treats tensors.
+struct PlanShape {
+  std::vector<Bytes> sizes;  ///< of the messages, in the plan's order
+  Bytes largest, smallest;
+  std::size_t fused = 0;  ///< messages with several tensors
+  std::size_t cut = 0;    ///< messages with part of a tensor
+  bool by_priority = false;
+  bool decoupled = false;
+  bool per_layer = false;
+  bool waits_for_backward = false;
+  const AllToAll* all_to_all = nullptr;  ///< of the plan, or null
+  const ParameterServer* servers = nullptr;
+};
+PlanShape shape_of(const Plan& plan);
+
+/// "export NAME=value" lines.
+std::string shell_exports(const std::vector<std::pair<std::string, std::string>>& settings);
+
+/// What only our own executor can do, said for a framework that fuses and runs in the order of the gradients.
+void add_common_gaps(const PlanShape& shape, std::string_view framework, Exported& out);
+
+}  // namespace commtune::api

@@ -1,0 +1,97 @@
+#pragma once
+// What many requests look up and seldom changes, kept in memory for as long as the store says the same.
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "api/rest/store_access.h"
+#include "perfmodel/profile.h"
+#include "store/tokens.h"
+
+namespace commtune::api::rest {
+
+/// Least recently filled half goes first: two maps, of which the older is dropped when the younger is full.
+/// Not for two threads at once.
+template <class Value>
+class BoundedMap {
+ public:
+  explicit BoundedMap(std::size_t most) : half_(most / 2) {}
+
+  const Value* find(const std::string& key) {
+    if (const auto found = young_.find(key); found != young_.end()) return &found->second;
+    const auto found = old_.find(key);
+    if (found == old_.end()) return nullptr;
+    Value value = std::move(found->second);
+    old_.erase(found);
+    return &put(key, std::move(value));
+  }
+  const Value& put(const std::string& key, Value value) {
+    if (young_.size() >= half_) {
+      old_ = std::move(young_);
+      young_.clear();
+    }
+    return young_.insert_or_assign(key, std::move(value)).first->second;
+  }
+
+ private:
+  std::size_t half_;
+  std::unordered_map<std::string, Value> young_, old_;
+};
+
+/// A cluster's current fit, parsed.
+using FitPointer = std::shared_ptr<const FitRow>;
+
+class FitBook {
+ public:
+  explicit FitBook(StoreAccess& store) : store_(store) {}
+  struct Known {
+    bool registered = false;  ///< there is a cluster of this name
+    FitPointer fit;           ///< null: it has none
+  };
+  Known find(const std::string& cluster);
+
+ private:
+  StoreAccess& store_;
+  std::mutex mutex_;  // guards all below
+  std::uint64_t generation_ = 0;
+  std::map<std::string, Known> by_name_;
+  BoundedMap<FitPointer> by_id_{64};
+};
+
+struct KnownProfile {
+  Profile profile;
+  std::string digest;
+};
+using ProfilePointer = std::shared_ptr<const KnownProfile>;
+
+/// Profiles by shipped name, digest, or row id. None ever changes under its name.
+class ProfileBook {
+ public:
+  explicit ProfileBook(StoreAccess& store) : store_(store) {}
+  /// Throws Error{kNotFound} with the closest name. Never reads a file.
+  ProfilePointer find(const std::string& name);
+
+ private:
+  StoreAccess& store_;
+  std::mutex mutex_;  // guards the map
+  BoundedMap<ProfilePointer> known_{64};
+};
+
+/// Tokens by id.
+class TokenBook {
+ public:
+  explicit TokenBook(StoreAccess& store) : store_(store) {}
+  std::optional<TokenRow> find(RowId id);
+
+ private:
+  StoreAccess& store_;
+  std::mutex mutex_;  // guards the two below
+  std::uint64_t generation_ = 0;
+  BoundedMap<TokenRow> known_{4096};
+};
+
+}  // namespace commtune::api::rest

@@ -1,0 +1,173 @@
+#include "api/rest/gate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <random>
+
+#include "api/actions/tokens.h"
+
+namespace commtune::api::rest {
+namespace {
+
+constexpr std::size_t kLongestKey = 128;
+constexpr double kBurstSeconds = 2;
+
+bool is_word(std::string_view text, std::size_t most) {
+  return !text.empty() && text.size() <= most && std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_';
+  });
+}
+
+/// "127.0.0.1:8080" -> "127.0.0.1", "[::1]:80" -> "::1".
+std::string host_of(const std::string& header) {
+  if (header.starts_with('[')) return header.substr(1, header.find(']') - 1);
+  return header.substr(0, header.find(':'));
+}
+
+HttpError too_little(Scope needed, const Caller& caller) {
+  return {403, "forbidden",
+          fmt::format("this needs a token with the scope {}; \"{}\" has {}", to_string(needed), caller.name,
+                      to_string(caller.scope))};
+}
+
+}  // namespace
+
+double RateLimit::take(std::int64_t caller, std::chrono::steady_clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  const auto [found, fresh] = buckets_.try_emplace(caller, Bucket{per_second_ * kBurstSeconds, now});
+  Bucket& bucket = found->second;
+  if (!fresh) {
+    const double passed = std::chrono::duration<double>(now - bucket.filled).count();
+    bucket.tokens = std::min(per_second_ * kBurstSeconds, bucket.tokens + passed * per_second_);
+    bucket.filled = now;
+  }
+  if (bucket.tokens < 1) return (1 - bucket.tokens) / per_second_;
+  bucket.tokens -= 1;
+  return 0;
+}
+
+Gate::Gate(const ServeOptions& options, const Router& router, TokenBook& tokens, Metrics& metrics)
+    : options_(options),
+      router_(router),
+      tokens_(tokens),
+      metrics_(metrics),
+      needs_token_(options.authentication == Authentication::kToken || !is_loopback(options.host)),
+      rate_(options.rate_per_token) {}
+
+std::optional<HttpError> Gate::check_shape(const Head& head) const {
+  if (!head.header("Transfer-Encoding").empty())
+    return HttpError{411, "length_required", "a body needs a Content-Length; chunked bodies are not taken"};
+  if (head.lengths > 1) return HttpError{400, "bad_input", "Content-Length: came twice"};
+  if (head.content_length > options_.max_body)
+    return HttpError{413, "too_large",
+                     fmt::format("a body may have at most {} B, see --max-body", options_.max_body)};
+  if (head.content_length == 0) return {};
+  if (!head.header("Content-Encoding").empty())
+    return HttpError{415, "unsupported_media_type", "bodies are taken as they are, without Content-Encoding"};
+  if (!head.header("Content-Type").starts_with("application/json"))
+    return HttpError{415, "unsupported_media_type", "Content-Type: expected application/json"};
+  return {};
+}
+
+/// A page of another site must not use the browser of somebody who may come in: neither by a form (the type
+/// of the body), nor by a name that it lets point here (Host), nor by a script (Origin).
+std::optional<HttpError> Gate::check_origin(const Head& head) const {
+  const std::string host = head.header("Host");
+  if (!needs_token_ && !host.empty() && !is_loopback(host_of(host)) && host_of(host) != options_.host)
+    return HttpError{403, "forbidden",
+                     "Host: without tokens only names of the loopback address are answered"};
+  const std::string origin = head.header("Origin");
+  if (origin.empty() || origin.substr(std::min(origin.size(), origin.find("//") + 2)) == host) return {};
+  return HttpError{403, "forbidden", "Origin: pages of other sites are not answered"};
+}
+
+std::optional<Caller> Gate::identify(const Head& head) {
+  if (!needs_token_) return Caller{Scope::kOperate, 0, "loopback", head.address};
+  constexpr std::string_view kBearer = "Bearer ";
+  const std::string header = head.header("Authorization");
+  if (!header.starts_with(kBearer)) return {};
+  const std::string_view secret = std::string_view(header).substr(kBearer.size());
+  const auto id = token_id(secret);
+  const auto row = id ? tokens_.find(*id) : std::nullopt;
+  if (!row || !is_secret_of(*row, secret) || !row->valid(system_now())) return {};
+  Caller caller{Scope::kNone, row->id, row->name, head.address};
+  for (const std::string& name : row->scopes)
+    if (const auto scope = scope_of(name)) caller.scope = std::max(caller.scope, *scope);
+  return caller;
+}
+
+std::variant<Admitted, Refused> Gate::admit(const Head& head, bool counts) {
+  const std::size_t none = router_.routes().size();
+  const std::string_view target = head.target;
+  const std::size_t question = target.find('?');
+  const std::string path(target.substr(0, question));
+  const std::string method = head.method == "HEAD" ? "GET" : head.method;
+
+  auto match = router_.find(method, path);
+  const std::size_t index = match ? match->index : none;
+  const auto refuse = [index](HttpError error,
+                              std::vector<std::pair<std::string, std::string>> headers = {}) {
+    return Refused{std::move(error), index, std::move(headers)};
+  };
+  if (const auto error = check_origin(head)) return refuse(*error);
+  const Scope needed = match ? match->route->scope : Scope::kRead;
+  Caller caller{Scope::kNone, 0, "", head.address};
+  if (needed != Scope::kNone) {
+    auto known = identify(head);
+    if (!known) {
+      ++metrics_.not_authenticated;
+      return refuse({401, "not_authenticated",
+                     "expected Authorization: Bearer TOKEN with a valid token; `tune token make` makes one"},
+                    {{"WWW-Authenticate", "Bearer realm=\"commtune\""}});
+    }
+    caller = std::move(*known);
+    const double wait =
+        counts && needs_token_ ? rate_.take(caller.token, std::chrono::steady_clock::now()) : 0;
+    if (wait > 0) {
+      ++metrics_.rate_limited;
+      return refuse({429, "too_many_requests",
+                     fmt::format("a token may ask {:g} times a second, see --rate", options_.rate_per_token)},
+                    {{"Retry-After", fmt::format("{:.0f}", std::ceil(wait))}});
+    }
+  }
+  if (!match) {
+    const std::string methods = router_.methods_of(path);
+    if (methods.empty())
+      return refuse({404, "not_found", fmt::format("no such path; {} has them all", "/openapi.yaml")});
+    return refuse({405, "method_not_allowed", fmt::format("this path takes {}", methods)},
+                  {{"Allow", methods}});
+  }
+  if (needed != Scope::kNone && caller.scope < needed) return refuse(too_little(needed, caller));
+  if (const auto error = check_shape(head)) return refuse(*error);
+
+  Admitted admitted{match->route, match->index, {}};
+  Request& request = admitted.request;
+  request.method = method;
+  request.path = path;
+  request.arguments = std::move(match->arguments);
+  request.caller = std::move(caller);
+  request.if_none_match = head.header("If-None-Match");
+  request.idempotency_key = head.header("Idempotency-Key");
+  if (!request.idempotency_key.empty() && !is_word(request.idempotency_key, kLongestKey))
+    return refuse({400, "bad_input", "Idempotency-Key: expected 1 to 128 letters, digits, - and _"});
+  if (!request.idempotency_key.empty() && !match->route->keeps_answers)
+    return refuse(
+        {400, "bad_input", "Idempotency-Key: not taken here, since answers are kept and a secret is not"});
+  if (question != std::string_view::npos) {
+    auto query = parse_query(target.substr(question + 1));
+    if (!query) return refuse({400, "bad_input", "the query is malformed, or names a parameter twice"});
+    request.query = std::move(*query);
+  }
+  return admitted;
+}
+
+std::string new_request_id() {
+  // Unguessable is not asked for, only different: a random start, then a step that visits all numbers.
+  static std::atomic<std::uint64_t> next{std::random_device{}() * 0x1'0000'0001ULL};
+  return fmt::format("{:016x}", next.fetch_add(0x9e37'79b9'7f4a'7c15ULL));
+}
+
+}  // namespace commtune::api::rest

@@ -1,0 +1,76 @@
+#pragma once
+// Who may come in: what is asked of every request before its route is carried out.
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+
+#include "api/rest/books.h"
+#include "api/rest/listener.h"
+#include "api/rest/metrics.h"
+#include "api/rest/options.h"
+#include "api/rest/problem.h"
+#include "api/rest/router.h"
+
+namespace commtune::api::rest {
+
+/// Requests per second and caller: a bucket that holds two seconds' worth.
+class RateLimit {
+ public:
+  explicit RateLimit(double per_second) : per_second_(per_second) {}
+  /// 0 when the request may pass; otherwise the seconds until it may.
+  double take(std::int64_t caller, std::chrono::steady_clock::time_point now);
+
+ private:
+  struct Bucket {
+    double tokens = 0;
+    std::chrono::steady_clock::time_point filled;
+  };
+  const double per_second_;
+  std::mutex mutex_;                                  // guards the buckets
+  std::unordered_map<std::int64_t, Bucket> buckets_;  // at most one a token of the store
+};
+
+/// A request that may be carried out.
+struct Admitted {
+  const Route* route = nullptr;
+  std::size_t index = 0;  ///< of the route
+  Request request;        ///< without its body
+};
+
+/// A request that may not, and the route that it was for (or the number of routes).
+struct Refused {
+  HttpError error;
+  std::size_t index = 0;
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+class Gate {
+ public:
+  Gate(const ServeOptions& options, const Router& router, TokenBook& tokens, Metrics& metrics);
+
+  /// counts  against the caller's rate; false when the same request is looked at again with its body
+  std::variant<Admitted, Refused> admit(const Head& head, bool counts);
+
+  bool needs_token() const { return needs_token_; }
+
+ private:
+  std::optional<HttpError> check_shape(const Head& head) const;
+  std::optional<HttpError> check_origin(const Head& head) const;
+  std::optional<Caller> identify(const Head& head);
+
+  const ServeOptions& options_;
+  const Router& router_;
+  TokenBook& tokens_;
+  Metrics& metrics_;
+  const bool needs_token_;
+  RateLimit rate_;
+};
+
+/// 16 hexadecimal digits, never the same twice in a process.
+std::string new_request_id();
+
+}  // namespace commtune::api::rest

@@ -1,0 +1,350 @@
+#include "api/rest/job_runner.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "api/launch/process.h"
+#include "perfmodel/error.h"
+
+namespace commtune::api::rest {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kMostLogLines = 10'000;
+constexpr std::size_t kLongestLine = 4096, kLargestResult = 16U << 20U;
+constexpr int kExitOfInterrupted = 130;
+
+std::string own_host() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "unknown";
+}
+
+/// "host pid 12": alive unless it was a process of this machine that is no more.
+bool is_alive(const std::string& owner) {
+  static const std::regex kOwner(R"(^(\S+) pid (\d{1,9})$)");
+  std::smatch match;
+  if (!std::regex_match(owner, match, kOwner) || match[1] != own_host()) return true;
+  const auto pid = static_cast<pid_t>(std::stol(match[2]));
+  // This very number belongs to us now; what had it before is gone.
+  if (pid == ::getpid()) return false;
+  return ::kill(pid, 0) == 0 || errno != ESRCH;
+}
+
+std::string host_list(const std::vector<Host>& hosts) {
+  std::string list;
+  for (const Host& host : hosts)
+    list += fmt::format("{}{}:{}", list.empty() ? "" : ",", host.name, host.slots);
+  return list;
+}
+
+std::string number_text(const json& request, const char* key) {
+  return request.contains(key) && request.at(key).is_number() ? request.at(key).dump() : std::string{};
+}
+
+void add_probe_flags(const json& request, std::vector<std::string>& argv) {
+  const auto add = [&](const char* key, std::string_view flag, std::string_view unit) {
+    if (const std::string value = number_text(request, key); !value.empty())
+      argv.push_back(fmt::format("{}={}{}", flag, value, unit));
+  };
+  add("budget_seconds", "--budget", "s");
+  add("first_bytes", "--first", "");
+  add("last_bytes", "--last", "");
+  add("traffic_bytes", "--traffic", "");
+  if (request.contains("servers")) {
+    std::string list;
+    for (const json& servers : request.at("servers")) list += (list.empty() ? "" : ",") + servers.dump();
+    argv.push_back("--servers=" + list);
+  }
+  if (request.value("fresh", false)) argv.emplace_back("--fresh");
+  if (request.value("shared_hosts", false)) argv.emplace_back("--shared-hosts");
+}
+
+void add_run_flags(const json& request, std::vector<std::string>& argv) {
+  argv.push_back(request.at("plan").dump());
+  for (const json& method : request.value("methods", json::array()))
+    argv.push_back("--method=" + method.get<std::string>());
+  const auto add = [&](const char* key, std::string_view flag, std::string_view unit) {
+    if (const std::string value = number_text(request, key); !value.empty())
+      argv.push_back(fmt::format("{}={}{}", flag, value, unit));
+  };
+  add("iterations", "--iterations", "");
+  add("warmup", "--warmup", "");
+  add("check_iterations", "--check", "");
+  add("timeout_seconds", "--timeout", "s");
+}
+
+/// What a child says while it runs.
+class Listening {
+ public:
+  Listening(StoreAccess& store, RowId id) : store_(store), id_(id) {}
+
+  /// True for a report of progress; anything else goes into the job's log.
+  bool hear_error(std::string_view line) {
+    const json document = json::parse(line, nullptr, false);
+    if (document.is_object() && document.contains("progress") && document.at("progress").is_number()) {
+      const double progress = std::clamp(document.at("progress").get<double>(), 0.0, 1.0);
+      const std::string stage = document.value("what", std::string{}).substr(0, 255);
+      store_.write([&](Store& store) { Jobs(store).report(id_, progress, stage); });
+      return true;
+    }
+    last_ = std::string(line.substr(0, kLongestLine));
+    if (++lines_ <= kMostLogLines) store_.write([&](Store& store) { Jobs(store).append_log(id_, last_); });
+    return false;
+  }
+  void hear_output(std::string_view line) {
+    if (output_.size() + line.size() < kLargestResult) output_.append(line).append("\n");
+  }
+
+  json result() const { return json::parse(output_, nullptr, false); }
+  const std::string& last_line() const { return last_; }
+
+ private:
+  StoreAccess& store_;
+  const RowId id_;
+  int lines_ = 0;
+  std::string last_, output_;
+};
+
+struct Ending {
+  JobState state = JobState::kFailed;
+  json result;
+  std::string error;
+};
+
+Ending ending_of(const ProcessEnd& end, const Listening& listening, bool stopping, bool cancelled) {
+  json result = listening.result();
+  if (end.signal == 0 && end.status == 0) return {JobState::kComplete, std::move(result), {}};
+  std::string why = listening.last_line();
+  if (result.is_object() && result.contains("error")) why = result.at("error").value("message", why);
+  if (stopping) return {JobState::kInterrupted, nullptr, "the service stopped; what was measured is kept"};
+  if (cancelled) return {JobState::kCancelled, nullptr, why};
+  if (end.status == kExitOfInterrupted) return {JobState::kInterrupted, nullptr, why};
+  if (end.signal != 0) why = fmt::format("ended by signal {}{}{}", end.signal, why.empty() ? "" : ": ", why);
+  return {JobState::kFailed, nullptr, why.empty() ? fmt::format("exit status {}", end.status) : why};
+}
+
+}  // namespace
+
+json to_json(const JobRow& job) {
+  const auto moment = [](const std::optional<Timestamp>& at) {
+    return at ? json(to_iso8601(*at)) : json(nullptr);
+  };
+  return {{"id", job.id},
+          {"kind", job.kind},
+          {"state", to_string(job.state)},
+          {"cluster", job.cluster ? json(*job.cluster) : json(nullptr)},
+          {"request", job.request},
+          {"requested_by", job.requested_by},
+          {"progress", job.progress},
+          {"stage", job.stage},
+          {"attempts", job.attempts},
+          {"cancel_requested", job.cancel_requested},
+          {"error", job.error},
+          {"result", job.result},
+          {"started", moment(job.started)},
+          {"ended", moment(job.ended)},
+          {"created", to_iso8601(job.origin.created)},
+          {"version", job.origin.version}};
+}
+
+std::vector<std::string> job_command(const JobRow& job, const Store& store,
+                                     const std::filesystem::path& program) {
+  const auto cluster = job.cluster ? store.find_cluster(*job.cluster) : std::nullopt;
+  if (!cluster)
+    throw Error(ErrorCode::kNotFound,
+                fmt::format("job {}: its cluster is not in the store any more", job.id));
+  std::vector<std::string> argv{program.string(), job.kind};
+  if (job.kind == "probe") {
+    add_probe_flags(job.request, argv);
+  } else if (job.kind == "run") {
+    add_run_flags(job.request, argv);
+  } else {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("job {}: kind \"{}\" is unknown to this version", job.id, job.kind));
+  }
+  argv.push_back("--db=" + store.path().string());
+  argv.push_back("--cluster=" + cluster->name);
+  argv.push_back("--host-list=" + host_list(cluster->hosts));
+  if (cluster->transport == "mpi" || cluster->transport == "tcp")
+    argv.push_back("--network=" + cluster->transport);
+  argv.emplace_back("--progress=json");
+  argv.emplace_back("--json");
+  return argv;
+}
+
+JobRunner::JobRunner(Parts parts)
+    : parts_(std::move(parts)), owner_(fmt::format("{} pid {}", own_host(), ::getpid())) {
+  const std::vector<RowId> abandoned =
+      parts_.store.write([](Store& store) { return Jobs(store).interrupt_abandoned(is_alive); });
+  for (const RowId id : abandoned)
+    parts_.log.say(Level::kWarning, "job_interrupted",
+                   {{"job", id}, {"why", std::string("its service is gone")}});
+  dispatcher_ = std::thread([this] { serve(); });
+}
+
+JobRunner::~JobRunner() { stop(); }
+
+void JobRunner::wake() {
+  const std::lock_guard lock(mutex_);
+  wanted_ = true;
+  woken_.notify_all();
+}
+
+int JobRunner::running() const {
+  const std::lock_guard lock(mutex_);
+  int count = 0;
+  for (const auto& [id, active] : active_) count += active->ended ? 0 : 1;
+  return count;
+}
+
+JobRow JobRunner::announce(RowId id) {
+  const auto reader = parts_.store.reader();
+  const auto job = Jobs(*reader).find(id);
+  if (!job) throw Error(ErrorCode::kNotFound, fmt::format("job {}: there is none in the store", id));
+  parts_.events.publish("job", to_json(*job));
+  return *job;
+}
+
+JobRow JobRunner::enqueue(const NewJob& job) {
+  const RowId id = parts_.store.write([&](Store& store) { return Jobs(store).enqueue(job); });
+  wake();
+  return announce(id);
+}
+
+JobRow JobRunner::cancel(RowId id) {
+  parts_.store.write([&](Store& store) { Jobs(store).request_cancel(id); });
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = active_.find(id); found != active_.end()) found->second->cancellation.cancel();
+  }
+  return announce(id);
+}
+
+JobRow JobRunner::resume(RowId id) {
+  parts_.store.write([&](Store& store) { Jobs(store).requeue(id); });
+  wake();
+  return announce(id);
+}
+
+void JobRunner::serve() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    // Also looks now and then: another service of this database may have queued something, or be gone.
+    woken_.wait_for(lock, std::chrono::seconds(5), [this] { return wanted_ || stopping_; });
+    wanted_ = false;
+    reap();
+    if (stopping_) break;
+    lock.unlock();
+    try {
+      while (auto job = parts_.store.write([this](Store& store) { return Jobs(store).take_next(owner_); })) {
+        start(*job);
+        announce(job->id);
+      }
+    } catch (const std::exception& error) {
+      parts_.log.say(Level::kError, "jobs_not_taken_up", {{"why", std::string(error.what())}});
+    }
+    lock.lock();
+  }
+}
+
+/// Joins the threads of jobs that have ended. With the lock held.
+void JobRunner::reap() {
+  for (auto it = active_.begin(); it != active_.end();) {
+    if (!it->second->ended) {
+      ++it;
+      continue;
+    }
+    it->second->thread.join();
+    it = active_.erase(it);
+  }
+}
+
+void JobRunner::start(const JobRow& job) {
+  const std::lock_guard lock(mutex_);
+  // A job that was resumed has its id again; the thread that had it has ended.
+  reap();
+  Active& active = *active_.insert_or_assign(job.id, std::make_unique<Active>()).first->second;
+  if (stopping_) active.cancellation.cancel();
+  active.thread = std::thread([this, job, &active] {
+    carry_out(job, active.cancellation);
+    const std::lock_guard ended_lock(mutex_);
+    active.ended = true;
+    wanted_ = true;
+    woken_.notify_all();
+  });
+}
+
+void JobRunner::carry_out(const JobRow& job, Cancellation& cancellation) {
+  const auto begin = std::chrono::steady_clock::now();
+  Ending ending;
+  try {
+    Listening listening(parts_.store, job.id);
+    ProcessOptions options;
+    {
+      const auto reader = parts_.store.reader();
+      options.argv = job_command(job, *reader, parts_.program);
+    }
+    options.ending = {{SIGINT, std::chrono::seconds(20)}, {SIGTERM, std::chrono::seconds(5)}};
+    ProcessHooks hooks;
+    hooks.on_output = [&](std::string_view line) { listening.hear_output(line); };
+    hooks.on_error = [&](std::string_view line) {
+      if (listening.hear_error(line)) {
+        announce(job.id);
+      } else {
+        parts_.events.publish("log", {{"job", job.id}, {"text", line.substr(0, kLongestLine)}});
+      }
+    };
+    parts_.log.say(Level::kInfo, "job_started",
+                   {{"job", job.id}, {"kind", job.kind}, {"by", job.requested_by}});
+    const ProcessEnd end = run_process(options, hooks, cancellation);
+    bool stopping = false;
+    {
+      const std::lock_guard lock(mutex_);
+      stopping = stopping_;
+    }
+    ending = ending_of(end, listening, stopping, cancellation.requested());
+  } catch (const std::exception& error) {
+    ending = {JobState::kFailed, nullptr, error.what()};
+  }
+  try {
+    parts_.store.write(
+        [&](Store& store) { Jobs(store).finish(job.id, ending.state, ending.result, ending.error); });
+    const JobRow ended = announce(job.id);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (job.kind == "probe" && ended.state == JobState::kComplete) {
+      parts_.metrics.probe_duration.observe(seconds);
+      if (ended.result.is_object())
+        parts_.events.publish("fit", {{"id", ended.result.value("fit", RowId{0})}});
+    }
+    parts_.log.say(
+        ended.state == JobState::kFailed ? Level::kWarning : Level::kInfo, "job_ended",
+        {{"job", job.id}, {"state", to_string(ended.state)}, {"seconds", seconds}, {"why", ended.error}});
+  } catch (const std::exception& error) {
+    parts_.log.say(Level::kError, "job_end_not_stored",
+                   {{"job", job.id}, {"why", std::string(error.what())}});
+  }
+}
+
+void JobRunner::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (const auto& [id, active] : active_) active->cancellation.cancel();
+    woken_.notify_all();
+  }
+  if (dispatcher_.joinable()) dispatcher_.join();
+  for (const auto& [id, active] : active_)
+    if (active->thread.joinable()) active->thread.join();
+  active_.clear();
+}
+
+}  // namespace commtune::api::rest

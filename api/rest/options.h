@@ -1,0 +1,42 @@
+#pragma once
+// How `tune serve` is set up.
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "api/rest/connection_limits.h"
+
+namespace commtune::api::rest {
+
+enum class Authentication {
+  kAuto,   ///< none on loopback, tokens elsewhere
+  kToken,  ///< tokens everywhere
+};
+
+struct ServeOptions {
+  std::string host = "127.0.0.1";
+  int port = 8080;  ///< 0: the system picks one
+  Authentication authentication = Authentication::kAuto;
+  std::filesystem::path tls_certificate, tls_key;  ///< both or none
+  std::filesystem::path dashboard;                 ///< folder of its pages; empty: none
+  int max_connections = 2048;
+  std::size_t max_body = 8U << 20U;  ///< bytes
+  double rate_per_token = 1000;      ///< requests per second that a token may make, 2 s of them at once
+  int planning_threads = 0;          ///< questions answered at a time; 0: as many as processors
+  std::chrono::milliseconds idle_time{60'000};  ///< between two requests of a connection
+  std::chrono::milliseconds slow_request{500};  ///< logged when it takes longer
+  bool log_json = false;
+  bool log_requests = false;  ///< every one of them
+  ConnectionLimits connection;
+
+  /// Throws Error{kBadInput} naming field, value and rule.
+  void check() const;
+};
+
+/// "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses), "8080" (loopback). Throws Error{kBadInput}.
+void set_listen_address(ServeOptions& options, const std::string& text);
+bool is_loopback(const std::string& host);
+
+}  // namespace commtune::api::rest

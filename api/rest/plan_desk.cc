@@ -1,0 +1,202 @@
+#include "api/rest/plan_desk.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "api/error_status.h"
+#include "api/rest/message.h"
+#include "perfmodel/error.h"
+#include "tuner/tuner.h"
+
+namespace commtune::api::rest {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLongestKeptBody = 4096;
+
+json unknown(ErrorCode code, const std::string& reason) {
+  return {{"status", "unknown"}, {"code", error_status(code).name}, {"reason", reason}};
+}
+
+/// Everything that the answer depends on.
+std::string key_of(const Question& question, const KnownProfile& profile, const json& record) {
+  json key = record;
+  key["profile"] = profile.digest;
+  key["keep_all"] = question.keep_all;
+  key["most_workers"] = question.most_workers;
+  key["least_efficiency"] = question.least_efficiency;
+  return key.dump();
+}
+
+/// Releases a semaphore that was acquired.
+class Permit {
+ public:
+  explicit Permit(std::counting_semaphore<>& free) : free_(free) { free_.acquire(); }
+  ~Permit() { free_.release(); }
+  Permit(const Permit&) = delete;
+  Permit& operator=(const Permit&) = delete;
+
+ private:
+  std::counting_semaphore<>& free_;
+};
+
+}  // namespace
+
+std::optional<PlanDesk::Said> PlanDesk::from_memory(const std::string& body) {
+  KeptPointer kept;
+  {
+    const std::lock_guard lock(mutex_);
+    const KeptPointer* const found = by_body_.find(body);
+    if (found == nullptr) return {};
+    kept = *found;
+  }
+  const FitBook::Known now = parts_.fits.find(kept->cluster);
+  if (!now.fit || now.fit->id != kept->fit) return {};
+  ++parts_.metrics.plans_cached;
+  return Said{*kept->text, kept->plan, false};
+}
+
+PlanDesk::Said PlanDesk::answer(const std::string& body) {
+  if (auto said = from_memory(body)) return std::move(*said);
+  const Question question = question_from_json(parse_json(body, "request body"));
+  if (!question.candidates.empty()) return {to_text(answer_candidates(question)), 0, false};
+  const One one = answer_one(question, question.seats, question.cluster);
+  if (one.kept && body.size() <= kLongestKeptBody) {
+    const std::lock_guard lock(mutex_);
+    by_body_.put(body, one.kept);
+  }
+  return {to_text(one.document), one.kept ? one.kept->plan : 0, one.created};
+}
+
+json PlanDesk::answer_candidates(const Question& question) {
+  json rows = json::array();
+  json best = nullptr;
+  double fastest = 0;
+  for (const Candidate& candidate : question.candidates) {
+    json answer;
+    try {
+      const std::string& cluster = candidate.cluster.empty() ? question.cluster : candidate.cluster;
+      answer = answer_one(question, candidate.seats, cluster).document;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+      answer = unknown(error.code(), error.what());
+    }
+    const double rate = answer.value("samples_per_second", 0.0);
+    if (rate > fastest) {
+      fastest = rate;
+      best = candidate.name;
+    }
+    rows.push_back({{"name", candidate.name}, {"answer", std::move(answer)}});
+  }
+  return {{"status", "compared"}, {"best", std::move(best)}, {"candidates", std::move(rows)}};
+}
+
+PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats, const std::string& cluster) {
+  ProfilePointer profile;
+  if (question.profile) {
+    profile =
+        std::make_shared<const KnownProfile>(KnownProfile{*question.profile, digest(*question.profile)});
+  } else {
+    profile = parts_.profiles.find(question.model);
+  }
+  const FitBook::Known known = parts_.fits.find(cluster);
+  if (!known.registered)
+    throw Error(
+        ErrorCode::kNotFound,
+        fmt::format("cluster \"{}\": not registered; register it with: tune probe --cluster {} --hosts FILE",
+                    cluster, cluster));
+  try {
+    if (!known.fit)
+      throw Error(ErrorCode::kNotFound,
+                  fmt::format("cluster \"{}\" has no fit yet: its probe has not ended", cluster));
+    const Case made = make_case(question, seats, profile->profile, known.fit->snapshot);
+    const std::string key =
+        key_of(question, *profile, record_of(made, question.overrides, cluster, known.fit->id));
+    return compute(question, seats, *profile, known.fit, key);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit) throw;
+    ++parts_.metrics.plans_unknown;
+    return {unknown(error.code(), error.what()), nullptr, false};
+  }
+}
+
+PlanDesk::One PlanDesk::compute(const Question& question, const Seats& seats, const KnownProfile& profile,
+                                const FitPointer& fit, const std::string& key) {
+  std::promise<void> done;
+  for (;;) {  // one at a time works on a question; the others wait for its answer
+    std::shared_future<void> other;
+    {
+      const std::lock_guard lock(mutex_);
+      if (const KeptPointer* kept = by_key_.find(key)) {
+        ++parts_.metrics.plans_cached;
+        return {json::parse(*(*kept)->text), *kept, false};
+      }
+      const auto [found, ours] = under_way_.try_emplace(key, done.get_future().share());
+      if (ours) break;
+      other = found->second;
+      done = std::promise<void>();
+    }
+    other.wait();
+  }
+  const auto leave = [&](KeptPointer kept) {
+    const std::lock_guard lock(mutex_);
+    if (kept) by_key_.put(key, std::move(kept));
+    under_way_.erase(key);
+    done.set_value();
+  };
+  try {
+    const auto begin = std::chrono::steady_clock::now();
+    Given given{{}, question, make_case(question, seats, profile.profile, fit->snapshot), {}};
+    {
+      const Permit permit(parts_.busy);
+      given.outcome.answer = tuner::tune(given.made.profile, given.made.cluster, given.made.options);
+      if (question.most_workers > 0)
+        given.recommended = recommend_workers(given.made, question.most_workers, question.least_efficiency);
+    }
+    given.outcome.fit = fit->id;
+    const bool created = keep(given, record_of(given.made, question.overrides, fit->cluster_name, fit->id));
+    const json document = answer_to_json(given);
+    json again = document;
+    again["cached"] = true;
+    auto kept = std::make_shared<const Kept>(Kept{fit->cluster_name, fit->id,
+                                                  std::make_shared<const std::string>(to_text(again)),
+                                                  document.at("id").get<RowId>()});
+    ++parts_.metrics.plans_made;
+    parts_.metrics.planning.observe(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    leave(kept);
+    if (created) parts_.events.publish("plan", {{"id", kept->plan}});
+    return {document, std::move(kept), created};
+  } catch (...) {
+    leave(nullptr);
+    throw;
+  }
+}
+
+bool PlanDesk::keep(Given& given, const json& record) {
+  TuneOutcome& outcome = given.outcome;
+  const tuner::Entry& chosen = outcome.answer.ranking.at(outcome.answer.chosen);
+  {
+    const auto reader = parts_.store.reader();
+    const auto known = reader->find_plan(std::string_view(digest(chosen.plan)));
+    if (known && known->ranking.is_object() && known->ranking.value("question", json()) == record &&
+        known->predicted == chosen.prediction.iteration &&
+        (!given.question.keep_all || known->ranking.at("plans").size() > 0)) {
+      outcome.plans = known->ranking.at("plans").get<std::map<std::string, RowId>>();
+      outcome.plans[chosen.method] = known->id;
+      outcome.profile = known->profile;
+      return false;
+    }
+  }
+  Keeping keeping{given.question.keep_all, {}, record};
+  if (!given.question.overrides.any()) keeping.fit = outcome.fit;
+  parts_.store.write([&](Store& store) { keep_answer(store, given.made.profile, keeping, outcome); });
+  return true;
+}
+
+}  // namespace commtune::api::rest

@@ -1,0 +1,71 @@
+#pragma once
+// Questions for a plan: answered from memory when they were asked before and the fit is still the same.
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+#include <string>
+#include <unordered_map>
+
+#include "api/actions/answer.h"
+#include "api/rest/books.h"
+#include "api/rest/events.h"
+#include "api/rest/metrics.h"
+#include "api/rest/store_access.h"
+
+namespace commtune::api::rest {
+
+class PlanDesk {
+ public:
+  struct Parts {
+    StoreAccess& store;
+    FitBook& fits;
+    ProfileBook& profiles;
+    Metrics& metrics;
+    Events& events;
+    std::counting_semaphore<>& busy;
+  };
+  explicit PlanDesk(const Parts& parts) : parts_(parts) {}
+
+  struct Said {
+    std::string text;      ///< PlanReply of api/openapi.yaml
+    RowId plan = 0;        ///< 0: none was stored
+    bool created = false;  ///< by this very question
+  };
+  /// Answers the body of a request. Throws Error{kBadInput} for a malformed one, Error{kNotFound} for a model
+  /// or cluster that does not exist.
+  Said answer(const std::string& body);
+
+ private:
+  /// An answer that can be given again.
+  struct Kept {
+    std::string cluster;
+    RowId fit = 0;
+    std::shared_ptr<const std::string> text;  ///< with "cached": true
+    RowId plan = 0;
+  };
+  using KeptPointer = std::shared_ptr<const Kept>;
+
+  std::optional<Said> from_memory(const std::string& body);
+  nlohmann::json answer_candidates(const Question& question);
+  /// PlanAnswer or UnknownAnswer; `kept` is filled in for the former.
+  struct One {
+    nlohmann::json document;
+    KeptPointer kept;
+    bool created = false;
+  };
+  One answer_one(const Question& question, const Seats& seats, const std::string& cluster);
+  One compute(const Question& question, const Seats& seats, const KnownProfile& profile,
+              const FitPointer& fit, const std::string& key);
+  /// Stores the answer's plans, or finds those that an earlier service stored for the same question.
+  bool keep(Given& given, const nlohmann::json& record);
+
+  const Parts parts_;
+  std::mutex mutex_;  // guards the three below
+  BoundedMap<KeptPointer> by_body_{8192};
+  BoundedMap<KeptPointer> by_key_{8192};
+  std::unordered_map<std::string, std::shared_future<void>> under_way_;
+};
+
+}  // namespace commtune::api::rest

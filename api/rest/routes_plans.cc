@@ -1,0 +1,144 @@
+// /v1/plans and /v1/prioritize.
+
+#include <nlohmann/json.hpp>
+
+#include "api/actions/curves.h"
+#include "api/actions/run.h"
+#include "api/actions/timeline.h"
+#include "api/export/export.h"
+#include "api/output/rows.h"
+#include "api/rest/parameters.h"
+#include "api/rest/service.h"
+#include "perfmodel/json_reader.h"
+
+namespace commtune::api::rest {
+namespace {
+
+using nlohmann::json;
+
+PlanView view_of(Service& service, const Request& request) {
+  return find_plan_view(*service.store().reader(), request.arguments.at(0),
+                        std::string(request.parameter("method")));
+}
+
+Reply make_plan(Service& service, const Request& request) {
+  PlanDesk::Said said = service.plans().answer(request.body);
+  Reply reply;
+  reply.status = said.created ? 201 : 200;
+  reply.body = std::move(said.text);
+  if (said.created) reply.headers.emplace_back("Location", fmt::format("/v1/plans/{}", said.plan));
+  return reply;
+}
+
+Reply list_plans(Service& service, const Request& request) {
+  const auto store = service.store().reader();
+  return page_reply(store->plans(cluster_filter(request, *store), page_of(request)),
+                    [](const PlanSummary& row) { return api::to_json(row); });
+}
+
+Reply get_plan(Service& service, const Request& request) {
+  return json_reply(api::to_json(find_stored_plan(*service.store().reader(), request.arguments.at(0))));
+}
+
+Reply get_timeline(Service& service, const Request& request) {
+  const std::string_view format = request.parameter("format");
+  if (!format.empty() && format != "compact" && format != "chrome")
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("parameter format = \"{}\": expected compact or chrome", format.substr(0, 64)));
+  const PlanView view = view_of(service, request);
+  return json_reply(format == "chrome" ? timeline_to_trace(view) : timeline_to_json(view));
+}
+
+Reply get_messages(Service& service, const Request& request) {
+  return json_reply(messages_to_json(view_of(service, request)));
+}
+
+Reply export_one(Service& service, const Request& request) {
+  const PlanView view = view_of(service, request);
+  json out = to_json(export_plan(request.arguments.at(1), view.plan, view.profile));
+  out["plan"] = view.id ? json(*view.id) : json(nullptr);
+  out["method"] = view.plan.method;
+  return json_reply(out);
+}
+
+/// RunRequest, checked and as it was.
+json checked_run_request(const json& document) {
+  const JsonPlace place(document);
+  place.expect_keys({"methods", "iterations", "warmup", "check_iterations", "timeout_seconds"});
+  if (const auto methods = place.find("methods")) {
+    for (std::size_t i = 0, n = methods->size(1, 32); i < n; ++i) {
+      const JsonPlace each = (*methods)[i];
+      if (each.name().size() > 64) each.fail("at most 64 letters");
+    }
+  }
+  if (const auto iterations = place.find("iterations")) iterations->integer(1, 100'000);
+  for (const char* key : {"warmup", "check_iterations"})
+    if (const auto count = place.find(key)) count->integer(0, 10'000);
+  if (const auto timeout = place.find("timeout_seconds")) timeout->number(1e-3, 86'400);
+  return document;
+}
+
+Reply run_plan(Service& service, const Request& request) {
+  NewJob job;
+  job.kind = "run";
+  job.request = checked_run_request(request.json());
+  const PlanRow plan = find_stored_plan(*service.store().reader(), request.arguments.at(0));
+  if (!plan.cluster)
+    throw Error(
+        ErrorCode::kConflict,
+        fmt::format("plan {} was made for no registered cluster, so there is nowhere to run it", plan.id));
+  job.request["plan"] = plan.id;
+  job.cluster = plan.cluster;
+  job.requested_by = request.caller.name;
+  const JobRow row = service.jobs().enqueue(job);
+  Reply reply = json_reply(to_json(row), 202);
+  reply.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", row.id));
+  return reply;
+}
+
+std::string node_name(const JsonPlace& node, const json& value) {
+  if (value.is_string()) return node.name();
+  if (const auto name = node.find("Name")) return name->name();
+  const JsonPlace name = node["name"];
+  return name.name();
+}
+
+Reply prioritize(Service& service, const Request& request) {
+  constexpr double kUnknown = 50;
+  const json document = request.json();
+  const JsonPlace place(document);
+  const JsonPlace nodes = place["nodes"];
+  const std::string cluster(request.parameter("cluster"));
+  std::map<std::string, double> known;
+  {
+    const auto store = service.store().reader();
+    if (const auto row = store->find_cluster(std::string_view(cluster)))
+      known = host_scores(links_to_json(*store, *row));
+  }
+  json scores = json::object();
+  for (std::size_t i = 0, n = nodes.size(0, 4096); i < n; ++i) {
+    const JsonPlace node = nodes[i];
+    const std::string name = node_name(node, document.at("nodes").at(i));
+    const auto found = known.find(name);
+    scores[name] = found == known.end() ? kUnknown : found->second;
+  }
+  return json_reply({{"nodeScore", std::move(scores)}, {"errorMessage", ""}});
+}
+
+}  // namespace
+
+void add_plan_routes(Router& router, Service& service) {
+  const auto bind = [&service](auto* handler) {
+    return [&service, handler](const Request& request) { return handler(service, request); };
+  };
+  router.add({"POST", "/v1/plans", Scope::kPlan, bind(make_plan)});
+  router.add({"GET", "/v1/plans", Scope::kRead, bind(list_plans)});
+  router.add({"GET", "/v1/plans/{id}", Scope::kRead, bind(get_plan)});
+  router.add({"GET", "/v1/plans/{id}/timeline", Scope::kRead, bind(get_timeline)});
+  router.add({"GET", "/v1/plans/{id}/messages", Scope::kRead, bind(get_messages)});
+  router.add({"GET", "/v1/plans/{id}/exports/{target}", Scope::kRead, bind(export_one)});
+  router.add({"POST", "/v1/plans/{id}/runs", Scope::kOperate, bind(run_plan)});
+  router.add({"POST", "/v1/prioritize", Scope::kRead, bind(prioritize)});
+}
+
+}  // namespace commtune::api::rest

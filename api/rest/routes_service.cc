@@ -1,0 +1,160 @@
+// Tokens, versions, health, metrics, this API's description, and the dashboard's pages.
+
+#include <algorithm>
+#include <cctype>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "api/actions/tokens.h"
+#include "api/rest/openapi.h"
+#include "api/rest/parameters.h"
+#include "api/rest/service.h"
+#include "api/version.h"
+#include "perfmodel/json_reader.h"
+
+namespace commtune::api::rest {
+namespace {
+
+using nlohmann::json;
+
+Reply text_reply(std::string body, std::string type = "text/plain") {
+  Reply reply;
+  reply.type = std::move(type);
+  reply.body = std::move(body);
+  return reply;
+}
+
+Reply live(Service& /*service*/, const Request& /*request*/) { return text_reply("ok\n"); }
+
+Reply ready(Service& service, const Request& request) {
+  try {
+    service.store().generation();
+    return text_reply("ok\n");
+  } catch (const Error& error) {
+    return problem(HttpError{503, "not_ready", error.what()}, request.id);
+  }
+}
+
+Reply metrics(Service& service, const Request& /*request*/) {
+  return text_reply(service.metrics_text(), "text/plain; version=0.0.4");
+}
+
+Reply openapi(Service& /*service*/, const Request& /*request*/) {
+  return text_reply(std::string(openapi_text()), "application/yaml");
+}
+
+Reply version(Service& service, const Request& /*request*/) {
+  return json_reply({{"version", kVersion},
+                     {"api", "1"},
+                     {"schema", Store::schema_version()},
+                     {"started", to_iso8601(service.started())},
+                     {"authentication", service.needs_token() ? "token" : "none"}});
+}
+
+Reply list_tokens(Service& service, const Request& request) {
+  const auto store = service.store().reader();
+  return page_reply(Tokens(*store).list(page_of(request)),
+                    [](const TokenRow& row) { return api::to_json(row); });
+}
+
+Reply add_token(Service& service, const Request& request) {
+  const json document = request.json();
+  const JsonPlace place(document);
+  place.expect_keys({"name", "scopes", "expires_seconds"});
+  const JsonPlace name = place["name"];
+  const JsonPlace scopes = place["scopes"];
+  std::vector<std::string> names;
+  for (std::size_t i = 0, n = scopes.size(1, 3); i < n; ++i) {
+    const JsonPlace scope = scopes[i];
+    names.push_back(scope.name());
+    if (!scope_of(names.back())) scope.fail("read, plan or operate");
+  }
+  std::optional<Timestamp> expires;
+  if (const auto seconds = place.find("expires_seconds"))
+    expires = system_now() +
+              std::chrono::duration_cast<Timestamp::duration>(Seconds{seconds->number(1e-3, 315'360'000)});
+  const std::string label = name.name();
+  const MadeToken made =
+      service.store().write([&](Store& store) { return make_token(store, label, names, expires); });
+  const auto store = service.store().reader();
+  json out = api::to_json(present(Tokens(*store).find(made.id), "token", std::to_string(made.id)));
+  out["token"] = made.secret;
+  Reply reply = json_reply(out, 201);
+  reply.headers.emplace_back("Location", fmt::format("/v1/tokens/{}", made.id));
+  return reply;
+}
+
+Reply revoke_token(Service& service, const Request& request) {
+  const RowId id = row_id_of(request, "token");
+  service.store().write([&](Store& store) { Tokens(store).revoke(id); });
+  const auto store = service.store().reader();
+  return json_reply(api::to_json(present(Tokens(*store).find(id), "token", std::to_string(id))));
+}
+
+struct FileType {
+  std::string_view ending, type;
+};
+constexpr FileType kTypes[] = {{".html", "text/html; charset=utf-8"},
+                               {".js", "text/javascript"},
+                               {".css", "text/css"},
+                               {".svg", "image/svg+xml"},
+                               {".json", "application/json"},
+                               {".map", "application/json"},
+                               {".woff2", "font/woff2"},
+                               {".png", "image/png"},
+                               {".ico", "image/x-icon"}};
+
+std::string_view type_of(const std::string& name) {
+  for (const auto& [ending, type] : kTypes)
+    if (name.ends_with(ending)) return type;
+  return "application/octet-stream";
+}
+
+/// A file of the dashboard: "name" or "folder/name", letters, digits, - _ . only, so that no path leads out.
+Reply page(Service& service, const Request& request) {
+  const std::filesystem::path& folder = service.parts().options.dashboard;
+  std::string name;
+  for (const std::string& part : request.arguments) {
+    const bool plain = std::all_of(part.begin(), part.end(), [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
+    });
+    if (!plain || part.starts_with('.')) throw Error(ErrorCode::kNotFound, "no such page");
+    name += (name.empty() ? "" : "/") + part;
+  }
+  if (name.empty()) name = "index.html";
+  if (request.path.starts_with("/assets/")) name = "assets/" + name;
+  std::ifstream in;
+  if (!folder.empty()) in.open(folder / name, std::ios::binary);
+  if (folder.empty() || !in) throw Error(ErrorCode::kNotFound, "no such page");
+  Reply reply = text_reply({std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()},
+                           std::string(type_of(name)));
+  if (in.bad()) throw Error(ErrorCode::kNotFound, "no such page");
+  reply.headers.emplace_back("Content-Security-Policy",
+                             "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+                             "base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
+  return reply;
+}
+
+}  // namespace
+
+void add_service_routes(Router& router, Service& service) {
+  const auto bind = [&service](auto* handler) {
+    return [&service, handler](const Request& request) { return handler(service, request); };
+  };
+  router.add({"GET", "/livez", Scope::kNone, bind(live)});
+  router.add({"GET", "/readyz", Scope::kNone, bind(ready)});
+  router.add({"GET", "/healthz", Scope::kNone, bind(ready)});
+  router.add({"GET", "/openapi.yaml", Scope::kNone, bind(openapi)});
+  router.add({"GET", "/metrics", Scope::kRead, bind(metrics)});
+  router.add({"GET", "/v1/version", Scope::kRead, bind(version)});
+  router.add({"GET", "/v1/tokens", Scope::kOperate, bind(list_tokens)});
+  router.add({"POST", "/v1/tokens", Scope::kOperate, bind(add_token), false});
+  router.add({"DELETE", "/v1/tokens/{id}", Scope::kOperate, bind(revoke_token)});
+  if (service.parts().options.dashboard.empty()) return;
+  router.add({"GET", "/", Scope::kNone, bind(page)});
+  router.add({"GET", "/{page}", Scope::kNone, bind(page)});
+  router.add({"GET", "/assets/{page}", Scope::kNone, bind(page)});
+}
+
+}  // namespace commtune::api::rest

@@ -1,0 +1,24 @@
+#pragma once
+// Who asks, and what that allows.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace commtune::api::rest {
+
+/// What a route asks for. Each includes the ones before it.
+enum class Scope { kNone, kRead, kPlan, kOperate };
+
+std::string_view to_string(Scope scope);               ///< "read", "plan", "operate"; "none"
+std::optional<Scope> scope_of(std::string_view name);  ///< of a token: not "none"
+
+struct Caller {
+  Scope scope = Scope::kNone;  ///< the largest that it has
+  std::int64_t token = 0;      ///< 0: none was needed
+  std::string name;            ///< the token's, for people; "loopback" without one
+  std::string address;
+};
+
+}  // namespace commtune::api::rest

@@ -1,0 +1,111 @@
+#pragma once
+// The service: what its routes share, and what happens to a request from its head to its answer.
+
+#include <functional>
+#include <memory>
+#include <semaphore>
+#include <string>
+
+#include "api/actions/context.h"
+#include "api/rest/books.h"
+#include "api/rest/events.h"
+#include "api/rest/gate.h"
+#include "api/rest/job_runner.h"
+#include "api/rest/listener.h"
+#include "api/rest/log.h"
+#include "api/rest/metrics.h"
+#include "api/rest/options.h"
+#include "api/rest/plan_desk.h"
+#include "api/rest/router.h"
+#include "api/rest/store_access.h"
+
+namespace commtune::api::rest {
+
+/// What the service is made of; all of it outlives the service.
+struct ServiceParts {
+  const ServeOptions& options;
+  const Settings& settings;
+  const Environment& environment;
+  std::filesystem::path program;  ///< `tune`, which jobs are run with
+  Log& log;
+};
+
+class Service : public Application {
+ public:
+  /// store  to be written to; the service takes it over
+  Service(const ServiceParts& parts, Store store);
+  ~Service() override;
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  std::optional<Reply> without_body(const Head& head) override;
+  Reply with_body(const Head& head, std::string body) override;
+  Reply refuse(int status) override;
+
+  /// Ends event streams and running jobs (which are marked as interrupted).
+  void stop();
+  /// Where the number of open connections can be read, once there is a listener.
+  void watch_connections(std::function<int()> connections) { connections_ = std::move(connections); }
+
+  const Router& routes() const { return router_; }
+
+  // What routes use.
+  const ServiceParts& parts() const { return parts_; }
+  StoreAccess& store() { return store_; }
+  FitBook& fits() { return fits_; }
+  ProfileBook& profiles() { return profiles_; }
+  PlanDesk& plans() { return plans_; }
+  JobRunner& jobs() { return jobs_; }
+  Events& events() { return events_; }
+  Metrics& metrics() { return *metrics_; }
+  Timestamp started() const { return started_; }
+  bool needs_token() const { return gate_->needs_token(); }
+  std::string metrics_text() const;
+
+  /// A permit for work that keeps a processor busy; as many at a time as there are processors.
+  class BusyPermit {
+   public:
+    explicit BusyPermit(std::counting_semaphore<>& free) : free_(free) { free_.acquire(); }
+    ~BusyPermit() { free_.release(); }
+    BusyPermit(const BusyPermit&) = delete;
+    BusyPermit& operator=(const BusyPermit&) = delete;
+
+   private:
+    std::counting_semaphore<>& free_;
+  };
+  BusyPermit busy_permit() { return BusyPermit(busy_); }
+
+ private:
+  Reply carry_out(Admitted admitted, std::string body);
+  Reply answer(const Route& route, const Request& request);
+  /// With an Idempotency-Key: the kept answer, or a new one that is then kept.
+  Reply answer_once(const Route& route, const Request& request);
+  Reply refuse(const Refused& refused);
+  void finish(Reply& reply, const std::string& request_id) const;
+
+  const ServiceParts parts_;
+  const Timestamp started_;
+  StoreAccess store_;
+  Router router_;
+  std::unique_ptr<Metrics> metrics_;
+  std::counting_semaphore<> busy_;
+  FitBook fits_;
+  ProfileBook profiles_;
+  TokenBook tokens_;
+  Events events_;
+  PlanDesk plans_;
+  std::unique_ptr<Gate> gate_;
+  std::function<int()> connections_;
+  JobRunner jobs_;  // last: its threads use what is above
+};
+
+/// The routes of openapi.yaml, each file its own.
+void add_cluster_routes(Router& router, Service& service);
+void add_profile_routes(Router& router, Service& service);
+void add_plan_routes(Router& router, Service& service);
+void add_run_routes(Router& router, Service& service);
+void add_what_if_routes(Router& router, Service& service);
+void add_job_routes(Router& router, Service& service);
+void add_service_routes(Router& router, Service& service);
+
+}  // namespace commtune::api::rest
