@@ -73,8 +73,10 @@ constexpr std::array kRows = {
     SettingRow{"silence_timeout", "--silence-timeout", "COMMTUNE_SILENCE_TIMEOUT", kDurationRule,
                "longest silence of the ranks before they are given up",
                [](Settings& s, std::string_view text) { return set_duration(s.silence_timeout, text); }},
-    SettingRow{"progress", "--progress", "COMMTUNE_PROGRESS", "auto, always, never or json",
-               "progress on standard error; auto: a bar on a terminal, lines elsewhere; json: an object a line", set_progress},
+    SettingRow{
+        "progress", "--progress", "COMMTUNE_PROGRESS", "auto, always, never or json",
+        "progress on standard error; auto: a bar on a terminal, lines elsewhere; json: an object a line",
+        set_progress},
 };
 
 std::filesystem::path xdg(const Environment& environment, std::string_view variable,

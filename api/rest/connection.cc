@@ -200,6 +200,7 @@ void Connection::note_head(std::size_t end) {
   head_left_ = end;
   const std::string_view head(in_.data(), end - 2);
   chunked_ = !header_in(head, "transfer-encoding").empty();
+  client_closes_ = header_in(head, "connection") == "close";
   const std::string_view length = header_in(head, "content-length");
   const auto [last, error] = std::from_chars(length.data(), length.data() + length.size(), body_length_);
   // What is no length is never read to its end, so the connection is not used again.

@@ -41,8 +41,10 @@ class Connection : public httplib::Stream {
   /// Waits up to `idle` for a request's first byte, then for its whole head.
   Head read_head(std::chrono::milliseconds idle);
 
-  /// True when the request that was answered has a body that nobody has read: the connection cannot go on.
-  bool has_unread_body() const { return body_read_ < body_length_ || chunked_; }
+  /// True when the client wants no more of this connection, or part of its request was never read.
+  bool is_used_up() const {
+    return client_closes_ || head_left_ > 0 || body_read_ < body_length_ || chunked_;
+  }
   bool flush();
   /// Says that no more is coming and lets the client read what was sent.
   void close_gently();
@@ -81,6 +83,7 @@ class Connection : public httplib::Stream {
   SteadyTime body_deadline_{};
   std::size_t body_length_ = 0, body_read_ = 0;
   bool chunked_ = false;
+  bool client_closes_ = false;  // its head says so
   bool broken_ = false;
   bool timed_out_ = false;
 };

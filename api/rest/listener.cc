@@ -88,8 +88,10 @@ void set_up_routing(httplib::Server& server, Shared& shared) {
       });
   server.Get(".*", answer).Post(".*", answer).Put(".*", answer).Patch(".*", answer).Delete(".*", answer);
   server.set_error_handler([&shared](const httplib::Request&, httplib::Response& response) {
-    if (response.body.empty() && !response.content_provider_)
-      give(shared.application.refuse(response.status), response);
+    if (!response.body.empty() || response.content_provider_) return;
+    // The library gave up: where the next request would begin is not known.
+    give(shared.application.refuse(response.status), response);
+    response.headers.emplace("Connection", "close");
   });
   server.set_exception_handler([&shared](const httplib::Request&, httplib::Response& response,
                                          const std::exception_ptr&) {  //
@@ -162,7 +164,7 @@ class OwnServer : public Base {
       bool closed = false;
       const bool served = this->process_request(connection, shared_.stopping, closed, nullptr);
       if (!connection.flush()) return;
-      if (!served || closed || connection.has_unread_body()) break;
+      if (!served || closed || connection.is_used_up()) break;
     }
     connection.close_gently();
   }

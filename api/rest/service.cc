@@ -93,7 +93,7 @@ void Service::stop() {
 std::optional<Reply> Service::without_body(const Head& head) {
   auto admission = gate_->admit(head, true);
   if (const auto* refused = std::get_if<Refused>(&admission)) return refuse(*refused);
-  if (head.content_length > 0) return {};
+  if (head.content_length > 0 && head.method == "POST") return {};  // nothing else has a use for a body
   return carry_out(std::move(std::get<Admitted>(admission)), {});
 }
 

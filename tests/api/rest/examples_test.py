@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""Every route of openapi.yaml is asked with its own examples, and answers as it says."""
+
+import unittest
+
+from server import ServiceTest, example_path, operations, resolved
+
+STREAMS = {"/v1/events"}
+
+
+class Examples(ServiceTest):
+    def check(self, method, path, operation, answer):
+        responses = operation["responses"]
+        self.assertIn(str(answer.status), responses, f"{method} {path}: {answer.status} {answer.body[:400]}")
+        content = resolved(self.document, responses[str(answer.status)]).get("content", {})
+        self.assertIn(answer.type, content, f"{method} {path}")
+        schema = content[answer.type].get("schema", {})
+        value = answer.json() if answer.type == "application/json" else answer.body.decode()
+        self.fits(schema, value, f"{method} {path}")
+
+    def test_every_example_is_answered_as_described(self):
+        asked = 0
+        order = {"GET": 0, "POST": 1, "DELETE": 2}  # a job and a token exist before they are asked for
+        self.assertEqual(self.server.ask("POST", "/v1/clusters/lab/probes", {"budget_seconds": 1}).status, 202)
+        self.assertEqual(self.server.ask("POST", "/v1/tokens", {"name": "one", "scopes": ["read"]}).status, 201)
+        for method, path, operation, parameters in sorted(operations(self.document), key=lambda each: order[each[0]]):
+            if path in STREAMS or path.endswith("/resume"):
+                continue  # tested elsewhere
+            where = example_path(self.document, path, parameters)
+            content = operation.get("requestBody", {}).get("content", {}).get("application/json")
+            bodies = [each["value"] for each in content["examples"].values()] if content else [None]
+            for body in bodies:
+                with self.subTest(f"{method} {where} {str(body)[:60]}"):
+                    if body is not None:
+                        self.fits(content["schema"], body, "the example itself")
+                    self.check(method, path, operation, self.server.ask(method, where, body))
+                    asked += 1
+        self.assertGreater(asked, 35)
+
+    def test_every_route_is_described_and_every_description_is_a_route(self):
+        text = self.server.ask("GET", "/metrics").body.decode()
+        self.assertIn("commtune_build_info", text)
+        for method, path, operation, parameters in operations(self.document):
+            wrong = {"GET": "DELETE", "POST": "PATCH", "DELETE": "PUT"}[method]
+            answer = self.server.ask(wrong, example_path(self.document, path, parameters))
+            if answer.status != 405:
+                self.assertEqual(wrong, "DELETE", f"{wrong} {path}: {answer.status}")
+                continue
+            self.assertIn(method, answer.headers["Allow"])
+
+    def test_every_path_refuses_what_does_not_exist(self):
+        for path in ("/v1/plans/999", "/v1/plans/abcdef", "/v1/runs/999", "/v1/jobs/999", "/v1/clusters/none",
+                     "/v1/clusters/none/fits", "/v1/profiles/none", "/v1/jobs/none", "/v1/none", "/none",
+                     "/v1/plans/1/exports/none", "/v1/plans/1/timeline?method=none"):
+            with self.subTest(path):
+                self.problem(self.server.ask("GET", path), 404)
+
+    def test_refusals_point_at_the_field(self):
+        cases = [
+            ({"model": "resnet50", "cluster": "lab", "workers": -4}, "/workers"),
+            ({"model": "resnet50", "cluster": "lab", "overrides": {"batch": "x"}}, "/overrides/batch"),
+            ({"model": "resnet50", "cluster": "lab", "candidates": [{"name": "a"}, {"name": 7}]}, "/candidates/1/name"),
+            ({"cluster": "lab"}, "/model"),
+        ]
+        for body, pointer in cases:
+            with self.subTest(pointer):
+                self.assertEqual(self.problem(self.server.ask("POST", "/v1/plans", body), 400).get("pointer"), pointer)
+        self.assertEqual(self.problem(self.server.ask("GET", "/v1/plans?limit=0"), 400).get("parameter"), "limit")
+
+
+class Plans(ServiceTest):
+    def ask(self, **fields):
+        return self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab", **fields})
+
+    def test_the_same_question_has_the_same_answer_also_after_a_restart(self):
+        first, second = self.ask(seed=7), self.ask(seed=7)
+        self.assertEqual((first.status, second.status), (201, 200))
+        self.assertEqual(first.headers["Location"], f"/v1/plans/{first.json()['id']}")
+        self.assertEqual({**first.json(), "cached": True}, second.json())
+        from server import Server
+
+        other = Server(self.database)
+        self.addCleanup(other.kill)
+        again = other.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab", "seed": 7})
+        self.assertEqual(again.status, 200)
+        self.assertEqual(again.json()["id"], first.json()["id"])
+
+    def test_what_nobody_measured_is_unknown_and_says_why(self):
+        answer = self.ask(nodes="n1,n9", devices_per_node=2)
+        self.assertEqual(answer.status, 200)
+        self.assertEqual(answer.json()["status"], "unknown")
+        self.assertIn("n9", answer.json()["reason"])
+
+    def test_candidates_are_compared_and_the_unknown_one_does_not_win(self):
+        answer = self.ask(candidates=[{"name": "both"}, {"name": "one", "nodes": "n1"}, {"name": "none", "nodes": "x"}]).json()
+        rates = {each["name"]: each["answer"].get("samples_per_second", 0) for each in answer["candidates"]}
+        self.assertEqual(answer["best"], max(rates, key=rates.get))
+        self.assertEqual([each["answer"]["status"] for each in answer["candidates"]], ["planned", "planned", "unknown"])
+        self.assertEqual([each["answer"].get("workers") for each in answer["candidates"]], [4, 2, None])
+
+    def test_a_what_if_changes_the_answer_and_belongs_to_no_fit(self):
+        as_it_is, slow = self.ask().json(), self.ask(overrides={"bandwidth_scale": 0.1}).json()
+        self.assertGreater(slow["iteration"]["seconds"], as_it_is["iteration"]["seconds"] * 1.5)
+        self.assertIsNone(self.server.ask("GET", f"/v1/plans/{slow['id']}").json()["fit"])
+        timeline = self.server.ask("GET", f"/v1/plans/{slow['id']}/timeline").json()
+        self.assertAlmostEqual(timeline["prediction"]["iteration_seconds"], slow["iteration"]["seconds"], places=9)
+        faster = self.ask(overrides={"device_speed_scale": 2}).json()
+        self.assertAlmostEqual(faster["iteration"]["compute_seconds"], as_it_is["iteration"]["compute_seconds"] / 2, places=6)
+        half = self.ask(overrides={"batch": as_it_is["batch"] // 2}).json()
+        self.assertAlmostEqual(half["iteration"]["compute_seconds"], as_it_is["iteration"]["compute_seconds"] / 2, places=6)
+
+    def test_a_timeline_shows_the_prediction_of_any_method_of_the_ranking(self):
+        plan = self.ask().json()
+        for entry in plan["ranking"]:
+            answer = self.server.ask("GET", f"/v1/plans/{plan['id']}/timeline?method={entry['method']}").json()
+            self.assertEqual(answer["method"], entry["method"])
+            self.assertAlmostEqual(answer["prediction"]["iteration_seconds"], entry["iteration_seconds"], places=9)
+
+    def test_a_key_makes_a_repetition_harmless(self):
+        body = {"plan": 1, "iteration_seconds": [0.3, 0.31, 0.32]}
+        key = {"Idempotency-Key": "run-1"}
+        first = self.server.ask("POST", "/v1/runs", body, key)
+        second = self.server.ask("POST", "/v1/runs", body, key)
+        self.assertEqual((first.status, second.status), (201, 201))
+        self.assertEqual(first.body, second.body)
+        self.assertEqual(first.headers["Location"], second.headers["Location"])
+        self.assertEqual(second.headers["Idempotency-Replayed"], "true")
+        self.problem(self.server.ask("POST", "/v1/runs", {"plan": 1}, key), 422)
+
+    def test_an_unchanged_answer_is_not_sent_again(self):
+        first = self.server.ask("GET", "/v1/clusters/lab")
+        again = self.server.ask("GET", "/v1/clusters/lab", headers={"If-None-Match": first.headers["ETag"]})
+        self.assertEqual((again.status, again.body), (304, b""))
+
+    def test_pages_lead_to_the_last_row(self):
+        for i in range(5):
+            self.ask(seed=100 + i)
+            self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [0.3]})
+        seen, after = [], 0
+        while after is not None:
+            page = self.server.ask("GET", f"/v1/runs?limit=2&after={after}").json()
+            seen += [row["id"] for row in page["rows"]]
+            after = page["next"]
+        self.assertEqual(seen, sorted(set(seen), reverse=True))
+        self.assertEqual(seen[-1], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

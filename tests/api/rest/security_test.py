@@ -1,0 +1,206 @@
+#!/usr/bin/python3
+"""Who may come in, and what a hostile or clumsy client can do."""
+
+import http.client
+import json
+import os
+import socket
+import subprocess
+import time
+import unittest
+
+from server import ServiceTest, example_path, operations
+
+
+def made_token(database, *flags):
+    made = json.loads(subprocess.run(
+        [os.environ["COMMTUNE_E2E_TUNE"], "token", "make", "test", "--db", str(database), "--json", *flags],
+        check=True, capture_output=True, text=True).stdout)
+    return made["id"], made["token"]
+
+
+class Tokens(ServiceTest):
+    flags = ("--require-token", "--rate", "100000", "--log-requests")
+
+    @classmethod
+    def prepare(cls):
+        cls.tokens = {scope: made_token(cls.database, "--scope", scope)[1] for scope in ("read", "plan", "operate")}
+        revoked, cls.revoked = made_token(cls.database, "--scope", "operate")
+        subprocess.run([os.environ["COMMTUNE_E2E_TUNE"], "token", "revoke", str(revoked), "--db", str(cls.database)],
+                       check=True, capture_output=True)
+        _, cls.expired = made_token(cls.database, "--scope", "operate", "--expires", "1ms")
+        time.sleep(0.01)
+
+    def test_every_route_refuses_who_may_not(self):
+        good = self.tokens["operate"]
+        wrong = good[:-1] + ("0" if good[-1] != "0" else "1")
+        rank = {"read": 1, "plan": 2, "operate": 3}
+        rows = 0
+        for method, path, operation, parameters in operations(self.document):
+            where = example_path(self.document, path, parameters)
+            scope = operation["x-scope"]
+            if scope == "none":
+                self.assertEqual(self.server.ask(method, where).status, 200)
+                continue
+            table = [("no token", None, 401), ("wrong", wrong, 401), ("revoked", self.revoked, 401),
+                     ("expired", self.expired, 401), ("malformed", "ct_1_", 401), ("empty", "", 401),
+                     ("of another id", "ct_999_" + "0" * 64, 401)]
+            table += [(f"only {name}", token, 403) for name, token in self.tokens.items() if rank[name] < rank[scope]]
+            for name, token, status in table:
+                with self.subTest(f"{method} {where}: {name}"):
+                    answer = self.server.ask(method, where, token=token)
+                    self.problem(answer, status)
+                    if status == 401:
+                        self.assertIn("Bearer", answer.headers["WWW-Authenticate"])
+                    rows += 1
+        self.assertGreater(rows, 200)
+
+    def test_each_scope_may_what_it_says(self):
+        self.assertEqual(self.server.ask("GET", "/v1/plans", token=self.tokens["read"]).status, 200)
+        body = {"model": "resnet50", "cluster": "lab"}
+        self.assertIn(self.server.ask("POST", "/v1/plans", body, token=self.tokens["plan"]).status, (200, 201))
+        made = self.server.ask("POST", "/v1/tokens", {"name": "x", "scopes": ["read"]}, token=self.tokens["operate"])
+        self.assertEqual(made.status, 201)
+        secret = made.json()["token"]
+        self.assertEqual(self.server.ask("GET", "/v1/plans", token=secret).status, 200)
+        self.server.ask("DELETE", f"/v1/tokens/{made.json()['id']}", token=self.tokens["operate"])
+        self.problem(self.server.ask("GET", "/v1/plans", token=secret), 401)
+
+    def test_no_secret_is_kept_or_logged(self):
+        self.server.ask("GET", "/v1/plans?x=1", token=self.tokens["read"])
+        stored = self.database.read_bytes() + self.database.with_suffix(".db-wal").read_bytes()
+        for token in self.tokens.values():
+            self.assertNotIn(token.rsplit("_", 1)[1].encode(), stored)
+        listed = self.server.ask("GET", "/v1/tokens", token=self.tokens["operate"]).body.decode()
+        self.assertNotIn("hash", listed)
+        self.__class__.said = self.server.stop()
+        for token in self.tokens.values():
+            self.assertNotIn(token.rsplit("_", 1)[1], self.said)
+        self.assertIn("path=\"/v1/plans\"", self.said)
+        type(self).setUpClass()
+
+
+class Rate(ServiceTest):
+    flags = ("--require-token", "--rate", "5")
+
+    @classmethod
+    def prepare(cls):
+        cls.token = made_token(cls.database, "--scope", "read")[1]
+
+    def test_a_token_that_asks_too_often_waits(self):
+        answers = [self.server.ask("GET", "/v1/version", token=self.token) for _ in range(20)]
+        refused = [answer for answer in answers if answer.status == 429]
+        self.assertGreaterEqual(len(refused), 5)
+        self.problem(refused[0], 429)
+        self.assertEqual(refused[0].headers["Retry-After"], "1")
+
+
+class Clients(ServiceTest):
+    flags = ("--max-body", "64K", "--max-connections", "200")
+
+    def raw(self, text, seconds=5):
+        with socket.create_connection(self.server.address.split(":"), timeout=seconds) as client:
+            client.sendall(text if isinstance(text, bytes) else text.encode())
+            received = b""
+            while True:
+                piece = client.recv(65536)
+                if not piece:
+                    return received
+                received += piece
+
+    def status(self, text):
+        answer = self.raw(text)
+        return int(answer.split()[1]) if answer.startswith(b"HTTP/1.1 ") else 0
+
+    def alive(self):
+        self.assertEqual(self.server.ask("GET", "/livez").status, 200)
+
+    def test_limits_have_their_answers(self):
+        head = "Host: 127.0.0.1\r\nConnection: close\r\n"
+        json_head = head + "Content-Type: application/json\r\n"
+        cases = {
+            "body": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: 70000\r\n\r\n", 413),
+            "length": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: -1\r\n\r\n", 413),
+            "two lengths": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}", 400),
+            "chunks": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n", 411),
+            "coding": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{{}}", 415),
+            "form": (f"POST /v1/plans HTTP/1.1\r\n{head}Content-Type: text/plain\r\nContent-Length: 2\r\n\r\n{{}}", 415),
+            "path": (f"GET /{'x' * 9000} HTTP/1.1\r\n{head}\r\n", 414),
+            "headers": (f"GET / HTTP/1.1\r\n{head}X: {'y' * 20000}\r\n\r\n", 431),
+            "host": ("GET /v1/plans HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 403),
+            "origin": ("GET /v1/plans HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\nConnection: close\r\n\r\n", 403),
+            "method": (f"BREW /v1/plans HTTP/1.1\r\n{head}\r\n", 400),
+            "no http": ("hello\r\n\r\n", 400),
+            "nesting": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: 2000\r\n\r\n{'[' * 1000}{']' * 1000}", 400),
+        }
+        for name, (text, status) in cases.items():
+            with self.subTest(name):
+                self.assertEqual(self.status(text), status)
+        self.alive()
+
+    def test_answers_carry_what_keeps_browsers_careful(self):
+        headers = self.server.ask("GET", "/v1/plans").headers
+        self.assertEqual(headers["X-Content-Type-Options"], "nosniff")
+        self.assertEqual(headers["X-Frame-Options"], "DENY")
+        self.assertIn("Content-Security-Policy", headers)
+        self.assertNotIn("Access-Control-Allow-Origin", headers)
+
+    def test_a_connection_goes_on_after_a_refusal(self):
+        connection = http.client.HTTPConnection(self.server.address, timeout=10)
+        for path, status in (("/none", 404), ("/livez", 200), ("/v1/plans?limit=x", 400), ("/livez", 200)):
+            connection.request("GET", path)
+            reply = connection.getresponse()
+            reply.read()
+            self.assertEqual(reply.status, status)
+        connection.close()
+
+    def test_too_many_connections_are_told_so_and_idle_ones_make_room(self):
+        clients = [socket.create_connection(self.server.address.split(":")) for _ in range(260)]
+        try:
+            time.sleep(0.3)
+            self.assertEqual(self.status("GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"), 503)
+            time.sleep(2.5)  # those beyond the limit were closed; the others are given up when it is crowded
+        finally:
+            for client in clients:
+                client.close()
+        time.sleep(0.2)
+        self.alive()
+
+    def test_mutated_requests_are_answered_without_a_defect(self):
+        import random
+
+        chance = random.Random(1)
+        bodies = [json.dumps(each["value"]).encode() for _, _, operation, _ in operations(self.document)
+                  for each in operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {}).values()
+                  if "probes" not in str(operation) and operation["operationId"] not in ("startProbe", "runPlan")]
+        paths = [example_path(self.document, path, parameters).encode() for _, path, operation, parameters in operations(self.document)
+                 if operation["operationId"] not in ("followEvents", "startProbe", "runPlan", "resumeJob", "getPhaseMap", "getScaling")]
+        connection = http.client.HTTPConnection(self.server.address, timeout=30)
+        for i in range(int(os.environ.get("COMMTUNE_MUTATIONS", "3000"))):
+            body, path = bytearray(chance.choice(bodies)), bytearray(chance.choice(paths))
+            for text in (body, path):
+                for _ in range(chance.randrange(4)):
+                    at = chance.randrange(1, len(text))
+                    kind = chance.randrange(3)
+                    if kind == 0:
+                        text[at] = chance.choice(b'0123456789{}[]",:-eE.nulltrue/?&=%')
+                    elif kind == 1:
+                        del text[at:at + chance.randrange(1, 4)]
+                    else:
+                        text[at:at] = text[max(1, at - 5):at]
+            where = bytes(c for c in path if 32 < c < 127).decode()
+            try:
+                connection.request("POST" if chance.random() < 0.7 else "GET", where, bytes(body), {"Content-Type": "application/json"})
+                reply = connection.getresponse()
+                said = reply.read()
+                self.assertLess(reply.status, 500, f"{where} {bytes(body)!r}: {said!r}")
+                if reply.getheader("Connection") == "close":
+                    connection.close()
+            except (http.client.HTTPException, ConnectionError) as error:
+                self.fail(f"{i}: {where}: {error!r}")
+        connection.close()
+        self.alive()
+
+
+if __name__ == "__main__":
+    unittest.main()

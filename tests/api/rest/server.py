@@ -1,0 +1,141 @@
+"""A running `tune serve` with a database of its own, and a client that checks answers against openapi.yaml."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import jsonschema
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def description():
+    return yaml.safe_load((ROOT / "api" / "openapi.yaml").read_text(encoding="utf-8"))
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+        self.type = headers.get("Content-Type", "").split(";")[0]
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Server:
+    """`tune serve` on a free port. Stop it with stop() or kill()."""
+
+    def __init__(self, database, *flags, environment=None):
+        self.process = subprocess.Popen(
+            [os.environ["COMMTUNE_E2E_TUNE"], "serve", "--listen", "127.0.0.1:0", "--db", str(database), *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
+        )
+        line = self.process.stdout.readline()
+        if not line.startswith("listening on "):
+            raise RuntimeError(f"tune serve: {line}{self.process.stderr.read()}")
+        self.url = line.split()[-1]
+        self.address = self.url.split("//")[1]
+
+    def ask(self, method, path, body=None, headers=None, token=None):
+        connection = http.client.HTTPConnection(self.address, timeout=60)
+        try:
+            headers = dict(headers or {})
+            if token is not None:
+                headers["Authorization"] = f"Bearer {token}"
+            if body is not None and not isinstance(body, (bytes, str)):
+                body = json.dumps(body)
+            if body is not None:
+                headers.setdefault("Content-Type", "application/json")
+            connection.request(method, path, body, headers)
+            reply = connection.getresponse()
+            return Answer(reply.status, dict(reply.getheaders()), reply.read())
+        finally:
+            connection.close()
+
+    def kill(self):
+        self.process.kill()
+        return self._end()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self._end()
+
+    def _end(self):
+        """What it said on standard error."""
+        said = self.process.communicate(timeout=60)[1]
+        return said
+
+
+def made_store(path, plans=0, runs=0):
+    subprocess.run([os.environ["COMMTUNE_MADE_STORE"], str(path), str(plans), str(runs)], check=True)
+    return path
+
+
+class ServiceTest(unittest.TestCase):
+    """A service on a made-up cluster for all tests of a class."""
+
+    flags = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="commtune-rest-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.database = made_store(Path(cls.folder.name) / "store.db")
+        cls.prepare()
+        cls.server = Server(cls.database, *cls.flags)
+        cls.addClassCleanup(lambda: cls.server.process.poll() is None and cls.server.kill())
+        cls.document = description()
+        cls.resolver = jsonschema.RefResolver("", cls.document)
+
+    @classmethod
+    def prepare(cls):
+        """Before the service starts."""
+
+    def fits(self, schema, value, what=""):
+        errors = list(jsonschema.Draft202012Validator(schema, resolver=self.resolver).iter_errors(value))
+        self.assertEqual([f"{what}: {list(e.absolute_path)}: {e.message[:300]}" for e in errors], [])
+
+    def problem(self, answer, status):
+        self.assertEqual(answer.status, status, answer.body[:500])
+        self.assertEqual(answer.type, "application/problem+json")
+        document = answer.json()
+        self.fits({"$ref": "#/components/schemas/Problem"}, document)
+        self.assertEqual(document["status"], status)
+        return document
+
+
+def operations(document):
+    """(method, path, operation with the path's parameters)"""
+    for path, item in document["paths"].items():
+        for method in ("get", "post", "delete"):
+            if method in item:
+                yield method.upper(), path, item[method], item.get("parameters", []) + item[method].get("parameters", [])
+
+
+def resolved(document, node):
+    while "$ref" in node:
+        target = document
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        node = target
+    return node
+
+
+def example_path(document, path, parameters):
+    """The path with each parameter's example."""
+    query = []
+    for parameter in (resolved(document, each) for each in parameters):
+        if parameter["in"] == "path":
+            path = path.replace("{" + parameter["name"] + "}", str(parameter["example"]))
+        elif parameter["in"] == "query" and "example" in parameter:
+            query.append(f"{parameter['name']}={parameter['example']}".replace(" ", "%20"))
+    return path + ("?" + "&".join(query) if query else "")
