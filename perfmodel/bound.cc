@@ -247,14 +247,15 @@ double jackson(const std::vector<double>& head, const std::vector<double>& body,
 }
 
 Seconds lower_bound(const Workload& work, const RoadCost& cost) {
-  if (work.total_bytes == 0) return Seconds{work.compute()} + cost.straggling;
+  const auto real = [&](double clock) { return Seconds{work.real(clock, work.compute())} + cost.straggling; };
+  if (work.total_bytes == 0) return real(work.compute());
   const double bound = cost.shared_channel ? shared_bound(work, cost) : separate_bound(work, cost);
   const double beta =
       cost.shared_channel
           ? std::min(least_of(cost.both).beta, least_of(cost.reduce).beta + least_of(cost.distribute).beta)
           : std::max(least_of(cost.reduce).beta, least_of(cost.distribute).beta);
   const double slowed = slowed_compute(work, cost.interference, beta);
-  return Seconds{std::max({bound, slowed, work.compute()})} + cost.straggling;
+  return real(std::max({bound, slowed, work.compute()}));
 }
 
 }  // namespace commtune

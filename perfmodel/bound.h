@@ -26,7 +26,8 @@ namespace commtune {
 ///    reduce.
 /// 4. Compute slows by kappa while bytes move: T >= f + b + u + occupied * kappa / (1 + kappa).
 ///
-/// Straggling, which no plan avoids, is included, as in Prediction::iteration. Some tens of microseconds.
+/// Traffic that slows while compute runs is bounded on its own clock (Workload). Straggling, which no plan
+/// avoids, is included, as in Prediction::iteration. Some tens of microseconds.
 Seconds lower_bound(const Workload& work, const RoadCost& cost);
 
 /// Length of Jackson's preemptive schedule: jobs with heads, bodies and tails (seconds, equal lengths).

@@ -261,7 +261,7 @@ Cluster cluster_from_json(const nlohmann::json& json) {
   document.object();
   document.expect_format(kFormat);
   document.expect_keys({"format", "name", "transport", "fingerprint", "facts", "hosts", "links", "operations",
-                        "reduce_seconds_per_byte", "copy_seconds_per_byte", "interference",
+                        "reduce_seconds_per_byte", "copy_seconds_per_byte", "interference", "contention",
                         "jitter_seconds"});
   Cluster cluster;
   const JsonPlace name = document["name"];
@@ -285,6 +285,7 @@ Cluster cluster_from_json(const nlohmann::json& json) {
   cluster.reduce_seconds_per_byte = read_scalar(document, "reduce_seconds_per_byte");
   cluster.copy_seconds_per_byte = read_scalar(document, "copy_seconds_per_byte");
   cluster.interference = read_scalar(document, "interference");
+  cluster.contention = read_scalar(document, "contention");
   cluster.jitter_seconds = read_scalar(document, "jitter_seconds");
   return cluster;
 }
@@ -307,18 +308,22 @@ nlohmann::json to_json(const Cluster& cluster) {
     put_fit(entry, "streamed", fit.streamed);
     operations.push_back(std::move(entry));
   }
-  return {{"format", kFormat},
-          {"name", cluster.name},
-          {"transport", cluster.transport},
-          {"fingerprint", cluster.fingerprint},
-          {"facts", cluster.facts},
-          {"hosts", std::move(hosts)},
-          {"links", std::move(links)},
-          {"operations", std::move(operations)},
-          {"reduce_seconds_per_byte", scalar_json(cluster.reduce_seconds_per_byte)},
-          {"copy_seconds_per_byte", scalar_json(cluster.copy_seconds_per_byte)},
-          {"interference", scalar_json(cluster.interference)},
-          {"jitter_seconds", scalar_json(cluster.jitter_seconds)}};
+  nlohmann::json json = {{"format", kFormat},
+                         {"name", cluster.name},
+                         {"transport", cluster.transport},
+                         {"fingerprint", cluster.fingerprint},
+                         {"facts", cluster.facts},
+                         {"hosts", std::move(hosts)},
+                         {"links", std::move(links)},
+                         {"operations", std::move(operations)},
+                         {"reduce_seconds_per_byte", scalar_json(cluster.reduce_seconds_per_byte)},
+                         {"copy_seconds_per_byte", scalar_json(cluster.copy_seconds_per_byte)},
+                         {"interference", scalar_json(cluster.interference)},
+                         {"jitter_seconds", scalar_json(cluster.jitter_seconds)}};
+  if (cluster.contention.value > 0 || cluster.contention.half_width > 0) {
+    json["contention"] = scalar_json(cluster.contention);
+  }
+  return json;
 }
 
 std::string to_string(Operation operation) { return enum_name(operation, kOperations); }

@@ -76,6 +76,7 @@ struct Cluster {
   Scalar reduce_seconds_per_byte;  ///< gamma: adding one byte of gradient into another
   Scalar copy_seconds_per_byte;    ///< copying one byte into a fusion buffer
   Scalar interference;             ///< kappa: compute slows by this ratio while bytes move
+  Scalar contention;               ///< traffic takes longer by this ratio while compute runs
   Scalar jitter_seconds;  ///< standard deviation of a fixed compute step between ranks and iterations
 
   int ranks() const;  ///< sum of slots

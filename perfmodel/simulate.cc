@@ -8,6 +8,7 @@
 #include "perfmodel/compute_clock.h"
 #include "perfmodel/flat_cost.h"
 #include "perfmodel/flight.h"
+#include "perfmodel/traffic_clock.h"
 
 namespace commtune {
 
@@ -83,6 +84,7 @@ class Simulator::Engine {
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
+    waited_ = 0;
     last_end_ = under_way_ = under_way_until_ = 0;
     smallest_ = ~std::uint64_t{0};
     largest_ = 0;
@@ -267,9 +269,10 @@ class Simulator::Engine {
   /// End of the next forward pass, layer by layer: compute may be slowed, or somebody wants to see it.
   double walk_forward() {
     double now = clock_.reach(work_.total_backward);
-    if (plan_->barrier == Barrier::kFull) now = std::max(now, last_end_);
     for (std::size_t i = 0; i < work_.layers(); ++i) {
-      const double from = std::max(now, arrival_[i]);
+      const double back = plan_->barrier == Barrier::kFull ? last_end_ : arrival_[i];
+      const double from = std::max(now, back);
+      waited_ += from - now;
       now = clock_.run(from, work_.update[i] + work_.forward[i]);
       if (timeline_ != nullptr) {
         timeline_->forward_start[i] = Seconds{from};
@@ -286,12 +289,15 @@ class Simulator::Engine {
     } else if (plan_->barrier == Barrier::kFull) {
       iteration_ = std::max(iteration_, last_end_ + work_.total_update + work_.total_forward);
     }
+    const double computing = walks_layers_ ? iteration_ - waited_ : work_.compute();
+    if (timeline_ != nullptr) to_real_time(*timeline_, work_.contention);
     Prediction prediction;
-    prediction.iteration = Seconds{iteration_} + cost.straggling;
-    prediction.compute = Seconds{work_.compute()};
+    prediction.iteration = Seconds{work_.real(iteration_, computing)} + cost.straggling;
+    prediction.compute = Seconds{work_.real(work_.compute(), work_.compute())};
     const Seconds exposed = prediction.iteration - prediction.compute;
     prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
-    prediction.communication = Seconds{under_way_};
+    const double beside_compute = std::max(0.0, under_way_ - (iteration_ - computing));
+    prediction.communication = Seconds{work_.real(under_way_, beside_compute)};
     prediction.basis = cost.basis;
     prediction.extrapolated = plan_->messages() > 0 && (Bytes{smallest_} < cost.measured_smallest ||
                                                         Bytes{largest_} > cost.measured_largest);
@@ -337,7 +343,7 @@ class Simulator::Engine {
   std::array<Channel, 2> channel_;
   bool walks_layers_ = false;
   std::vector<double> arrival_;  ///< per layer: when the last message of which it is the lowest is back
-  double iteration_ = 0, last_end_ = 0, under_way_ = 0, under_way_until_ = 0;
+  double iteration_ = 0, waited_ = 0, last_end_ = 0, under_way_ = 0, under_way_until_ = 0;
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<double> reduced_;  ///< decoupled plans: when a message's reduce stage has ended
   std::vector<std::uint32_t> by_release_, by_rank_, counts_;

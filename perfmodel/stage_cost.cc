@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "perfmodel/curve_ops.h"
@@ -125,21 +126,28 @@ bool same_kind(const Road& a, const Road& b) {
   return p->placement == q->placement && p->assignment == q->assignment;
 }
 
+/// Ratios of counts that differ by less (in logarithm) are the same but for rounding.
+constexpr double kAsNear = 1e-9;
+
 int servers_of(const Road& road) {
   const auto* p = std::get_if<ParameterServer>(&road);
   return p != nullptr ? p->servers : 1;
 }
 
-/// The fit of the same operation that is nearest in number of workers and servers (in ratio).
+/// The fit of the same operation that is nearest in number of workers and servers (in ratio); of two that are
+/// as near the one nearer in workers, then the one with more servers, whatever order they were measured in.
 const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int workers) {
   const auto ratio = [](double a, double b) { return std::abs(std::log(a / b)); };
-  const auto distance = [&](const OperationFit& fit) {
-    return ratio(fit.workers, workers) + ratio(servers_of(fit.road), servers_of(road));
+  const auto rank = [&](const OperationFit& fit) {
+    const double by_workers = ratio(fit.workers, workers);
+    const double distance = by_workers + ratio(servers_of(fit.road), servers_of(road));
+    return std::tuple(std::lround(distance / kAsNear), std::lround(by_workers / kAsNear),
+                      -servers_of(fit.road), fit.workers);
   };
   const OperationFit* nearest = nullptr;
   for (const OperationFit& fit : cluster.operations) {
     if (!same_kind(fit.road, road) || fit.operation != operations_of(road).both || fit.workers < 2) continue;
-    if (nearest == nullptr || distance(fit) < distance(*nearest)) nearest = &fit;
+    if (nearest == nullptr || rank(fit) < rank(*nearest)) nearest = &fit;
   }
   return nearest;
 }

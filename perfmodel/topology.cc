@@ -106,6 +106,10 @@ std::vector<Card> cards_of(const Topology& place, const ParameterServer& road) {
                                                  : colocated_cards(place, road.servers, inside);
 }
 
+JobPace pace_of(const Cluster& cluster, int workers) {
+  return {topology_of(cluster, workers).slowest.compute, cluster.contention.value};
+}
+
 double expected_maximum(int n) {
   if (n <= 1) return 0;
   // Quantile of the standard normal at Blom's plotting position, by Newton on the distribution function.

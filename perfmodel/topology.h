@@ -5,6 +5,7 @@
 
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
+#include "perfmodel/workload.h"
 
 namespace commtune {
 
@@ -41,6 +42,9 @@ bool inside_one_host(const Topology& place, const Road& road);
 /// slot by slot, then on further ones with a server each. Alike neighbours are listed once. Inside
 /// one host every rank has a card of its own.
 std::vector<Card> cards_of(const Topology& place, const ParameterServer& road);
+
+/// What the cluster does to the compute of a job of so many workers.
+JobPace pace_of(const Cluster& cluster, int workers);
 
 /// E[max] of n independent standard normal values (Blom 1958), 0 for n = 1: how far the slowest worker is
 /// behind the mean, in standard deviations.

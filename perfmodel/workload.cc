@@ -6,16 +6,18 @@
 
 namespace commtune {
 
-Workload::Workload(const Profile& profile) : tensors(tensors_of(profile)) {
+Workload::Workload(const Profile& profile, const JobPace& pace)
+    : contention(pace.contention), tensors(tensors_of(profile)) {
+  const double scale = pace.compute / (1 + pace.contention);
   const std::size_t n = profile.layers.size();
   ready.resize(n);
   tail.resize(n);
   layer_bytes.assign(n, 0);
   for (const Layer& layer : profile.layers) {
-    forward.push_back(layer.forward.count());
-    backward.push_back(layer.backward.count());
-    update.push_back(layer.update.count());
-    total_update += layer.update.count();
+    forward.push_back(scale * layer.forward.count());
+    backward.push_back(scale * layer.backward.count());
+    update.push_back(scale * layer.update.count());
+    total_update += update.back();
   }
   for (std::size_t i = n; i-- > 0;) {
     ready[i] = total_backward += backward[i];

@@ -9,10 +9,22 @@
 
 namespace commtune {
 
-/// A profile in the arrays that the simulator and the bounds walk; made once per profile.
-struct Workload {
-  explicit Workload(const Profile& profile);
+/// How a cluster treats a job's compute.
+struct JobPace {
+  double compute = 1;     ///< every layer's time over the profile's: that of the slowest worker, which all
+                          ///< others wait for before each message and after each barrier
+  double contention = 0;  ///< traffic takes longer by this ratio while compute runs
+};
 
+/// A profile in the arrays that the simulator and the bounds walk; made once per job.
+///
+/// Times are on the traffic's clock, which runs 1/(1 + contention) times as fast as a real one while compute
+/// runs: traffic that is slowed by compute past a compute of its real length is traffic at full speed past a
+/// compute that is that much shorter. What leaves the simulator and the bounds is real time again.
+struct Workload {
+  explicit Workload(const Profile& profile, const JobPace& pace = {});
+
+  double contention = 0;
   std::vector<double> forward, backward, update;  ///< seconds per layer, forward order
   std::vector<double> ready;  ///< per layer: when its gradients exist, from the start of the backward pass
   std::vector<double> tail;   ///< per layer: update and forward time from this layer to the last
@@ -23,6 +35,10 @@ struct Workload {
 
   std::size_t layers() const { return forward.size(); }
   double compute() const { return total_forward + total_backward + total_update; }
+  /// Real time of an iteration that lasts so long on the traffic's clock, while compute ran for `computing`
+  /// of it, and the other way round for one that computes no longer than it must.
+  double real(double clock, double computing) const { return clock + contention * computing; }
+  double clock(double real_time) const { return real_time - contention * compute(); }
 };
 
 /// A plan in the flat arrays that the simulator walks. A search builds these directly and makes a Plan of the

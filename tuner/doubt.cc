@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <random>
+#include <optional>
+#include <tuple>
 
 #include "perfmodel/error.h"
 #include "perfmodel/fit.h"
+#include "perfmodel/random.h"
 #include "tuner/method.h"
 
 namespace commtune::tuner {
@@ -20,9 +22,11 @@ constexpr double kSure = 0.9;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
 constexpr double kHalfWidth = 1.96;
 
-std::array<Scalar*, 4> scalars_of(Cluster& cluster) {
+constexpr std::size_t kScalars = 5;
+
+std::array<Scalar*, kScalars> scalars_of(Cluster& cluster) {
   return {&cluster.reduce_seconds_per_byte, &cluster.copy_seconds_per_byte, &cluster.interference,
-          &cluster.jitter_seconds};
+          &cluster.jitter_seconds, &cluster.contention};
 }
 
 double percentile(std::vector<double>& values, double q) {
@@ -47,6 +51,14 @@ std::vector<Road> roads_of(const std::vector<Entry>& ranking) {
   return roads;
 }
 
+/// The job where traffic is slowed by another contention than was fitted.
+struct Slowed {
+  Slowed(const Planning& job, const Cluster& cluster)
+      : work(job.profile, pace_of(cluster, job.workers)), simulator(work) {}
+  Workload work;
+  Simulator simulator;
+};
+
 /// times[entry][draw]
 std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& ranking, const Planning& job,
                                                 ClusterDraws& clusters, int draws) {
@@ -66,8 +78,11 @@ std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& rankin
     const Cluster& cluster = clusters.draw(draw);
     std::vector<RoadCost> costs;
     for (const Road& road : roads) costs.push_back(road_cost(road, cluster, job.workers));
+    std::optional<Slowed> slowed;
+    if (cluster.contention.value != job.work.contention) slowed.emplace(job, cluster);
+    Simulator& by = slowed ? slowed->simulator : simulator;
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      times[i].push_back(simulator.run(plans[i], costs[road_of[i]]).iteration.count());
+      times[i].push_back(by.run(plans[i], costs[road_of[i]]).iteration.count());
     }
   }
   return times;
@@ -82,6 +97,12 @@ ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& road
     return std::none_of(roads.begin(), roads.end(),
                         [&](const Road& road) { return related(road, fit.road); });
   });
+  // Each fit has a stream of its own, so their order must not depend on when what was measured.
+  const auto key = [](const OperationFit& fit) {
+    return std::tuple(describe(fit.road), fit.operation, fit.workers);
+  };
+  std::stable_sort(cluster_.operations.begin(), cluster_.operations.end(),
+                   [&](const OperationFit& a, const OperationFit& b) { return key(a) < key(b); });
   std::uint64_t stream = seed;
   for (auto& [kind, link] : cluster_.links) {
     for (Fit* fit : {&link.alone, &link.streamed, &link.duplex}) add(*fit, ++stream);
@@ -89,14 +110,13 @@ ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& road
   for (OperationFit& operation : cluster_.operations) {
     for (Fit* fit : {&operation.alone, &operation.streamed}) add(*fit, ++stream);
   }
-  std::mt19937_64 random(seed);
+  Random random(seed);
   for (Scalar* scalar : scalars_of(cluster_)) {
     in_doubt_ = in_doubt_ || scalar->half_width > 0;
-    std::normal_distribution<double> normal(0, 1);
     std::vector<double>& values = scalars_.emplace_back();
     values.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-      values.push_back(std::max(0.0, scalar->value + scalar->half_width / kHalfWidth * normal(random)));
+      values.push_back(std::max(0.0, scalar->value + scalar->half_width / kHalfWidth * random.normal()));
     }
   }
 }
@@ -110,7 +130,7 @@ void ClusterDraws::add(Fit& fit, std::uint64_t seed) {
 const Cluster& ClusterDraws::draw(int index) {
   const auto i = static_cast<std::size_t>(index);
   for (Drawn& drawn : drawn_) *drawn.target = drawn.curves[i];
-  const std::array<Scalar*, 4> scalars = scalars_of(cluster_);
+  const std::array<Scalar*, kScalars> scalars = scalars_of(cluster_);
   for (std::size_t s = 0; s < scalars.size(); ++s) scalars[s]->value = scalars_[s][i];
   return cluster_;
 }

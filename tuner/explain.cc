@@ -111,11 +111,17 @@ class CriticalPath {
   std::vector<CriticalStep> steps_;
 };
 
+Cluster with_equal_hosts(Cluster cluster) {
+  for (Host& host : cluster.hosts) host.pace = {};
+  return cluster;
+}
+
 std::vector<Improvement> improvements(const Profile& profile, const Cluster& cluster, const Plan& plan,
                                       Seconds now) {
-  const Workload work(profile);
+  const auto work_on = [&](const Cluster& on) { return Workload(profile, pace_of(on, plan.workers)); };
+  const Workload work = work_on(cluster);
   const auto on_cluster = [&](const Cluster& changed) {
-    return simulate(work, plan, road_cost(plan.road, changed, plan.workers)).iteration;
+    return simulate(work_on(changed), plan, road_cost(plan.road, changed, plan.workers)).iteration;
   };
   const auto without = [&](Scalar Cluster::*scalar) {
     Cluster changed = cluster;
@@ -126,10 +132,13 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
       {"twice the bandwidth", now - on_cluster(with_network(cluster, 1, 0.5))},
       {"half the latency", now - on_cluster(with_network(cluster, 0.5, 1))},
       {"compute that traffic does not slow", now - without(&Cluster::interference)},
+      {"traffic that compute does not slow", now - without(&Cluster::contention)},
+      {"hosts that are all alike", now - on_cluster(with_equal_hosts(cluster))},
       {"fused messages that need no copy", now - without(&Cluster::copy_seconds_per_byte)},
       {"workers that do not straggle", now - without(&Cluster::jitter_seconds)},
       {"a device a quarter faster",
-       now - simulate(Workload{scaled(profile, 1, 0.8)}, plan, road_cost(plan.road, cluster, plan.workers))
+       now - simulate(Workload(scaled(profile, 1, 0.8), pace_of(cluster, plan.workers)), plan,
+                      road_cost(plan.road, cluster, plan.workers))
                  .iteration},
   };
   Plan unhindered = plan;
@@ -168,7 +177,7 @@ std::string bar(Seconds from, Seconds until, Seconds whole, int width, char fill
 }  // namespace
 
 Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
-  const Workload work(profile);
+  const Workload work(profile, pace_of(cluster, plan.workers));
   Explanation explanation;
   const RoadCost cost = road_cost(plan.road, cluster, plan.workers);
   explanation.prediction = simulate(work, plan, cost, &explanation.timeline);

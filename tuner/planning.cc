@@ -22,6 +22,10 @@ std::set<int> doubling(int most) {
   return counts;
 }
 
+Seconds compute_of(const Profile& profile) {
+  return profile.forward() + profile.backward() + profile.update();
+}
+
 }  // namespace
 
 Architecture architecture_of(const Road& road) {
@@ -34,7 +38,11 @@ std::string to_string(Architecture architecture) {
 
 Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_workers,
                    const std::vector<Road>& candidates)
-    : profile(job_profile), profile_digest(digest(job_profile)), work(job_profile), workers(job_workers) {
+    : profile(job_profile),
+      profile_digest(digest(job_profile)),
+      work(job_profile, pace_of(cluster, job_workers)),
+      alone(compute_of(job_profile)),
+      workers(job_workers) {
   if (candidates.empty()) throw Error(ErrorCode::kBadInput, "roads: at least one must be allowed");
   std::string why;
   for (const Road& road : candidates) {
@@ -53,10 +61,12 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
   });
 }
 
-Planning::Planning(const Profile& job_profile, int job_workers, std::vector<RoadOption> options)
+Planning::Planning(const Profile& job_profile, int job_workers, std::vector<RoadOption> options,
+                   const JobPace& pace)
     : profile(job_profile),
       profile_digest(digest(job_profile)),
-      work(job_profile),
+      work(job_profile, pace),
+      alone(compute_of(job_profile)),
       workers(job_workers),
       roads(std::move(options)) {
   if (roads.empty()) throw Error(ErrorCode::kBadInput, "roads: at least one must be allowed");
@@ -72,7 +82,7 @@ Plan Planning::empty_plan(const Road& road) const {
 }
 
 std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits) {
-  std::vector<Road> roads{AllToAll{Collective::kRing}};
+  std::set<Collective> algorithms{Collective::kRing};
   const int colocated = limits.colocated_servers > 0 ? std::min(limits.colocated_servers, workers) : workers;
   std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
   for (const OperationFit& fit : cluster.operations) {
@@ -81,10 +91,12 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
       if (servers->servers <= (same_host ? colocated : limits.dedicated_servers)) {
         (same_host ? beside : apart).insert(servers->servers);
       }
-    } else if (std::find(roads.begin(), roads.end(), fit.road) == roads.end()) {
-      roads.push_back(fit.road);
+    } else {
+      algorithms.insert(std::get<AllToAll>(fit.road).algorithm);
     }
   }
+  std::vector<Road> roads;
+  for (const Collective algorithm : algorithms) roads.emplace_back(AllToAll{algorithm});
   add_servers(roads, beside, Placement::kColocated);
   add_servers(roads, apart, Placement::kDedicated);
   return roads;

@@ -31,11 +31,12 @@ struct Planning {
   /// cluster cannot price any of them. A road that cannot be priced is left out.
   Planning(const Profile& profile, const Cluster& cluster, int workers, const std::vector<Road>& roads);
   /// With roads whose costs come from elsewhere.
-  Planning(const Profile& profile, int workers, std::vector<RoadOption> options);
+  Planning(const Profile& profile, int workers, std::vector<RoadOption> options, const JobPace& pace = {});
 
   Profile profile;
   std::string profile_digest;
   Workload work;
+  Seconds alone{};  ///< an iteration of one worker on a host that is as the profile says
   int workers = 1;
   std::vector<RoadOption> roads;  ///< all-to-all roads first
 

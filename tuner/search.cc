@@ -99,7 +99,7 @@ class Search {
   void add_seed(std::vector<Promising>& drafts, const RoadOption& option, const std::vector<Atom>& atoms,
                 const NestedOptions& options) {
     if (option.bound.count() >= fastest_ || fastest_ <= target()) return;
-    const double worst = kSlack * (fastest_ - option.cost.straggling.count());
+    const double worst = kSlack * job_.work.clock(fastest_ - option.cost.straggling.count());
     const std::vector<Block> blocks =
         nested_blocks(atoms, option.cost, job_.work.total_backward, worst, options);
     if (blocks.empty()) return;

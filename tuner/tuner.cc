@@ -70,7 +70,7 @@ Entry entry_of(const Planning& job, Candidate candidate, std::string title, Seco
   entry.gap = bound.count() > 0 ? time / bound.count() - 1 : 0;
   if (time > 0) {
     entry.samples_per_second = job.workers * job.profile.batch / time;
-    entry.speedup = job.workers * candidate.prediction.compute.count() / time;
+    entry.speedup = job.workers * job.alone.count() / time;
   }
   entry.messages = candidate.plan.messages.size();
   entry.plan = std::move(candidate.plan);
@@ -148,7 +148,7 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   answer.cluster = cluster.name;
   answer.workers = workers;
   answer.batch = profile.batch;
-  answer.compute = Seconds{job.work.compute()};
+  answer.compute = job.alone;
   answer.intensity = intensity_of(profile);
   answer.bounds = bounds_of(job);
   answer.bound = answer.bounds.front().bound;

@@ -133,7 +133,7 @@ PlannedJob job_of_file(Context& context, const PlanName& name) {
   if (fit) {
     try {
       const RoadCost cost = road_cost(job.plan.road, fit->snapshot, job.plan.workers);
-      const Workload work(job.profile);
+      const Workload work(job.profile, pace_of(fit->snapshot, job.plan.workers));
       job.predicted = simulate(work, job.plan, cost).iteration;
       job.bound = lower_bound(work, cost);
       job.cluster = name.cluster;

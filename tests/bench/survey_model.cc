@@ -114,29 +114,20 @@ SurveyModel::SurveyModel(const SurveyResults& results)
 
 /// The optimizer's time is part of the measured iteration: it is taken out of the forward and backward
 /// passes.
-///
-/// Traffic that takes 1 + c times as long while compute runs is traffic at full speed past a compute that
-/// takes 1/(1 + c) of its time, but for the compute's own length. So the plan is simulated on the traffic's
-/// clock, with compute shortened, and real_time puts back what it was shortened by.
 Profile SurveyModel::profile(std::string_view model, const Constants& constants) const {
   Profile profile = profiles_.find(model)->second;
   const double compute = (profile.forward() + profile.backward()).count();
   const double bytes = static_cast<double>(profile.gradient_bytes().count);
   const double updates = std::min(0.5 * compute, constants.update_per_byte * bytes);
-  const double clock = 1 / (1 + constants.contention), rest = (1 - updates / compute) * clock;
+  const double rest = 1 - updates / compute;
   for (Layer& layer : profile.layers) {
     layer.forward *= rest;
     layer.backward *= rest;
     double own = 0;
     for (const Tensor& tensor : layer.tensors) own += static_cast<double>(tensor.bytes.count);
-    layer.update = Seconds{updates * clock * own / bytes};
+    layer.update = Seconds{updates * own / bytes};
   }
   return profile;
-}
-
-double SurveyModel::real_time(const Profile& profile, Seconds simulated, const Constants& constants) const {
-  const Seconds compute = profile.forward() + profile.backward() + profile.update();
-  return (simulated + compute * constants.contention).count();
 }
 
 double SurveyModel::seconds_per_byte(std::string_view model, std::string_view architecture, int gpus) const {
@@ -163,14 +154,13 @@ double SurveyModel::predict(std::string_view model, std::string_view method, int
   Profile job_profile = profile(model, constants);
   if (method == "ByteScheduler-A2A") {
     for (Layer& layer : job_profile.layers) {
-      if (!layer.tensors.empty())
-        layer.update += Seconds{constants.layer_barrier / (1 + constants.contention)};
+      if (!layer.tensors.empty()) layer.update += Seconds{constants.layer_barrier};
     }
   }
   const RoadOption option{all_to_all(method) ? Road{AllToAll{}} : Road{ParameterServer{gpus}},
                           cost(model, architecture_of_method(method), gpus, constants),
                           {}};
-  const Planning job(job_profile, gpus, {option});
+  const Planning job(job_profile, gpus, {option}, {1, constants.contention});
   Plan plan;
   if (method == "MG-WFBP") {
     plan = tuner::mg_wfbp(job, option);
@@ -181,24 +171,24 @@ double SurveyModel::predict(std::string_view model, std::string_view method, int
   } else {
     plan = tuner::wfbp(job, option);
   }
-  return real_time(job_profile, simulate(job.work, plan, option.cost).iteration, constants);
+  return simulate(job.work, plan, option.cost).iteration.count();
 }
 
 double SurveyModel::joint(std::string_view model, int gpus, const Constants& constants) const {
   std::vector<RoadOption> options;
   const Profile job_profile = profile(model, constants);
-  const Workload work(job_profile);
+  const Workload work(job_profile, {1, constants.contention});
   for (const std::string_view architecture : {"A2A", "PS"}) {
     const Road road = architecture == "A2A" ? Road{AllToAll{}} : Road{ParameterServer{gpus}};
     RoadCost road_cost = cost(model, architecture, gpus, constants);
     const Seconds bound = lower_bound(work, road_cost);
     options.push_back({road, std::move(road_cost), bound});
   }
-  const Planning job(job_profile, gpus, std::move(options));
+  const Planning job(job_profile, gpus, std::move(options), {1, constants.contention});
   const RoadOption& ring = job.roads.front();
   const Plan start = tuner::mg_wfbp(job, ring);
   const std::vector<Candidate> starts{{start, simulate(job.work, start, ring.cost)}};
-  return real_time(job_profile, tuner::joint_search(job, starts).prediction.iteration, constants);
+  return tuner::joint_search(job, starts).prediction.iteration.count();
 }
 
 namespace {

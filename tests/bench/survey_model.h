@@ -75,11 +75,9 @@ class SurveyModel {
   double seconds_per_byte(std::string_view model, std::string_view architecture, int gpus) const;
 
  private:
-  /// Its clock is the traffic's: see real_time.
   Profile profile(std::string_view model, const Constants& constants) const;
   RoadCost cost(std::string_view model, std::string_view architecture, int gpus,
                 const Constants& constants) const;
-  double real_time(const Profile& profile, Seconds simulated, const Constants& constants) const;
 
   const SurveyResults& results_;
   std::map<std::string, Profile, std::less<>> profiles_;

@@ -93,6 +93,11 @@ RoadCost random_cost(std::mt19937_64& random) {
   return cost;
 }
 
+/// In half of the cases traffic is slowed by compute.
+JobPace random_pace(std::mt19937_64& random) {
+  return {uniform(random, 0.5, 2), random() % 2 == 0 ? 0 : uniform(random, 0, 1.5)};
+}
+
 /// Calls `visit` with every way to divide `tensors` into ordered messages.
 template <typename Visit>
 void every_ordered_partition(std::size_t tensors, const Visit& visit) {
@@ -142,7 +147,7 @@ TEST(LowerBound, NoPlanOfASmallJobLiesBelowIt) {
   for (std::size_t n = 1; n <= 3; ++n) sequences.push_back(every_sequence(n));
   for (int round = 0; round < 2000; ++round) {
     const Profile profile = random_profile(random, 1 + random() % 3);
-    const Workload work{profile};
+    const Workload work(profile, random_pace(random));
     const RoadCost cost = random_cost(random);
     Simulator simulator(work);
     const double bound = lower_bound(work, cost).count();
@@ -173,7 +178,7 @@ TEST(LowerBound, NoPartitionOrPriorityLiesBelowIt) {
   std::mt19937_64 random(43);
   for (int round = 0; round < 3000; ++round) {
     const Profile profile = random_profile(random, 1 + random() % 6);
-    const Workload work{profile};
+    const Workload work(profile, random_pace(random));
     const RoadCost cost = random_cost(random);
     Plan plan;
     plan.barrier = Barrier::kPerLayer;

@@ -34,6 +34,7 @@ Cluster four_hosts() {
                         {ParameterServer{2}, Operation::kPush, 4, two_pieces(), {}}};
   cluster.reduce_seconds_per_byte = {2e-10, 1e-12};
   cluster.interference = {0.05, 0.01};
+  cluster.contention = {1.1, 0.2};
   return cluster;
 }
 
@@ -62,6 +63,7 @@ TEST(Cluster, SurvivesJson) {
   EXPECT_FALSE(json["hosts"][0].contains("compute_factor"));
   EXPECT_EQ(again.facts, four_hosts().facts);
   EXPECT_EQ(again.interference.half_width, 0.01);
+  EXPECT_EQ(again.contention.value, 1.1);
 }
 
 template <typename Change>

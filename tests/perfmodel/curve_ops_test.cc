@@ -53,7 +53,8 @@ TEST(CurveOps, ShareMovesBreakpoints) {
 }
 
 TEST(CurveOps, BreakpointsAreNotRoundedPastEachOther) {
-  // At a quarter share they fall on 26.5 B, rounded up for a steeper piece, and 26.75 B, down for a flatter one.
+  // At a quarter share they fall on 26.5 B, rounded up for a steeper piece, and 26.75 B, down for a flatter
+  // one.
   const Curve curve{{{Bytes{0}, Seconds{1e-6}, SecondsPerByte{1e-9}},
                      {Bytes{106}, Seconds{2e-6}, SecondsPerByte{5e-9}},
                      {Bytes{107}, Seconds{4e-6}, SecondsPerByte{2e-9}}}};

@@ -454,6 +454,46 @@ class Reference {
   double first_ = 0, second_ = 0;
 };
 
+TEST(Simulate, TrafficSlowsWhileComputeRuns) {
+  // Contention 1: traffic runs at half speed before 7 s. Message 1 (5 s of traffic) has done 1.5 s of it by
+  // then and ends at 10.5, message 0 (3 s) at 13.5; forward 3 s: 16.5.
+  const Workload work(two_layers(), {1, 1});
+  Timeline timeline;
+  const Prediction p = simulate(work, tensor_by_tensor(), line_cost(1, 0.05), &timeline);
+  EXPECT_DOUBLE_EQ(p.iteration.count(), 16.5);
+  EXPECT_DOUBLE_EQ(simulate(work, tensor_by_tensor(), line_cost(1, 0.05)).iteration.count(), 16.5);
+  EXPECT_DOUBLE_EQ(p.compute.count(), 10);
+  EXPECT_DOUBLE_EQ(p.exposed.count(), 6.5);
+  EXPECT_DOUBLE_EQ(p.communication.count(), 9.5);  // 4 to 13.5
+  EXPECT_DOUBLE_EQ(timeline.backward_end[0].count(), 7);
+  EXPECT_DOUBLE_EQ(timeline.messages[0].released.count(), 4);
+  EXPECT_DOUBLE_EQ(timeline.messages[0].distribute_end.count(), 10.5);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].distribute_end.count(), 13.5);
+  EXPECT_DOUBLE_EQ(timeline.forward_start[0].count(), 13.5);
+  EXPECT_DOUBLE_EQ(timeline.forward_end[1].count(), 16.5);
+}
+
+TEST(Simulate, ContentionCountsInTheForwardPassToo) {
+  // Message 0 (3 s of traffic) from 7 to 10, when nothing is computed. Then layer a runs from 10 to 11 beside
+  // message 1 (5 s), which gets half a second done and ends at 11 + 4.5; layer b until 17.5.
+  Plan plan = tensor_by_tensor();
+  plan.barrier = Barrier::kPerLayer;
+  plan.messages = {whole(0, 40), whole(1, 80)};
+  const Workload work(two_layers(), {1, 1});
+  EXPECT_DOUBLE_EQ(simulate(work, plan, line_cost(1, 0.05)).iteration.count(), 17.5);
+  Timeline timeline;
+  EXPECT_DOUBLE_EQ(simulate(work, plan, line_cost(1, 0.05), &timeline).iteration.count(), 17.5);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].distribute_end.count(), 15.5);
+}
+
+TEST(Simulate, EverybodyWaitsForTheSlowestCompute) {
+  // Twice the compute: gradients at 8 and 14 s. Message 1: 8 to 13. Message 0: 14 to 17. Forward 6 s: 23.
+  const Workload work(two_layers(), {2, 0});
+  const Prediction p = simulate(work, tensor_by_tensor(), line_cost(1, 0.05));
+  EXPECT_DOUBLE_EQ(p.iteration.count(), 23);
+  EXPECT_DOUBLE_EQ(p.compute.count(), 20);
+}
+
 TEST(Simulate, AgreesWithANaiveReferenceOnRandomPlans) {
   std::mt19937_64 random(20261121);
   for (int round = 0; round < 5000; ++round) {

@@ -329,6 +329,14 @@ TEST(Topology, KnowsTheSlowestAndTheSpareHosts) {
   EXPECT_EQ(topology_of(cluster_of(3, 4), 2048).rows.size(), 1U);  // alike neighbours are one row
 }
 
+TEST(PaceOf, IsThatOfTheHostsInUse) {
+  Cluster cluster = with_slow_host(cluster_of(4), 2, {1, 1, 1.5});
+  cluster.contention.value = 0.3;
+  EXPECT_EQ(pace_of(cluster, 4).compute, 1.5);
+  EXPECT_EQ(pace_of(cluster, 2).compute, 1);
+  EXPECT_EQ(pace_of(cluster, 2).contention, 0.3);
+}
+
 TEST(Cards, HoldEveryWorkerAndServer) {
   const Topology place = topology_of(cluster_of(3, 4), 12);
   const std::vector<Card> cards = cards_of(place, {6, Placement::kColocated, Assignment::kEven});

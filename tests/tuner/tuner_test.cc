@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <set>
+#include <thread>
 
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
@@ -75,6 +78,76 @@ TEST(Tune, OneWorkerHasNothingToExchange) {
 }
 
 TEST(Tune, IsDeterministic) { EXPECT_EQ(to_json(small_answer()), to_json(small_answer())); }
+
+TEST(Tune, GivesTheSameAnswerOnEveryThread) {
+  const nlohmann::json expected = to_json(small_answer());
+  std::vector<nlohmann::json> answers(4);
+  {
+    std::vector<std::jthread> threads;
+    for (nlohmann::json& answer : answers)
+      threads.emplace_back([&answer] { answer = to_json(small_answer()); });
+  }
+  for (const nlohmann::json& answer : answers) EXPECT_TRUE(answer == expected);
+}
+
+TEST(Tune, DoesNotDependOnTheOrderOfMeasurements) {
+  Cluster cluster = made_cluster(4, 200e-6, 8e-9);
+  for (const int workers : {2, 4, 8}) {
+    for (const Road& road : {Road{AllToAll{}}, Road{AllToAll{Collective::kHalvingDoubling}},
+                             Road{ParameterServer{1}}, Road{ParameterServer{workers}}}) {
+      OperationFit fit;
+      fit.road = road;
+      fit.operation = std::holds_alternative<AllToAll>(road) ? Operation::kAllReduce : Operation::kPushPull;
+      fit.workers = workers;
+      fit.alone.curve = Curve{Seconds{2e-4 * workers}, SecondsPerByte{1e-9 * (8 + workers)}};
+      fit.alone.largest = 64_MiB;
+      fit.alone.covariance = {1e-12, 0, 0, 1e-21};
+      cluster.operations.push_back(std::move(fit));
+    }
+  }
+  TuneOptions options;
+  options.workers = 4;
+  const std::string expected = to_json(tune(*shipped_profile("resnet50"), cluster, options)).dump();
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 5; ++round) {
+    std::shuffle(cluster.operations.begin(), cluster.operations.end(), random);
+    EXPECT_TRUE(to_json(tune(*shipped_profile("resnet50"), cluster, options)).dump() == expected) << round;
+  }
+}
+
+TEST(Tune, SlowHostsCountWhereTheyAreUsed) {
+  Cluster cluster = made_cluster(4, 200e-6, 8e-9);
+  cluster.hosts[3].pace.compute = 1.5;
+  const Answer slow = tune(*shipped_profile("resnet50"), cluster), even = small_answer();
+  EXPECT_EQ(slow.compute, even.compute);  // of a host as the profile says
+  for (const Entry& entry : slow.ranking) {
+    EXPECT_NEAR(entry.prediction.compute.count(), 1.5 * even.compute.count(), 1e-9);
+    EXPECT_GE(entry.prediction.iteration, 1.5 * even.compute);
+    EXPECT_LE(entry.speedup, 4 / 1.5 + 1e-9);
+    EXPECT_GE(entry.prediction.iteration, slow.bound * (1 - 1e-12)) << entry.method;
+  }
+  TuneOptions three;
+  three.workers = 3;
+  EXPECT_EQ(tune(*shipped_profile("resnet50"), cluster, three).ranking.front().prediction.iteration,
+            tune(*shipped_profile("resnet50"), made_cluster(4, 200e-6, 8e-9), three)
+                .ranking.front()
+                .prediction.iteration);
+}
+
+TEST(Tune, ContentionMakesEverythingSlowerAndStaysAboveTheBound) {
+  Cluster cluster = made_cluster(4, 200e-6, 8e-9);
+  cluster.contention = {0.5, 0.2};
+  const Answer slowed = tune(*shipped_profile("resnet50"), cluster), free = small_answer();
+  EXPECT_EQ(slowed.compute, free.compute);
+  for (const Entry& entry : slowed.ranking) {
+    EXPECT_GE(entry.prediction.iteration, slowed.bound * (1 - 1e-12)) << entry.method;
+    EXPECT_NEAR(entry.prediction.compute.count(), free.compute.count(), 1e-9);
+    const auto same = std::find_if(free.ranking.begin(), free.ranking.end(),
+                                   [&](const Entry& e) { return e.method == entry.method; });
+    EXPECT_GE(entry.prediction.iteration, same->prediction.iteration * (1 - 1e-9)) << entry.method;
+    EXPECT_LT(entry.doubt->low, entry.doubt->high) << entry.method;  // the constant's own doubt
+  }
+}
 
 TEST(Tune, LetsMeasurementsDecide) {
   // The bulk-synchronous plan is said to have run fastest.
