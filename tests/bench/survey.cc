@@ -13,11 +13,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "perfmodel/error.h"
+#include "tests/bench/survey_findings.h"
 #include "tests/bench/survey_model.h"
 
 namespace {
@@ -127,61 +127,19 @@ void print_rules(const SurveyResults& results) {
   }
 }
 
-/// What the survey's comparison comes to, in our words; each is counted over (model, GPUs) on the published
-/// times and on the predicted ones.
-struct Finding {
-  const char* text;
-  std::function<bool(const std::function<double(std::string_view method)>& time, std::string_view name,
-                     int gpus)>
-      holds;
-};
-
-const std::vector<Finding>& findings() {
-  static const std::vector<Finding> list = {
-      {"overlap pays over servers: WFBP-PS beats BSP-PS",
-       [](const auto& time, std::string_view, int) { return time("WFBP-PS") < time("BSP-PS"); }},
-      {"overlap with fusion pays over all-to-all: MG-WFBP beats BSP-A2A",
-       [](const auto& time, std::string_view, int) { return time("MG-WFBP") < time("BSP-A2A"); }},
-      {"from 8 GPUs, small messages cost start-ups: MG-WFBP is no slower than WFBP-A2A (1 %)",
-       [](const auto& time, std::string_view, int gpus) {
-         return gpus < 8 || time("MG-WFBP") <= 1.01 * time("WFBP-A2A");
-       }},
-      {"priority and partition do not pay over all-to-all: ByteScheduler-A2A is behind MG-WFBP",
-       [](const auto& time, std::string_view, int) { return time("ByteScheduler-A2A") > time("MG-WFBP"); }},
-      {"much computing per byte (ResNet-50) needs no cleverness: WFBP over servers is within 2 % of the best",
-       [](const auto& time, std::string_view name, int) {
-         double best = time("MG-WFBP");
-         for (const std::string_view method : kSurveyMethods) best = std::min(best, time(method));
-         return name != "ResNet-50" || time("WFBP-PS") <= 1.02 * best;
-       }},
-      {"little computing per byte (BERT-Large) favours all-to-all: MG-WFBP beats every method over servers",
-       [](const auto& time, std::string_view name, int) {
-         return name != "BERT-Large" ||
-                time("MG-WFBP") < std::min({time("BSP-PS"), time("WFBP-PS"), time("ByteScheduler-PS")});
-       }},
-  };
-  return list;
-}
-
 void print_findings(const SurveyResults& results, const SurveyModel& model, const Constants& constants) {
   fmt::print("\nfindings (cells in which each holds):  published  predicted\n");
   for (const Finding& finding : findings()) {
-    int published = 0, predicted = 0, cells = 0;
-    for (const std::string_view name : kSurveyModels) {
-      for (const int gpus : kSurveyGpus) {
-        if (results.seconds(name, "MG-WFBP", gpus) == 0) continue;
-        ++cells;
-        published +=
-            finding.holds([&](std::string_view m) { return results.seconds(name, m, gpus); }, name, gpus) ? 1
-                                                                                                          : 0;
-        predicted +=
-            finding.holds([&](std::string_view m) { return model.predict(name, m, gpus, constants); }, name,
-                          gpus)
-                ? 1
-                : 0;
-      }
-    }
-    fmt::print("  {:>2}/{:<2} {:>2}/{:<2}  {}\n", published, cells, predicted, cells, finding.text);
+    const auto published =
+        count_cells(finding, results, [&](std::string_view model_name, std::string_view method, int gpus) {
+          return results.seconds(model_name, method, gpus);
+        });
+    const auto predicted =
+        count_cells(finding, results, [&](std::string_view model_name, std::string_view method, int gpus) {
+          return model.predict(model_name, method, gpus, constants);
+        });
+    fmt::print("  {:>2}/{:<2} {:>2}/{:<2}  {}\n", published.holds, published.cells, predicted.holds,
+               predicted.cells, finding.text);
   }
 }
 
