@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "api/actions/explain.h"
 #include "api/actions/models.h"
 #include "api/actions/probe.h"
 #include "api/actions/tune.h"
@@ -20,7 +21,7 @@ namespace {
 struct PlanFlags {
   std::shared_ptr<PlacingFlags> placing;
   JobFlags job;
-  std::string out, out_directory, method;
+  std::string out, out_directory, method, trace;
   bool explain = false;
   bool probe = false;
 };
@@ -51,17 +52,6 @@ void probe_if_wanted(const Session& session, const PlanFlags& flags, Work& work)
   const ProbeOutcome outcome = probe_cluster(work.context(), request);
   work.clear_progress();
   if (!session.json) session.print(probe_report(outcome) + "\n");
-}
-
-const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& method) {
-  if (method.empty()) return answer.ranking.at(answer.chosen);
-  std::vector<std::string> known;
-  for (const tuner::Entry& entry : answer.ranking) {
-    if (entry.method == method) return entry;
-    known.push_back(entry.method);
-  }
-  throw Error(ErrorCode::kNotFound,
-              fmt::format("--method {}: not in the ranking{}", method, did_you_mean(method, known)));
 }
 
 std::string plan_text(const Plan& plan) { return commtune::to_json(plan).dump(1) + "\n"; }
@@ -99,10 +89,35 @@ void print_launch(const Session& session, const PlanFlags& flags, Work& work, co
   session.print(fmt::format("which starts:  {}\n", quoted(mpirun_command(launch.mpirun, inspect_site()))));
 }
 
-void print_answer(const Session& session, const PlanFlags& flags, Work& work, const Profile& profile,
+/// Everything about one plan: its timeline, what holds it up, and what would change the answer.
+void explain_plan(const PlanFlags& flags, const Explained& explained, nlohmann::json& document,
+                  std::string& text) {
+  if (!flags.trace.empty()) {
+    const nlohmann::json trace =
+        tuner::chrome_trace(explained.explanation.timeline, explained.plan, explained.profile);
+    write_file(flags.trace, trace.dump() + "\n");
+  }
+  if (!flags.explain) return;
+  document["explanation"] = to_json(explained);
+  text += fmt::format("\npredicted iteration of {}, {}:\n", explained.method,
+                      format_time(explained.explanation.prediction.iteration));
+  text += tuner::to_text(explained.explanation, explained.plan);
+  if (!explained.flips.empty()) text += "\nwhat would change the answer\n";
+  for (const tuner::Flip& flip : explained.flips) text += "  " + flip.sentence + "\n";
+}
+
+void print_answer(const Session& session, const PlanFlags& flags, Work& work, const TuneRequest& request,
                   const TuneOutcome& outcome) {
+  const Profile& profile = request.profile;
+  nlohmann::json document;
+  if (session.json) document = to_json(outcome);
+  std::string explained;
+  if (flags.explain || !flags.trace.empty()) {
+    explain_plan(flags, explain_job(work.context(), request, outcome, flags.method), document, explained);
+    work.clear_progress();
+  }
   if (session.json) {
-    session.print_json(to_json(outcome));
+    session.print_json(document);
     return;
   }
   if (flags.job.scaled())
@@ -112,7 +127,7 @@ void print_answer(const Session& session, const PlanFlags& flags, Work& work, co
                             profile.origin.device.empty() ? "" : " for " + profile.origin.device));
   if (flags.explain && !profile.origin.note.empty()) session.print(profile.origin.note + "\n");
   session.print(ranking_report(outcome));
-  if (flags.explain) session.print("\n" + explanation(outcome));
+  if (flags.explain) session.print("\n" + explanation(outcome) + explained);
   print_launch(session, flags, work, outcome);
 }
 
@@ -123,7 +138,7 @@ void run_plan_command(const Session& session, PlanFlags& flags) {
   const TuneOutcome outcome = tune_job(work.context(), request);
   entry_of(outcome.answer, flags.method);
   write_plans(flags, outcome.answer);
-  print_answer(session, flags, work, request.profile, outcome);
+  print_answer(session, flags, work, request, outcome);
 }
 
 }  // namespace
@@ -152,7 +167,11 @@ void add_plan_command(CLI::App& tune, Session& session) {
   command->add_option("--out", flags->out, "write the plan to this file")->type_name("FILE");
   command->add_option("--out-dir", flags->out_directory, "write every method's plan into this folder")
       ->type_name("DIR");
-  command->add_flag("--explain", flags->explain, "what binds each method, bounds and costs by road, doubt");
+  command->add_flag("--explain", flags->explain,
+                    "what binds each method, bounds and costs by road, doubt; the plan's timeline, critical "
+                    "path, what would help most, and what would change the answer");
+  command->add_option("--predicted-trace", flags->trace, "write the predicted iteration as a Chrome trace")
+      ->type_name("FILE");
   command->add_flag("--probe", flags->probe, "probe the hosts first if this cluster has not been probed");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_plan_command(session, *flags); }; });

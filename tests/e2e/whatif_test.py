@@ -2,6 +2,7 @@
 """What would happen with more workers, more servers, another network."""
 
 import csv
+import json
 import unittest
 
 import product
@@ -67,6 +68,25 @@ class WhatIf(product.Product):
         for flag, text in (("--bandwidth", "fast"), ("--latency", "0us..1us"), ("--workers", "0..4")):
             with self.subTest(flag=flag):
                 self.refused(2, "map", *SMALL, flag, text)
+
+    def test_explanation_of_a_plan(self):
+        text = self.ok(*SMALL, "--explain", "--predicted-trace", "trace.json")
+        self.assertIn("critical path", text)
+        self.assertIn("what would help", text)
+        self.assertIn("update and forward", text)
+        trace = json.loads((self.home / "trace.json").read_text())
+        self.assertGreater(len(trace["traceEvents"]), 161)
+        answer = self.json(*SMALL, "--explain", "--method", "wfbp-ps")
+        explanation = answer["explanation"]
+        path = explanation["critical_path"]
+        self.assertEqual(explanation["method"], "WFBP-PS")
+        self.assertEqual(path[0]["from_seconds"], 0)
+        for before, after in zip(path, path[1:]):
+            self.assertLessEqual(before["until_seconds"], after["from_seconds"] + 1e-9)
+        self.assertLessEqual(len(explanation["improvements"]), 3)
+        self.assertGreater(explanation["server_sends_bytes"], 0)
+        for flip in explanation["flip_points"]:
+            self.assertIn("wins once", flip["sentence"])
 
 
 if __name__ == "__main__":
