@@ -172,7 +172,7 @@ Connection::Head Connection::read_head(milliseconds idle) {
   in_.erase(0, in_at_);
   in_at_ = 0;
   body_length_ = body_read_ = 0;
-  chunked_ = false;
+  chunked_ = head_written_ = streaming_ = false;
   SteadyTime until = Clock::now() + (in_.empty() ? idle : limits_.head_time);
   bool begun = !in_.empty();
   if (begun) body_deadline_ = Clock::now() + limits_.body_time;
@@ -233,8 +233,14 @@ ssize_t Connection::read(char* out, std::size_t size) {
 
 ssize_t Connection::write(const char* data, std::size_t size) {
   if (broken_) return -1;
+  // The library writes an answer's head as one piece, and has no other way to say that the rest comes in
+  // chunks.
+  if (!head_written_)
+    streaming_ =
+        std::string_view(data, size).find("\r\nTransfer-Encoding: chunked\r\n") != std::string_view::npos;
+  head_written_ = true;
   out_.append(data, size);
-  if (out_.size() >= kFlushAt && !flush()) return -1;
+  if ((streaming_ || out_.size() >= kFlushAt) && !flush()) return -1;
   return static_cast<ssize_t>(size);
 }
 

@@ -52,10 +52,7 @@ class Connection : public httplib::Stream {
 
   // httplib::Stream
   bool is_readable() const override { return true; }
-  /// Asked before each piece of a streamed answer, so this is where the piece before it goes out.
-  bool is_writable() const override {
-    return const_cast<Connection*>(this)->flush();
-  }  // NOLINT(*-const-cast)
+  bool is_writable() const override { return !broken_; }
   ssize_t read(char* out, std::size_t size) override;
   ssize_t write(const char* data, std::size_t size) override;
   void get_remote_ip_and_port(std::string& ip, int& port) const override;
@@ -84,6 +81,8 @@ class Connection : public httplib::Stream {
   std::size_t body_length_ = 0, body_read_ = 0;
   bool chunked_ = false;
   bool client_closes_ = false;  // its head says so
+  bool head_written_ = false;   // of the answer
+  bool streaming_ = false;      // the answer comes in pieces, each of which goes out at once
   bool broken_ = false;
   bool timed_out_ = false;
 };

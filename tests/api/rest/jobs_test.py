@@ -1,0 +1,127 @@
+#!/usr/bin/python3
+"""Long work: jobs are queued, run as `tune` on the registered hosts, followed, cancelled, and survive the service."""
+
+import http.client
+import json
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from server import Server
+
+MANY_SECONDS = 90
+
+
+class Jobs(unittest.TestCase):
+    """On this machine with two ranks."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory(prefix="commtune-jobs-")
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.database = Path(cls.folder.name) / "store.db"
+        probe = subprocess.run(
+            [os.environ["COMMTUNE_E2E_TUNE"], "probe", "--local", "2", "--budget", "1s", "-e", "64K", "--db", str(cls.database)],
+            capture_output=True, text=True, check=False)
+        if probe.returncode != 0:
+            raise unittest.SkipTest(f"this machine cannot be probed: {probe.stderr}")
+
+    def setUp(self):
+        self.server = Server(self.database)
+        self.addCleanup(lambda: self.server.process.poll() is None and self.server.kill())
+
+    def start_probe(self, **request):
+        answer = self.server.ask("POST", "/v1/clusters/local/probes", request)
+        self.assertEqual(answer.status, 202, answer.body)
+        return answer.json()["id"]
+
+    def job(self, job_id):
+        return self.server.ask("GET", f"/v1/jobs/{job_id}").json()
+
+    def wait_for(self, job_id, *states):
+        deadline = time.monotonic() + MANY_SECONDS
+        while time.monotonic() < deadline:
+            job = self.job(job_id)
+            if job["state"] in states:
+                return job
+            time.sleep(0.1)
+        self.fail(f"job {job_id} did not become {states}: {self.job(job_id)}")
+
+    def test_a_probe_and_a_run_complete_and_are_stored(self):
+        job = self.wait_for(self.start_probe(budget_seconds=1, last_bytes=65536), "complete", "failed")
+        self.assertEqual(job["state"], "complete", job)
+        self.assertEqual(self.server.ask("GET", "/v1/clusters/local").json()["current_fit"]["id"], job["result"]["fit"])
+        plan = self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "local", "overrides": {}}).json()
+        answer = self.server.ask("POST", f"/v1/plans/{plan['id']}/runs", {"iterations": 2, "warmup": 1})
+        run = self.wait_for(answer.json()["id"], "complete", "failed")
+        self.assertEqual(run["state"], "complete", run)
+        stored = self.server.ask("GET", f"/v1/runs/{run['result']['runs'][0]['run']}").json()
+        self.assertEqual((stored["plan"], stored["iterations"]), (plan["id"], 2))
+
+    def test_jobs_of_one_cluster_wait_for_each_other_and_can_be_cancelled(self):
+        first, second = self.start_probe(budget_seconds=30, fresh=True), self.start_probe(budget_seconds=1)
+        self.wait_for(first, "running")
+        self.assertEqual(self.job(second)["state"], "queued")
+        self.assertEqual(self.server.ask("DELETE", f"/v1/jobs/{second}").json()["state"], "cancelled")
+        deadline = time.monotonic() + MANY_SECONDS
+        while self.job(first)["progress"] == 0 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertGreater(self.job(first)["progress"], 0)
+        self.server.ask("DELETE", f"/v1/jobs/{first}")
+        self.assertEqual(self.wait_for(first, "cancelled", "failed", "complete")["state"], "cancelled")
+
+    def test_what_ran_when_the_service_was_killed_is_interrupted_and_resumed(self):
+        job = self.start_probe(budget_seconds=20, last_bytes=65536, fresh=True)
+        self.wait_for(job, "running")
+        while not self.server.ask("GET", "/v1/probes?limit=1").json()["rows"][0]["samples"]:
+            time.sleep(0.1)
+        self.server.kill()
+        self.server = Server(self.database)
+        self.assertEqual(self.job(job)["state"], "interrupted")
+        deadline = time.monotonic() + MANY_SECONDS  # its process notices that its parent is gone
+        while self.server.ask("GET", "/v1/probes?limit=1").json()["rows"][0]["state"] == "running" and time.monotonic() < deadline:
+            time.sleep(0.1)
+        self.assertEqual(self.server.ask("POST", f"/v1/jobs/{job}/resume").status, 202)
+        self.wait_for(job, "running")
+        self.assertEqual(self.job(job)["attempts"], 2)
+        self.server.ask("DELETE", f"/v1/jobs/{job}")
+        self.wait_for(job, "cancelled", "complete")
+
+    def test_a_stopping_service_interrupts_its_jobs(self):
+        job = self.start_probe(budget_seconds=30, fresh=True)
+        self.wait_for(job, "running")
+        time.sleep(0.5)
+        self.server.stop()
+        self.server = Server(self.database)
+        self.assertEqual(self.job(job)["state"], "interrupted")
+
+    def test_events_tell_how_a_job_goes(self):
+        connection = http.client.HTTPConnection(self.server.address, timeout=MANY_SECONDS)
+        connection.request("GET", "/v1/events")
+        stream = connection.getresponse()
+        self.assertEqual(stream.getheader("Content-Type"), "text/event-stream")
+        job = self.start_probe(budget_seconds=1, last_bytes=65536)
+        states, kind = [], ""
+        while not states or states[-1] not in ("complete", "failed"):
+            line = stream.readline().decode().strip()
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            if line.startswith("data: ") and kind == "job":
+                told = json.loads(line.removeprefix("data: "))
+                if told["id"] == job:
+                    states.append(told["state"])
+        connection.close()
+        self.assertEqual((states[0], states[-1]), ("queued", "complete"))
+
+    def test_nothing_of_a_request_becomes_a_flag(self):
+        for request in ({"hosts": "evil"}, {"budget_seconds": "1s --hosts x"}, {"servers": ["1 -H x"]}, {"fresh": "--fresh"}):
+            answer = self.server.ask("POST", "/v1/clusters/local/probes", request)
+            self.assertEqual(answer.status, 400, answer.body)
+        self.assertEqual(self.server.ask("POST", "/v1/clusters/elsewhere/probes", {}).status, 404)
+
+
+if __name__ == "__main__":
+    unittest.main()
