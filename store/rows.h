@@ -194,6 +194,9 @@ struct RunResult {
   Seconds median{}, low{}, high{};          ///< the median's 95 % interval; 0 when nothing was measured
   std::string error{};
   std::string trace_path{};  ///< empty: none was written
+  /// Per message of the plan, as in "commtune/run/1": medians in seconds from the start of the backward pass;
+  /// null when nothing was measured.
+  nlohmann::json messages{};
 };
 
 struct RunSummary {
@@ -219,6 +222,7 @@ struct RunRow : RunSummary {
   std::vector<Host> hosts;
   std::map<std::string, std::string> versions;
   nlohmann::json settings;
+  nlohmann::json messages;  ///< RunResult::messages
 };
 
 /// A window of a list. Lists run from the newest to the oldest row, samples and fit curves from the oldest

@@ -17,7 +17,8 @@ const std::string kFrom =
     " FROM runs JOIN plans ON plans.id = runs.plan LEFT JOIN clusters ON clusters.id = runs.cluster";
 const std::string kSelectSummary = kSummaryColumns + kFrom;
 const std::string kSelect =
-    kSummaryColumns + ", runs.iteration_seconds, runs.hosts, runs.versions, runs.settings" + kFrom;
+    kSummaryColumns + ", runs.iteration_seconds, runs.hosts, runs.versions, runs.settings, runs.messages" +
+    kFrom;
 
 void read_summary(Query& query, RunSummary& row) {
   read_values(query, row.id, row.plan, row.cluster, row.cluster_name, row.method, row.model, row.workers,
@@ -34,7 +35,7 @@ RunSummary read_run_summary(Query& query) {
 RunRow read_run(Query& query) {
   RunRow row;
   read_summary(query, row);
-  read_values(query, row.iteration_seconds, row.hosts, row.versions, row.settings);
+  read_values(query, row.iteration_seconds, row.hosts, row.versions, row.settings, row.messages);
   return row;
 }
 
@@ -89,9 +90,9 @@ void Store::finish_run(RowId id, const RunResult& result) {
   require_running(db, id);
   Query query = db.query(
       "UPDATE runs SET state = ?, iterations = ?, median_seconds = ?, low_seconds = ?, high_seconds = ?, "
-      "error = ?, trace_path = ?, ended = ?, iteration_seconds = ? WHERE id = ?");
+      "error = ?, trace_path = ?, ended = ?, iteration_seconds = ?, messages = ? WHERE id = ?");
   bind_values(query, result.state, result.iteration_seconds.size(), result.median, result.low, result.high,
-              result.error, result.trace_path, impl_->now(), result.iteration_seconds, id)
+              result.error, result.trace_path, impl_->now(), result.iteration_seconds, result.messages, id)
       .run();
   transaction.commit();
 }

@@ -214,7 +214,12 @@ CREATE TABLE answers (
 CREATE INDEX answers_by_age ON answers (claimed);
 )sql";
 
-constexpr std::array kSteps = {kVersion1, kVersion2};
+// What a run saw of each message.
+constexpr std::string_view kVersion3 = R"sql(
+ALTER TABLE runs ADD COLUMN messages TEXT;
+)sql";
+
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3};
 
 }  // namespace
 

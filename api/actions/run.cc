@@ -279,6 +279,7 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
   }
   RunResult result = result_of(WorkState::kComplete, outcome.report.iteration_seconds, {});
   result.trace_path = request.options.trace_directory;
+  result.messages = commtune::to_json(outcome.report).at("messages");
   context.store.finish_run(outcome.run, result);
   return outcome;
 }

@@ -183,6 +183,7 @@ json to_json(const RunRow& row) {
   out["hosts"] = hosts_to_json(row.hosts);
   out["versions"] = row.versions;
   out["settings"] = row.settings;
+  out["messages"] = row.messages;
   return out;
 }
 

@@ -15,7 +15,8 @@ RunResult good_result() {
           .low = Seconds{0.012},
           .high = Seconds{0.014},
           .error = "",
-          .trace_path = "traces/rank0.json"};
+          .trace_path = "traces/rank0.json",
+          .messages = {{{"started_seconds", 0.001}, {"reduced_seconds", 0.002}}}};
 }
 
 TEST(Runs, KeepWhatWasMeasuredWhereAndWithWhat) {
@@ -48,6 +49,7 @@ TEST(Runs, KeepWhatWasMeasuredWhereAndWithWhat) {
   EXPECT_EQ(row->hosts.at(1).name, "beta");
   EXPECT_EQ(row->versions.at("Open MPI"), "4.1.4");
   EXPECT_EQ(row->settings, nlohmann::json({{"iterations", 3}}));
+  EXPECT_EQ(row->messages, good_result().messages);
   EXPECT_GT(row->ended, row->origin.created);
 }
 

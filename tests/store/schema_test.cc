@@ -163,6 +163,65 @@ CREATE INDEX runs_by_plan ON runs (plan, id);
 CREATE INDEX runs_by_cluster ON runs (cluster, id);
 )sql";
 
+/// What version 2 added, likewise.
+constexpr const char* kVersion2 = R"sql(
+CREATE TABLE jobs (
+  id               INTEGER PRIMARY KEY AUTOINCREMENT,
+  kind             TEXT NOT NULL CHECK (kind <> ''),
+  cluster          INTEGER REFERENCES clusters (id),
+  state            TEXT NOT NULL
+    CHECK (state IN ('queued', 'running', 'complete', 'failed', 'cancelled', 'interrupted')),
+  requested_by     TEXT NOT NULL,
+  idempotency_key  TEXT NOT NULL,
+  owner            TEXT NOT NULL DEFAULT '',
+  attempts         INTEGER NOT NULL DEFAULT 0,
+  progress         REAL NOT NULL DEFAULT 0 CHECK (progress BETWEEN 0 AND 1),
+  stage            TEXT NOT NULL DEFAULT '',
+  cancel_requested INTEGER NOT NULL DEFAULT 0 CHECK (cancel_requested IN (0, 1)),
+  error            TEXT NOT NULL DEFAULT '',
+  created          TEXT NOT NULL,
+  started          TEXT,
+  ended            TEXT,
+  version          TEXT NOT NULL,
+  request          TEXT,
+  result           TEXT
+) STRICT;
+CREATE UNIQUE INDEX jobs_by_key ON jobs (idempotency_key) WHERE idempotency_key <> '';
+CREATE UNIQUE INDEX jobs_one_running ON jobs (cluster) WHERE state = 'running';
+CREATE INDEX jobs_queued ON jobs (id) WHERE state = 'queued';
+CREATE INDEX jobs_by_cluster ON jobs (cluster, id);
+
+CREATE TABLE job_log (
+  id   INTEGER PRIMARY KEY AUTOINCREMENT,
+  job  INTEGER NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+  at   TEXT NOT NULL,
+  line TEXT NOT NULL
+) STRICT;
+CREATE INDEX job_log_by_job ON job_log (job, id);
+
+CREATE TABLE tokens (
+  id      INTEGER PRIMARY KEY AUTOINCREMENT,
+  name    TEXT NOT NULL CHECK (name <> ''),
+  scopes  TEXT NOT NULL,
+  salt    BLOB NOT NULL CHECK (length(salt) > 0),
+  hash    BLOB NOT NULL CHECK (length(hash) > 0),
+  created TEXT NOT NULL,
+  expires TEXT,
+  revoked TEXT,
+  version TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE answers (
+  key            TEXT PRIMARY KEY CHECK (key <> ''),
+  request_digest TEXT NOT NULL,
+  claimed        TEXT NOT NULL,
+  status         INTEGER,
+  content_type   TEXT,
+  body           TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX answers_by_age ON answers (claimed);
+)sql";
+
 /// What version 1 kept of a probe, a plan and a run.
 constexpr const char* kVersion1Content = R"sql(
 INSERT INTO clusters (name, transport, fingerprint, seen_order, seen, created, version, hosts, facts) VALUES
@@ -186,13 +245,14 @@ INSERT INTO runs (plan, cluster, state, iterations, median_seconds, low_seconds,
    '{}', x'000000000000d03f');
 )sql";
 
-/// The SQL that makes a file of each version before the newest one, oldest first.
-constexpr std::array kEarlierVersions = {kVersion1};
+/// The steps to each version before the newest one, oldest first.
+constexpr std::array kEarlierSteps = {kVersion1, kVersion2};
 
 void make_file(const std::filesystem::path& path, int version) {
   sql::Connection db(path, sql::Connection::Mode::kReadWrite, 1s);
-  db.execute(kEarlierVersions.at(static_cast<std::size_t>(version - 1)));
+  db.execute(kEarlierSteps[0]);
   db.execute(kVersion1Content);
+  for (int step = 1; step < version; ++step) db.execute(kEarlierSteps.at(static_cast<std::size_t>(step)));
   db.execute("PRAGMA application_id = " + std::to_string(sql::kApplicationId));
   db.execute("PRAGMA user_version = " + std::to_string(version));
 }
@@ -215,10 +275,13 @@ std::string shape(const std::filesystem::path& path) {
 }
 
 TEST(Schema, ThereIsAFileOfEveryEarlierVersionToTestWith) {
-  EXPECT_EQ(static_cast<int>(kEarlierVersions.size()), Store::schema_version() - 1);
+  EXPECT_EQ(static_cast<int>(kEarlierSteps.size()), Store::schema_version() - 1);
 }
 
-TEST(Schema, AReleasedStepIsNotEdited) { EXPECT_EQ(sql::schema_step(0), kVersion1); }
+TEST(Schema, AReleasedStepIsNotEdited) {
+  for (int step = 0; step < static_cast<int>(kEarlierSteps.size()); ++step)
+    EXPECT_EQ(sql::schema_step(step), kEarlierSteps.at(static_cast<std::size_t>(step)));
+}
 
 class Migration : public ::testing::TestWithParam<int> {
  protected:
@@ -262,7 +325,7 @@ TEST_P(Migration, IsNotDoneByWhoOnlyReads) {
 TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {
   {
     sql::Connection db(path_, sql::Connection::Mode::kReadWrite, 1s);
-    db.execute("CREATE TABLE tokens (in_the_way INTEGER)");
+    db.execute("ALTER TABLE runs ADD COLUMN messages TEXT");  // what the last step would add
   }
   const std::string before = shape(path_);
   EXPECT_THROW(Store::open(path_), Error);
