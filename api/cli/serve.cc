@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "api/cli/commands.h"
+#include "api/dashboard/assets.h"
 #include "perfmodel/error.h"
 #include "perfmodel/units.h"
 
@@ -14,7 +15,7 @@ namespace {
 struct ServeFlags {
   rest::ServeOptions options;
   std::string listen = "127.0.0.1:8080";
-  std::string tls_certificate, tls_key, dashboard, max_body, slow, idle;
+  std::string tls_certificate, tls_key, max_body, slow, idle;
   std::string log = "text";
   bool require_token = false;
 };
@@ -23,7 +24,7 @@ std::chrono::milliseconds milliseconds(Seconds time) {
   return std::chrono::ceil<std::chrono::milliseconds>(time);
 }
 
-rest::ServeOptions options_of(const ServeFlags& flags, const Session& session) {
+rest::ServeOptions options_of(const ServeFlags& flags) {
   rest::ServeOptions options = flags.options;
   rest::set_listen_address(options, flags.listen);
   if (flags.require_token) options.authentication = rest::Authentication::kToken;
@@ -34,15 +35,12 @@ rest::ServeOptions options_of(const ServeFlags& flags, const Session& session) {
   if (!flags.slow.empty())
     options.slow_request = milliseconds(parse_flag("--slow", flags.slow, parse_duration));
   if (!flags.idle.empty()) options.idle_time = milliseconds(parse_flag("--idle", flags.idle, parse_duration));
-  options.dashboard = flags.dashboard;
-  const auto installed = session.program.parent_path().parent_path() / "share" / "commtune" / "dashboard";
-  if (options.dashboard.empty() && std::filesystem::is_directory(installed)) options.dashboard = installed;
   return options;
 }
 
 void run_serve(const Session& session, const ServeFlags& flags) {
   const ResolvedSettings resolved = session.resolve();
-  const rest::ServeOptions options = options_of(flags, session);
+  const rest::ServeOptions options = options_of(flags);
   options.check();
   rest::Log log(options.log_json,
                 [](std::string_view line) { std::fwrite(line.data(), 1, line.size(), stderr); });
@@ -50,7 +48,9 @@ void run_serve(const Session& session, const ServeFlags& flags) {
   const rest::ServiceParts parts{options, resolved.settings, session.environment, session.program, log};
   rest::serve(parts, open_store(resolved.settings), *session.cancellation, [&](std::string_view url) {
     session.print(fmt::format("listening on {}\n", url));
-    if (!options.dashboard.empty()) session.print(fmt::format("dashboard:   {}/\n", url));
+    session.print(dashboard_assets().empty()
+                      ? "dashboard:   none; this program was built without it (COMMTUNE_DASHBOARD)\n"
+                      : fmt::format("dashboard:   {}/\n", url));
   });
 }
 
@@ -73,7 +73,6 @@ void add_serve_command(CLI::App& tune, Session& session) {
   command->add_flag("--require-token", flags->require_token, "ask for tokens on the loopback address too");
   command->add_option("--tls-cert", flags->tls_certificate, "certificate chain, PEM")->type_name("FILE");
   command->add_option("--tls-key", flags->tls_key, "its key, PEM")->type_name("FILE");
-  command->add_option("--dashboard", flags->dashboard, "folder of the dashboard's pages")->type_name("DIR");
   command->add_option("--max-connections", flags->options.max_connections, "open at a time")
       ->capture_default_str();
   command->add_option("--max-body", flags->max_body, "largest body of a request (8M)")->type_name("SIZE");

@@ -1,5 +1,5 @@
 #pragma once
-// The dashboard's files inside the program. Made by build.mjs; none_built.cc takes its place in a build without.
+// The dashboard's files inside the program. Made by build.mjs, or none_built.cc in a build without it.
 
 #include <span>
 #include <string_view>
@@ -9,9 +9,8 @@ namespace commtune::api {
 struct Asset {
   std::string_view path;  ///< "/index.html", "/assets/main-ABCDEFGH.js"
   std::string_view type;  ///< media type
-  std::string_view tag;   ///< digest of the content, for ETag
   bool immutable;         ///< its path changes with its content, so that it may be kept for ever
-  std::string_view body, gzip_body;
+  std::string_view body;
 };
 
 /// Empty when the program was built without the dashboard (COMMTUNE_DASHBOARD=OFF).

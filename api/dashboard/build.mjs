@@ -3,7 +3,6 @@
 //
 // usage: node build.mjs [--openapi FILE] [--out FOLDER] [--types-only]
 
-import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -73,17 +72,12 @@ let source = '// Made by api/dashboard/build.mjs.\n#include "api/dashboard/asset
 const entries = [];
 let total = 0;
 for (const [index, asset] of assets.entries()) {
-  const packed = gzipSync(asset.body, { level: 9 });
   const target = join(flags.out, asset.path);
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, asset.body);
-  source += `constexpr char kBody${index}[] =\n${literal(asset.body)};\nconstexpr char kPacked${index}[] =\n${literal(packed)};\n`;
-  const tag = createHash('sha256').update(asset.body).digest('hex').slice(0, 16);
-  entries.push(
-    `    {"${asset.path}", "${asset.type}", "${tag}", ${asset.immutable}, ` +
-      `{kBody${index}, ${asset.body.length}}, {kPacked${index}, ${packed.length}}},`,
-  );
-  total += packed.length;
+  source += `constexpr char kBody${index}[] =\n${literal(asset.body)};\n`;
+  entries.push(`    {"${asset.path}", "${asset.type}", ${asset.immutable}, {kBody${index}, ${asset.body.length}}},`);
+  total += gzipSync(asset.body).length;
 
 }
 source += `\nconstexpr Asset kAssets[] = {\n${entries.join('\n')}\n};\n\n}  // namespace\n\n`;

@@ -20,7 +20,6 @@ struct ServeOptions {
   int port = 8080;  ///< 0: the system picks one
   Authentication authentication = Authentication::kAuto;
   std::filesystem::path tls_certificate, tls_key;  ///< both or none
-  std::filesystem::path dashboard;                 ///< folder of its pages; empty: none
   int max_connections = 2048;
   std::size_t max_body = 8U << 20U;  ///< bytes
   double rate_per_token = 1000;      ///< requests per second that a token may make, 2 s of them at once

@@ -1,9 +1,5 @@
-// Tokens, versions, health, metrics, this API's description, and the dashboard's pages.
+// Tokens, versions, health, metrics, and this API's description.
 
-#include <algorithm>
-#include <cctype>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "api/actions/tokens.h"
@@ -92,50 +88,6 @@ Reply revoke_token(Service& service, const Request& request) {
   return json_reply(api::to_json(present(Tokens(*store).find(id), "token", std::to_string(id))));
 }
 
-struct FileType {
-  std::string_view ending, type;
-};
-constexpr FileType kTypes[] = {{".html", "text/html; charset=utf-8"},
-                               {".js", "text/javascript"},
-                               {".css", "text/css"},
-                               {".svg", "image/svg+xml"},
-                               {".json", "application/json"},
-                               {".map", "application/json"},
-                               {".woff2", "font/woff2"},
-                               {".png", "image/png"},
-                               {".ico", "image/x-icon"}};
-
-std::string_view type_of(const std::string& name) {
-  for (const auto& [ending, type] : kTypes)
-    if (name.ends_with(ending)) return type;
-  return "application/octet-stream";
-}
-
-/// A file of the dashboard: "name" or "folder/name", letters, digits, - _ . only, so that no path leads out.
-Reply page(Service& service, const Request& request) {
-  const std::filesystem::path& folder = service.parts().options.dashboard;
-  std::string name;
-  for (const std::string& part : request.arguments) {
-    const bool plain = std::all_of(part.begin(), part.end(), [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '_' || c == '.';
-    });
-    if (!plain || part.starts_with('.')) throw Error(ErrorCode::kNotFound, "no such page");
-    name += (name.empty() ? "" : "/") + part;
-  }
-  if (name.empty()) name = "index.html";
-  if (request.path.starts_with("/assets/")) name = "assets/" + name;
-  std::ifstream in;
-  if (!folder.empty()) in.open(folder / name, std::ios::binary);
-  if (folder.empty() || !in) throw Error(ErrorCode::kNotFound, "no such page");
-  Reply reply = text_reply({std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()},
-                           std::string(type_of(name)));
-  if (in.bad()) throw Error(ErrorCode::kNotFound, "no such page");
-  reply.headers.emplace_back("Content-Security-Policy",
-                             "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-                             "base-uri 'none'; form-action 'self'; frame-ancestors 'none'");
-  return reply;
-}
-
 }  // namespace
 
 void add_service_routes(Router& router, Service& service) {
@@ -151,10 +103,6 @@ void add_service_routes(Router& router, Service& service) {
   router.add({"GET", "/v1/tokens", Scope::kOperate, bind(list_tokens)});
   router.add({"POST", "/v1/tokens", Scope::kOperate, bind(add_token), false});
   router.add({"DELETE", "/v1/tokens/{id}", Scope::kOperate, bind(revoke_token)});
-  if (service.parts().options.dashboard.empty()) return;
-  router.add({"GET", "/", Scope::kNone, bind(page)});
-  router.add({"GET", "/{page}", Scope::kNone, bind(page)});
-  router.add({"GET", "/assets/{page}", Scope::kNone, bind(page)});
 }
 
 }  // namespace commtune::api::rest

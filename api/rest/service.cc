@@ -64,6 +64,7 @@ Router make_routes(Service& service) {
   add_run_routes(router, service);
   add_what_if_routes(router, service);
   add_job_routes(router, service);
+  add_dashboard_routes(router);
   return router;
 }
 

@@ -107,5 +107,6 @@ void add_run_routes(Router& router, Service& service);
 void add_what_if_routes(Router& router, Service& service);
 void add_job_routes(Router& router, Service& service);
 void add_service_routes(Router& router, Service& service);
+void add_dashboard_routes(Router& router);
 
 }  // namespace commtune::api::rest

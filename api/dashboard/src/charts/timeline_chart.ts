@@ -59,7 +59,7 @@ export function timelineChart(key: string, spans: readonly Span[], lanes: readon
           { type: 'inside', filterMode: 'weakFilter', zoomOnMouseWheel: 'ctrl', moveOnMouseMove: true, moveOnMouseWheel: false },
           { type: 'slider', filterMode: 'weakFilter', height: 22, bottom: 10, borderColor: colors.line, fillerColor: colors.accent + '22', handleStyle: { color: colors.surface, borderColor: colors.accent }, moveHandleSize: 0, showDataShadow: false, textStyle: { color: colors.muted, fontSize: 11 }, labelFormatter: (seconds: number) => time(seconds), backgroundColor: 'transparent', dataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } } },
         ],
-        xAxis: { type: 'value', min: 0, max: end, ...axis(colors, `Time from the start of the backward pass (${unit})`, { nameGap: 24, axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, formatter: digits } }) },
+        xAxis: { type: 'value', min: 0, max: end, ...axis(colors, `Time from the start of the backward pass (${unit})`, { nameGap: 24, axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, showMaxLabel: false, formatter: digits } }) },
         yAxis: { type: 'category', inverse: true, data: [...lanes], ...axis(colors, '', { axisTick: { show: false }, splitLine: { show: true, lineStyle: { color: colors.faint } }, axisLabel: { color: colors.text, fontSize: 12, interval: 0, width: left - 14, overflow: 'break', lineHeight: 14 } }) },
         series: [{
           type: 'custom', encode: { x: [1, 2], y: 0 }, animation: false, clip: true,
