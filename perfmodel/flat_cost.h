@@ -25,6 +25,8 @@ class FlatCurve {
   }
   /// The part of the cost that more bytes would not have raised.
   double latency(double m) const { return at(m).alpha; }
+  /// The other part.
+  double bytes_part(double m) const { return at(m).beta * m; }
 
  private:
   struct Piece {

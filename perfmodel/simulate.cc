@@ -73,6 +73,8 @@ class Simulator::Engine {
     plan_ = &plan;
     timeline_ = timeline;
     shared_ = cost.shared_channel;
+    in_turn_ = static_cast<std::size_t>(cost.in_turn);
+    server_free_.assign(2 * in_turn_, 0.0);
     credit_ends_early_ = cost.credit_ends_early;
     copy_ = cost.copy.value;
     both_.assign(cost.both);
@@ -98,14 +100,19 @@ class Simulator::Engine {
   }
 
   /// Sends through a channel no earlier than `from`.
-  Passage pass(std::size_t channel, const FlatCost& cost, double from, double bytes, double copying) {
+  Passage pass(std::size_t channel, const FlatCost& cost, double from, double bytes, double copying,
+               double* server_free = nullptr, double server_time = 0) {
     Channel& by = channel_[channel];
-    const double service = std::max(from, by.free);
+    double service = std::max(from, by.free);
     const double alone = cost.alone(bytes) + copying;
     const double occupancy = std::min(cost.occupancy(bytes) + copying, alone);
     by.free = service + occupancy;
+    if (server_free != nullptr) {
+      service = std::max(service, *server_free);
+      *server_free = service + server_time;
+    }
     by.bytes_time += occupancy - std::min(occupancy, cost.occupancy.latency(bytes));
-    clock_.occupy(channel, service, by.free);
+    clock_.occupy(channel, by.free - occupancy, by.free);
     const double end = service + alone;
     if (service > under_way_until_) under_way_until_ = service;
     if (end > under_way_until_) {
@@ -124,7 +131,9 @@ class Simulator::Engine {
     const double bytes = static_cast<double>(plan_->bytes[message]);
     const double copy = copying(message);
     double credited = 0, end = 0;
-    if (shared_) {
+    if (in_turn_ > 0) {
+      end = send_whole(message, start, credited);
+    } else if (shared_) {
       const Passage both = pass(0, both_, start, bytes, copy);
       if (timeline_ != nullptr) split(message, both, bytes);
       end = both.end;
@@ -141,6 +150,29 @@ class Simulator::Engine {
     }
     flight_.add(credit_ends_early_ ? credited : end, plan_->bytes[message]);
     arrive(message, end);
+  }
+
+  /// The same to one server, which takes a message after the other: it may keep a message waiting while the
+  /// channel, whose occupancy is that of all servers together, goes on with the next.
+  double send_whole(std::uint32_t message, double start, double& credited) {
+    const double bytes = static_cast<double>(plan_->bytes[message]);
+    const double copy = copying(message);
+    const std::size_t server = 2 * (message % in_turn_);
+    const double in = reduce_.alone.bytes_part(bytes), out = distribute_.alone.bytes_part(bytes);
+    if (shared_) {
+      const Passage both = pass(0, both_, start, bytes, copy, &server_free_[server], std::max(in, out));
+      if (timeline_ != nullptr) split(message, both, bytes);
+      credited = std::min(both.end, both.from + reduce_.alone(bytes) + copy / 2);
+      return both.end;
+    }
+    const Passage there = pass(0, reduce_, start, bytes, copy / 2, &server_free_[server], in);
+    const Passage back = pass(1, distribute_, there.end, bytes, copy / 2, &server_free_[server + 1], out);
+    if (timeline_ != nullptr) {
+      timeline_->messages[message] = {
+          {}, Seconds{there.from}, Seconds{there.end}, Seconds{back.from}, Seconds{back.end}};
+    }
+    credited = there.end;
+    return back.end;
   }
 
   void split(std::uint32_t message, Passage both, double bytes) {
@@ -336,6 +368,8 @@ class Simulator::Engine {
   const FlatPlan* plan_ = nullptr;
   Timeline* timeline_ = nullptr;
   bool shared_ = true, credit_ends_early_ = false;
+  std::size_t in_turn_ = 0;
+  std::vector<double> server_free_;  ///< per server in turn: when it may take, and when it may give
   double copy_ = 0;
   FlatCost both_, reduce_, distribute_;
   ComputeClock clock_;

@@ -118,12 +118,18 @@ std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int w
   return cost;
 }
 
-/// Roads that differ in nothing but the number of servers.
+/// Roads that differ in nothing but the number of servers and how messages are assigned to them.
 bool same_kind(const Road& a, const Road& b) {
   const auto* p = std::get_if<ParameterServer>(&a);
   const auto* q = std::get_if<ParameterServer>(&b);
   if (p == nullptr || q == nullptr) return a == b;
-  return p->placement == q->placement && p->assignment == q->assignment;
+  return p->placement == q->placement;
+}
+
+bool assigned_alike(const Road& a, const Road& b) {
+  const auto* p = std::get_if<ParameterServer>(&a);
+  const auto* q = std::get_if<ParameterServer>(&b);
+  return p == nullptr || q == nullptr || p->assignment == q->assignment;
 }
 
 /// Ratios of counts that differ by less (in logarithm) are the same but for rounding.
@@ -134,15 +140,16 @@ int servers_of(const Road& road) {
   return p != nullptr ? p->servers : 1;
 }
 
-/// The fit of the same operation that is nearest in number of workers and servers (in ratio); of two that are
+/// The fit of the same operation that is nearest in number of workers and servers (in ratio), one of servers
+/// that are assigned their messages alike before all others; of two that are
 /// as near the one nearer in workers, then the one with more servers, whatever order they were measured in.
 const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int workers) {
   const auto ratio = [](double a, double b) { return std::abs(std::log(a / b)); };
   const auto rank = [&](const OperationFit& fit) {
     const double by_workers = ratio(fit.workers, workers);
     const double distance = by_workers + ratio(servers_of(fit.road), servers_of(road));
-    return std::tuple(std::lround(distance / kAsNear), std::lround(by_workers / kAsNear),
-                      -servers_of(fit.road), fit.workers);
+    return std::tuple(!assigned_alike(fit.road, road), std::lround(distance / kAsNear),
+                      std::lround(by_workers / kAsNear), -servers_of(fit.road), fit.workers);
   };
   const OperationFit* nearest = nullptr;
   for (const OperationFit& fit : cluster.operations) {
@@ -228,6 +235,7 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   const auto* p = std::get_if<ParameterServer>(&road);
   cost.shared_channel = p == nullptr || p->placement == Placement::kColocated;
   cost.credit_ends_early = p != nullptr;
+  cost.in_turn = p != nullptr && p->assignment == Assignment::kHashed ? p->servers : 0;
   cost.may_part = p == nullptr && !one_stage(road);
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};
   cost.interference = cluster.interference.value;

@@ -32,6 +32,7 @@ struct RoadCost {
   bool credit_ends_early = false;  ///< credit covers the reduce stage alone (parameter servers)
   SecondsPerByte copy;   ///< gathering a fused message into its buffer and scattering it back, per byte
   bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time
+  int in_turn = 0;       ///< message i goes whole to server i mod this; 0: every message to all servers
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
   double interference = 0;    ///< kappa
   Seconds straggling{};       ///< expected lateness of the slowest of N workers in one iteration

@@ -10,8 +10,12 @@ namespace commtune::tuner {
 
 namespace {
 
-void add_servers(std::vector<Road>& roads, const std::set<int>& counts, Placement placement) {
+void add_servers(std::vector<Road>& roads, const std::set<int>& counts, Placement placement, bool hashed) {
   for (const int servers : counts) roads.emplace_back(ParameterServer{servers, placement, Assignment::kEven});
+  if (!hashed) return;
+  for (const int servers : counts) {
+    if (servers > 1) roads.emplace_back(ParameterServer{servers, placement, Assignment::kHashed});
+  }
 }
 
 /// 1, 2, 4, ... up to `most`, and `most` itself.
@@ -84,9 +88,11 @@ Plan Planning::empty_plan(const Road& road) const {
 std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits) {
   std::set<Collective> algorithms{Collective::kRing};
   const int colocated = limits.colocated_servers > 0 ? std::min(limits.colocated_servers, workers) : workers;
+  bool hashed = limits.hashed;
   std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
   for (const OperationFit& fit : cluster.operations) {
     if (const auto* servers = std::get_if<ParameterServer>(&fit.road)) {
+      hashed = hashed || servers->assignment == Assignment::kHashed;
       const bool same_host = servers->placement == Placement::kColocated;
       if (servers->servers <= (same_host ? colocated : limits.dedicated_servers)) {
         (same_host ? beside : apart).insert(servers->servers);
@@ -96,9 +102,10 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
     }
   }
   std::vector<Road> roads;
+  roads.reserve(algorithms.size() + 2 * (beside.size() + apart.size()));
   for (const Collective algorithm : algorithms) roads.emplace_back(AllToAll{algorithm});
-  add_servers(roads, beside, Placement::kColocated);
-  add_servers(roads, apart, Placement::kDedicated);
+  add_servers(roads, beside, Placement::kColocated, hashed);
+  add_servers(roads, apart, Placement::kDedicated, hashed);
   return roads;
 }
 

@@ -48,12 +48,14 @@ struct Planning {
 struct RoadLimits {
   int colocated_servers = 0;  ///< largest S on the workers' hosts; 0: up to the number of workers
   int dedicated_servers = 0;  ///< server ranks that exist beside the workers; 0: none
+  bool hashed = false;        ///< also servers that take whole messages in turn
 };
 
 /// Roads worth pricing on this cluster: the ring, every algorithm that the cluster's probes have run (at any
 /// number of workers), colocated servers 1, 2, 4, ... up to the limit (and the limit itself) and all measured
-/// numbers, dedicated servers likewise. An algorithm that no probe has run is left out, since the executor's
-/// transport may not have it; name it explicitly to have it priced by its formula.
+/// numbers, dedicated servers likewise, two or more of them also hashed where the limits or the probes say
+/// so. An algorithm that no probe has run is left out, since the executor's transport may not have it; name
+/// it explicitly to have it priced by its formula.
 std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits);
 
 }  // namespace commtune::tuner

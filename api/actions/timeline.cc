@@ -28,7 +28,7 @@ Iteration predict(const PlanView& view) {
                 fmt::format("plan {} belongs to no fit of a cluster, so nothing predicts its timeline",
                             digest(view.plan)));
   const RoadCost cost = road_cost(view.plan.road, view.cluster, view.plan.workers);
-  const Workload work(view.profile);
+  const Workload work(view.profile, pace_of(view.cluster, view.plan.workers));
   Iteration out;
   out.prediction = simulate(work, view.plan, cost, &out.timeline);
   out.bound = lower_bound(work, cost);

@@ -21,6 +21,8 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
       ->required();
   command.add_option("--dedicated", flags.options.limits.dedicated_servers,
                      "server ranks on hosts of their own");
+  command.add_flag("--hashed", flags.options.limits.hashed,
+                   "also consider servers that take whole messages in turn");
   command.add_option("--scale-bytes", flags.scale_bytes, "multiply every tensor's size by this")
       ->capture_default_str();
   command.add_option("--scale-time", flags.scale_time, "multiply every layer's time by this")

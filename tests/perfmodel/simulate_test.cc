@@ -494,6 +494,28 @@ TEST(Simulate, EverybodyWaitsForTheSlowestCompute) {
   EXPECT_DOUBLE_EQ(p.compute.count(), 20);
 }
 
+TEST(Simulate, AServerInTurnTakesOneMessageAfterTheOther) {
+  // Two dedicated servers. A message of 80 B keeps the workers' card for 1 s and its server for 4 s each way;
+  // one of 40 B for 0.5 and 2 s. Gradients 1 and 0 exist at 4 and 7 s.
+  RoadCost cost;
+  cost.reduce = {Curve{Seconds{0}, SecondsPerByte{0.05}}, Curve{Seconds{0}, SecondsPerByte{0.0125}}};
+  cost.distribute = cost.both = cost.reduce;
+  cost.shared_channel = false;
+  cost.in_turn = 2;
+  cost.measured_largest = 1_MiB;
+  Plan plan = tensor_by_tensor();
+  plan.credit = 1_MiB;
+  // Message 0 (80 B) to server 0: in 4 to 8, out 8 to 12. Message 1 (40 B) to server 1: 7 to 9, 9 to 11.
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 15);
+  // Tensor 1 cut in two for both servers: each in 4 to 6, out 6 to 8. Message 2 to server 0: 7 to 9 to 11.
+  plan.messages = {{{{1, 0_B, 40_B}}}, {{{1, 40_B, 40_B}}}, whole(0, 40)};
+  plan.priority = {2, 1, 0};
+  EXPECT_NEAR(time_of(two_layers(), plan, cost), 14, 1e-12);
+  // One server for all: tensor 1's halves in 4 to 6 to 8, message 2 in 8 to 10, out 10 to 12.
+  cost.in_turn = 1;
+  EXPECT_NEAR(time_of(two_layers(), plan, cost), 15, 1e-12);
+}
+
 TEST(Simulate, AgreesWithANaiveReferenceOnRandomPlans) {
   std::mt19937_64 random(20261121);
   for (int round = 0; round < 5000; ++round) {

@@ -160,6 +160,27 @@ TEST(RoadCost, HashedMessagesGoWholeToOneServer) {
   const RoadCost cost = road_cost(ps(2, Placement::kDedicated, Assignment::kHashed), cluster_of(6), 4);
   EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 16e-3, 1e-12);
   EXPECT_NEAR(occupied(cost.reduce), 2 * 2e-6 + 8e-3, 1e-12);
+  EXPECT_EQ(cost.in_turn, 2);
+  EXPECT_EQ(road_cost(ps(2, Placement::kDedicated), cluster_of(6), 4).in_turn, 0);
+}
+
+TEST(RoadCost, HashedServersAreCalibratedByEvenOnes) {
+  // Two even servers took twice the formula's time per byte: so do two hashed ones, unless they were
+  // measured.
+  Cluster cluster = cluster_of(6);
+  const Road even = ps(2, Placement::kDedicated), hashed = ps(2, Placement::kDedicated, Assignment::kHashed);
+  const double before = alone(road_cost(hashed, cluster, 4).reduce);
+  OperationFit fit;
+  fit.road = even;
+  fit.operation = Operation::kPushPull;
+  fit.workers = 4;
+  const RoadCost formula = road_cost(even, cluster, 4);
+  fit.alone = fit_of(
+      Curve{formula.both.alone.least_alpha(), SecondsPerByte{2 * formula.both.alone.least_beta().value}});
+  cluster.operations.push_back(fit);
+  EXPECT_NEAR(alone(road_cost(hashed, cluster, 4).reduce), 2 * before, before / 100);
+  cluster.operations.back().road = hashed;
+  EXPECT_EQ(road_cost(hashed, cluster, 4).basis, Basis::kMeasured);
 }
 
 Cluster with_slow_host(Cluster cluster, std::size_t host, HostPace pace) {

@@ -84,6 +84,7 @@ TEST(Tune, GivesTheSameAnswerOnEveryThread) {
   std::vector<nlohmann::json> answers(4);
   {
     std::vector<std::jthread> threads;
+    threads.reserve(answers.size());
     for (nlohmann::json& answer : answers)
       threads.emplace_back([&answer] { answer = to_json(small_answer()); });
   }
@@ -113,6 +114,26 @@ TEST(Tune, DoesNotDependOnTheOrderOfMeasurements) {
     std::shuffle(cluster.operations.begin(), cluster.operations.end(), random);
     EXPECT_TRUE(to_json(tune(*shipped_profile("resnet50"), cluster, options)).dump() == expected) << round;
   }
+}
+
+TEST(Tune, HashedServersAreTriedWhenAsked) {
+  TuneOptions options;
+  options.limits.hashed = true;
+  options.limits.dedicated_servers = 4;
+  const auto roads = roads_for(made_cluster(8, 200e-6, 8e-9), 4, options.limits);
+  const auto hashed = [](const Road& road) {
+    const auto* servers = std::get_if<ParameterServer>(&road);
+    return servers != nullptr && servers->assignment == Assignment::kHashed;
+  };
+  EXPECT_EQ(std::count_if(roads.begin(), roads.end(), hashed), 4);  // 2 and 4, colocated and dedicated
+  options.workers = 4;
+  const Answer answer = tune(*shipped_profile("resnet50"), made_cluster(8, 200e-6, 8e-9), options);
+  for (const Entry& entry : answer.ranking) {
+    EXPECT_GE(entry.prediction.iteration, answer.bound * (1 - 1e-12)) << entry.method;
+  }
+  options.limits.hashed = false;
+  const auto without = roads_for(made_cluster(8, 200e-6, 8e-9), 4, options.limits);
+  EXPECT_EQ(std::count_if(without.begin(), without.end(), hashed), 0);
 }
 
 TEST(Tune, SlowHostsCountWhereTheyAreUsed) {
