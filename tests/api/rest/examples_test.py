@@ -68,6 +68,22 @@ class Examples(ServiceTest):
         self.assertEqual(self.problem(self.server.ask("GET", "/v1/plans?limit=0"), 400).get("parameter"), "limit")
 
 
+class Pages(ServiceTest):
+    def test_every_address_of_the_dashboard_is_its_one_page(self):
+        page = self.server.ask("GET", "/")
+        if page.status == 404:
+            self.skipTest("built without the dashboard")
+        self.assertEqual(page.type, "text/html")
+        self.assertIn("script-src 'self'", page.headers["Content-Security-Policy"])
+        self.assertEqual(self.server.ask("GET", "/clusters/my.lab").body, page.body)
+        self.problem(self.server.ask("GET", "/v1/none"), 404)
+        script = page.body.decode().split('src="')[1].split('"')[0]
+        answer = self.server.ask("GET", script)
+        self.assertEqual((answer.status, answer.type), (200, "text/javascript"))
+        self.assertIn("immutable", answer.headers["Cache-Control"])
+        self.problem(self.server.ask("GET", "/assets/../../etc/passwd"), 404)
+
+
 class Plans(ServiceTest):
     def ask(self, **fields):
         return self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab", **fields})

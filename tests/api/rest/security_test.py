@@ -5,9 +5,11 @@ import http.client
 import json
 import os
 import socket
+import ssl
 import subprocess
 import time
 import unittest
+from pathlib import Path
 
 from server import ServiceTest, example_path, operations
 
@@ -200,6 +202,38 @@ class Clients(ServiceTest):
                 self.fail(f"{i}: {where}: {error!r}")
         connection.close()
         self.alive()
+
+
+class Tls(ServiceTest):
+    @classmethod
+    def prepare(cls):
+        cls.certificate, key = Path(cls.folder.name) / "cert.pem", Path(cls.folder.name) / "key.pem"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1",
+                        "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(cls.certificate)],
+                       check=True, capture_output=True)
+        cls.flags = ("--tls-cert", str(cls.certificate), "--tls-key", str(key))
+
+    def test_answers_are_encrypted_and_plain_text_is_not_answered(self):
+        self.assertTrue(self.server.url.startswith("https://"))
+        connection = http.client.HTTPSConnection(self.server.address, timeout=10, context=ssl.create_default_context(cafile=self.certificate))
+        for _ in range(3):
+            connection.request("POST", "/v1/plans", json.dumps({"model": "resnet50", "cluster": "lab"}), {"Content-Type": "application/json"})
+            reply = connection.getresponse()
+            self.assertEqual(json.loads(reply.read())["status"], "planned")
+        self.assertIn("max-age", reply.getheader("Strict-Transport-Security"))
+        connection.close()
+        with socket.create_connection(self.server.address.split(":"), timeout=5) as plain:
+            plain.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            try:
+                self.assertNotIn(b"200 OK", plain.recv(4096))
+            except ConnectionError:
+                pass
+
+    def test_a_key_of_another_certificate_is_refused(self):
+        done = subprocess.run([os.environ["COMMTUNE_E2E_TUNE"], "serve", "--db", str(self.database), "--listen", "127.0.0.1:0",
+                               "--tls-cert", str(self.certificate), "--tls-key", str(self.database)], capture_output=True, text=True, timeout=30)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--tls-key", done.stderr)
 
 
 if __name__ == "__main__":
