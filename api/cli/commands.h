@@ -9,6 +9,7 @@ namespace commtune::api {
 
 void add_plan_command(CLI::App& tune, Session& session);  ///< tune MODEL: the main job
 void add_probe_command(CLI::App& tune, Session& session);
+void add_profile_command(CLI::App& tune, Session& session);
 void add_run_command(CLI::App& tune, Session& session);
 void add_show_command(CLI::App& tune, Session& session);
 void add_scale_command(CLI::App& tune, Session& session);

@@ -23,8 +23,8 @@ extern char** environ;
 namespace commtune::api {
 namespace {
 
-constexpr std::array<std::string_view, 11> kCommands = {"plan",   "probe",  "run",   "show",  "scale", "map",
-                                                        "config", "export", "serve", "token", "store"};
+constexpr std::array<std::string_view, 12> kCommands = {
+    "plan", "probe", "profile", "run", "show", "scale", "map", "config", "export", "serve", "token", "store"};
 
 Environment read_environment() {
   Environment environment;
@@ -73,6 +73,7 @@ void describe_app(CLI::App& app) {
       "  tune resnet50 --probe                     on this machine: probe it, then rank all methods\n"
       "  tune probe --hosts hosts.txt --cluster lab\n"
       "  tune resnet50 --cluster lab\n"
+      "  tune profile resnet50 --batch 16          time the model's layers on this machine\n"
       "  tune run latest --hosts hosts.txt\n\n" +
       exit_table());
 }
@@ -93,6 +94,7 @@ int tune(std::vector<std::string> arguments, Session& session) {
   describe_app(app);
   add_plan_command(app, session);
   add_probe_command(app, session);
+  add_profile_command(app, session);
   add_run_command(app, session);
   add_show_command(app, session);
   add_scale_command(app, session);

@@ -1,0 +1,36 @@
+#pragma once
+// Times a model's layers on this machine and keeps the profile.
+
+#include <string>
+
+#include "api/actions/context.h"
+#include "perfmodel/profile.h"
+#include "store/rows.h"
+
+namespace commtune::api {
+
+struct ProfileRequest {
+  std::string model;   ///< a shipped profile's name: it lends the tensors
+  std::string device;  ///< "cpu"
+  int batch = 0;       ///< 0: the shipped profile's
+  int threads = 0;     ///< 0: all processors
+  Seconds budget{60};
+  double width = 0.03;
+  std::string out;  ///< file to write as well; empty: none
+};
+
+struct ProfileOutcome {
+  RowId row = 0;
+  std::string digest;
+  Profile profile;
+  Seconds elapsed{};
+};
+
+/// throws  Error{kNotFound} for a model whose shapes are not known; Error{kUnavailable} for a device that
+/// this
+///         build cannot time; Error{kInterrupted} after Ctrl-C
+ProfileOutcome profile_model(Context& context, const ProfileRequest& request);
+
+nlohmann::json to_json(const ProfileOutcome& outcome);
+
+}  // namespace commtune::api

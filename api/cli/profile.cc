@@ -1,0 +1,98 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "api/actions/profile.h"
+#include "api/cli/commands.h"
+#include "api/output/table.h"
+#include "perfmodel/error.h"
+#include "perfmodel/units.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr std::size_t kSlowest = 10;
+
+struct ProfileFlags {
+  ProfileRequest request;
+  std::string budget;
+};
+
+std::string share(Seconds part, Seconds whole) {
+  return whole.count() > 0 ? fmt::format("{:.1f} %", 100 * (part / whole)) : "-";
+}
+
+/// The layers that take the most, and all together.
+std::string profile_report(const ProfileOutcome& outcome) {
+  const Profile& profile = outcome.profile;
+  std::vector<const Layer*> layers;
+  for (const Layer& layer : profile.layers) layers.push_back(&layer);
+  std::stable_sort(layers.begin(), layers.end(), [](const Layer* a, const Layer* b) {
+    return a->forward + a->backward > b->forward + b->backward;
+  });
+  const Seconds whole = profile.forward() + profile.backward();
+  Table table({{"layer", Align::kLeft}, {"forward"}, {"backward"}, {"share"}});
+  for (std::size_t i = 0; i < std::min(layers.size(), kSlowest); ++i) {
+    table.add({layers[i]->name, format_time(layers[i]->forward), format_time(layers[i]->backward),
+               share(layers[i]->forward + layers[i]->backward, whole)});
+  }
+  table.add({fmt::format("all {} layers", layers.size()), format_time(profile.forward()),
+             format_time(profile.backward()), ""});
+  std::string text = fmt::format("{}, batch {}, on {}: measured in {}\n\n", profile.model, profile.batch,
+                                 profile.origin.device, format_time(outcome.elapsed));
+  text += table.text();
+  text += fmt::format("{:.2f} samples/s on one worker without communication\n{}\nnote: {}\n",
+                      profile.batch / whole.count(), profile.origin.source, profile.origin.note);
+  return text;
+}
+
+void run_profile(const Session& session, const ProfileFlags& flags) {
+  Work work(session);
+  ProfileRequest request = flags.request;
+  if (!flags.budget.empty()) request.budget = parse_flag("--budget", flags.budget, parse_duration);
+  const InterruptGuard guard(*session.cancellation);
+  const ProfileOutcome outcome = profile_model(work.context(), request);
+  work.clear_progress();
+  if (session.json) {
+    session.print_json(to_json(outcome));
+    return;
+  }
+  session.print(profile_report(outcome));
+  session.print(fmt::format("\nnow: tune {} --cluster {}\n",
+                            request.out.empty() ? outcome.digest : request.out, work.settings().cluster));
+}
+
+}  // namespace
+
+void add_profile_command(CLI::App& tune, Session& session) {
+  CLI::App* command =
+      tune.add_subcommand("profile", "Time every layer of a model on this machine; keep the profile");
+  command->footer(
+      "Examples:\n"
+      "  tune profile resnet50 --batch 16 --out resnet50-here.json\n"
+      "  tune profile bert_base --batch 4 --threads 8 --budget 2m\n"
+      "Then `tune resnet50-here.json --cluster lab` plans for these times, and `tune show profiles` lists "
+      "them.");
+  auto flags = std::make_shared<ProfileFlags>();
+  command->add_option("MODEL", flags->request.model, "resnet50, vgg16, bert_base or bert_large")->required();
+  flags->request.device = "cpu";
+  command->add_option("--device", flags->request.device, "what computes")->capture_default_str();
+  command->add_option("--batch", flags->request.batch, "samples of one iteration (the shipped profile's)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--threads", flags->request.threads, "of this processor (all)")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--budget", flags->budget, "wall time (60s); each shape is timed once at least")
+      ->type_name("TIME");
+  command
+      ->add_option("--width", flags->request.width,
+                   "a time is done when its median's 95 % interval is this narrow")
+      ->capture_default_str();
+  command->add_option("--out", flags->request.out, "write the profile to this file as well")
+      ->type_name("FILE");
+  add_common_flags(*command, session, {"cluster"});
+  command->callback(
+      [&session, flags] { session.action = [&session, flags] { run_profile(session, *flags); }; });
+}
+
+}  // namespace commtune::api
