@@ -52,6 +52,30 @@ std::string verdicts(const nlohmann::json& links) {
   return out;
 }
 
+/// "4.0 Gb/s, 52 us" of each pair of hosts, rows send to columns; nothing for fewer than two hosts, or for
+/// more than a screen holds.
+std::string link_matrix(const nlohmann::json& links) {
+  constexpr std::size_t kMostHosts = 16;
+  const auto hosts = links.value("hosts", std::vector<std::string>{});
+  if (hosts.size() < 2 || hosts.size() > kMostHosts) return {};
+  std::vector<std::vector<std::string>> cells(hosts.size(), std::vector<std::string>(hosts.size(), "-"));
+  for (const auto& link : links.value("links", nlohmann::json::array())) {
+    const double beta = link.value("beta_seconds_per_byte", 0.0);
+    cells.at(link.at("from").get<std::size_t>()).at(link.at("to").get<std::size_t>()) =
+        (beta > 0 ? format_bandwidth(SecondsPerByte{beta}) : "-") + ", " +
+        time_or_dash(Seconds{link.value("latency_seconds", 0.0)});
+  }
+  std::vector<Table::Column> columns{{"from \\ to", Align::kLeft}};
+  for (const std::string& host : hosts) columns.push_back({host});
+  Table table(std::move(columns));
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    std::vector<std::string> row{hosts[i]};
+    row.insert(row.end(), cells[i].begin(), cells[i].end());
+    table.add(std::move(row));
+  }
+  return "\n" + table.text();
+}
+
 }  // namespace
 
 std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
@@ -110,6 +134,7 @@ std::string probe_report(const ProbeOutcome& outcome) {
                                 outcome.cluster.hosts.size() == 1 ? "" : "s", outcome.cluster.transport,
                                 format_time(outcome.elapsed), outcome.fit);
   out += fit_table(outcome.cluster, FitDetail::kRoads);
+  out += link_matrix(outcome.links);
   out += verdicts(outcome.links);
   for (const std::string& note : outcome.notes) out += fmt::format("note: {}\n", note);
   if (!outcome.would_measure.empty()) {
