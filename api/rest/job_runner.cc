@@ -13,12 +13,15 @@
 
 #include "api/launch/process.h"
 #include "perfmodel/error.h"
+#include "store/answers.h"
 
 namespace commtune::api::rest {
 namespace {
 
 using nlohmann::json;
 
+constexpr std::chrono::hours kAnswersKept{24};  // under their Idempotency-Key
+constexpr std::chrono::hours kSweepInterval{1};
 constexpr int kMostLogLines = 10'000;
 constexpr std::size_t kLongestLine = 4096, kLargestResult = 16U << 20U;
 constexpr int kExitOfInterrupted = 130;
@@ -235,7 +238,16 @@ JobRow JobRunner::resume(RowId id) {
   return announce(id);
 }
 
+void JobRunner::forget_answers() {
+  try {
+    parts_.store.write([](Store& store) { Answers(store).forget(system_now() - kAnswersKept); });
+  } catch (const std::exception& error) {
+    parts_.log.say(Level::kWarning, "answers_not_forgotten", {{"why", std::string(error.what())}});
+  }
+}
+
 void JobRunner::serve() {
+  auto swept = std::chrono::steady_clock::time_point::min();
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     // Also looks now and then: another service of this database may have queued something, or be gone.
@@ -244,6 +256,10 @@ void JobRunner::serve() {
     reap();
     if (stopping_) break;
     lock.unlock();
+    if (const auto now = std::chrono::steady_clock::now(); now - kSweepInterval > swept) {
+      swept = now;
+      forget_answers();
+    }
     try {
       while (auto job = parts_.store.write([this](Store& store) { return Jobs(store).take_next(owner_); })) {
         start(*job);

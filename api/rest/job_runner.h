@@ -58,6 +58,7 @@ class JobRunner {
     bool ended = false;
   };
   void serve();
+  void forget_answers();
   void start(const JobRow& job);
   void carry_out(const JobRow& job, Cancellation& cancellation);
   void reap();

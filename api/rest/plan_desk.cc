@@ -26,6 +26,7 @@ json unknown(ErrorCode code, const std::string& reason) {
 /// Everything that the answer depends on.
 std::string key_of(const Question& question, const KnownProfile& profile, const json& record) {
   json key = record;
+  key["model"] = profile.profile.model;
   key["profile"] = profile.digest;
   key["keep_all"] = question.keep_all;
   key["most_workers"] = question.most_workers;

@@ -1,0 +1,122 @@
+#include "api/export/export.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "perfmodel/error.h"
+#include "perfmodel/synthetic_profile.h"
+
+namespace commtune::api {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// Eight layers of one tensor of 4 MiB: 32 MiB of gradients; the backward pass takes 80 ms.
+Profile profile() { return synthetic_profile(8, Bytes{4U << 20U}, Seconds{0.04}, Seconds{0.08}); }
+
+/// A message for each `together` tensors, last layer first, over a ring.
+Plan plan(std::size_t together) {
+  const Profile made = profile();
+  Plan out;
+  out.method = "mg-wfbp";
+  out.model = made.model;
+  out.profile = digest(made);
+  out.workers = 4;
+  for (std::size_t first = 0; first < 8; first += together) {
+    Message message;
+    for (std::size_t i = first; i < first + together; ++i)
+      message.pieces.push_back({static_cast<TensorId>(7 - i), Bytes{0}, Bytes{4U << 20U}});
+    out.priority.push_back(static_cast<int>(out.messages.size()));
+    out.messages.push_back(message);
+  }
+  out.credit = Bytes{1ULL << 40U};
+  check(out, made);
+  return out;
+}
+
+std::map<std::string, std::string> settings(std::string_view target, const Plan& of) {
+  const Exported exported = export_plan(target, of, profile());
+  return {exported.settings.begin(), exported.settings.end()};
+}
+
+std::vector<std::string> gaps(std::string_view target, const Plan& of) {
+  return export_plan(target, of, profile()).not_expressed;
+}
+
+TEST(Export, DdpGetsTheCapThatMakesAsManyBuckets) {
+  // 4 messages: DDP's first bucket is 1 MiB, so three share the other 31 MiB.
+  EXPECT_EQ(settings("ddp", plan(2)).at("bucket_cap_mb"), "10.3333");
+  EXPECT_EQ(settings("ddp", plan(8)).at("bucket_cap_mb"), "32");
+  EXPECT_THAT(gaps("ddp", plan(2)), Contains(HasSubstr("bucket boundaries")));
+}
+
+TEST(Export, HorovodGetsTheLargestMessageAsThreshold) {
+  EXPECT_EQ(settings("horovod", plan(2)).at("HOROVOD_FUSION_THRESHOLD"), std::to_string(8U << 20U));
+  // Nothing is fused: 0 turns fusion off.
+  EXPECT_EQ(settings("horovod", plan(1)).at("HOROVOD_FUSION_THRESHOLD"), "0");
+  // Half of the time in which a message's gradients appear: 80 ms / 4 / 2.
+  EXPECT_EQ(settings("horovod", plan(2)).at("HOROVOD_CYCLE_TIME"), "10");
+  EXPECT_EQ(settings("horovod", plan(2)).at("HOROVOD_HIERARCHICAL_ALLREDUCE"), "0");
+  Plan hierarchical = plan(2);
+  hierarchical.road = AllToAll{Collective::kHierarchical};
+  EXPECT_EQ(settings("horovod", hierarchical).at("HOROVOD_HIERARCHICAL_ALLREDUCE"), "1");
+}
+
+TEST(Export, BytepsGetsServersAndPartitions) {
+  Plan servers = plan(1);
+  servers.road = ParameterServer{2, Placement::kDedicated, Assignment::kHashed};
+  servers.order = Order::kPriority;
+  EXPECT_EQ(settings("byteps", servers).at("DMLC_NUM_SERVER"), "2");
+  EXPECT_EQ(settings("byteps", servers).at("DMLC_NUM_WORKER"), "4");
+  EXPECT_EQ(settings("byteps", servers).at("BYTEPS_PARTITION_BYTES"), std::to_string(4U << 20U));
+  EXPECT_FALSE(settings("byteps", servers).contains("BYTEPS_SCHEDULING_CREDIT"));
+  EXPECT_THAT(gaps("byteps", servers), IsEmpty());
+  // 8 MiB in flight are two partitions of 4 MiB.
+  servers.credit = Bytes{8U << 20U};
+  EXPECT_EQ(settings("byteps", servers).at("BYTEPS_SCHEDULING_CREDIT"), "2");
+  EXPECT_THAT(gaps("byteps", plan(1)), Contains(HasSubstr("parameter servers only")));
+}
+
+TEST(Export, NcclGetsTheAlgorithmWhereItHasOne) {
+  EXPECT_EQ(settings("nccl", plan(2)).at("NCCL_ALGO"), "Ring");
+  EXPECT_THAT(export_plan("nccl", plan(2), profile()).text,
+              HasSubstr("allreduce,8388608,8388608,ring,simple,-1,-1,4,-1,-1\n"));
+  Plan doubling = plan(2);
+  doubling.road = AllToAll{Collective::kHalvingDoubling};
+  EXPECT_FALSE(settings("nccl", doubling).contains("NCCL_ALGO"));
+  EXPECT_THAT(gaps("nccl", doubling), Contains(HasSubstr("halving-doubling")));
+}
+
+TEST(Export, WhatOnlyOurExecutorCanDoIsSaid) {
+  Plan free = plan(1);
+  free.barrier = Barrier::kPerLayer;
+  // The first tensor in two halves.
+  free.messages.front().pieces.front().length = Bytes{2U << 20U};
+  free.messages.push_back({{{7, Bytes{2U << 20U}, Bytes{2U << 20U}}}});
+  free.priority.push_back(8);
+  check(free, profile());
+  for (const char* target : {"ddp", "horovod"}) {
+    EXPECT_THAT(gaps(target, free), Contains(HasSubstr("layer by layer"))) << target;
+    EXPECT_THAT(gaps(target, free), Contains(HasSubstr("2 of 9 messages carry a part"))) << target;
+    EXPECT_THAT(gaps(target, plan(1)), Not(Contains(HasSubstr("layer by layer")))) << target;
+  }
+}
+
+TEST(Export, EnvIsWhatTheOthersExport) {
+  const Exported env = export_plan("env", plan(2), profile());
+  EXPECT_THAT(env.text, HasSubstr("export HOROVOD_FUSION_THRESHOLD=8388608\n"));
+  EXPECT_THAT(env.text, HasSubstr("export NCCL_ALGO=Ring\n"));
+  EXPECT_THAT(env.text, HasSubstr("export COMMTUNE_PLAN_DIGEST=" + digest(plan(2))));
+}
+
+TEST(Export, AnUnknownTargetNamesTheKnownOnes) {
+  EXPECT_THROW(export_plan("hovorod", plan(1), profile()), Error);
+}
+
+}  // namespace
+}  // namespace commtune::api
