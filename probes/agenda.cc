@@ -68,12 +68,12 @@ int streamed_in_all(int at_once, Seconds each) {
          static_cast<int>(std::clamp<double>(fitting, kLeastWindows * at_once, kMostWindows * at_once));
 }
 
-Agenda::Agenda(std::vector<Target> targets, const AgendaOptions& options,
+Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
                std::span<const ProbeSample> already)
     : options_(options) {
-  for (Target& target : targets) {
+  for (const Target& target : targets) {
     State state;
-    state.target = std::move(target);
+    state.target = target;
     const Bytes last = std::min(state.target.largest, options_.last);
     state.grid = log_sizes(options_.first, last, std::sqrt(options_.factor));
     for (const ProbeSample& sample : already) {

@@ -69,7 +69,8 @@ struct Visit {
 class Agenda {
  public:
   /// already  samples that count as measured, whatever session they came from
-  Agenda(std::vector<Target> targets, const AgendaOptions& options, std::span<const ProbeSample> already);
+  Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
+         std::span<const ProbeSample> already);
 
   /// The most valuable visit that fits into the time and the traffic that are left; nullopt if none does.
   std::optional<Visit> next(Seconds left, std::optional<Bytes> traffic_left);

@@ -175,8 +175,9 @@ std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair&
   command.bytes = size.count;
   command.messages = messages;
   traffic_ += Bytes{size.count * static_cast<std::uint64_t>(messages + in_flight) * kPairStreams};
-  std::vector<PairTimes> longer;
-  for (const Pair& ends : pairs_of(pairing, round, pair)) longer.push_back({ends, {}});
+  const std::vector<Pair> pairs = pairs_of(pairing, round, pair);
+  std::vector<PairTimes> longer(pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) longer[i].pair = pairs[i];
   std::vector<PairTimes> shorter = longer;
   for (int i = 0; i < kPairStreams; ++i) {
     for (std::vector<PairTimes>* streams : {&longer, &shorter}) {
@@ -198,6 +199,7 @@ namespace {
 
 std::vector<std::vector<double>> durations_by_rank(const std::vector<Report>& reports) {
   std::vector<std::vector<double>> result;
+  result.reserve(reports.size());
   for (const Report& report : reports) result.push_back(durations(report));
   return result;
 }
