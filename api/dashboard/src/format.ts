@@ -61,9 +61,9 @@ export function rate(bytesPerSecond: number | null | undefined): string {
   return `${significant(bytesPerSecond / 1e9)}${THIN}GB/s`;
 }
 
-/** A cost per byte as the rate it allows. */
+/** A cost per byte as the rate it allows. A fit whose rate no machine has saw no cost per byte. */
 export function rateOf(secondsPerByte: number): string {
-  return secondsPerByte > 0 ? rate(1 / secondsPerByte) : 'no limit seen';
+  return secondsPerByte > 1e-14 ? rate(1 / secondsPerByte) : 'no limit seen';
 }
 
 export function percent(ratio: number | null | undefined, digits = 1): string {

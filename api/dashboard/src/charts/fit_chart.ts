@@ -35,6 +35,13 @@ function ranges(all: readonly FitSeries[]): { x: Range; y: Range } {
   return { x, y: [atMost(Math.min(...times), 10), atLeast(Math.max(...times), 10)] };
 }
 
+/** Sizes to be written at the axis. */
+function powersBetween([from, to]: Range, base: number): number[] {
+  const sizes = [];
+  for (let bytes = atLeast(from, base); bytes <= to * 1.001; bytes *= base) sizes.push(bytes);
+  return sizes;
+}
+
 export function fitChart(key: string, all: readonly FitSeries[]): ChartSpec {
   return {
     key,
@@ -44,15 +51,16 @@ export function fitChart(key: string, all: readonly FitSeries[]): ChartSpec {
       const worst = Math.max(0.1, ...all.flatMap((one) => one.curve.points.map((point) => Math.abs(point.residual_ratio))));
       const limit = Math.min(2, Math.ceil(worst * 10) / 10);
       const left = width < 500 ? 62 : 78;
-      const axisX = { type: 'log', logBase: 4, min: x[0], max: x[1], splitNumber: 14 };
+      const axisX = { type: 'log', logBase: 4, min: x[0], max: x[1] };
+      const sizes = powersBetween(x, width < 500 ? 64 : 16);
       const labels = (formatter: (value: number) => string): object => ({ axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, formatter } });
       return {
         grid: [{ left, right: 22, top: 34, bottom: '36%' }, { left, right: 22, top: '70%', bottom: 46 }],
         legend: { top: 0, left: left - 4, icon: 'circle', itemWidth: 10, textStyle: { color: colors.muted }, data: all.map((one) => one.name) },
         tooltip: TOOLTIP(colors),
         xAxis: [
-          { ...axisX, gridIndex: 0, ...axis(colors, '', { axisLabel: { show: false }, axisTick: { show: false } }) },
-          { ...axisX, gridIndex: 1, ...axis(colors, 'Message size', { nameGap: 28, ...labels((bytes) => size(Math.round(bytes))) }) },
+          { ...axisX, gridIndex: 0, ...axis(colors, '', { axisLabel: { show: false }, axisTick: { show: false, customValues: sizes } }) },
+          { ...axisX, gridIndex: 1, ...axis(colors, 'Message size', { nameGap: 28, axisTick: { customValues: sizes }, axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, customValues: sizes, formatter: (bytes: number) => size(Math.round(bytes)) } }) },
         ],
         yAxis: [
           { type: 'log', gridIndex: 0, min: y[0], max: y[1], ...axis(colors, 'Time', { nameGap: left - 20, ...labels(time) }) },

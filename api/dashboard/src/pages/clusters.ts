@@ -54,7 +54,7 @@ export class ClustersPage extends Page {
       <div class="row spread"><h2>${cluster.name}</h2>${ageOfFit(fitted)}</div>
       <p class="muted">${hostsText(cluster.hosts)} over ${cluster.transport}</p>
       <div class="row">
-        ${verdicts.length > 0 ? badge('bad', plural(verdicts.length, 'slow link or host', 'slow links or hosts')) : cluster.current_fit ? badge('good', 'links alike') : nothing}
+        ${verdicts.length > 0 ? badge('bad', plural(verdicts.length, 'slow link or host', 'slow links or hosts')) : cluster.current_fit && cluster.hosts.length > 1 ? badge('good', 'links alike') : nothing}
         ${probe && probe.state !== 'complete' ? badge(probe.state === 'running' ? 'accent' : 'warn', `last probe ${probe.state}`) : nothing}
       </div>
       <dl class="facts">

@@ -110,6 +110,7 @@ export class FitsPage extends Page {
     if (!found) return emptyState('This fit has no curves', 'Its probe measured too little.');
     const other = this.against ? this.other.value?.curves.find((one) => keyOf(one) === found.key) : undefined;
     return html`${this.against && this.other.problem ? shown(this.other, () => nothing) : nothing}
+      ${this.against && this.other.value && !other ? html`<p class="note warn">Fit ${this.other.value.fit} does not have this curve: its probe did not measure it.</p>` : nothing}
       <section class="card">${this.figure(fit, found.key, found.curve, other)}</section>
       <section class="card stack"><h2>All curves of fit ${fit.fit}</h2>${this.all(fit, found.key)}</section>`;
   }
@@ -156,7 +157,7 @@ export class FitsPage extends Page {
     };
     return table(fit.curves, [
       { title: 'What', key: 'what', value: curveName, show: link },
-      { title: 'How', key: 'setting', value: (curve) => curve.setting, show: (curve) => SETTINGS[curve.setting] },
+      { title: 'How', key: 'setting', value: (curve) => curve.setting, show: (curve) => html`<span class="nowrap">${SETTINGS[curve.setting]}</span>` },
       { title: 'Start-up', key: 'alpha_seconds', numeric: true, value: (curve) => curve.pieces[0]?.alpha_seconds, show: (curve) => time(curve.pieces[0]?.alpha_seconds) },
       { title: 'Rate', key: 'beta_seconds_per_byte', numeric: true, value: (curve) => curve.pieces.at(-1)?.beta_seconds_per_byte, show: (curve) => rateOf(curve.pieces.at(-1)?.beta_seconds_per_byte ?? 0) },
       { title: 'Pieces', key: 'pieces', numeric: true, value: (curve) => curve.pieces.length },

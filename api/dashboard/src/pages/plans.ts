@@ -16,11 +16,13 @@ export class PlansPage extends Page {
   private rows: PlanSummary[] = [];
   private next: number | null = null;
   private filter: string;
+  private whatIfs: boolean;
   private readonly plans: Resource<true>;
 
   constructor(route: Route, redraw: () => void) {
     super(route, redraw);
     this.filter = route.query.get('q') ?? '';
+    this.whatIfs = route.query.get('what-ifs') === 'yes';
     this.plans = this.resource(async (signal) => {
       const page = await client.get('/v1/plans', {}, { limit: 100 }, { signal });
       this.rows = page.rows;
@@ -47,13 +49,19 @@ export class PlansPage extends Page {
 
   private list(): TemplateResult {
     const words = this.filter.toLowerCase().split(/\s+/).filter(Boolean);
-    const found = this.rows.filter((plan) => words.every((word) => `${plan.id} ${plan.digest} ${plan.model} ${plan.method} ${plan.road} ${plan.cluster_name}`.toLowerCase().includes(word)));
+    const found = this.rows.filter((plan) => (this.whatIfs || plan.fit !== null) && words.every((word) => `${plan.id} ${plan.digest} ${plan.model} ${plan.method} ${plan.road} ${plan.cluster_name}`.toLowerCase().includes(word)));
     const typed = (event: Event): void => {
       this.filter = (event.target as HTMLInputElement).value;
       setQuery({ q: this.filter });
       this.update();
     };
-    return html`<div class="choices"><label class="field">Find by model, method, road or cluster<input type="text" id="find" .value=${this.filter} @input=${typed} placeholder="resnet50 ring" /></label></div>
+    const toggled = (event: Event): void => {
+      this.whatIfs = (event.target as HTMLInputElement).checked;
+      setQuery({ 'what-ifs': this.whatIfs ? 'yes' : '' });
+      this.update();
+    };
+    return html`<div class="choices"><label class="field">Find by model, method, road or cluster<input type="text" id="find" .value=${this.filter} @input=${typed} placeholder="resnet50 ring" /></label>
+      <label class="row"><input type="checkbox" id="what-ifs" .checked=${this.whatIfs} @change=${toggled} />What-ifs too</label></div>
       ${found.length === 0 ? html`<p class="muted">None of these.</p>` : table(found, [
         { title: 'Plan', key: 'id', numeric: true, value: (plan) => plan.id, show: (plan) => html`<a href="/plans/${plan.id}">${plan.id}</a>` },
         { title: 'Model', key: 'model', value: (plan) => plan.model, show: (plan) => html`<a href="/plans/${plan.id}">${plan.model}</a>` },

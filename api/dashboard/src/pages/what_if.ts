@@ -151,11 +151,11 @@ export class WhatIfPage extends Page {
     const { bandwidth, latency, device } = this.question;
     const batch = this.batchNow();
     const changed = SCALES.some((name) => this.question[name] !== 1) || this.question.batch !== 0;
-    const scale = (name: string, low: string, high: string) => (value: number): string => value === 1 ? 'as measured' : `${factor(value)} (${value < 1 ? low : high} ${name})`;
+    const scale = (low: string, high: string) => (value: number): string => (value === 1 ? 'as measured' : `${factor(value)} (${value < 1 ? low : high})`);
     return html`<h2>Suppose</h2>
-      ${factorSlider('Bandwidth', 'bandwidth', bandwidth, [0.01, 100], scale('', 'slower', 'faster'), (value) => this.set({ bandwidth: value }))}
-      ${factorSlider('Latency', 'latency', latency, [0.01, 100], scale('', 'shorter', 'longer'), (value) => this.set({ latency: value }))}
-      ${factorSlider('Device speed', 'device', device, [0.1, 10], scale('', 'slower', 'faster'), (value) => this.set({ device: value }))}
+      ${factorSlider('Bandwidth', 'bandwidth', bandwidth, [0.01, 100], scale('slower', 'faster'), (value) => this.set({ bandwidth: value }))}
+      ${factorSlider('Latency', 'latency', latency, [0.01, 100], scale('shorter', 'longer'), (value) => this.set({ latency: value }))}
+      ${factorSlider('Device speed', 'device', device, [0.1, 10], scale('slower', 'faster'), (value) => this.set({ device: value }))}
       ${factorSlider('Batch', 'batch', batch, [1, 4096], (value) => `${Math.round(value)} a worker`, (value) => this.set({ batch: Math.max(1, Math.round(value)) }))}
       <button type="button" data-action="reset" ?disabled=${!changed} @click=${() => this.set({ bandwidth: 1, latency: 1, device: 1, batch: 0 })}>As measured</button>`;
   }

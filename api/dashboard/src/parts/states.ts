@@ -18,7 +18,7 @@ export function loadingState(blocks = 1): TemplateResult {
 
 export function problemState(problem: Problem, again?: () => void): TemplateResult {
   const advice: Partial<Record<Problem['kind'], string>> = {
-    unauthorized: 'Give a token at the lower left (on a phone: above); `tune token` makes one.',
+    unauthorized: 'Give a token at the lower left (on a phone: above); `tune token make NAME --scope read` makes one.',
     forbidden: 'Your token may not do this. A token with the right scope may.',
     defect: 'This is a defect of commtune, not of what you asked. Its log has more.',
   };

@@ -44,7 +44,7 @@ export function speedupFigure(owner: object, scaling: Scaling, most: number, own
     spoken: `Speed-up against workers for ${plural(scaling.curves.length, 'method')}. ${best && last ? `${best.title} reaches ${significant(last.speedup)} with ${last.workers} workers, an efficiency of ${percent(last.efficiency_ratio)}.` : ''}`,
     chart, rows,
     tools: html`<div class="inline-select">${select('Workers up to', 'most', [8, 16, 32, 64, 128, 256].map((value) => ({ value: String(value), text: String(value) })), String(most), (value) => onMost(Number(value)))}</div>`,
-    note: `Beyond ${own} workers the costs are carried on by formula, and its hosts are taken to go on like the first. Choose a name above the chart to hide or show its line.`,
+    note: `Beyond ${own} workers the costs are carried on by formula, and its hosts are taken to go on like the first. The curves follow the sliders of bandwidth and latency. Choose a name above the chart to hide or show its line.`,
     columns: [
       { title: 'Method', key: 'method', value: (row) => row.method },
       { title: 'Workers', key: 'workers', numeric: true, value: (row) => row.workers },

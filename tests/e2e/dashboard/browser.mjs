@@ -1,0 +1,104 @@
+// Chromium without a window, and what every page has to hold to: no errors, no foreign host, nothing that axe objects to.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const folder = process.env.COMMTUNE_E2E_FOLDER;
+const require = createRequire(join(folder, 'package.json'));
+const { chromium } = require('playwright-core');
+const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+
+const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+export const SCREENSHOTS = process.env.COMMTUNE_E2E_SCREENSHOTS ?? join(folder, 'screenshots');
+mkdirSync(SCREENSHOTS, { recursive: true });
+
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
+}
+
+/** A page that remembers what went wrong on it. */
+export class Tab {
+  static async open(browser, base, options = {}) {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 720 }, ...options });
+    const tab = new Tab();
+    tab.context = context;
+    tab.base = base;
+    tab.page = await context.newPage();
+    tab.faults = [];
+    tab.hosts = new Set();
+    tab.page.on('pageerror', (error) => tab.faults.push(`error: ${error.message}`));
+    tab.page.on('console', (message) => {
+      if (message.type() === 'error' && !tab.expected?.test(message.text())) tab.faults.push(`console: ${message.text()}`);
+    });
+    tab.page.on('request', (request) => tab.hosts.add(new URL(request.url()).origin));
+    tab.page.setDefaultTimeout(15_000);
+    return tab;
+  }
+
+  async go(path) {
+    await this.page.goto(this.base + path);
+    await this.ready();
+  }
+
+  /** Until a function in the page returns something. Asked from here: the page's policy forbids playwright's own way. */
+  async until(condition, argument, patience = 15_000) {
+    const deadline = Date.now() + patience;
+    for (;;) {
+      if (await this.page.evaluate(condition, argument).catch(() => false)) return;
+      if (Date.now() > deadline) throw new Error(`waited in vain for ${condition}`);
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+  }
+
+  /** Nothing loads and every chart in sight is drawn. */
+  async ready() {
+    await this.page.waitForSelector('h1');
+    await this.until(() => {
+      const waits = document.querySelector('[data-state="loading"], [aria-busy="true"]');
+      const charts = [...document.querySelectorAll('ct-chart')].filter((chart) => chart.clientWidth > 0);
+      return !waits && charts.every((chart) => chart.dataset.drawn === 'yes');
+    }, undefined, 30_000);
+    await this.page.waitForTimeout(350); // the charts' short animation
+  }
+
+  /** The series of a figure as ECharts has them. */
+  series(figure) {
+    return this.page.evaluate((id) => {
+      const chart = document.querySelector(`[data-figure="${id}"] ct-chart`);
+      return chart.instance.getOption().series.map((one) => ({ type: one.type, id: one.id, name: one.name, points: one.data.length }));
+    }, figure);
+  }
+
+  async shoot(name) {
+    await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
+  }
+
+  /** Rules of WCAG 2.1 A and AA that axe calls serious or critical. */
+  async accessible(what) {
+    await this.page.evaluate(axe);
+    const found = await this.page.evaluate(async () => {
+      const result = await globalThis.axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice'] });
+      return result.violations
+        .filter((one) => one.impact === 'serious' || one.impact === 'critical')
+        .map((one) => `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => `${node.target.join(' ')} ${node.failureSummary.split('\n')[1] ?? ''}`).join(' | ')}`);
+    });
+    assert.deepEqual(found, [], `${what}: axe objects`);
+  }
+
+  /** Wider than the window is unreadable on a phone. */
+  async fits(what) {
+    const over = await this.page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(over <= 0, `${what}: ${over} px wider than the window`);
+  }
+
+  faultless(what) {
+    assert.deepEqual(this.faults, [], what);
+    assert.deepEqual([...this.hosts].filter((origin) => origin !== this.base && !origin.startsWith('blob:') && origin !== 'null'), [], `${what}: another host was asked`);
+  }
+
+  close() {
+    return this.context.close();
+  }
+}

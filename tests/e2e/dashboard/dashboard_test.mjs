@@ -1,0 +1,464 @@
+// Every page and every control of the dashboard, on numbers that were really measured.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { launch, Tab } from './browser.mjs';
+import { freePort, Product, Service } from './product.mjs';
+
+const SMALL = ['--scale-bytes', '0.05', '--scale-time', '0.1'];
+const LARGEST_VIEW = 1_500_000; // bytes, compressed
+
+let product;
+let service;
+let browser;
+let tab;
+let cluster = 'lab';
+let planId;
+
+/** Two fits of this machine, a ranking and runs of it; the same on four hosts where they can be emulated. */
+async function fill() {
+  for (let time = 0; time < 2; ++time) await product.tune('probe', '--local', '2', '--cluster', 'lab', '-e', '1M', '--budget', '4s', '--fresh');
+  await product.tune('resnet50', '--cluster', 'lab', ...SMALL);
+  await product.tune('run', 'latest', '--method', 'chosen', '--method', 'ddp-25mib', '--method', 'bsp-ps', '--iterations', '8');
+  const four = product.onFourHosts((hosts) => [
+    ['probe', '--hosts', hosts, '--cluster', 'four', '--budget', '12s', '-e', '4M'],
+    ['resnet50', '--cluster', 'four', ...SMALL],
+    ['run', 'latest', '--hosts', hosts, '--method', 'all', '--iterations', '4', '--warmup', '1'],
+  ]);
+  if (four) cluster = 'four';
+}
+
+async function api(path) {
+  const response = await fetch(service.url + path);
+  assert.ok(response.ok, `${path}: ${response.status}`);
+  return response.json();
+}
+
+/** Bytes of a body as they travel to a browser. */
+function compressedSize(url) {
+  return new Promise((resolve, reject) => {
+    get(url, { headers: { 'Accept-Encoding': 'gzip, deflate, br' } }, (answer) => {
+      let size = 0;
+      answer.on('data', (part) => (size += part.length)).on('end', () => resolve(size)).on('error', reject);
+    }).on('error', reject);
+  });
+}
+
+before(async () => {
+  product = new Product();
+  await fill();
+  service = new Service(product, await freePort());
+  await service.start();
+  browser = await launch();
+  tab = await Tab.open(browser, service.url, { colorScheme: 'light', acceptDownloads: true });
+  const plans = (await api('/v1/plans?limit=200')).rows.filter((plan) => plan.cluster_name === cluster);
+  for (const plan of plans) if ((await api(`/v1/plans/${plan.id}`)).ranking?.answer) planId = plan.id;
+  assert.ok(planId, 'no chosen plan');
+}, { timeout: 150_000 });
+
+after(async () => {
+  await browser?.close();
+  await service?.stop();
+  product?.end();
+});
+
+describe('the service of the pages', () => {
+  it('says at its start where the dashboard is', () => assert.match(service.said, /dashboard.*http/));
+
+  it('hands out small files under a strict policy', async () => {
+    const front = await fetch(service.url + '/');
+    const policy = front.headers.get('content-security-policy');
+    assert.match(policy, /default-src 'none'|default-src 'self'/);
+    assert.doesNotMatch(policy, /unsafe-inline|unsafe-eval|https?:/);
+    const page = await front.text();
+    assert.doesNotMatch(page, /<script>|<style|onload=/);
+    let total = 0;
+    for (const [, path] of page.matchAll(/(?:src|href)="(\/[^"]+)"/g)) {
+      const answer = await fetch(service.url + path, { headers: { 'Accept-Encoding': 'gzip' } });
+      assert.equal(answer.status, 200, path);
+      const size = await compressedSize(service.url + path);
+      if (path.startsWith('/assets/')) {
+        assert.match(answer.headers.get('cache-control'), /immutable/);
+      }
+      total += size;
+      await answer.arrayBuffer();
+    }
+    console.log(`first view: ${total} B compressed`);
+    assert.ok(total > 10_000 && total < LARGEST_VIEW, `${total} B`);
+  });
+
+  it('shows its first view at once', async () => {
+    const fresh = await Tab.open(browser, service.url);
+    await fresh.page.goto(service.url + '/clusters');
+    await fresh.page.waitForSelector('[data-cluster]');
+    const shown = await fresh.page.evaluate(() => performance.now());
+    console.log(`first view: ${Math.round(shown)} ms`);
+    if (process.env.COMMTUNE_E2E_TIMING) assert.ok(shown < 1000, `${shown} ms`); // on a machine that is idle
+    await fresh.close();
+  });
+});
+
+describe('clusters', () => {
+  it('are cards that lead to one of them', async () => {
+    await tab.go('/');
+    assert.equal(new URL(tab.page.url()).pathname, '/clusters');
+    await tab.page.click(`[data-cluster="${cluster}"]`);
+    await tab.page.waitForURL(`**/clusters/${cluster}`);
+    await tab.ready();
+    assert.match(await tab.page.textContent('h1'), new RegExp(cluster));
+  });
+
+  it('show the matrix of links and the slow host', { skip: false }, async (context) => {
+    if (cluster !== 'four') return context.skip('no emulated cluster here');
+    assert.equal((await tab.series('links'))[0].points, 12);
+    assert.match(await tab.page.textContent('main'), /host h3 .*slow/);
+    await tab.page.click('[data-value="latency"]');
+    await tab.ready();
+    assert.match(tab.page.url(), /show=latency/);
+    assert.match(await tab.page.getAttribute('[data-figure="links"] ct-chart', 'aria-label'), /latency/);
+  });
+});
+
+describe('fits', () => {
+  it('draw points, line and residuals, and every curve has an address', async () => {
+    await tab.go('/fits?cluster=lab');
+    const curves = await tab.page.$$eval('#curve option', (options) => options.map((option) => option.value));
+    assert.ok(curves.length > 5);
+    const series = await tab.series('fit');
+    assert.ok(series.filter((one) => one.type === 'scatter').every((one) => one.points > 3));
+    await tab.page.selectOption('#curve', curves[3]);
+    await tab.ready();
+    const shared = tab.page.url();
+    const heading = await tab.page.textContent('[data-figure="fit"] h2');
+    await tab.page.goto(shared);
+    await tab.ready();
+    assert.equal(await tab.page.textContent('[data-figure="fit"] h2'), heading);
+    assert.equal(await tab.page.inputValue('#curve'), curves[3]);
+  });
+
+  it('compare two of them', async () => {
+    await tab.go('/fits?cluster=lab');
+    const others = await tab.page.$$eval('#against option', (options) => options.map((option) => option.value).filter(Boolean));
+    assert.equal(others.length, 1);
+    const alone = (await tab.series('fit')).length;
+    await tab.page.selectOption('#against', others[0]);
+    await tab.page.waitForTimeout(300);
+    await tab.ready();
+    // A short probe may have left out a curve that the other one has.
+    const [now, then] = await Promise.all(['', `&fit=${others[0]}`].map((which) => api(`/v1/clusters/lab/fits?points=2${which}`)));
+    const name = (curve) => `${curve.subject} ${curve.setting} ${curve.road_text} ${curve.workers}`;
+    const both = now.curves.findIndex((curve) => then.curves.some((other) => name(other) === name(curve)));
+    await tab.page.selectOption('#curve', { index: both });
+    await tab.until(([lines]) => document.querySelector('[data-figure="fit"] ct-chart').instance.getOption().series.length === lines, [2 * alone]);
+  });
+
+  it('come as a table, CSV and JSON', async () => {
+    await tab.page.click('[data-figure="fit"] summary');
+    assert.ok((await tab.page.$$('[data-figure="fit"] tbody tr')).length > 3);
+    for (const kind of ['csv', 'json']) {
+      const [download] = await Promise.all([tab.page.waitForEvent('download'), tab.page.click(`[data-figure="fit"] [data-save="${kind}"]`)]);
+      const text = readFileSync(await download.path(), 'utf8');
+      const rows = kind === 'csv' ? text.trim().split('\r\n').slice(1) : JSON.parse(text);
+      assert.ok(rows.length > 3);
+      if (kind === 'csv') assert.match(text, /^fit,size_bytes,median_seconds/);
+      else assert.ok(rows[0].median_seconds > 0);
+    }
+  });
+});
+
+describe('plans', () => {
+  it('are found by words', async () => {
+    await tab.go('/plans');
+    const all = (await tab.page.$$('tbody tr')).length;
+    await tab.page.fill('#find', 'bsp');
+    await tab.until((before) => document.querySelectorAll('tbody tr').length < before, all);
+    assert.match(tab.page.url(), /q=bsp/);
+  });
+
+  it('show ranking, timeline, messages and settings of any method', async () => {
+    await tab.go(`/plans/${planId}`);
+    const ranking = await tab.series('ranking');
+    const methods = ranking.find((one) => one.id === 'compute').points;
+    assert.ok(methods >= 10);
+    assert.ok((await tab.page.$$('[data-figure="ranking"] ~ .scroll tbody tr a')).length > 0, 'measured values beside the predicted');
+    const first = await tab.page.textContent('[data-figure="timeline"] h2');
+    await tab.page.click('[data-method="ddp-25mib"]');
+    await tab.until((before) => document.querySelector('[data-figure="timeline"] h2').textContent !== before, first);
+    await tab.ready();
+    assert.match(tab.page.url(), /method=ddp-25mib/);
+    assert.match(await tab.page.textContent('[data-figure="messages"] figcaption'), /fused/);
+    for (const target of ['horovod', 'byteps', 'nccl', 'env', 'ddp']) {
+      await tab.page.click(`[data-value="${target}"]`);
+      await tab.ready();
+      assert.equal(await tab.page.getAttribute(`[data-value="${target}"]`, 'aria-pressed'), 'true');
+    }
+  });
+
+  it('zoom their timeline with buttons and keys', async () => {
+    const zoom = () => tab.page.evaluate(() => {
+      const { start, end } = document.querySelector('[data-figure="timeline"] ct-chart').instance.getOption().dataZoom[0];
+      return end - start;
+    });
+    assert.equal(await zoom(), 100);
+    await tab.page.click('[aria-label="Zoom in"]');
+    assert.ok((await zoom()) < 70);
+    await tab.page.focus('[data-figure="timeline"] ct-chart');
+    await tab.page.keyboard.press('+');
+    assert.ok((await zoom()) < 50);
+    await tab.page.keyboard.press('ArrowRight');
+    await tab.page.keyboard.press('0');
+    assert.equal(await zoom(), 100);
+  });
+
+  it('say that one does not exist', async () => {
+    tab.expected = /404/;
+    await tab.page.goto(`${service.url}/plans/987654`);
+    await tab.page.waitForSelector('[data-state="problem"][data-kind="absent"]');
+    tab.expected = undefined;
+  });
+});
+
+describe('what if', () => {
+  it('plans again as a slider moves, and its address says so', async () => {
+    await tab.go(`/what-if?model=resnet50&cluster=${cluster}`);
+    const before = await tab.page.textContent('[data-part="iteration"]');
+    await tab.page.focus('#bandwidth');
+    for (let presses = 0; presses < 20; ++presses) await tab.page.keyboard.press('ArrowLeft');
+    await tab.until((old) => document.querySelector('[data-part="iteration"]').textContent !== old, before);
+    await tab.ready();
+    assert.match(tab.page.url(), /bandwidth=0\./);
+    for (const slider of ['latency', 'device', 'batch']) {
+      await tab.page.focus(`#${slider}`);
+      for (let presses = 0; presses < 4; ++presses) await tab.page.keyboard.press('ArrowRight');
+      await tab.ready();
+      assert.match(tab.page.url(), new RegExp(`${slider}=`));
+    }
+    await tab.page.click('[data-action="reset"]');
+    await tab.until((old) => document.querySelector('[data-part="iteration"]').textContent === old, before);
+    assert.doesNotMatch(tab.page.url(), /bandwidth=/);
+  });
+
+  it('shows speed-up, the map of winners and the servers', async () => {
+    await tab.ready();
+    assert.ok((await tab.series('speedup')).filter((one) => one.type === 'line').length > 10);
+    assert.ok((await tab.series('phase'))[0].points > 20);
+    assert.ok((await tab.series('servers'))[0].points > 0);
+    await tab.page.selectOption('#most', '16');
+    await tab.until(() => document.querySelector('[data-figure="speedup"] ct-chart').instance.getOption().xAxis[0].max === 16);
+  });
+});
+
+describe('runs', () => {
+  it('compare predicted with measured, and lead to one', async () => {
+    await tab.go('/runs');
+    assert.ok((await tab.series('scatter')).some((one) => one.type === 'scatter' && one.points > 2));
+    assert.ok((await tab.page.$('[data-part="drift"]')) !== null);
+    await tab.page.selectOption('#cluster', 'lab');
+    await tab.ready();
+    assert.match(tab.page.url(), /cluster=lab/);
+    await tab.page.click('table tbody tr:first-child th a');
+    await tab.page.waitForURL('**/runs/*');
+    await tab.ready();
+    assert.ok((await tab.series('iterations'))[0].points >= 4);
+  });
+});
+
+describe('tune', () => {
+  it('plans a model', async () => {
+    await tab.go('/tune?cluster=lab');
+    await tab.page.fill('[name="workers"]', '2');
+    await tab.page.click('[data-form="plan"] button[type="submit"]');
+    await tab.page.waitForSelector('[data-part="answer"]', { timeout: 60_000 });
+    await tab.ready();
+    assert.ok((await tab.series('ranking')).length > 0);
+  });
+
+  it('takes a profile, and says what is wrong with one', async () => {
+    tab.expected = /400|422/;
+    await tab.page.setInputFiles('[name="profile"]', { name: 'broken.json', mimeType: 'application/json', buffer: Buffer.from('{"format":') });
+    await tab.page.waitForSelector('#upload-says.wrong');
+    await tab.page.setInputFiles('[name="profile"]', { name: 'wrong.json', mimeType: 'application/json', buffer: Buffer.from('{"format":"commtune/profile/1"}') });
+    await tab.until(() => /model/.test(document.getElementById('upload-says').textContent));
+    tab.expected = undefined;
+    const layer = (name, bytes) => ({ name, forward_seconds: 0.001, backward_seconds: 0.002, tensors: [{ name: `${name}.weight`, bytes }] });
+    const profile = { format: 'commtune/profile/1', model: 'of-the-test', batch: 8, data_type: 'float32', origin: { how: 'measured' }, layers: [layer('one', 4096), layer('two', 1 << 20)] };
+    await tab.page.setInputFiles('[name="profile"]', { name: 'good.json', mimeType: 'application/json', buffer: Buffer.from(JSON.stringify(profile)) });
+    await tab.until(() => /of-the-test is stored/.test(document.getElementById('upload-says').textContent));
+    await tab.page.click('[data-form="plan"] button[type="submit"]');
+    await tab.page.waitForSelector('[data-part="answer"]');
+  });
+
+  it('follows a probe live', { timeout: 60_000 }, async () => {
+    await tab.go('/tune?cluster=lab');
+    await tab.page.fill('[data-form="probe"] [name="budget"]', '4');
+    await tab.page.fill('[data-form="probe"] [name="largest"]', '256');
+    await tab.page.click('[data-form="probe"] button');
+    await tab.page.waitForURL('**/jobs/*');
+    const seen = new Set();
+    await tab.page.exposeFunction('saw', (text) => seen.add(text));
+    await tab.page.waitForSelector('[data-part="stage"]');
+    await tab.page.evaluate(() => new MutationObserver(() => {
+      const part = (name) => document.querySelector(`[data-part="${name}"]`)?.textContent ?? '';
+      globalThis.saw(`${part('progress')} ${part('stage')}`);
+    }).observe(document.body, { subtree: true, childList: true, characterData: true }));
+    await tab.until(() => document.querySelector('[data-part="progress"]')?.textContent.startsWith('100') && document.querySelector('.badge.good'), undefined, 40_000);
+    assert.ok(seen.size > 2, `progress was seen ${seen.size} times: ${[...seen].join('; ')}`);
+    await tab.shoot('job-light');
+  });
+
+  it('runs a plan', { timeout: 60_000 }, async () => {
+    const plan = (await api('/v1/plans?limit=200')).rows.find((one) => one.cluster_name === 'lab' && one.fit);
+    await tab.go(`/plans/${plan.id}`);
+    await tab.page.fill('[data-form="run"] [name="iterations"]', '3');
+    await tab.page.click('[data-form="run"] button');
+    await tab.page.waitForURL('**/jobs/*');
+    await tab.page.waitForSelector('a.button[href^="/runs/"]', { timeout: 40_000 });
+    await tab.page.click('a.button[href^="/runs/"]');
+    await tab.ready();
+    assert.ok((await tab.series('iterations'))[0].points >= 3);
+  });
+});
+
+describe('the frame', () => {
+  it('is reached by keyboard alone', async () => {
+    await tab.go('/clusters');
+    await tab.page.evaluate(() => document.body.focus());
+    await tab.page.keyboard.press('Tab');
+    assert.equal(await tab.page.evaluate(() => document.activeElement.className), 'skip');
+    for (let presses = 0; presses < 6; ++presses) await tab.page.keyboard.press('Tab');
+    await tab.page.keyboard.press('Enter');
+    await tab.ready();
+    assert.notEqual(new URL(tab.page.url()).pathname, '/clusters');
+    assert.ok(await tab.page.evaluate(() => document.querySelector('.nav a[aria-current="page"]') !== null));
+  });
+
+  it('changes its theme and keeps it', async () => {
+    const theme = () => tab.page.evaluate(() => document.documentElement.dataset.theme);
+    assert.equal(await theme(), 'light');
+    await tab.page.click('[data-action="theme"]');
+    await tab.page.click('[data-action="theme"]');
+    assert.equal(await theme(), 'dark');
+    await tab.page.reload();
+    await tab.ready();
+    assert.equal(await theme(), 'dark');
+    await tab.page.click('[data-action="theme"]');
+  });
+
+  it('says that there is no such page', async () => {
+    tab.expected = /404/;
+    await tab.page.goto(`${service.url}/clusters/no/such`);
+    tab.expected = undefined;
+  });
+
+  it('survives that the service goes, and comes back by itself', async () => {
+    await tab.go('/runs');
+    tab.expected = /ERR_|Failed to (fetch|load)/;
+    await service.stop();
+    await tab.page.waitForSelector('[data-service="gone"]');
+    await tab.page.click('.nav a[href="/plans"]');
+    await tab.page.waitForSelector('[data-state="problem"][data-kind="unreachable"]');
+    await service.start();
+    await tab.page.waitForSelector('[data-service="here"]');
+    await tab.page.waitForSelector('table tbody tr');
+    tab.expected = undefined;
+  });
+
+  it('left no error behind, and asked nobody else', () => tab.faultless('all of the above'));
+});
+
+describe('a service that asks for tokens', () => {
+  it('refuses a wrong one and takes the right one', async () => {
+    const secret = (await product.tune('token', 'make', 'reader', '--scope', 'read')).trim();
+    const guarded = new Service(product, await freePort(), '--require-token');
+    await guarded.start();
+    const other = await Tab.open(browser, guarded.url);
+    try {
+      other.expected = /401|403/;
+      await other.page.goto(`${guarded.url}/clusters`);
+      await other.page.waitForSelector('dialog[open]');
+      await other.page.fill('[name="token"]', 'ct_wrong');
+      await other.page.click('dialog button[type="submit"]');
+      await other.until(() => /does not accept/.test(document.getElementById('token-wrong').textContent));
+      await other.page.fill('[name="token"]', secret);
+      await other.page.click('dialog button[type="submit"]');
+      await other.page.waitForSelector('[data-cluster]');
+      assert.equal(await other.page.$('dialog[open]'), null);
+      await other.go('/tune?cluster=lab');
+      await other.page.click('[data-form="probe"] button');
+      await other.until(() => /operate/.test(document.querySelector('[data-form="probe"] [role="alert"]').textContent));
+      other.faultless('with a token');
+    } finally {
+      await other.close();
+      await guarded.stop();
+    }
+  });
+});
+
+describe('a new store', () => {
+  it('says on every page what to do first', async () => {
+    const empty = new Product();
+    const fresh = new Service(empty, await freePort());
+    await fresh.start();
+    const other = await Tab.open(browser, fresh.url);
+    try {
+      for (const path of ['/clusters', '/fits', '/plans', '/what-if', '/runs', '/tune']) {
+        await other.go(path);
+        assert.ok((await other.page.$('[data-state="empty"]')) !== null, path);
+        await other.accessible(`empty ${path}`);
+      }
+      await other.go('/clusters');
+      await other.shoot('empty-light');
+      other.faultless('a new store');
+    } finally {
+      await other.close();
+      await fresh.stop();
+      empty.end();
+    }
+  });
+});
+
+describe('every page, in both themes and on a phone', () => {
+  const pages = () => ({
+    clusters: '/clusters', cluster: `/clusters/${cluster}`, fits: `/fits?cluster=${cluster}`, plans: '/plans', plan: `/plans/${planId}`,
+    'what-if': `/what-if?cluster=${cluster}`, runs: '/runs', run: '/runs/1', tune: `/tune?cluster=${cluster}`,
+  });
+
+  for (const colorScheme of ['light', 'dark']) {
+    it(`is accessible and shot: ${colorScheme}`, { timeout: 120_000 }, async () => {
+      const other = await Tab.open(browser, service.url, { colorScheme });
+      for (const [name, path] of Object.entries(pages())) {
+        await other.go(path);
+        await other.fits(`${name}, ${colorScheme}`);
+        await other.accessible(`${name}, ${colorScheme}`);
+        await other.shoot(`${name}-${colorScheme}`);
+      }
+      other.faultless(colorScheme);
+      await other.close();
+    });
+  }
+
+  it('fits a phone', { timeout: 120_000 }, async () => {
+    const other = await Tab.open(browser, service.url, { viewport: { width: 390, height: 844 }, deviceScaleFactor: 1, isMobile: true, hasTouch: true });
+    for (const [name, path] of Object.entries(pages())) {
+      await other.go(path);
+      await other.fits(`${name} on a phone`);
+      await other.shoot(`${name}-phone`);
+    }
+    other.faultless('phone');
+    await other.close();
+  });
+
+  it('makes the small pictures of the README where it is asked to', async (context) => {
+    const folder = process.env.COMMTUNE_E2E_README;
+    if (!folder) return context.skip('COMMTUNE_E2E_README names no folder');
+    for (const [name, path, colorScheme] of [['plan', `/plans/${planId}`, 'light'], ['what-if', `/what-if?cluster=${cluster}`, 'dark']]) {
+      const other = await Tab.open(browser, service.url, { colorScheme, viewport: { width: 1180, height: 760 }, deviceScaleFactor: 0.62 });
+      await other.go(path);
+      await other.page.screenshot({ path: join(folder, `${name}.png`) });
+      await other.close();
+    }
+  });
+});
