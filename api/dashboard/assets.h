@@ -7,9 +7,10 @@
 namespace commtune::api {
 
 struct Asset {
-  std::string_view path;  ///< "/index.html", "/assets/main-ABCDEFGH.js"
-  std::string_view type;  ///< media type
-  bool immutable;         ///< its path changes with its content, so that it may be kept for ever
+  std::string_view path;      ///< "/index.html", "/assets/main-ABCDEFGH.js"
+  std::string_view type;      ///< media type
+  std::string_view encoding;  ///< of the body, for Content-Encoding; empty: none
+  bool immutable;             ///< its path changes with its content, so that it may be kept for ever
   std::string_view body;
 };
 

@@ -40,7 +40,7 @@ const bundle = await esbuild.build({
 /** What the service hands out: its path, media type, and whether its name changes with its content. */
 const assets = bundle.outputFiles.map((file) => ({
   path: file.path.replaceAll('\\', '/'),
-  type: file.path.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8',
+  type: file.path.endsWith('.css') ? 'text/css; charset=utf-8' : 'application/ecmascript',
   immutable: true,
   body: Buffer.from(file.contents),
 }));
@@ -75,8 +75,11 @@ for (const [index, asset] of assets.entries()) {
   const target = join(flags.out, asset.path);
   mkdirSync(dirname(target), { recursive: true });
   writeFileSync(target, asset.body);
-  source += `constexpr char kBody${index}[] =\n${literal(asset.body)};\n`;
-  entries.push(`    {"${asset.path}", "${asset.type}", ${asset.immutable}, {kBody${index}, ${asset.body.length}}},`);
+  // Texts are compressed as they are sent; the script is large enough to be compressed here.
+  const packs = asset.path.endsWith('.js');
+  const held = packs ? gzipSync(asset.body, { level: 9 }) : asset.body;
+  source += `constexpr char kBody${index}[] =\n${literal(held)};\n`;
+  entries.push(`    {"${asset.path}", "${asset.type}", "${packs ? 'gzip' : ''}", ${asset.immutable}, {kBody${index}, ${held.length}}},`);
   total += gzipSync(asset.body).length;
 
 }
