@@ -91,7 +91,7 @@ class Communicator {
 
   /// What may be given to the transport for one peer at a time: enough to keep a link busy. Two sends always
   /// may, so that one's handshake passes while the other's bytes do.
-  static constexpr std::size_t kPosted = std::size_t{192} * 1024;
+  static constexpr std::size_t kPosted = std::size_t{64} * 1024;
 
   /// Before the first transfer it is for.
   void set_urgency(Urgency urgency) { urgency_ = std::move(urgency); }

@@ -153,11 +153,11 @@ void TraceWriter::flush() {
 }
 
 void write_predicted_trace(const std::string& path, const Plan& plan, const Profile& profile,
-                           const Timeline& timeline) {
+                           const Timeline& timeline, Seconds begins) {
   // Its own process number, well away from any rank's.
   constexpr int kPredicted = 1'000'000;
-  const auto at = [](Seconds time) {
-    return Clock::time_point{} + std::chrono::duration_cast<Clock::duration>(time);
+  const auto at = [begins](Seconds time) {
+    return Clock::time_point{} + std::chrono::duration_cast<Clock::duration>(begins + time);
   };
   std::vector<LayerTimes> layers;
   for (std::size_t i = 0; i < timeline.backward_start.size(); ++i) {

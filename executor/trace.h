@@ -60,9 +60,9 @@ class TraceWriter {
 };
 
 /// The predicted iteration in the same shape, as a process named "predicted", to open beside the measured
-/// ones. throws Error{kStorage}.
+/// ones. begins: where on their time line it starts. throws Error{kStorage}.
 void write_predicted_trace(const std::string& path, const Plan& plan, const Profile& profile,
-                           const Timeline& timeline);
+                           const Timeline& timeline, Seconds begins);
 
 /// One trace out of several files' texts: every rank's, and a predicted one if wanted.
 /// throws Error{kBadInput} for a text that is no trace.

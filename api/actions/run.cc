@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "api/actions/models.h"
+#include "api/actions/predicted_trace.h"
 #include "api/text.h"
 #include "api/version.h"
 #include "perfmodel/bound.h"
@@ -95,15 +96,31 @@ PlanRow plan_with_id(const Store& store, RowId id) {
   return std::move(*row);
 }
 
+/// What a long message reaches between two hosts.
+double link_rate(const Cluster& cluster) {
+  const auto link = cluster.links.find(LinkClass::kInterHost);
+  if (link == cluster.links.end() || link->second.alone.curve.empty()) return 0;
+  const double beta = link->second.alone.curve.pieces().back().beta.value;
+  return beta > 0 ? 1 / beta : 0;
+}
+
 PlannedJob job_of_row(const Store& store, const PlanRow& row) {
   auto profile = store.find_profile(row.profile);
   if (!profile)
     throw Error(ErrorCode::kStorage, fmt::format("profile {} of plan {} is missing", row.profile, row.id));
-  PlannedJob job{
-      row.plan, std::move(profile->profile), row.id, row.cluster_name, row.cluster, row.predicted, row.bound,
-      {}};
+  PlannedJob job{row.plan,
+                 std::move(profile->profile),
+                 row.id,
+                 row.cluster_name,
+                 row.cluster,
+                 row.predicted,
+                 row.bound,
+                 {},
+                 0};
   if (row.cluster)
     if (const auto cluster = store.find_cluster(*row.cluster)) job.network = network_of(cluster->transport);
+  if (row.fit)
+    if (const auto fit = store.find_fit(*row.fit)) job.link_rate = link_rate(fit->snapshot);
   return job;
 }
 
@@ -139,6 +156,7 @@ PlannedJob job_of_file(Context& context, const PlanName& name) {
       job.cluster = name.cluster;
       job.cluster_id = fit->cluster;
       job.network = network_of(fit->snapshot.transport);
+      job.link_rate = link_rate(fit->snapshot);
     } catch (const Error& error) {
       context.note(fmt::format("no prediction: {}", error.what()));
     }
@@ -179,6 +197,24 @@ RunResult result_of(WorkState state, std::vector<double> seconds, std::string er
   return result;
 }
 
+/// A prediction beside the trace, where the plan was made from a fit.
+void add_prediction(Context& context, const RunRequest& request) {
+  const std::string& folder = request.options.trace_directory;
+  const auto plan = context.store.find_plan(request.job.plan_id);
+  if (folder.empty() || !plan || !plan->fit) return;
+  try {
+    const auto fit = context.store.find_fit(*plan->fit);
+    if (fit) add_predicted_trace(folder, request.job.plan, request.job.profile, fit->snapshot);
+  } catch (const Error& error) {
+    context.note(fmt::format("no prediction in the trace: {}", error.what()));
+  }
+}
+
+/// Bytes per second that a connection may send at; 0: no limit.
+double pace_of(const RunRequest& request) {
+  return request.paced && request.placing.network == Network::kTcp ? request.job.link_rate : 0;
+}
+
 NewRun new_run(const RunRequest& request, const Context& context) {
   NewRun run;
   run.plan = request.job.plan_id;
@@ -188,6 +224,7 @@ NewRun new_run(const RunRequest& request, const Context& context) {
   for (Host& host : run.hosts) host.slots = std::max(1, host.slots);
   run.settings = settings_of(request.options);
   run.settings["network"] = to_string(request.placing.network);
+  run.settings["pace_bytes_per_second"] = pace_of(request);
   run.settings["transport"] = transport_settings(context, request.placing);
   run.versions["commtune"] = kVersion;
   return run;
@@ -260,8 +297,8 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
   say_notes(context, request.placing.hosts);
   RunOutcome outcome;
   outcome.predicted = request.job.predicted;
-  const Order order =
-      RunOrder{request.placing.network, request.job.plan, request.job.profile, request.options};
+  const Order order = RunOrder{request.placing.network, request.job.plan, request.job.profile,
+                               request.options, pace_of(request)};
   outcome.run = context.store.start_run(new_run(request, context));
   RunListening listening{context, {}};
   try {
@@ -280,6 +317,7 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
   RunResult result = result_of(WorkState::kComplete, outcome.report.iteration_seconds, {});
   result.trace_path = request.options.trace_directory;
   result.messages = commtune::to_json(outcome.report).at("messages");
+  add_prediction(context, request);
   context.store.finish_run(outcome.run, result);
   return outcome;
 }

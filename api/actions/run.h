@@ -24,6 +24,7 @@ struct PlannedJob {
   Seconds predicted{};  ///< 0: nobody could predict it here
   Seconds bound{};
   std::optional<Network> network;  ///< what the cluster was probed over
+  double link_rate = 0;            ///< of one message between its hosts, bytes per second; 0: unknown
 };
 
 /// How a user names a plan.
@@ -53,6 +54,7 @@ struct RunRequest {
   PlannedJob job;
   Placing placing;
   RunOptions options;
+  bool paced = true;  ///< send no faster than the links were measured to carry, where that is known
 };
 
 struct RunOutcome {

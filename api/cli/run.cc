@@ -17,6 +17,7 @@ struct RunFlags {
   PlanName name;
   std::vector<std::string> methods;
   RunOptions options;
+  bool unpaced = false;
   std::string trace, timeout, chunk;
 };
 
@@ -43,6 +44,7 @@ RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, co
     settings.local_ranks = ranks_of(job.plan);
   request.placing = flags.placing->placing(settings, job.network.value_or(kDefaultNetwork));
   request.options = options_of(flags, job.plan.method);
+  request.paced = !flags.unpaced;
   return run_job(work.context(), request);
 }
 
@@ -95,7 +97,7 @@ void add_run_command(CLI::App& tune, Session& session) {
       "  tune run latest --method ddp-25mib                   another method's plan of the same ranking\n"
       "  tune run latest --method chosen --method worst      compare two; `--method all` for all of them\n"
       "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
-      "Trace files (one a rank) open in Perfetto.");
+      "Trace files open in Perfetto: one a rank, and all_ranks.json with all of them beside the prediction.");
   auto flags = std::make_shared<RunFlags>();
   command
       ->add_option("PLAN", flags->name.text,
@@ -123,6 +125,8 @@ void add_run_command(CLI::App& tune, Session& session) {
       ->capture_default_str();
   command->add_option("--timeout", flags->timeout, "longest wait for any one message (60s)")
       ->type_name("TIME");
+  command->add_flag("--unpaced", flags->unpaced,
+                    "let the network's queues fill: do not send at the pace that the probe measured");
   command->add_option("--chunk", flags->chunk, "longest transfer of a pipelined road")->type_name("SIZE");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_command(session, *flags); }; });

@@ -33,9 +33,16 @@ Network network_of(const Order& order) {
   return std::visit([](const auto& one) { return one.network; }, order);
 }
 
-std::unique_ptr<Transport> connect(std::unique_ptr<Transport> first, Network network) {
-  if (network == Network::kTcp) return make_tcp_transport(std::move(first));
-  return first;
+double pace_of(const Order& order) {
+  const auto* run = std::get_if<RunOrder>(&order);
+  return run != nullptr ? run->pace : 0;
+}
+
+std::unique_ptr<Transport> connect(std::unique_ptr<Transport> first, const Order& order) {
+  if (network_of(order) != Network::kTcp) return first;
+  TcpOptions options;
+  options.pace = pace_of(order);
+  return make_tcp_transport(std::move(first), options);
 }
 
 /// Ends this process and with it the job: a failure on one rank is a failure of all.
@@ -54,7 +61,7 @@ void serve(std::unique_ptr<Transport>& transport, Reporter& reporter) {
   if (transport->peers().rank == 0) std::getline(std::cin, text);
   share(*transport, text);
   const Order order = order_from_json(parse_json(text, "order"));
-  transport = connect(std::move(transport), network_of(order));
+  transport = connect(std::move(transport), order);
   reporter.report(Finished{carry_out(order, *transport, reporter, stop_requested)});
 }
 

@@ -106,6 +106,7 @@ json body(const RunOrder& order) {
           {"network", to_string(order.network)},
           {"plan", commtune::to_json(order.plan)},
           {"profile", commtune::to_json(order.profile)},
+          {"pace_bytes_per_second", order.pace},
           {"options", settings_of(order.options)}};
 }
 
@@ -164,7 +165,7 @@ Order order_from_json(const json& document) {
   }
   if (what == "run")
     return RunOrder{network, plan_from_json(document.at("plan")), profile_from_json(document.at("profile")),
-                    read_run_options(place["options"])};
+                    read_run_options(place["options"]), place["pace_bytes_per_second"].number(0, 1e15)};
   place["order"].fail("\"probe\" or \"run\"");
 }
 

@@ -40,6 +40,7 @@ struct RunOrder {
   Plan plan;
   Profile profile;
   RunOptions options;
+  double pace = 0;  ///< TcpOptions::pace, bytes per second
 };
 
 using Order = std::variant<ProbeOrder, RunOrder>;

@@ -66,7 +66,9 @@ class MainPath(product.Product):
         self.assertEqual(runs[0]["report"]["method"], "wfbp-a2a")
         self.assertGreater(runs[0]["predicted_seconds"], 0)
         traces = sorted((self.home / "traces").iterdir())
-        self.assertEqual([trace.name for trace in traces], ["all_ranks.json", "rank0.json", "rank1.json"])
+        self.assertEqual([trace.name for trace in traces], ["all_ranks.json", "predicted.json", "rank0.json", "rank1.json"])
+        processes = {event["args"].get("name") for event in json.loads(traces[0].read_text())["traceEvents"] if event["ph"] == "M"}
+        self.assertIn("predicted", processes)
         for trace in traces:
             self.assertGreater(len(json.loads(trace.read_text())["traceEvents"]), 161)
 

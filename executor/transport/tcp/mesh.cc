@@ -198,11 +198,16 @@ std::optional<std::pair<int, Descriptor>> accept_one(int listener, Deadline dead
   return std::pair{hello.rank, std::move(connection)};
 }
 
-void set_options(int fd, Bytes unsent_limit) {
+/// Best effort: a kernel that knows an option not does without it.
+void set_options(int fd, Bytes unsent_limit, double pace) {
   const int on = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   const int limit = static_cast<int>(unsent_limit.count);
   setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof limit);
+  if (pace > 0) {
+    const auto rate = static_cast<std::uint64_t>(pace);
+    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
+  }
 }
 
 }  // namespace
@@ -257,8 +262,9 @@ std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& opt
       mesh[static_cast<std::size_t>(arrived->first)] = std::move(arrived->second);
     }
   }
-  for (const Descriptor& connection : mesh) {
-    if (connection) set_options(connection.get(), options.unsent_limit);
+  for (std::size_t peer = 0; peer < mesh.size(); ++peer) {
+    const bool same_host = peers.node[peer] == own_node;
+    if (mesh[peer]) set_options(mesh[peer].get(), options.unsent_limit, same_host ? 0 : options.pace);
   }
   return mesh;
 }

@@ -14,8 +14,13 @@ namespace commtune {
 struct TcpOptions {
   std::string
       network;  ///< address of a network to use, such as "10.0.0.0/24"; empty: any that both ends share
-  Bytes unsent_limit{
-      128 << 10};               ///< bytes that the kernel may hold unsent per connection (TCP_NOTSENT_LOWAT)
+  /// Bytes that the kernel may hold unsent per connection (TCP_NOTSENT_LOWAT): what is more urgent waits
+  /// behind them.
+  Bytes unsent_limit{32 << 10};
+  /// Bytes per second that a connection to another host sends at most (SO_MAX_PACING_RATE); 0: as TCP likes.
+  /// Without it TCP fills every queue up to the receiver, and what is urgent waits in all of them: at 1 Gb/s
+  /// and a round trip of 0.4 ms 0.8 MB were on their way, 6.2 ms of them.
+  double pace = 0;
   Seconds connect_timeout{10};  ///< for the whole mesh
   void check() const;           ///< throws Error{kBadInput} naming field, value and rule
 };
