@@ -22,6 +22,12 @@ Completion Transfer::await_resume() const noexcept {
   return completion;
 }
 
+void Communicator::set_urgency(Urgency urgency) {
+  urgency_ = std::move(urgency);
+  sent_reduce_.assign(urgency_.reduce.size(), 0);
+  sent_distribute_.assign(urgency_.distribute.size(), 0);
+}
+
 std::uint32_t Communicator::open(int peer, Tag tag, bool receive, Group* group) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));
@@ -109,12 +115,25 @@ std::optional<Transfer> Communicator::library_all_reduce(int ranks, DataType typ
   return Transfer{this, slot};
 }
 
+void Communicator::count_sent(const Slot& slot) {
+  if (channel_of(slot.tag) == Channel::kControl) return;
+  auto& sent = channel_of(slot.tag) == Channel::kReduce ? sent_reduce_ : sent_distribute_;
+  const std::uint32_t number = number_of(slot.tag) % kLaneNumbers;
+  if (number < sent.size()) sent[number] += slot.bytes;
+}
+
+std::uint64_t Communicator::sent(Channel channel, std::uint32_t number) const {
+  const auto& sent = channel == Channel::kReduce ? sent_reduce_ : sent_distribute_;
+  return number < sent.size() ? sent[number] : 0;
+}
+
 void Communicator::complete(const Completion& completion) {
   const std::uint32_t index = slot_of_[completion.transfer];
   Slot& slot = slots_[index];
   slot.completion = completion;
   if (!slot.receive) {
     Link& link = links_[static_cast<std::size_t>(slot.peer)];
+    count_sent(slot);
     link.posted -= slot.bytes;
     --link.count;
   }

@@ -93,8 +93,8 @@ class Communicator {
   /// may, so that one's handshake passes while the other's bytes do.
   static constexpr std::size_t kPosted = std::size_t{64} * 1024;
 
-  /// Before the first transfer it is for.
-  void set_urgency(Urgency urgency) { urgency_ = std::move(urgency); }
+  /// Before the first transfer it is for; also says how many messages sent() counts.
+  void set_urgency(Urgency urgency);
 
   Transport& transport() { return transport_; }
   const Peers& peers() const { return transport_.peers(); }
@@ -111,6 +111,9 @@ class Communicator {
   /// Waits once (Transport::wait) and resumes every coroutine whose transfer has ended. Returns how many
   /// transfers ended: none after wake() or at the deadline.
   std::size_t progress(Deadline until);
+
+  /// Bytes of this number's messages on a data channel that have left so far, over all iterations.
+  std::uint64_t sent(Channel channel, std::uint32_t number) const;
 
   /// Starts `task` and makes progress until it is done, then rethrows what it threw.
   /// throws Error{kTimeout} naming the peer waited for longest when the deadline passes.
@@ -157,6 +160,7 @@ class Communicator {
   std::uint32_t urgency_of(Tag tag) const;
   void close(std::uint32_t slot) noexcept;
   void complete(const Completion& completion);
+  void count_sent(const Slot& slot);
 
   Transport& transport_;
   std::vector<Slot> slots_;
@@ -165,6 +169,7 @@ class Communicator {
   std::vector<std::coroutine_handle<>> resumable_;
   std::vector<Link> links_;  // by peer
   Urgency urgency_;
+  std::vector<std::uint64_t> sent_reduce_, sent_distribute_;  // bytes by message number
   std::uint64_t sends_ = 0;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <set>
 #include <utility>
@@ -92,7 +93,10 @@ struct Engine::MessageState {
   MessageTimes* times = nullptr;
   Stage stage = Stage::kReduce;
   Clock::time_point stage_started;
-  bool credited = false;  // the credit counts it
+  Stage started_with = Stage::kReduce;   // of the step that is under way
+  std::uint64_t sent_before = 0;         // when that started
+  std::array<std::uint64_t, 2> sends{};  // bytes that such a step sends, by the stage it starts with
+  bool credited = false;                 // the credit counts it
   Engine* engine = nullptr;
   Task task;
 
@@ -264,15 +268,36 @@ void Engine::take_new_gradients() {
 
 void Engine::start_what_may() {
   while (const std::optional<NextStep> step = schedule_.next()) {
-    if (!credit_allows(messages_[step->message]->bytes)) return;
+    if (!credit_allows()) return;
     schedule_.started();
     start(*step);
   }
 }
 
-bool Engine::credit_allows(std::size_t bytes) const {
-  if (credited_ == 0) return true;
-  return credited_bytes_ <= plan_.credit.count && bytes <= plan_.credit.count - credited_bytes_;
+bool Engine::credit_allows() const {
+  if (credited_bytes_ <= plan_.credit.count) return true;
+  std::uint64_t left = 0;
+  for (const MessageState* message : active_) {
+    if (message->credited) left += left_to_send(*message);
+  }
+  return left <= plan_.credit.count;
+}
+
+/// Bytes of its current kind of step that have left, over all iterations.
+std::uint64_t Engine::sent(const MessageState& message) const {
+  const std::uint64_t pushed = communicator_.sent(Channel::kReduce, message.number);
+  if (std::holds_alternative<ParameterServer>(plan_.road)) return pushed;
+  return pushed + communicator_.sent(Channel::kDistribute, message.number);
+}
+
+/// In the message's own bytes. How much a rank sends for a message is the road's business; it is the same in
+/// every iteration, so the one before tells.
+std::uint64_t Engine::left_to_send(const MessageState& message) const {
+  const std::uint64_t whole = message.sends[static_cast<std::size_t>(message.started_with)];
+  if (whole == 0) return message.bytes;
+  const std::uint64_t done = std::min(sent(message) - message.sent_before, whole);
+  return message.bytes - static_cast<std::uint64_t>(static_cast<double>(message.bytes) *
+                                                    static_cast<double>(done) / static_cast<double>(whole));
 }
 
 void Engine::start(const NextStep& step) {
@@ -283,6 +308,8 @@ void Engine::start(const NextStep& step) {
   message.credited = true;
   message.stage = step.stage;
   message.stage_started = Clock::now();
+  message.started_with = step.stage;
+  message.sent_before = sent(message);
   if (step.both) {
     message.task = run_both(message);
   } else {
@@ -338,6 +365,7 @@ void Engine::give_back_credit(MessageState& message) {
 
 void Engine::step_ended(MessageState& message) {
   --under_way_;
+  message.sends[static_cast<std::size_t>(message.started_with)] = sent(message) - message.sent_before;
   give_back_credit(message);
 }
 

@@ -84,7 +84,9 @@ class Engine {
   void run_until_finished();
   void take_new_gradients();
   void start_what_may();
-  bool credit_allows(std::size_t bytes) const;
+  bool credit_allows() const;
+  std::uint64_t sent(const MessageState& message) const;
+  std::uint64_t left_to_send(const MessageState& message) const;
   void start(const NextStep& step);
   Task run_both(MessageState& message);
   Task run_reduce(MessageState& message);

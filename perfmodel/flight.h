@@ -10,39 +10,38 @@
 
 namespace commtune {
 
-/// Messages under way, by the time at which they end.
+/// What the messages started so far still have to send, against a credit: each sends its bytes evenly from
+/// its start to its end, one after the other.
 class Flight {
  public:
-  void clear() {
-    ends_.clear();
-    head_ = 0;
+  void clear(std::uint64_t credit) {
+    spans_.clear();
+    first_ = 0;
     bytes_ = 0;
+    credit_ = credit;
   }
-  bool empty() const { return head_ == ends_.size(); }
-  double first_end() const { return ends_[head_].at; }
-  bool fits(std::uint64_t own, std::uint64_t credit) const {
-    return empty() || (bytes_ <= credit && own <= credit - bytes_);
+  void add(double from, double until, std::uint64_t bytes) {
+    spans_.push_back({from, until, bytes});
+    bytes_ += bytes;
+    while (bytes_ - spans_[first_].bytes > credit_) bytes_ -= spans_[first_++].bytes;
   }
-  void add(double end, std::uint64_t own) {
-    ends_.push_back({end, own});
-    // Almost sorted already: a message seldom overtakes another.
-    for (std::size_t i = ends_.size() - 1; i > head_ && ends_[i - 1].at > ends_[i].at; --i) {
-      std::swap(ends_[i - 1], ends_[i]);
-    }
-    bytes_ += own;
-  }
-  void retire(double now) {
-    while (!empty() && ends_[head_].at <= now) bytes_ -= ends_[head_++].bytes;
+  /// First moment at which no more than the credit is still to be sent; 0 when it was never more.
+  double falls_to_credit() const {
+    if (bytes_ <= credit_) return 0;
+    const Span& span = spans_[first_];
+    const auto left = static_cast<double>(credit_ - (bytes_ - span.bytes));
+    return span.until - left / static_cast<double>(span.bytes) * (span.until - span.from);
   }
 
  private:
-  struct End {
-    double at;
+  struct Span {
+    double from, until;
     std::uint64_t bytes;
   };
-  std::vector<End> ends_;
-  std::size_t head_ = 0;
-  std::uint64_t bytes_ = 0;
+  std::vector<Span> spans_;
+  std::size_t first_ = 0;    // the last one from which on there are more bytes than the credit
+  std::uint64_t bytes_ = 0;  // from there on
+  std::uint64_t credit_ = 0;
 };
 
 /// Small integers of which the smallest is taken first.

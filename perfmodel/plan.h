@@ -109,10 +109,11 @@ struct Plan {
                  ///< a step starts after all earlier steps have started, a distribute also after its
                  ///< own reduce has ended on this rank. All-to-all roads with two stages only.
   Barrier barrier = Barrier::kFull;
-  Bytes credit;  ///< a message may start while the bytes in flight, its own included, stay within the credit,
-                 ///< or when nothing is in flight (so 0 means one message at a time, whatever its size). With
-                 ///< parameter servers a message is in flight until it was pushed: its way back depends on
-                 ///< what the other workers chose to push, and two of them would wait for each other.
+  /// A message may start when those started before it have no more than this left to send (0: when they have
+  /// sent everything), so that it fills the wire where they would leave it idle and does not share it with
+  /// them before. With parameter servers what counts is the push: the way back depends on what the other
+  /// workers chose to push, and two of them would wait for each other.
+  Bytes credit;
   bool operator==(const Plan&) const = default;
 };
 

@@ -68,6 +68,10 @@ class Simulator::Engine {
   struct Passage {
     double from, end;
   };
+  /// How both did.
+  struct Journey {
+    double from, pushed, end;
+  };
 
   void begin(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline) {
     plan_ = &plan;
@@ -81,7 +85,7 @@ class Simulator::Engine {
     reduce_.assign(cost.reduce);
     distribute_.assign(cost.distribute);
     clock_.reset(cost.interference);
-    flight_.clear();
+    flight_.clear(plan.credit);
     channel_ = {};
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
@@ -128,51 +132,51 @@ class Simulator::Engine {
 
   /// Both stages of a message that starts at `start`.
   void send(std::uint32_t message, double start) {
+    const Journey journey = in_turn_ > 0 ? journey_to_one(message, start) : journey_to_all(message, start);
+    flight_.add(journey.from, credit_ends_early_ ? journey.pushed : journey.end, plan_->bytes[message]);
+    arrive(message, journey.end);
+  }
+
+  Journey journey_to_all(std::uint32_t message, double start) {
     const double bytes = static_cast<double>(plan_->bytes[message]);
     const double copy = copying(message);
-    double credited = 0, end = 0;
-    if (in_turn_ > 0) {
-      end = send_whole(message, start, credited);
-    } else if (shared_) {
-      const Passage both = pass(0, both_, start, bytes, copy);
-      if (timeline_ != nullptr) split(message, both, bytes);
-      end = both.end;
-      if (credit_ends_early_) credited = std::min(end, both.from + reduce_.alone(bytes) + copy / 2);
-    } else {
-      const Passage there = pass(0, reduce_, start, bytes, copy / 2);
-      const Passage back = pass(1, distribute_, there.end, bytes, copy / 2);
-      if (timeline_ != nullptr) {
-        timeline_->messages[message] = {
-            {}, Seconds{there.from}, Seconds{there.end}, Seconds{back.from}, Seconds{back.end}};
-      }
-      end = back.end;
-      credited = there.end;
-    }
-    flight_.add(credit_ends_early_ ? credited : end, plan_->bytes[message]);
-    arrive(message, end);
+    if (shared_) return round_trip(message, pass(0, both_, start, bytes, copy), copy);
+    const Passage there = pass(0, reduce_, start, bytes, copy / 2);
+    return round_trip(message, there, pass(1, distribute_, there.end, bytes, copy / 2));
   }
 
   /// The same to one server, which takes a message after the other: it may keep a message waiting while the
   /// channel, whose occupancy is that of all servers together, goes on with the next.
-  double send_whole(std::uint32_t message, double start, double& credited) {
+  Journey journey_to_one(std::uint32_t message, double start) {
     const double bytes = static_cast<double>(plan_->bytes[message]);
     const double copy = copying(message);
     const std::size_t server = 2 * (message % in_turn_);
     const double in = reduce_.alone.bytes_part(bytes), out = distribute_.alone.bytes_part(bytes);
     if (shared_) {
       const Passage both = pass(0, both_, start, bytes, copy, &server_free_[server], std::max(in, out));
-      if (timeline_ != nullptr) split(message, both, bytes);
-      credited = std::min(both.end, both.from + reduce_.alone(bytes) + copy / 2);
-      return both.end;
+      return round_trip(message, both, copy);
     }
     const Passage there = pass(0, reduce_, start, bytes, copy / 2, &server_free_[server], in);
-    const Passage back = pass(1, distribute_, there.end, bytes, copy / 2, &server_free_[server + 1], out);
+    return round_trip(message, there,
+                      pass(1, distribute_, there.end, bytes, copy / 2, &server_free_[server + 1], out));
+  }
+
+  /// Both stages in one operation.
+  Journey round_trip(std::uint32_t message, Passage both, double copy) {
+    const double bytes = static_cast<double>(plan_->bytes[message]);
+    if (timeline_ != nullptr) split(message, both, bytes);
+    const double push = std::min(reduce_.occupancy(bytes), reduce_.alone(bytes));
+    return {both.from, std::min(both.end, both.from + push + copy / 2), both.end};
+  }
+
+  Journey round_trip(std::uint32_t message, Passage there, Passage back) {
     if (timeline_ != nullptr) {
       timeline_->messages[message] = {
           {}, Seconds{there.from}, Seconds{there.end}, Seconds{back.from}, Seconds{back.end}};
     }
-    credited = there.end;
-    return back.end;
+    const double bytes = static_cast<double>(plan_->bytes[message]);
+    const double push = std::min(reduce_.occupancy(bytes), reduce_.alone(bytes));
+    return {there.from, std::min(there.end, there.from + push + copying(message) / 2), back.end};
   }
 
   void split(std::uint32_t message, Passage both, double bytes) {
@@ -197,21 +201,14 @@ class Simulator::Engine {
     }
   }
 
-  /// First moment from `start` on at which the credit lets a step of `bytes` start.
-  double when_credit_allows(double start, std::uint64_t bytes) {
-    flight_.retire(start);
-    while (!flight_.fits(bytes, plan_->credit)) {
-      start = flight_.first_end();
-      flight_.retire(start);
-    }
-    return start;
-  }
+  /// First moment at which the credit lets the next step start.
+  double when_credit_allows() const { return flight_.falls_to_credit(); }
 
   void run_in_list_order() {
     const auto n = static_cast<std::uint32_t>(plan_->messages());
     double start = 0;
     for (std::uint32_t message = 0; message < n; ++message) {
-      start = when_credit_allows(std::max(start, release_in_order(message)), plan_->bytes[message]);
+      start = std::max({start, release_in_order(message), when_credit_allows()});
       send(message, start);
     }
   }
@@ -230,11 +227,11 @@ class Simulator::Engine {
       const std::uint64_t bytes = plan_->bytes[step.message];
       const bool reduce = step.stage == Stage::kReduce;
       const double released = reduce ? release_in_order(step.message) : reduced_[step.message];
-      start = when_credit_allows(std::max(start, released), bytes);
+      start = std::max({start, released, when_credit_allows()});
       const std::size_t channel = shared_ || reduce ? 0 : 1;
       const Passage passage = pass(channel, reduce ? reduce_ : distribute_, start, static_cast<double>(bytes),
                                    copying(step.message) / 2);
-      flight_.add(passage.end, bytes);
+      flight_.add(passage.from, passage.end, bytes);
       if (reduce) {
         reduced_[step.message] = passage.end;
       } else {
@@ -265,18 +262,16 @@ class Simulator::Engine {
     std::size_t next = 0;  // into by_release_
     std::size_t started = 0;
     while (started < n) {
-      if (!waiting_.empty()) {
+      const double allowed = waiting_.empty() ? kNever : when_credit_allows();
+      if (allowed <= now) {
         const std::uint32_t message = by_rank_[waiting_.smallest()];
-        if (flight_.fits(plan_->bytes[message], plan_->credit)) {
-          waiting_.erase(plan_->rank[message]);
-          send(message, now);
-          ++started;
-          continue;
-        }
+        waiting_.erase(plan_->rank[message]);
+        send(message, now);
+        ++started;
+        continue;
       }
       const double release = next < n ? std::max(now, clock_.when(released_work(by_release_[next]))) : kNever;
-      now = std::min(release, flight_.empty() ? kNever : flight_.first_end());
-      flight_.retire(now);
+      now = std::min(release, allowed);
       if (release > now) continue;
       for (const double work = released_work(by_release_[next]);
            next < n && released_work(by_release_[next]) <= work; ++next) {

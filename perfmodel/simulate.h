@@ -47,13 +47,14 @@ struct Timeline {
 /// The compute side runs the backward pass from the last layer to the first, then per layer update and
 /// forward. A message is released when its last gradient exists (Release). The communication side starts
 /// steps in the plan's order (kList) or the most urgent released message (kPriority), never before one that
-/// is due earlier, as soon as the credit allows: bytes in flight and its own within the credit, or nothing in
-/// flight (with parameter servers: until pushed). A step that starts at time t is served from s = max(t,
-/// channel free), keeps its channel until s + occupancy and has ended everywhere at s + alone. Colocated
-/// servers and all-to-all roads have one channel; with dedicated servers a message passes the reduce channel
-/// and then, in the same order, the distribute channel. A fused message also pays for being copied in and
-/// out, half a stage each. A layer's update and forward pass start after the layer before it and after what
-/// the barrier asks for. Compute slows by kappa while a channel is occupied; straggling is added once.
+/// is due earlier, as soon as the credit allows: those started before it have no more than the credit left to
+/// send (with parameter servers: to push), each sending evenly from its start to its end (of a push: of its
+/// occupancy). A step that starts at time t is served from s = max(t, channel free), keeps its channel until
+/// s + occupancy and has ended everywhere at s + alone. Colocated servers and all-to-all roads have one
+/// channel; with dedicated servers a message passes the reduce channel and then, in the same order, the
+/// distribute channel. A fused message also pays for being copied in and out, half a stage each. A layer's
+/// update and forward pass start after the layer before it and after what the barrier asks for. Compute slows
+/// by kappa while a channel is occupied; straggling is added once.
 class Simulator {
  public:
   explicit Simulator(const Workload& work);

@@ -134,7 +134,7 @@ class Search {
     const double limit = std::min(best_time() * kCreditPrice, std::max(best_time(), start_));
     Plan plan = best_.plan;
     plan.credit = Bytes{0};
-    for (Bytes next = 64_KiB; !accept(plan, cost, limit) && next.count < stream_.bytes();
+    for (Bytes next = 16_KiB; !accept(plan, cost, limit) && next.count < stream_.bytes();
          next = Bytes{next.count * 2}) {
       plan.credit = next;
     }

@@ -98,12 +98,13 @@ TEST(Simulate, CreditOverlapsLatencies) {
   Plan plan = tensor_by_tensor();
   plan.credit = 1_MiB;
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17);
-  // Without credit it waits for message 1's end at 11: 11 + 5 + 3 = 19. So it does with a credit of 119 B.
+  // Without credit it waits for message 1's end at 11: 11 + 5 + 3 = 19. Message 1 sends its 80 B evenly from
+  // 4 to 11, so with a credit of 16 B it waits until 11 - 7 / 5 = 9.6, with 24 B until the channel is free.
   plan.credit = 0_B;
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 19);
-  plan.credit = 119_B;
-  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 19);
-  plan.credit = 120_B;
+  plan.credit = 16_B;
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17.6);
+  plan.credit = 24_B;
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17);
 }
 
@@ -363,22 +364,18 @@ class Reference {
   double copy(std::size_t m) const {
     return job_.plan.messages[m].pieces.size() > 1 ? (job_.cost.copy * bytes(m)).count() : 0;
   }
-  bool may_start(double now, Bytes own) const {
-    Bytes flying;
-    bool any = false;
-    for (const auto& [end, size] : flights_) {
-      if (end <= now) continue;
-      flying += size;
-      any = true;
+  /// When those that have started have no more than the credit left to send.
+  double credit_allows() const {
+    Bytes left = job_.plan.credit;
+    for (std::size_t i = flights_.size(); i-- > 0;) {
+      const Sending& one = flights_[i];
+      if (one.bytes > left) {
+        const double share = static_cast<double>(left.count) / static_cast<double>(one.bytes.count);
+        return one.until - share * (one.until - one.from);
+      }
+      left = left - one.bytes;
     }
-    return !any || flying + own <= job_.plan.credit;
-  }
-  double next_end(double now) const {
-    double at = kNever;
-    for (const auto& [end, size] : flights_) {
-      if (end > now) at = std::min(at, end);
-    }
-    return at;
+    return 0;
   }
   double through(double& free, const StageCost& cost, double from, std::size_t m, double copying) {
     const double service = std::max(from, free), alone = cost.alone(bytes(m)).count() + copying;
@@ -386,15 +383,18 @@ class Reference {
     return service + alone;
   }
   void coupled(std::size_t m, double start) {
-    double pushed = 0;
+    const double from = std::max(start, first_);
     if (job_.cost.shared_channel) {
-      pushed = std::max(start, first_) + job_.cost.reduce.alone(bytes(m)).count() + copy(m) / 2;
       back_[m] = through(first_, job_.cost.both, start, m, copy(m));
     } else {
-      pushed = through(first_, job_.cost.reduce, start, m, copy(m) / 2);
-      back_[m] = through(second_, job_.cost.distribute, pushed, m, copy(m) / 2);
+      const double there = through(first_, job_.cost.reduce, start, m, copy(m) / 2);
+      back_[m] = through(second_, job_.cost.distribute, there, m, copy(m) / 2);
     }
-    flights_.push_back({job_.cost.credit_ends_early ? std::min(pushed, back_[m]) : back_[m], bytes(m)});
+    const StageCost& push = job_.cost.reduce;
+    const double pushed =
+        from + copy(m) / 2 + std::min(push.alone(bytes(m)), push.occupancy(bytes(m))).count();
+    const double sent = job_.cost.credit_ends_early ? std::min(pushed, back_[m]) : back_[m];
+    flights_.push_back({from, sent, bytes(m)});
   }
 
   void in_order() {
@@ -407,19 +407,19 @@ class Reference {
     std::vector<double> reduced(back_.size());
     for (const Step& step : steps) {
       const std::size_t m = step.message;
-      start = std::max(start, step.stage == Stage::kReduce ? released(m) : reduced[m]);
-      while (!may_start(start, bytes(m))) start = next_end(start);
+      start = std::max({start, step.stage == Stage::kReduce ? released(m) : reduced[m], credit_allows()});
       if (!decoupled) {
         coupled(m, start);
         continue;
       }
+      const double from = std::max(start, first_);
       double end = 0;
       if (step.stage == Stage::kReduce) {
         end = reduced[m] = through(first_, job_.cost.reduce, start, m, copy(m) / 2);
       } else {
         end = back_[m] = through(first_, job_.cost.distribute, start, m, copy(m) / 2);
       }
-      flights_.push_back({end, bytes(m)});
+      flights_.push_back({from, end, bytes(m)});
     }
   }
 
@@ -428,7 +428,7 @@ class Reference {
     double now = 0;
     for (std::size_t left = back_.size(); left > 0;) {
       std::size_t best = back_.size();
-      double next = next_end(now);
+      double next = kNever;
       for (std::size_t m = 0; m < back_.size(); ++m) {
         if (started[m]) continue;
         if (released(m) > now) {
@@ -437,8 +437,8 @@ class Reference {
           best = m;
         }
       }
-      if (best == back_.size() || !may_start(now, bytes(best))) {
-        now = next;
+      if (best == back_.size() || credit_allows() > now) {
+        now = best == back_.size() ? next : std::min(next, credit_allows());
         continue;
       }
       started[best] = true;
@@ -447,10 +447,14 @@ class Reference {
     }
   }
 
+  struct Sending {
+    double from, until;
+    Bytes bytes;
+  };
   const Job& job_;
   const Workload work_;
   std::vector<double> back_;
-  std::vector<std::pair<double, Bytes>> flights_;
+  std::vector<Sending> flights_;
   double first_ = 0, second_ = 0;
 };
 

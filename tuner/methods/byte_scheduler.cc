@@ -55,8 +55,8 @@ Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {
   Seconds fastest{};
   for (Bytes partition = 256_KiB; partition <= 64_MiB; partition = Bytes{partition.count * 4}) {
     if (job.work.total_bytes / partition.count > kMostPieces) continue;
-    for (const std::uint64_t in_flight : {1, 4}) {
-      const ByteSchedulerOptions settings{partition, Bytes{partition.count * in_flight}};
+    for (const std::uint64_t in_flight : {1, 4}) {  // as ByteScheduler counts them: the next one included
+      const ByteSchedulerOptions settings{partition, Bytes{partition.count * (in_flight - 1)}};
       const Seconds time = simulator.run(by_priority(job, option, settings), option.cost).iteration;
       if (best && time >= fastest) continue;
       best = settings;

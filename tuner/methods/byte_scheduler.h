@@ -8,7 +8,7 @@ namespace commtune::tuner {
 
 struct ByteSchedulerOptions {
   Bytes partition;  ///< largest piece; at least one element
-  Bytes credit;     ///< bytes in flight
+  Bytes credit;     ///< Plan::credit
   Barrier barrier = Barrier::kPerLayer;
 };
 
