@@ -13,13 +13,16 @@
 namespace commtune {
 namespace {
 
-/// A send that no receive has met yet, or a receive that no send has met yet; kept at the receiver.
+/// A send that no receive has met yet, or a receive that no send has met yet; kept at the receiver. Such a
+/// send has ended for its rank, as it does where a network takes it: a rank may hold back sends until others
+/// have ended, and the receive may be behind one of those.
 struct Half {
   int from = 0;
   Tag tag = 0;
   std::byte* memory = nullptr;  // read only for a send
   std::size_t bytes = 0;
-  TransferId transfer = 0;  // of the rank that posted it
+  TransferId transfer = 0;      // of the rank that posted it
+  std::vector<std::byte> kept;  // of a send: what it sends
 };
 
 bool meets(const Half& send, const Half& receive) {
@@ -70,7 +73,6 @@ struct Fabric {
     }
     if (send.bytes != 0) std::memcpy(receive.memory, send.memory, send.bytes);
     end(receiver, receive.transfer, send.tag, send.bytes);
-    end(send.from, send.transfer, send.tag, send.bytes);
   }
 
   void fail(int rank, ErrorCode code, const std::string& why) {
@@ -104,11 +106,8 @@ class LocalTransport final : public Transport {
 };
 
 LocalTransport::~LocalTransport() {
-  // What this rank still had on its way points to memory that is about to go.
+  // What this rank still waited for points to memory that is about to go.
   const std::lock_guard lock(fabric_->mutex);
-  for (Port& port : fabric_->ports) {
-    port.sends.remove_if([&](const Half& half) { return half.from == peers_.rank; });
-  }
   fabric_->port(peers_.rank).receives.clear();
 }
 
@@ -116,16 +115,19 @@ TransferId LocalTransport::send(int to, Tag tag, std::span<const std::byte> data
   const std::lock_guard lock(fabric_->mutex);
   const TransferId id = Fabric::new_transfer(fabric_->port(peers_.rank));
   // The receiver only ever reads through this pointer.
-  const Half half{peers_.rank, tag, const_cast<std::byte*>(data.data()), data.size(), id};
+  Half half{peers_.rank, tag, const_cast<std::byte*>(data.data()), data.size(), id, {}};
   auto& receives = fabric_->port(to).receives;
   const auto receive =
       std::find_if(receives.begin(), receives.end(), [&](const Half& r) { return meets(half, r); });
   if (receive == receives.end()) {
-    fabric_->port(to).sends.push_back(half);
+    half.kept.assign(data.begin(), data.end());
+    half.memory = half.kept.data();
+    fabric_->port(to).sends.push_back(std::move(half));
   } else {
     fabric_->match(to, half, *receive);
     receives.erase(receive);
   }
+  fabric_->end(peers_.rank, id, tag, data.size());
   return id;
 }
 
@@ -133,7 +135,7 @@ TransferId LocalTransport::receive(int from, Tag tag, std::span<std::byte> data)
   const std::lock_guard lock(fabric_->mutex);
   Port& port = fabric_->port(peers_.rank);
   const TransferId id = Fabric::new_transfer(port);
-  const Half half{from, tag, data.data(), data.size(), id};
+  const Half half{from, tag, data.data(), data.size(), id, {}};
   const auto send =
       std::find_if(port.sends.begin(), port.sends.end(), [&](const Half& s) { return meets(s, half); });
   if (send == port.sends.end()) {

@@ -79,7 +79,7 @@ class Pages(ServiceTest):
         self.problem(self.server.ask("GET", "/v1/none"), 404)
         script = page.body.decode().split('src="')[1].split('"')[0]
         answer = self.server.ask("GET", script)
-        self.assertEqual((answer.status, answer.type), (200, "text/javascript"))
+        self.assertEqual((answer.status, answer.type), (200, "application/ecmascript"))
         self.assertIn("immutable", answer.headers["Cache-Control"])
         self.problem(self.server.ask("GET", "/assets/../../etc/passwd"), 404)
 
