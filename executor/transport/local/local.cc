@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstring>
 #include <list>
 #include <mutex>
 
@@ -13,26 +12,31 @@
 namespace commtune {
 namespace {
 
-/// A send that no receive has met yet, or a receive that no send has met yet; kept at the receiver. Such a
-/// send has ended for its rank, as it does where a network takes it: a rank may hold back sends until others
-/// have ended, and the receive may be behind one of those.
-struct Half {
+/// A message at its receiver: its send has ended, as it does where a network takes it. A rank may hold back
+/// sends until others have ended, and the receive may be behind one of those.
+struct Arrival {
   int from = 0;
   Tag tag = 0;
-  std::byte* memory = nullptr;  // read only for a send
-  std::size_t bytes = 0;
-  TransferId transfer = 0;      // of the rank that posted it
-  std::vector<std::byte> kept;  // of a send: what it sends
+  std::vector<std::byte> data;
 };
 
-bool meets(const Half& send, const Half& receive) {
-  if (send.from != receive.from || channel_of(send.tag) != channel_of(receive.tag)) return false;
-  return number_of(receive.tag) == kAnyNumber || receive.tag == send.tag;
+struct Receive {
+  int from = 0;
+  Tag tag = 0;
+  std::span<std::byte> memory;
+  TransferId transfer = 0;
+};
+
+bool meets(const Arrival& message, const Receive& receive) {
+  if (message.from != receive.from || channel_of(message.tag) != channel_of(receive.tag)) return false;
+  return number_of(receive.tag) == kAnyNumber || receive.tag == message.tag;
 }
 
 /// What a rank has of the fabric.
 struct Port {
-  std::list<Half> sends, receives;  // waiting at this rank, in the order of posting
+  std::vector<Arrival> arrived;   // not looked at yet, in the order of sending
+  std::list<Arrival> unexpected;  // no receive meets them yet
+  std::list<Receive> receives;    // no message meets them yet, in the order of posting
   std::vector<Completion> completed;
   std::vector<bool> open;  // by TransferId
   std::condition_variable changed;
@@ -64,15 +68,33 @@ struct Fabric {
     port(rank).changed.notify_all();
   }
 
-  void match(int receiver, const Half& send, const Half& receive) {
-    if (send.bytes > receive.bytes) {
+  /// Writes `message` where `receive` wants it. Only the receiver's own thread may call this: nobody else
+  /// knows whether that memory still exists.
+  void deliver(int receiver, const Arrival& message, const Receive& receive) {
+    if (message.data.size() > receive.memory.size()) {
       fail(receiver, ErrorCode::kConflict,
-           fmt::format("rank {} sent {} B where rank {} expected at most {} B", send.from, send.bytes,
-                       receiver, receive.bytes));
+           fmt::format("rank {} sent {} B where rank {} expected at most {} B", message.from,
+                       message.data.size(), receiver, receive.memory.size()));
       return;
     }
-    if (send.bytes != 0) std::memcpy(receive.memory, send.memory, send.bytes);
-    end(receiver, receive.transfer, send.tag, send.bytes);
+    std::copy(message.data.begin(), message.data.end(), receive.memory.begin());
+    end(receiver, receive.transfer, message.tag, message.data.size());
+  }
+
+  /// Gives what has arrived at `receiver` to the receives that it meets.
+  void take_arrivals(int receiver) {
+    Port& at = port(receiver);
+    for (Arrival& message : at.arrived) {
+      const auto receive = std::find_if(at.receives.begin(), at.receives.end(),
+                                        [&](const Receive& r) { return meets(message, r); });
+      if (receive == at.receives.end()) {
+        at.unexpected.push_back(std::move(message));
+      } else {
+        deliver(receiver, message, *receive);
+        at.receives.erase(receive);
+      }
+    }
+    at.arrived.clear();
   }
 
   void fail(int rank, ErrorCode code, const std::string& why) {
@@ -85,7 +107,6 @@ class LocalTransport final : public Transport {
  public:
   LocalTransport(std::shared_ptr<Fabric> fabric, Peers peers)
       : fabric_(std::move(fabric)), peers_(std::move(peers)) {}
-  ~LocalTransport() override;
 
   std::string_view name() const override { return "local"; }
   const Peers& peers() const override { return peers_; }
@@ -105,52 +126,39 @@ class LocalTransport final : public Transport {
   std::vector<Completion> completed_;
 };
 
-LocalTransport::~LocalTransport() {
-  // What this rank still waited for points to memory that is about to go.
-  const std::lock_guard lock(fabric_->mutex);
-  fabric_->port(peers_.rank).receives.clear();
-}
-
 TransferId LocalTransport::send(int to, Tag tag, std::span<const std::byte> data) {
   const std::lock_guard lock(fabric_->mutex);
   const TransferId id = Fabric::new_transfer(fabric_->port(peers_.rank));
-  // The receiver only ever reads through this pointer.
-  Half half{peers_.rank, tag, const_cast<std::byte*>(data.data()), data.size(), id, {}};
-  auto& receives = fabric_->port(to).receives;
-  const auto receive =
-      std::find_if(receives.begin(), receives.end(), [&](const Half& r) { return meets(half, r); });
-  if (receive == receives.end()) {
-    half.kept.assign(data.begin(), data.end());
-    half.memory = half.kept.data();
-    fabric_->port(to).sends.push_back(std::move(half));
-  } else {
-    fabric_->match(to, half, *receive);
-    receives.erase(receive);
-  }
+  Port& receiver = fabric_->port(to);
+  receiver.arrived.push_back({peers_.rank, tag, {data.begin(), data.end()}});
+  receiver.changed.notify_all();
   fabric_->end(peers_.rank, id, tag, data.size());
   return id;
 }
 
 TransferId LocalTransport::receive(int from, Tag tag, std::span<std::byte> data) {
   const std::lock_guard lock(fabric_->mutex);
+  fabric_->take_arrivals(peers_.rank);
   Port& port = fabric_->port(peers_.rank);
-  const TransferId id = Fabric::new_transfer(port);
-  const Half half{from, tag, data.data(), data.size(), id, {}};
-  const auto send =
-      std::find_if(port.sends.begin(), port.sends.end(), [&](const Half& s) { return meets(s, half); });
-  if (send == port.sends.end()) {
-    port.receives.push_back(half);
+  const Receive receive{from, tag, data, Fabric::new_transfer(port)};
+  const auto message = std::find_if(port.unexpected.begin(), port.unexpected.end(),
+                                    [&](const Arrival& m) { return meets(m, receive); });
+  if (message == port.unexpected.end()) {
+    port.receives.push_back(receive);
   } else {
-    fabric_->match(peers_.rank, *send, half);
-    port.sends.erase(send);
+    fabric_->deliver(peers_.rank, *message, receive);
+    port.unexpected.erase(message);
   }
-  return id;
+  return receive.transfer;
 }
 
 std::span<const Completion> LocalTransport::wait(Deadline until) {
   std::unique_lock lock(fabric_->mutex);
   Port& port = fabric_->port(peers_.rank);
-  const auto something = [&] { return !port.completed.empty() || port.woken || port.failure; };
+  const auto something = [&] {
+    fabric_->take_arrivals(peers_.rank);
+    return !port.completed.empty() || port.woken || port.failure;
+  };
   if (until == Deadline::max()) {
     port.changed.wait(lock, something);
   } else {
