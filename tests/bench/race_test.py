@@ -2,13 +2,16 @@
 """What can be known about the race without running one: its bound, its jobs, its verdict, its table of where time goes."""
 
 import contextlib
+import dataclasses
 import itertools
 import random
 import sys
+import tempfile
 import unittest
+from pathlib import Path
 
 sys.dont_write_bytecode = True
-from race_parts import bound, ddp, explain, jobs, picture, results
+from race_parts import archive, bound, ddp, explain, jobs, picture, results
 
 
 def profile(layers):
@@ -178,6 +181,21 @@ class Verdict(unittest.TestCase):
             self.assertIn(each.title, results.case_table(one))
             self.assertIn(each.title.removeprefix("commtune: "), picture.svg([one]))
         self.assertEqual({len(row) for row in results.csv_rows(one)}, {len(results.COLUMNS)})
+
+
+class Archive(unittest.TestCase):
+    def test_a_kept_case_comes_back_whole(self):
+        one = case_result(7.6, (11.0, 8.5, 9.0, 9.5))
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
+            archive.keep(folder, one)
+            back = archive.load(folder, one.case)
+            self.assertEqual(results.case_table(back), results.case_table(one))
+            self.assertEqual(list(results.csv_rows(back)), list(results.csv_rows(one)))
+            self.assertIsNone(archive.load(folder, jobs.CASES[1]))
+            changed = dataclasses.replace(one.case, compute=one.case.compute * 2)
+            archive.path_of(folder, one.case).rename(archive.path_of(folder, changed))
+            self.assertIsNone(archive.load(folder, changed))
 
 
 class Explanation(unittest.TestCase):
