@@ -8,8 +8,10 @@
 #include <string>
 
 #include "perfmodel/error.h"
+#include "perfmodel/fit_doubt.h"
 #include "perfmodel/piecewise.h"
 #include "perfmodel/random.h"
+#include "perfmodel/sample_spread.h"
 #include "perfmodel/segmentation.h"
 
 namespace commtune {
@@ -17,8 +19,6 @@ namespace commtune {
 namespace {
 
 constexpr double kNormal95 = 1.959963984540054;
-/// Relative spread that a sample has beyond its own interval; less than that is not worth a piece.
-constexpr double kOwnSpread = 0.005;
 constexpr Bytes kLargestSize{std::uint64_t{1} << 53};  // beyond it a double skips bytes
 
 [[noreturn]] void reject(const std::string& what) { throw Error(ErrorCode::kBadInput, what); }
@@ -32,11 +32,6 @@ double quantile(std::vector<double> values, double q) {
 }
 
 // --- samples as points ----------------------------------------------------------------------------------
-
-/// Relative standard error of a sample's time by its own confidence interval.
-double standard_error(const Sample& sample) {
-  return sample.half_width.count() / (kNormal95 * sample.time.count());
-}
 
 void check_samples(std::span<const Sample> samples) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -63,11 +58,12 @@ void check_samples(std::span<const Sample> samples) {
 
 /// Sorted by size, with units.
 std::vector<FitPoint> points_of(std::span<const Sample> samples) {
+  const std::vector<double> errors = relative_standard_errors(samples);
   std::vector<FitPoint> points;
   points.reserve(samples.size());
-  for (const Sample& sample : samples) {
-    points.push_back({static_cast<double>(sample.size.count), sample.time.count(),
-                      std::hypot(kOwnSpread, standard_error(sample)), 0});
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    points.push_back({static_cast<double>(samples[i].size.count), samples[i].time.count(),
+                      std::hypot(kOwnSpread, errors[i]), 0});
   }
   std::sort(points.begin(), points.end(), [](const FitPoint& a, const FitPoint& b) {
     return a.size != b.size ? a.size < b.size : a.time < b.time;
@@ -120,57 +116,6 @@ FitQuality quality_of(std::span<const FitPoint> points, const PieceFit& fit) {
   quality.median_relative = quantile(relative, 0.5);
   quality.p90_relative = quantile(std::move(relative), 0.9);
   return quality;
-}
-
-// --- bootstrap ------------------------------------------------------------------------------------------
-
-/// Residuals to draw from, in units, with the spread that the samples' own intervals ask for at least.
-struct NoisePool {
-  std::vector<double> residuals;
-  double extra = 0;  ///< standard deviation of a normal to be added
-
-  double draw(Random& random) const {
-    return residuals[random.below(residuals.size())] + extra * random.normal();
-  }
-};
-
-NoisePool noise_pool(std::span<const FitPoint> points, const PieceFit& fit, const Units& units) {
-  NoisePool pool{residuals(points, fit, units), 0};
-  const auto n = static_cast<double>(points.size());
-  const double freedom = std::max(n - static_cast<double>(fit.parameters()), 1.0);
-  double seen = 0, known = 0;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    pool.residuals[i] *= std::sqrt(n / freedom);
-    seen += pool.residuals[i] * pool.residuals[i] / n;
-    const double own = kOwnSpread / points[i].spread;
-    known += (1 - own * own) / n;  // the share of a unit that its interval stands for, squared
-  }
-  pool.extra = std::sqrt(std::max(known - seen, 0.0));
-  return pool;
-}
-
-std::vector<double> bootstrap_covariance(std::span<const FitPoint> points, const PieceFit& fit,
-                                         const FitOptions& options, double sigma) {
-  const Units units = units_by_cost(points, fit);
-  const NoisePool pool = noise_pool(points, fit, units);
-  const auto parameters = static_cast<Eigen::Index>(2 * fit.lines.size());
-  Eigen::MatrixXd drawn(options.bootstrap, parameters);
-  Random random(options.seed);
-  std::vector<FitPoint> resampled(points.begin(), points.end());
-  for (int draw = 0; draw < options.bootstrap; ++draw) {
-    for (std::size_t i = 0; i < points.size(); ++i) {
-      resampled[i].time = fit.lines[fit.piece_of(i)](points[i].size) + units[i] * pool.draw(random);
-    }
-    PieceFit again = fit;
-    refine(again, resampled, units, sigma, options.huber);
-    for (std::size_t k = 0; k < again.lines.size(); ++k) {
-      drawn.row(draw).segment(static_cast<Eigen::Index>(2 * k), 2) << again.lines[k].alpha,
-          again.lines[k].beta;
-    }
-  }
-  drawn.rowwise() -= drawn.colwise().mean().eval();
-  const Eigen::MatrixXd covariance = drawn.transpose() * drawn / std::max(options.bootstrap - 1, 1);
-  return {covariance.data(), covariance.data() + covariance.size()};
 }
 
 // --- drawing curves -------------------------------------------------------------------------------------
@@ -249,7 +194,7 @@ Fit fit_curve(std::span<const Sample> samples, const FitOptions& options) {
   fit.smallest = Bytes{static_cast<std::uint64_t>(points.front().size)};
   fit.largest = Bytes{static_cast<std::uint64_t>(points.back().size)};
   if (options.bootstrap > 1) {
-    fit.covariance = bootstrap_covariance(points, pieces, options, sigma);
+    fit.covariance = covariance_of(points, pieces, options, sigma);
   }
   return fit;
 }

@@ -265,6 +265,23 @@ TEST(FitCurve, CovarianceHeedsTheSamplesOwnIntervals) {
   EXPECT_NEAR(error, 0.05 / 1.96, 0.01);
 }
 
+TEST(FitCurve, CovarianceCoversAMisfitThatSamplesDoNotExplain) {
+  // Sizes that cost 20 % more or less than their neighbours, by turns, each known to 1 %: no line passes
+  // through, and a hundred sizes do not make a prediction better than 20 %.
+  for (const int count : {12, 100}) {
+    auto samples = samples_of(line(), count, 0, 1);
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      samples[i].time *= i % 2 == 0 ? 1.2 : 0.8;
+      samples[i].half_width = samples[i].time * 0.01;
+      samples[i].repetitions = 20;
+    }
+    const Fit fit = fit_curve(samples, FitOptions{.max_pieces = 1});
+    const double doubt = std::sqrt(fit.covariance[0]) / fit.curve.pieces()[0].alpha.count();
+    EXPECT_GT(doubt, 0.12) << count << " samples";
+    EXPECT_LT(doubt, 0.5) << count << " samples";
+  }
+}
+
 TEST(FitCurve, RefusesWhatIsNoSample) {
   const auto fit = [](std::vector<Sample> samples) { return bad_input([&] { fit_curve(samples); }); };
   EXPECT_THAT(fit({}), HasSubstr("two distinct sizes"));
