@@ -31,30 +31,28 @@ std::vector<Host> hosts_of(const std::vector<std::string>& rank_hosts) {
 
 double median(std::vector<double> values) { return median_interval(values).median; }
 
-/// One sample per size: the median over pairs (of times and of half widths).
+/// Of several pairs at one size: their median, as certain as the pairs agree.
+Sample merged(const std::vector<Sample>& group) {
+  if (group.size() == 1) return group.front();
+  std::vector<double> times;
+  for (const Sample& sample : group) times.push_back(sample.time.count());
+  const MedianInterval interval = median_interval(times);
+  return {group.front().size, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
+          static_cast<int>(times.size())};
+}
+
 std::vector<Sample> merged_by_size(const std::vector<Sample>& samples) {
   std::map<Bytes, std::vector<Sample>> by_size;
-  for (const Sample& sample : samples) {
-    by_size[sample.size].push_back(sample);
-  }
-  std::vector<Sample> merged;
-  for (const auto& [size, group] : by_size) {
-    std::vector<double> times, widths;
-    int repetitions = 0;
-    for (const Sample& sample : group) {
-      times.push_back(sample.time.count());
-      widths.push_back(sample.half_width.count());
-      repetitions += sample.repetitions;
-    }
-    merged.push_back({size, Seconds{median(times)}, Seconds{median(widths)}, repetitions});
-  }
-  return merged;
+  for (const Sample& sample : samples) by_size[sample.size].push_back(sample);
+  std::vector<Sample> result;
+  for (const auto& [size, group] : by_size) result.push_back(merged(group));
+  return result;
 }
 
 /// An empty fit where the samples cannot carry one.
 Fit fit_of(const std::vector<Sample>& samples, const FitOptions& options) {
-  const std::vector<Sample> merged = merged_by_size(samples);
-  return merged.size() < 2 ? Fit{} : fit_curve(merged, options);
+  const std::vector<Sample> by_size = merged_by_size(samples);
+  return by_size.size() < 2 ? Fit{} : fit_curve(by_size, options);
 }
 
 bool is_empty(const Fit& fit) { return fit.curve.empty(); }
@@ -65,6 +63,18 @@ using SamplesByPair = std::map<std::pair<int, int>, std::vector<Sample>>;
 struct LinkSamples {
   SamplesByPair alone, streamed, duplex;
 };
+
+/// The survey streams a size once with as many under way as it needs for the matrix, the agenda several times
+/// with as many as the size needs: of one pair's samples of a size the most repeated counts.
+void add_most_repeated(std::vector<Sample>& samples, const Sample& sample) {
+  const auto known = std::find_if(samples.begin(), samples.end(),
+                                  [&](const Sample& other) { return other.size == sample.size; });
+  if (known == samples.end()) {
+    samples.push_back(sample);
+  } else if (sample.repetitions >= known->repetitions) {
+    *known = sample;
+  }
+}
 
 /// Most pairs are measured at a size or two, for the matrix: that says nothing about the shape of the curve,
 /// and a slow host's pairs must not bend it. So the pairs with the most sizes make the curve.
@@ -116,13 +126,13 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
     case Subject::kMessage:
       if (const auto link = link_class(quantity, rank_hosts)) {
         LinkSamples& of = sorted.links[*link];
-        (quantity.in_flight == 1 ? of.alone : of.streamed)[{quantity.source, quantity.destination}].push_back(
-            sample.sample);
+        SamplesByPair& pairs = quantity.in_flight == 1 ? of.alone : of.streamed;
+        add_most_repeated(pairs[{quantity.source, quantity.destination}], sample.sample);
       }
       return;
     case Subject::kExchange:
       if (const auto link = link_class(quantity, rank_hosts)) {
-        sorted.links[*link].duplex[{quantity.source, quantity.destination}].push_back(sample.sample);
+        add_most_repeated(sorted.links[*link].duplex[{quantity.source, quantity.destination}], sample.sample);
       }
       return;
     case Subject::kOperation: {

@@ -66,6 +66,31 @@ TEST(FitCluster, TakesTheCurveFromPairsWithSeveralSizes) {
   EXPECT_NEAR(cluster.links.at(LinkClass::kInterHost).alone.curve(Bytes{4}).count(), 300e-6, 3e-6);
 }
 
+TEST(FitCluster, DoesNotTakeASingleStreamOfTheSurveyForExact) {
+  // Streams known to 3 % at 8 ns/B, of which three sizes, and one of the survey's, once, 10 % too short.
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
+  for (const std::uint64_t bytes : {1 << 12, 1 << 14, 1 << 16, 1 << 18}) {
+    samples.push_back(message(0, 2, 8, bytes, 20e-6 + 8e-9 * static_cast<double>(bytes)));
+    samples.back().sample.half_width = samples.back().sample.time * 0.03;
+  }
+  samples.push_back(message(0, 2, 4, 1 << 20, 0.9 * 8e-9 * (1 << 20)));
+  samples.back().sample.half_width = Seconds{0};
+  samples.back().sample.repetitions = 1;
+  const Fit& streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
+  EXPECT_NEAR(streamed.curve(Bytes{1 << 18}).count(), 20e-6 + 8e-9 * (1 << 18), 0.02 * 8e-9 * (1 << 18));
+}
+
+TEST(FitCluster, PrefersTheMoreRepeatedOfTwoStreamsOfASize) {
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
+  for (const std::uint64_t bytes : {1 << 16, 1 << 20}) {
+    samples.push_back(message(0, 2, 8, bytes, 8e-9 * static_cast<double>(bytes)));
+    samples.push_back(message(0, 2, 4, bytes, 9e-9 * static_cast<double>(bytes)));
+    samples.back().sample.repetitions = 1;
+  }
+  const Fit& streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
+  EXPECT_NEAR(streamed.curve(Bytes{1 << 20}).count(), 8e-9 * (1 << 20), 1e-6);
+}
+
 TEST(FitCluster, GivesASlowHostAPaceOfItsOwn) {
   // Host c's card takes five times as long per byte, and its messages 2 ms longer to arrive.
   std::vector<ProbeSample> samples;
