@@ -59,9 +59,17 @@ struct Identity {
   bool blank() const { return application == 0 && version == 0 && objects == 0; }
 };
 
+/// In one statement, so that it never sees half of what another process writes at its first opening.
 Identity identify(Connection& db) {
-  return {db.integer("PRAGMA application_id"), db.integer("PRAGMA user_version"),
-          db.integer("SELECT count(*) FROM sqlite_schema")};
+  sql::Query query = db.query(
+      "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
+      " FROM pragma_application_id, pragma_user_version");
+  query.next();
+  Identity identity;
+  identity.application = query.column_integer();
+  identity.version = query.column_integer();
+  identity.objects = query.column_integer();
+  return identity;
 }
 
 /// Throws unless the file is ours (or blank) and of a version that this program can use.

@@ -5,7 +5,7 @@ import { client, Problem } from '../api/client';
 import type { PhaseMap, PlanAnswer, PlanRequest, Scaling, ServerSweep } from '../api/types';
 import { factor, percent, significant, signedPercent, time } from '../format';
 import { debounced, Page, type Resource } from '../page';
-import { badge, command, factorSlider, pageHead, select, stat } from '../parts/bits';
+import { badge, command, logarithmic, pageHead, placesSlider, select, stat } from '../parts/bits';
 import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
 import { phaseFigure, serversFigure, speedupFigure } from '../parts/what_if_figures';
 import { rankingFigure } from '../parts/ranking';
@@ -22,6 +22,10 @@ interface Question {
   most: number;
 }
 
+const twoDigits = (value: number): number => Number(value.toPrecision(2));
+const NETWORK_FACTORS = logarithmic(0.01, 100, twoDigits);
+const DEVICE_FACTORS = logarithmic(0.1, 10, (value) => Number(value.toPrecision(3)));
+const BATCHES = logarithmic(1, 4096, Math.round);
 const SCALES = ['bandwidth', 'latency', 'device'] as const;
 
 export class WhatIfPage extends Page {
@@ -153,10 +157,10 @@ export class WhatIfPage extends Page {
     const changed = SCALES.some((name) => this.question[name] !== 1) || this.question.batch !== 0;
     const scale = (low: string, high: string) => (value: number): string => (value === 1 ? 'as measured' : `${factor(value)} (${value < 1 ? low : high})`);
     return html`<h2>Suppose</h2>
-      ${factorSlider('Bandwidth', 'bandwidth', bandwidth, [0.01, 100], scale('slower', 'faster'), (value) => this.set({ bandwidth: value }))}
-      ${factorSlider('Latency', 'latency', latency, [0.01, 100], scale('shorter', 'longer'), (value) => this.set({ latency: value }))}
-      ${factorSlider('Device speed', 'device', device, [0.1, 10], scale('slower', 'faster'), (value) => this.set({ device: value }))}
-      ${factorSlider('Batch', 'batch', batch, [1, 4096], (value) => `${Math.round(value)} a worker`, (value) => this.set({ batch: Math.max(1, Math.round(value)) }))}
+      ${placesSlider('Bandwidth', 'bandwidth', bandwidth, NETWORK_FACTORS, scale('slower', 'faster'), (value) => this.set({ bandwidth: value }))}
+      ${placesSlider('Latency', 'latency', latency, NETWORK_FACTORS, scale('shorter', 'longer'), (value) => this.set({ latency: value }))}
+      ${placesSlider('Device speed', 'device', device, DEVICE_FACTORS, scale('slower', 'faster'), (value) => this.set({ device: value }))}
+      ${placesSlider('Batch', 'batch', batch, BATCHES, (value) => `${value} a worker`, (value) => this.set({ batch: value }))}
       <button type="button" data-action="reset" ?disabled=${!changed} @click=${() => this.set({ bandwidth: 1, latency: 1, device: 1, batch: 0 })}>As measured</button>`;
   }
 

@@ -43,17 +43,20 @@ export function segmented(label: string, options: readonly Option[], value: stri
   </div>`;
 }
 
-/** A slider over a logarithmic scale. */
-export function factorSlider(label: string, id: string, value: number, range: readonly [number, number], show: (value: number) => string, onInput: (value: number) => void): TemplateResult {
-  const [low, high] = range;
-  const position = (Math.log(value / low) / Math.log(high / low)) * 100;
-  const moved = (event: Event): void => {
-    const at = Number((event.target as HTMLInputElement).value) / 100;
-    onInput(Number((low * Math.pow(high / low, at)).toPrecision(2)));
-  };
+/** About a hundred values from low to high on a logarithmic scale, each once after rounding: the places of a slider. */
+export function logarithmic(low: number, high: number, rounded: (value: number) => number): readonly number[] {
+  const all = Array.from({ length: 101 }, (_, at) => rounded(low * Math.pow(high / low, at / 100)));
+  return [...new Set(all)];
+}
+
+/** A slider over increasing places. Every step of it is another value, also where they were rounded. */
+export function placesSlider(label: string, id: string, value: number, places: readonly number[], show: (value: number) => string, onInput: (value: number) => void): TemplateResult {
+  const distance = (at: number): number => Math.abs(Math.log(places[at]! / value));
+  const position = places.reduce((best, _, at) => (distance(at) < distance(best) ? at : best), 0);
+  const moved = (event: Event): void => onInput(places[Number((event.target as HTMLInputElement).value)]!);
   return html`<div class="field slider">
     <label for=${id}>${label} <output for=${id}>${show(value)}</output></label>
-    <input type="range" id=${id} min="0" max="100" step="1" .value=${live(String(Math.round(position)))} aria-valuetext=${show(value)} @input=${moved} />
+    <input type="range" id=${id} min="0" max=${places.length - 1} step="1" .value=${live(String(position))} aria-valuetext=${show(value)} @input=${moved} />
   </div>`;
 }
 
