@@ -33,6 +33,8 @@ constexpr std::pair<std::string_view, Placement> kPlacements[] = {{"colocated", 
                                                                   {"dedicated", Placement::kDedicated}};
 constexpr std::pair<std::string_view, Assignment> kAssignments[] = {{"even", Assignment::kEven},
                                                                     {"hashed", Assignment::kHashed}};
+constexpr std::pair<std::string_view, LocalSum> kLocalSums[] = {{"none", LocalSum::kNone},
+                                                                {"first", LocalSum::kFirst}};
 constexpr std::pair<std::string_view, Release> kReleases[] = {{"gradient", Release::kGradient},
                                                               {"backward", Release::kBackward}};
 constexpr std::pair<std::string_view, Order> kOrders[] = {{"list", Order::kList},
@@ -72,12 +74,11 @@ void check_road(const Plan& plan) {
       reject(where, "colocated servers live in workers, and there are only " + std::to_string(plan.workers));
     }
   };
-  const auto check_order = [&](const AllToAll&) {
-    if (plan.order != Order::kList) {
-      reject("order = priority", "an all-to-all road needs the same order on every rank: list");
-    }
-  };
-  std::visit(Overloaded{check_order, check_servers}, plan.road);
+  const auto nothing = [](const AllToAll&) {};
+  std::visit(Overloaded{nothing, check_servers}, plan.road);
+  if (plan.order != Order::kList && needs_one_order(plan.road)) {
+    reject("order = priority", describe(plan.road) + " needs the same order on every rank: list");
+  }
 }
 
 /// A piece with where the plan has it, for errors.
@@ -261,12 +262,14 @@ std::vector<Step> read_sequence(const JsonPlace& place, std::size_t messages) {
 }
 
 Road read_parameter_server(const JsonPlace& place) {
-  place.expect_keys({"kind", "servers", "placement", "assignment"});
+  place.expect_keys({"kind", "servers", "placement", "assignment", "local_sum"});
   const JsonPlace servers = place["servers"];
   const JsonPlace placement = place["placement"];
   const JsonPlace assignment = place["assignment"];
+  const auto local_sum = place.find("local_sum");
   return ParameterServer{static_cast<int>(servers.integer(1, kMostProcesses)),
-                         read_enum(placement, kPlacements), read_enum(assignment, kAssignments)};
+                         read_enum(placement, kPlacements), read_enum(assignment, kAssignments),
+                         local_sum ? read_enum(*local_sum, kLocalSums) : LocalSum::kNone};
 }
 
 void add_to(Digest& digest, const Road& road) {
@@ -276,6 +279,8 @@ void add_to(Digest& digest, const Road& road) {
   const auto add_servers = [&](const ParameterServer& r) {
     digest.add("parameter-server").add(r.servers).add(to_string(r.placement));
     digest.add(enum_name(r.assignment, kAssignments));
+    // Plans without it keep the digest that they had before there was one.
+    if (r.local_sum != LocalSum::kNone) digest.add("local-sum").add(enum_name(r.local_sum, kLocalSums));
   };
   std::visit(Overloaded{add_all_to_all, add_servers}, road);
 }
@@ -288,6 +293,11 @@ Bytes message_bytes(const Message& message) {
     total += piece.length;
   }
   return total;
+}
+
+bool needs_one_order(const Road& road) {
+  const auto* servers = std::get_if<ParameterServer>(&road);
+  return servers == nullptr || servers->local_sum == LocalSum::kFirst;
 }
 
 int ranks_of(const Plan& plan) {
@@ -327,10 +337,12 @@ nlohmann::json to_json(const Road& road) {
     return {{"kind", "all-to-all"}, {"algorithm", to_string(r.algorithm)}};
   };
   const auto servers = [](const ParameterServer& r) -> nlohmann::json {
-    return {{"kind", "parameter-server"},
-            {"servers", r.servers},
-            {"placement", to_string(r.placement)},
-            {"assignment", enum_name(r.assignment, kAssignments)}};
+    nlohmann::json json = {{"kind", "parameter-server"},
+                           {"servers", r.servers},
+                           {"placement", to_string(r.placement)},
+                           {"assignment", enum_name(r.assignment, kAssignments)}};
+    if (r.local_sum != LocalSum::kNone) json["local_sum"] = enum_name(r.local_sum, kLocalSums);
+    return json;
   };
   return std::visit(Overloaded{all_to_all, servers}, road);
 }
@@ -433,7 +445,8 @@ std::string describe(const Road& road) {
   const auto servers = [](const ParameterServer& r) {
     return std::to_string(r.servers) + " " + to_string(r.placement) +
            (r.servers == 1 ? " server" : " servers") +
-           (r.assignment == Assignment::kHashed ? ", hashed" : "");
+           (r.assignment == Assignment::kHashed ? ", hashed" : "") +
+           (r.local_sum == LocalSum::kFirst ? ", local sum first" : "");
   };
   return std::visit(Overloaded{all_to_all, servers}, road);
 }

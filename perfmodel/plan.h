@@ -53,14 +53,26 @@ enum class Assignment {
   kHashed,  ///< each message goes whole to one server, in turn (message index mod S)
 };
 
+enum class LocalSum {
+  kNone,   ///< every worker pushes its own gradients
+  kFirst,  ///< the workers of a host sum among themselves first, and each pushes its part of the host's sum;
+           ///< the servers' answers go the same way back. The smallest host's number of workers is the
+           ///< number of parts.
+};
+
 struct ParameterServer {
   int servers = 1;  ///< S >= 1
   Placement placement = Placement::kColocated;
   Assignment assignment = Assignment::kEven;
+  LocalSum local_sum = LocalSum::kNone;
   bool operator==(const ParameterServer&) const = default;
 };
 
 using Road = std::variant<AllToAll, ParameterServer>;
+
+/// Whether workers need each other before anything reaches a server, so that all of them must start messages
+/// in the same order: all-to-all roads, and servers behind a local sum.
+bool needs_one_order(const Road& road);
 
 /// When a message may start.
 enum class Release {
@@ -70,9 +82,9 @@ enum class Release {
 
 /// Which of the messages that may start goes first.
 enum class Order {
-  kList,  ///< strictly in the plan's list (or sequence) order, on every rank; the only order an all-to-all
-          ///< road has
-  kPriority,  ///< the released message with the smallest priority value (parameter servers only)
+  kList,  ///< strictly in the plan's list (or sequence) order, on every rank; the only order that a road has
+          ///< which needs_one_order()
+  kPriority,  ///< the released message with the smallest priority value
 };
 
 /// What the next forward pass waits for.
@@ -123,8 +135,8 @@ Bytes message_bytes(const Message& message);
 int ranks_of(const Plan& plan);
 
 /// Throws Error{kBadInput} naming the first rule broken: every tensor byte covered exactly once, whole
-/// elements, priorities present and unique, an all-to-all road in list order, 1 <= S <= N when colocated,
-/// profile digest equal.
+/// elements, priorities present and unique, a road that needs one order in list order, 1 <= S <= N when
+/// colocated, profile digest equal.
 void check(const Plan& plan, const Profile& profile);
 
 /// Reads "commtune/plan/1". Errors as in profile_from_json.
@@ -136,6 +148,7 @@ std::string digest(const Plan& plan);
 
 std::string to_string(Collective algorithm);  ///< "ring", "halving-doubling", ...
 std::string to_string(Placement placement);   ///< "colocated", "dedicated"
-std::string describe(const Road& road);       ///< "all-to-all ring", "4 colocated servers"
+std::string describe(const Road& road);       ///< "all-to-all ring", "4 colocated servers",
+                                              ///< "2 dedicated servers, hashed, local sum first"
 
 }  // namespace commtune

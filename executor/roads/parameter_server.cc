@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "executor/reduce.h"
+#include "executor/roads/local_sum.h"
 #include "executor/roads/pipeline.h"
 
 namespace commtune {
@@ -13,7 +14,7 @@ namespace {
 /// A push with this number is a worker's goodbye.
 constexpr std::uint32_t kGoodbye = kTagNumbers - 2;
 
-/// How a message is laid out over the servers.
+/// How a part of a message is laid out over the servers.
 struct Layout {
   const ParameterServer& road;
   const RoadSettings& settings;
@@ -53,8 +54,9 @@ struct Server::Sum {
     Scratch::Block block;        // remote workers'
     std::span<std::byte> bytes;  // empty: has not come
   };
-  std::vector<Part> parts;
-  int next = 0;  // worker whose part is to be added next
+  std::vector<Part> parts;       // by worker
+  std::span<const int> pushers;  // whose parts there are
+  std::size_t next = 0;          // of them: whose part is to be added next
   Clock::time_point since;
   Scratch::Block total;
   std::span<std::byte> result;
@@ -75,6 +77,7 @@ Server::Server(Communicator& communicator, Scratch& scratch, const RoadSettings&
       settings_(settings),
       road_(road),
       server_(server_of(road, settings.workers, communicator.rank())),
+      pushers_(road, communicator.peers(), settings.workers),
       message_bytes_(std::move(message_bytes)),
       next_chunk_(static_cast<std::size_t>(settings.workers),
                   std::vector<std::size_t>(message_bytes_.size(), 0)),
@@ -82,8 +85,15 @@ Server::Server(Communicator& communicator, Scratch& scratch, const RoadSettings&
       first_arrival_(message_bytes_.size()),
       complete_chunks_(message_bytes_.size(), 0) {
   assert(server_ >= 0);
+  const std::size_t element = element_size(settings_.type).count;
   for (std::uint32_t number = 0; number < message_bytes_.size(); ++number) {
-    under_way_[number].resize(Layout{road_, settings_, number, message_bytes_[number]}.chunks_of(server_));
+    PartChunks begin{0};
+    for (int part = 0; part < pushers_.parts(); ++part) {
+      const Range range = segment(message_bytes_[number], element, pushers_.parts(), part);
+      begin.push_back(begin.back() + Layout{road_, settings_, number, range.length}.chunks_of(server_));
+    }
+    under_way_[number].resize(begin.back());
+    part_chunks_.push_back(std::move(begin));
   }
 }
 
@@ -136,10 +146,13 @@ Task Server::serve(int worker) {
 }
 
 void Server::arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes) {
+  const int of_part = pushers_.part_of(worker);
+  const auto p = static_cast<std::size_t>(of_part);
+  const std::size_t begin = part_chunks_[number][p], end = part_chunks_[number][p + 1];
   std::size_t& next = next_chunk_[static_cast<std::size_t>(worker)][number];
-  const std::size_t index = next;
-  next = (next + 1) % under_way_[number].size();
-  Sum& sum = sum_of(number, index);
+  const std::size_t index = begin + next;
+  next = (next + 1) % (end - begin);
+  Sum& sum = sum_of(number, index, of_part);
   Sum::Part& part = sum.parts[static_cast<std::size_t>(worker)];
   part.bytes = block.bytes(bytes);
   part.block = std::move(block);
@@ -147,14 +160,16 @@ void Server::arrived(int worker, std::uint32_t number, Scratch::Block block, std
 }
 
 void Server::offer(std::uint32_t number, std::size_t index, std::span<std::byte> chunk, Group& answered) {
-  Sum& sum = sum_of(number, index);
+  const int part = pushers_.part_of(communicator_.rank());
+  index += part_chunks_[number][static_cast<std::size_t>(part)];
+  Sum& sum = sum_of(number, index, part);
   sum.own = chunk;
   sum.own_answered = &answered;
   sum.parts[static_cast<std::size_t>(communicator_.rank())].bytes = chunk;
   advance(number, index, sum);
 }
 
-Server::Sum& Server::sum_of(std::uint32_t number, std::size_t index) {
+Server::Sum& Server::sum_of(std::uint32_t number, std::size_t index, int part) {
   std::unique_ptr<Sum>& sum = under_way_[number][index];
   if (!sum) {
     if (idle_sums_.empty()) {
@@ -164,15 +179,16 @@ Server::Sum& Server::sum_of(std::uint32_t number, std::size_t index) {
       sum = std::move(idle_sums_.back());
       idle_sums_.pop_back();
     }
+    sum->pushers = pushers_.of(part);
     sum->since = Clock::now();
-    if (index == 0) first_arrival_[number] = sum->since;  // chunks come in order
+    if (first_arrival_[number] == Clock::time_point{}) first_arrival_[number] = sum->since;
   }
   return *sum;
 }
 
 void Server::advance(std::uint32_t number, std::size_t index, Sum& sum) {
-  while (sum.next < settings_.workers) {
-    Sum::Part& part = sum.parts[static_cast<std::size_t>(sum.next)];
+  while (sum.next < sum.pushers.size()) {
+    Sum::Part& part = sum.parts[static_cast<std::size_t>(sum.pushers[sum.next])];
     if (part.bytes.empty()) return;
     if (sum.next > 0) {
       add(settings_.type, sum.result, part.bytes);
@@ -199,7 +215,8 @@ void Server::advance(std::uint32_t number, std::size_t index, Sum& sum) {
 void Server::log_chunk(std::uint32_t number) {
   if (++complete_chunks_[number] < under_way_[number].size()) return;
   complete_chunks_[number] = 0;
-  if (log_.size() < log_.capacity()) log_.push_back({number, first_arrival_[number], Clock::now()});
+  const Clock::time_point from = std::exchange(first_arrival_[number], {});
+  if (log_.size() < log_.capacity()) log_.push_back({number, from, Clock::now()});
 }
 
 void Server::send_back(std::uint32_t number, Sum& sum) {
@@ -210,8 +227,9 @@ void Server::send_back(std::uint32_t number, Sum& sum) {
   Answer& answer = *answers_.back();
   answer.total = std::move(sum.total);
   // Starting after its own rank, so that servers do not all answer the same worker first.
-  for (int i = 1; i <= settings_.workers; ++i) {
-    const int worker = (server_ + i) % settings_.workers;
+  const std::size_t pushers = sum.pushers.size();
+  for (std::size_t i = 1; i <= pushers; ++i) {
+    const int worker = sum.pushers[(static_cast<std::size_t>(server_) + i) % pushers];
     if (worker == communicator_.rank()) continue;
     communicator_.send(worker, make_tag(Channel::kDistribute, number), sum.result, answer.sends);
   }
@@ -240,13 +258,19 @@ std::optional<Server::Late> Server::latest() const {
   std::optional<Late> late;
   for (std::uint32_t number = 0; number < under_way_.size(); ++number) {
     for (const auto& sum : under_way_[number]) {
-      if (sum && (!late || sum->since < late->since)) late = Late{number, sum->next, sum->since};
+      if (sum && (!late || sum->since < late->since))
+        late = Late{number, sum->pushers[sum->next], sum->since};
     }
   }
   return late;
 }
 
 Task push_pull(RoadMessage message, const ParameterServer& road, Server* here) {
+  return road.local_sum == LocalSum::kFirst ? push_pull_host_sum(message, road, here)
+                                            : push_pull_part(message, road, here);
+}
+
+Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* here) {
   Communicator& communicator = message.communicator;
   const RoadSettings& settings = message.settings;
   const Layout layout{road, settings, message.number, message.data.size()};

@@ -6,6 +6,8 @@
 // slice for its own server never leaves the process), rank N+s when dedicated.
 // Assignment: kEven cuts each message into S slices on element boundaries; kHashed gives message i whole to
 // server i mod S.
+// Local sum: with LocalSum::kFirst what is said here of a message holds for each host's part of it
+// (pushers.h, local_sum.h).
 //
 // A slice travels in chunks. A server adds chunks in rank order whatever order they arrive in, so that the
 // result is deterministic; what comes early is kept. As soon as a chunk's sum is complete it goes back to
@@ -21,6 +23,7 @@
 #include <memory>
 #include <vector>
 
+#include "executor/roads/pushers.h"
 #include "executor/roads/road.h"
 #include "perfmodel/plan.h"
 
@@ -59,8 +62,8 @@ class Server {
   void record(std::size_t limit) { log_.reserve(limit); }
   const std::vector<Served>& served() const { return log_; }
 
-  /// The colocated worker's own chunk, in place of a push: `chunk` is summed from there and, once the sum is
-  /// complete, overwritten with the result; then `answered` is released (hold it before).
+  /// The colocated worker's own chunk (of its part), in place of a push: `chunk` is summed from there and,
+  /// once the sum is complete, overwritten with the result; then `answered` is released (hold it before).
   void offer(std::uint32_t number, std::size_t index, std::span<std::byte> chunk, Group& answered);
 
   /// A sum that some workers have contributed to and others have not, for a while: who is being waited for.
@@ -74,9 +77,11 @@ class Server {
  private:
   struct Sum;
   struct Answer;
+  /// Where the chunks of a message's parts are in under_way_: part p's from begin[p] to begin[p + 1].
+  using PartChunks = std::vector<std::size_t>;
   Task serve(int worker);
   void arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes);
-  Sum& sum_of(std::uint32_t number, std::size_t index);
+  Sum& sum_of(std::uint32_t number, std::size_t index, int part);
   void advance(std::uint32_t number, std::size_t index, Sum& sum);
   void log_chunk(std::uint32_t number);
   void send_back(std::uint32_t number, Sum& sum);
@@ -87,8 +92,10 @@ class Server {
   const RoadSettings& settings_;
   const ParameterServer road_;
   const int server_;
+  const Pushers pushers_;
   const std::vector<std::size_t> message_bytes_;
-  std::vector<std::vector<std::size_t>> next_chunk_;          // [worker][message]
+  std::vector<PartChunks> part_chunks_;                       // [message]
+  std::vector<std::vector<std::size_t>> next_chunk_;          // [worker][message], of the worker's part
   std::vector<std::vector<std::unique_ptr<Sum>>> under_way_;  // [message][chunk]
   std::vector<std::unique_ptr<Sum>> idle_sums_;
   std::vector<std::unique_ptr<Answer>> answers_, idle_answers_;
@@ -98,9 +105,13 @@ class Server {
   std::vector<Task> serving_;
 };
 
-/// A worker's side of one message: push every slice, take every answer in place.
+/// A worker's side of one message, with a local sum where the road has one (local_sum.h).
 /// here  the server in this process; nullptr when there is none
 Task push_pull(RoadMessage message, const ParameterServer& road, Server* here);
+
+/// A worker's side of its part of a message: push every slice, take every answer in place.
+/// message  its data is the part
+Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* here);
 
 /// Tells every remote server that this worker will push no more; each worker, once, after its last message.
 Task say_goodbye(Communicator& communicator, const RoadSettings& settings, const ParameterServer& road);

@@ -84,10 +84,13 @@ std::vector<Road> roads_for(int workers) {
   std::vector<Road> roads = {AllToAll{Collective::kRing}, AllToAll{Collective::kHalvingDoubling},
                              AllToAll{Collective::kRecursiveDoubling},
                              AllToAll{Collective::kDoubleBinaryTree}, AllToAll{Collective::kHierarchical}};
-  for (const Assignment assignment : {Assignment::kEven, Assignment::kHashed}) {
-    for (int servers = 1; servers <= 3; ++servers) {
-      if (servers <= workers) roads.emplace_back(ParameterServer{servers, Placement::kColocated, assignment});
-      roads.emplace_back(ParameterServer{servers, Placement::kDedicated, assignment});
+  for (const LocalSum local_sum : {LocalSum::kNone, LocalSum::kFirst}) {
+    for (const Assignment assignment : {Assignment::kEven, Assignment::kHashed}) {
+      for (int servers = 1; servers <= 3; ++servers) {
+        if (servers <= workers)
+          roads.emplace_back(ParameterServer{servers, Placement::kColocated, assignment, local_sum});
+        roads.emplace_back(ParameterServer{servers, Placement::kDedicated, assignment, local_sum});
+      }
     }
   }
   return roads;
@@ -116,7 +119,8 @@ RandomJob random_job(std::uint64_t seed, int workers, const Road& road) {
   plan.credit = Bytes{std::array<std::uint64_t, 3>{0, 30000, 1 << 30}[below(random, 3)]};
   const auto* all_to_all = std::get_if<AllToAll>(&road);
   if (all_to_all == nullptr) {
-    plan.order = chance(random, 0.7) ? Order::kPriority : Order::kList;
+    const bool by_priority = chance(random, 0.7);
+    plan.order = by_priority && !needs_one_order(road) ? Order::kPriority : Order::kList;
   } else if (algorithm(all_to_all->algorithm).reduce != nullptr && chance(random, 0.5)) {
     plan.sequence = random_sequence(random, plan.messages.size());
   }

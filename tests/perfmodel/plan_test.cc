@@ -95,6 +95,12 @@ TEST(Plan, SuitsItsRoad) {
                           p.order = Order::kPriority;
                         }),
                         three_tensors()));
+  // Behind a local sum two workers of a host that started different messages would wait for each other.
+  EXPECT_THAT(complaint([](Plan& p) {
+                p.road = ParameterServer{4, Placement::kColocated, Assignment::kEven, LocalSum::kFirst};
+                p.order = Order::kPriority;
+              }),
+              HasSubstr("same order on every rank"));
   EXPECT_THAT(complaint([](Plan& p) { p.road = ParameterServer{5}; }), HasSubstr("only 4"));
   EXPECT_NO_THROW(check(changed([](Plan& p) {
                           p.road = ParameterServer{5, Placement::kDedicated};
@@ -143,17 +149,21 @@ TEST(Plan, CountsDedicatedServersAsRanks) {
 }
 
 TEST(Plan, SurvivesJson) {
-  for (const Plan& plan : {fused_and_cut(), changed([](Plan& p) {
-                             p.road = ParameterServer{3, Placement::kDedicated, Assignment::kHashed};
-                             p.order = Order::kPriority;
-                             p.barrier = Barrier::kPerLayer;
-                             p.release = Release::kBackward;
-                             p.priority = {-7, INT32_MAX};
-                           }),
-                           changed([](Plan& p) {
-                             p.road = AllToAll{Collective::kHalvingDoubling};
-                             p.sequence = {reduce(0), reduce(1), distribute(1), distribute(0)};
-                           })}) {
+  for (const Plan& plan :
+       {fused_and_cut(), changed([](Plan& p) {
+          p.road = ParameterServer{3, Placement::kDedicated, Assignment::kHashed};
+          p.order = Order::kPriority;
+          p.barrier = Barrier::kPerLayer;
+          p.release = Release::kBackward;
+          p.priority = {-7, INT32_MAX};
+        }),
+        changed([](Plan& p) {
+          p.road = ParameterServer{3, Placement::kColocated, Assignment::kEven, LocalSum::kFirst};
+        }),
+        changed([](Plan& p) {
+          p.road = AllToAll{Collective::kHalvingDoubling};
+          p.sequence = {reduce(0), reduce(1), distribute(1), distribute(0)};
+        })}) {
     const Plan again = plan_from_json(nlohmann::json::parse(to_json(plan).dump(2)));
     EXPECT_EQ(again, plan);
     EXPECT_EQ(digest(again), digest(plan));
@@ -170,6 +180,9 @@ TEST(Plan, DigestSeesEverythingButTheMethod) {
   EXPECT_NE(of([](Plan& p) { p.road = AllToAll{Collective::kLibrary}; }), original);
   EXPECT_NE(of([](Plan& p) { p.road = ParameterServer{1}; }),
             of([](Plan& p) { p.road = ParameterServer{2}; }));
+  EXPECT_NE(of([](Plan& p) { p.road = ParameterServer{2}; }), of([](Plan& p) {
+              p.road = ParameterServer{2, Placement::kColocated, Assignment::kEven, LocalSum::kFirst};
+            }));
   EXPECT_NE(of([](Plan& p) { std::swap(p.messages[0], p.messages[1]); }), original);
   EXPECT_NE(of([](Plan& p) { std::swap(p.messages[0].pieces[0], p.messages[0].pieces[1]); }), original);
   EXPECT_NE(of([](Plan& p) { p.priority = {0, 1}; }), original);
@@ -201,6 +214,20 @@ TEST(PlanFromJson, NamesThePathTheRuleAndTheValue) {
               StartsWith("road.servers: unknown key"));
   EXPECT_THAT(reading_complaint([](json& j) { j["road"]["algorithm"] = "star"; }),
               StartsWith("road.algorithm: expected one of \"ring\", \"halving-doubling\""));
+  EXPECT_THAT(reading_complaint([](json& j) {
+                j["road"] = {{"kind", "parameter-server"},
+                             {"servers", 1},
+                             {"placement", "colocated"},
+                             {"assignment", "even"},
+                             {"local_sum", "twice"}};
+              }),
+              StartsWith("road.local_sum: expected one of \"none\", \"first\", got \"twice\""));
+  // Files from before there was a local sum.
+  EXPECT_NO_THROW(plan_from_json([] {
+    json j = to_json(changed([](Plan& p) { p.road = ParameterServer{2}; }));
+    EXPECT_FALSE(j["road"].contains("local_sum"));
+    return j;
+  }()));
   EXPECT_THAT(reading_complaint([](json& j) { j["workers"] = 1e3; }),
               StartsWith("workers: expected a positive integer"));
   EXPECT_THAT(reading_complaint([](json& j) { j["priority"][1] = 2147483648U; }),
@@ -220,6 +247,8 @@ TEST(Road, DescribesItself) {
   EXPECT_EQ(describe(ParameterServer{1, Placement::kDedicated}), "1 dedicated server");
   EXPECT_EQ(describe(ParameterServer{2, Placement::kDedicated, Assignment::kHashed}),
             "2 dedicated servers, hashed");
+  EXPECT_EQ(describe(ParameterServer{2, Placement::kDedicated, Assignment::kEven, LocalSum::kFirst}),
+            "2 dedicated servers, local sum first");
 }
 
 }  // namespace
