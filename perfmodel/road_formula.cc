@@ -56,7 +56,13 @@ class Formulas {
   }
 
   Formula parameter_server(const ParameterServer& road) const {
-    return road.placement == Placement::kDedicated ? dedicated(road) : colocated(road);
+    Formula formula = road.placement == Placement::kDedicated ? dedicated(road) : colocated(road);
+    if (road.local_sum == LocalSum::kNone || place_.per_host == 1) return formula;
+    const Formula inside = inside_hosts();
+    formula.reduce = sum_of(inside.reduce, formula.reduce);
+    formula.distribute = sum_of(inside.distribute, formula.distribute);
+    formula.both = sum_of(inside.both, formula.both);
+    return formula;
   }
 
  private:
@@ -198,6 +204,30 @@ class Formulas {
             upper(flow, line(flow.least_alpha().count(), gamma_ * summed))};
   }
 
+  /// A sum inside the host with the most workers, of which as many own a part as the host with the fewest
+  /// has; and the way back.
+  Formula inside_hosts() const {
+    const Link by = link(LinkClass::kIntraHost);
+    const double share = 1.0 / place_.fewest;
+    const int steps = place_.per_host - 1;
+    return two_stages(rounds(by, steps, share, steps * share), rounds(by, steps, share, 0), by, share);
+  }
+
+  /// Who pushes to the servers.
+  struct Push {
+    double bytes;    ///< as so many workers' gradients: each worker's, or with a local sum one sum per host
+    double workers;  ///< how many push a part
+  };
+  Push push_of(const ParameterServer& road) const {
+    if (road.local_sum == LocalSum::kNone) return {1.0 * place_.workers, 1.0 * place_.workers};
+    return {1.0 * place_.hosts, 1.0 * place_.hosts * place_.fewest};
+  }
+  /// What a card's own workers push, as so many workers' gradients. Inside one host every worker has a card.
+  double pushed_by(const Card& card, const ParameterServer& road, bool inside) const {
+    if (road.local_sum == LocalSum::kNone) return card.workers;
+    return inside ? card.workers / place_.per_host : std::min(1.0, card.workers);
+  }
+
   /// Bytes, as parts of a message, that pass the busiest cards in one direction; a card that is slow counts
   /// for as many times more.
   struct Load {
@@ -209,19 +239,21 @@ class Formulas {
   };
 
   /// A host with w of the N workers and s of the S servers sends w (S-s)/S m of its own push and s (N-w)/S m
-  /// of its servers' answers; on dedicated hosts one of the two is nothing.
+  /// of its servers' answers; on dedicated hosts one of the two is nothing. With a local sum w is 1, and N
+  /// the number of hosts.
   Load load_of(const ParameterServer& road) const {
-    const double n = place_.workers, all = road.servers;
+    const double n = push_of(road).bytes, all = road.servers;
     const bool inside = inside_one_host(place_, road);
     Load load;
     double with = 0, without = 0;
     for (const Card& card : cards_of(place_, road)) {
-      const double own = card.workers * (all - card.servers) / all;
-      const double answers = card.servers * (n - card.workers) / all;
+      const double pushed = pushed_by(card, road, inside);
+      const double own = pushed * (all - card.servers) / all;
+      const double answers = card.servers * (n - pushed) / all;
       const double pace = inside ? 1 : card.pace.time_per_byte;
       load.stage = std::max(load.stage, pace * std::max(own, answers));
       load.together = std::max(load.together, pace * (own + answers));
-      load.one = std::max(load.one, pace * std::max(card.workers, card.servers > 0 ? n - card.workers : 0));
+      load.one = std::max(load.one, pace * std::max(pushed, card.servers > 0 ? n - pushed : 0));
       double& side = card.servers > 0 ? with : without;
       side = std::max(side, pace * (own + answers));
       if (!inside) load.latency = std::max(load.latency, card.pace.latency);
@@ -235,10 +267,12 @@ class Formulas {
   Formula dedicated(const ParameterServer& road) const {
     const Load load = load_of(road);
     const Link by = between_hosts(inside_one_host(place_, road), load.latency, 1);
-    const double n = place_.workers, s = road.servers;
+    const auto [n, pushers] = push_of(road);
+    const double s = road.servers;
     const bool hashed = road.assignment == Assignment::kHashed;
     const double share = hashed ? load.one : load.stage;
-    const double parts = hashed ? n : std::max(n, s), stream_parts = hashed ? std::max(1.0, n / s) : parts;
+    const double parts = hashed ? pushers : std::max(pushers, s);
+    const double stream_parts = hashed ? std::max(1.0, pushers / s) : parts;
     const double summed = hashed ? n : n / s;
     Formula formula = two_stages(passage(by, share, load.stage, parts, stream_parts, summed),
                                  passage(by, share, load.stage, parts, stream_parts, 0), by, 1 / s);
@@ -250,15 +284,16 @@ class Formulas {
   Formula colocated(const ParameterServer& road) const {
     const Load load = load_of(road);
     const Link by = between_hosts(inside_one_host(place_, road), load.latency, 1);
-    const double n = place_.workers, s = road.servers;
+    const auto [n, pushers] = push_of(road);
+    const double s = road.servers;
     const bool hashed = road.assignment == Assignment::kHashed;
     const double one = hashed ? load.one : load.stage;
-    const double parts = std::max(1.0, hashed ? n - 1 : std::max(n, s) - 1);
-    const double stream_parts = hashed ? std::max(1.0, n / s) : parts;
+    const double parts = std::max(1.0, hashed ? pushers - 1 : std::max(pushers, s) - 1);
+    const double stream_parts = hashed ? std::max(1.0, pushers / s) : parts;
     const double summed = hashed ? n : n / s;
     Formula formula = two_stages(passage(by, one, load.stage, parts, stream_parts, summed),
                                  passage(by, one, load.stage, parts, stream_parts, 0), by, 1 / s);
-    const double all_parts = std::max(1.0, hashed ? 2 * stream_parts : n + s - 2);
+    const double all_parts = std::max(1.0, hashed ? 2 * stream_parts : pushers + s - 2);
     formula.both.occupancy =
         passage(by, load.together, load.together, all_parts, all_parts, summed).occupancy;
     formula.server_binds = load.servers || gamma_ * n / s > by.step.least_beta().value * load.together;

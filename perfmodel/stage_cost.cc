@@ -123,7 +123,7 @@ bool same_kind(const Road& a, const Road& b) {
   const auto* p = std::get_if<ParameterServer>(&a);
   const auto* q = std::get_if<ParameterServer>(&b);
   if (p == nullptr || q == nullptr) return a == b;
-  return p->placement == q->placement;
+  return p->placement == q->placement && p->local_sum == q->local_sum;
 }
 
 bool assigned_alike(const Road& a, const Road& b) {

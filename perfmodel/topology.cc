@@ -32,10 +32,14 @@ int fill(Topology& place, int left, int hosts, int slots, const HostPace& pace) 
 void sum_up(Topology& place) {
   place.hosts = 0;
   place.per_host = 1;
-  if (!place.rows.empty()) place.slowest = place.rows.front().pace;
+  if (!place.rows.empty()) {
+    place.slowest = place.rows.front().pace;
+    place.fewest = place.rows.front().ranks;
+  }
   for (const HostRow& row : place.rows) {
     place.hosts += row.hosts;
     place.per_host = std::max(place.per_host, row.ranks);
+    place.fewest = std::min(place.fewest, row.ranks);
     place.slowest = slower(place.slowest, row.pace);
   }
 }

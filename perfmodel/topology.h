@@ -21,6 +21,7 @@ struct Topology {
   int workers = 1;
   int hosts = 1;                 ///< that carry at least one worker
   int per_host = 1;              ///< largest number of workers on one of them
+  int fewest = 1;                ///< smallest
   HostPace slowest{};            ///< the largest factors among them: what everybody waits for
   std::vector<HostRow> rows{};   ///< those hosts, in order
   std::vector<HostRow> spare{};  ///< the cluster's other hosts, in order: where dedicated servers live

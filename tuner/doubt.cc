@@ -39,7 +39,8 @@ double percentile(std::vector<double>& values, double q) {
 bool related(const Road& a, const Road& b) {
   const auto* p = std::get_if<ParameterServer>(&a);
   const auto* q = std::get_if<ParameterServer>(&b);
-  return p != nullptr && q != nullptr ? p->placement == q->placement : a == b;
+  if (p == nullptr || q == nullptr) return a == b;
+  return p->placement == q->placement && p->local_sum == q->local_sum;
 }
 
 std::vector<Road> roads_of(const std::vector<Entry>& ranking) {

@@ -153,13 +153,16 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
 }
 
 /// Bytes that one worker and one server send in an iteration: 2 (N-1)/N D, 2 D and 2 N D / S of MODEL
-/// section 4.
-void count_traffic(const Plan& plan, Bytes gradients, Explanation& explanation) {
+/// section 4. With a local sum on hosts of g workers a worker sends (g-1)/g D inside its host in either stage
+/// and pushes D / g.
+void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Explanation& explanation) {
   const double d = static_cast<double>(gradients.count), n = plan.workers;
   if (plan.workers == 1) return;
   if (const auto* p = std::get_if<ParameterServer>(&plan.road)) {
-    explanation.worker_traffic = gradients;
-    explanation.server_traffic = Bytes{static_cast<std::uint64_t>(n * d / p->servers)};
+    const bool sums = p->local_sum == LocalSum::kFirst;
+    const double g = sums ? place.fewest : 1, pushed = sums ? place.hosts : n;
+    explanation.worker_traffic = Bytes{static_cast<std::uint64_t>((2 * (g - 1) + 1) / g * d)};
+    explanation.server_traffic = Bytes{static_cast<std::uint64_t>(pushed * d / p->servers)};
   } else {
     explanation.worker_traffic = Bytes{static_cast<std::uint64_t>(2 * (n - 1) / n * d)};
   }
@@ -186,7 +189,7 @@ Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& 
       CriticalPath{explanation.timeline, plan, cost.shared_channel, iteration}.steps();
   explanation.improvements = improvements(profile, cluster, plan, iteration);
   explanation.communication_ratio = explanation.prediction.communication / explanation.prediction.compute;
-  count_traffic(plan, profile.gradient_bytes(), explanation);
+  count_traffic(plan, topology_of(cluster, plan.workers), profile.gradient_bytes(), explanation);
   return explanation;
 }
 

@@ -10,11 +10,22 @@ namespace commtune::tuner {
 
 namespace {
 
-void add_servers(std::vector<Road>& roads, const std::set<int>& counts, Placement placement, bool hashed) {
-  for (const int servers : counts) roads.emplace_back(ParameterServer{servers, placement, Assignment::kEven});
-  if (!hashed) return;
-  for (const int servers : counts) {
-    if (servers > 1) roads.emplace_back(ParameterServer{servers, placement, Assignment::kHashed});
+/// Of the servers that a question may have besides evenly cut messages of every worker.
+struct ServerKinds {
+  bool hashed = false, local_sum = false;
+};
+
+void add_servers(std::vector<Road>& roads, const std::set<int>& counts, Placement placement,
+                 ServerKinds kinds) {
+  for (const LocalSum sum : {LocalSum::kNone, LocalSum::kFirst}) {
+    if (sum == LocalSum::kFirst && !kinds.local_sum) continue;
+    for (const Assignment assignment : {Assignment::kEven, Assignment::kHashed}) {
+      if (assignment == Assignment::kHashed && !kinds.hashed) continue;
+      for (const int servers : counts) {
+        if (servers > 1 || assignment == Assignment::kEven)
+          roads.emplace_back(ParameterServer{servers, placement, assignment, sum});
+      }
+    }
   }
 }
 
@@ -85,14 +96,19 @@ Plan Planning::empty_plan(const Road& road) const {
   return plan;
 }
 
+bool may_sum_locally(const Cluster& cluster, int workers) {
+  const Topology place = topology_of(cluster, workers);
+  return place.hosts > 1 && place.per_host > 1;
+}
+
 std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits) {
   std::set<Collective> algorithms{Collective::kRing};
   const int colocated = limits.colocated_servers > 0 ? std::min(limits.colocated_servers, workers) : workers;
-  bool hashed = limits.hashed;
+  ServerKinds kinds{limits.hashed, may_sum_locally(cluster, workers)};
   std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
   for (const OperationFit& fit : cluster.operations) {
     if (const auto* servers = std::get_if<ParameterServer>(&fit.road)) {
-      hashed = hashed || servers->assignment == Assignment::kHashed;
+      kinds.hashed = kinds.hashed || servers->assignment == Assignment::kHashed;
       const bool same_host = servers->placement == Placement::kColocated;
       if (servers->servers <= (same_host ? colocated : limits.dedicated_servers)) {
         (same_host ? beside : apart).insert(servers->servers);
@@ -104,8 +120,8 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
   std::vector<Road> roads;
   roads.reserve(algorithms.size() + 2 * (beside.size() + apart.size()));
   for (const Collective algorithm : algorithms) roads.emplace_back(AllToAll{algorithm});
-  add_servers(roads, beside, Placement::kColocated, hashed);
-  add_servers(roads, apart, Placement::kDedicated, hashed);
+  add_servers(roads, beside, Placement::kColocated, kinds);
+  add_servers(roads, apart, Placement::kDedicated, kinds);
   return roads;
 }
 

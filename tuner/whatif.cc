@@ -74,6 +74,14 @@ std::vector<Road> all_to_all_roads(const Cluster& cluster, const TuneOptions& op
   return roads;
 }
 
+std::vector<Road> server_roads(const Cluster& cluster, const TuneOptions& options, int count,
+                               Placement placement) {
+  std::vector<Road> roads{ParameterServer{count, placement}};
+  if (may_sum_locally(cluster, options.workers))
+    roads.emplace_back(ParameterServer{count, placement, Assignment::kEven, LocalSum::kFirst});
+  return roads;
+}
+
 std::string winner(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
   const Answer answer = tune(profile, cluster, options);
   const Entry& best = fastest_published(answer);
@@ -148,8 +156,7 @@ std::vector<ServerPoint> server_sweep(const Profile& profile, const Cluster& clu
   Ticks ticks(watch, servers.size());
   for (const int count : servers) {
     ticks.next();
-    one.roads = count == 0 ? all_to_all_roads(cluster, one)
-                           : std::vector<Road>{ParameterServer{count, placement, Assignment::kEven}};
+    one.roads = count == 0 ? all_to_all_roads(cluster, one) : server_roads(cluster, one, count, placement);
     const Answer answer = tune(profile, cluster, one);
     const Entry& best = answer.ranking.front();
     ServerPoint point{count, best.title, best.plan.road, best.prediction.iteration, best.samples_per_second};

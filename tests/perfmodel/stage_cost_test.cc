@@ -45,8 +45,12 @@ double alone(const StageCost& cost, Bytes m = kMessage) { return cost.alone(m).c
 double occupied(const StageCost& cost, Bytes m = kMessage) { return cost.occupancy(m).count(); }
 
 Road a2a(Collective algorithm) { return AllToAll{algorithm}; }
-Road ps(int servers, Placement placement, Assignment assignment = Assignment::kEven) {
-  return ParameterServer{servers, placement, assignment};
+Road ps(int servers, Placement placement, Assignment assignment = Assignment::kEven,
+        LocalSum local_sum = LocalSum::kNone) {
+  return ParameterServer{servers, placement, assignment, local_sum};
+}
+Road ps_behind_sum(int servers, Placement placement) {
+  return ps(servers, placement, Assignment::kEven, LocalSum::kFirst);
 }
 
 TEST(RoadCost, OneWorkerCostsNothing) {
@@ -309,6 +313,60 @@ TEST(RoadCost, RefusesRoadsThatDoNotFit) {
   EXPECT_THROW(road_cost(a2a(Collective::kRing), Cluster{}, 4), Error);
 }
 
+TEST(RoadCost, ALocalSumSendsEveryByteOfAHostOnce) {
+  // 2 hosts of 4 workers and 2 servers on the third. Inside a host: 3 steps of m/4 at a tenth of the cost,
+  // 3/4 m summed in the first stage. Between: the servers' card takes m from either host (8 transfers of
+  // which 7 add an overhead); without the local sum it takes 8 m.
+  const RoadCost cost = road_cost(ps_behind_sum(2, Placement::kDedicated), cluster_of(3, 4), 8);
+  const double inside = 3 * (1e-6 + 0.1e-3), between = 10e-6 + 7 * 2e-6 + 8e-3;
+  EXPECT_NEAR(alone(cost.reduce), inside + 3e6 * kGamma + between, 1e-12);
+  EXPECT_NEAR(alone(cost.distribute), inside + between, 1e-12);
+  EXPECT_NEAR(occupied(cost.distribute), 3 * (0.2e-6 + 0.1e-3) + 8 * 2e-6 + 8e-3, 1e-12);
+  EXPECT_FALSE(cost.shared_channel);
+  EXPECT_TRUE(cost.server_binds);
+  const RoadCost without = road_cost(ps(2, Placement::kDedicated), cluster_of(3, 4), 8);
+  EXPECT_NEAR(alone(without.distribute), 10e-6 + 7 * 2e-6 + 32e-3, 1e-12);
+}
+
+TEST(RoadCost, ALocalSumBehindColocatedServers) {
+  // A server in each of 8 workers: a host's card sends half of its own sum to the other host's servers and
+  // half of the other's sum back: m/2 in either stage. 7 transfers, of which 6 add an overhead.
+  const RoadCost cost = road_cost(ps_behind_sum(8, Placement::kColocated), cluster_of(2, 4), 8);
+  EXPECT_NEAR(alone(cost.distribute), 3 * (1e-6 + 0.1e-3) + 10e-6 + 6 * 2e-6 + 2e-3, 1e-12);
+  EXPECT_TRUE(cost.shared_channel);
+}
+
+TEST(RoadCost, ALocalSumOnHostsOfOneWorkerIsNone) {
+  for (const Placement placement : {Placement::kColocated, Placement::kDedicated}) {
+    const RoadCost sum = road_cost(ps_behind_sum(2, placement), cluster_of(6), 4),
+                   none = road_cost(ps(2, placement), cluster_of(6), 4);
+    EXPECT_EQ(alone(sum.both), alone(none.both));
+    EXPECT_EQ(occupied(sum.reduce), occupied(none.reduce));
+  }
+}
+
+TEST(RoadCost, ALocalSumIsCutForTheSmallestHost) {
+  // 3 workers on 2 hosts of 2 slots: the second has one, so the first sums everything in one worker: a whole
+  // message inside, and two pushes to one server.
+  const RoadCost cost = road_cost(ps_behind_sum(1, Placement::kDedicated), cluster_of(3, 2), 3);
+  EXPECT_NEAR(alone(cost.distribute), (1e-6 + 0.4e-3) + 10e-6 + 2e-6 + 8e-3, 1e-12);
+}
+
+TEST(RoadCost, ALocalSumIsCalibratedByOnesOfItsKind) {
+  // Servers without one were three times as slow as their formula; that says nothing about these.
+  Cluster cluster = cluster_of(3, 4);
+  const RoadCost before = road_cost(ps_behind_sum(2, Placement::kDedicated), cluster, 8);
+  OperationFit fit;
+  fit.road = ps(2, Placement::kDedicated);
+  fit.operation = Operation::kPushPull;
+  fit.workers = 4;
+  fit.alone = fit_of(Curve{Seconds{1e-3}, SecondsPerByte{1e-7}});
+  cluster.operations.push_back(fit);
+  EXPECT_EQ(alone(road_cost(ps_behind_sum(2, Placement::kDedicated), cluster, 8).both), alone(before.both));
+  cluster.operations.back().road = ps_behind_sum(2, Placement::kDedicated);
+  EXPECT_GT(alone(road_cost(ps_behind_sum(2, Placement::kDedicated), cluster, 8).both), alone(before.both));
+}
+
 TEST(RoadCost, MoreBytesAreNeverFasterOnAnyRoad) {
   Cluster cluster = cluster_of(3, 2);
   cluster.links[LinkClass::kInterHost].alone.curve = Curve{
@@ -318,7 +376,8 @@ TEST(RoadCost, MoreBytesAreNeverFasterOnAnyRoad) {
          {a2a(Collective::kRing), a2a(Collective::kHalvingDoubling), a2a(Collective::kRecursiveDoubling),
           a2a(Collective::kDoubleBinaryTree), a2a(Collective::kHierarchical), ps(1, Placement::kColocated),
           ps(2, Placement::kColocated), ps(2, Placement::kDedicated),
-          ps(2, Placement::kDedicated, Assignment::kHashed)}) {
+          ps(2, Placement::kDedicated, Assignment::kHashed), ps_behind_sum(2, Placement::kColocated),
+          ps_behind_sum(2, Placement::kDedicated)}) {
       const RoadCost cost = road_cost(road, cluster, workers);
       for (const StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
         double before = 0;
@@ -345,6 +404,7 @@ TEST(Topology, KnowsTheSlowestAndTheSpareHosts) {
   EXPECT_EQ(place.slowest, (HostPace{2, 3, 1.5}));
   ASSERT_EQ(place.rows.size(), 3U);  // two slots, two slots of the slow one, one
   EXPECT_EQ(place.rows[2].ranks, 1);
+  EXPECT_EQ(place.fewest, 1);
   ASSERT_EQ(place.spare.size(), 1U);
   EXPECT_EQ(place.spare[0].pace.compute, 9);
   EXPECT_EQ(topology_of(cluster_of(3, 4), 2048).rows.size(), 1U);  // alike neighbours are one row

@@ -130,6 +130,17 @@ TEST(Methods, BuildValidPlansAboveTheBoundForRandomJobs) {
   }
 }
 
+TEST(Methods, BuildValidPlansBehindALocalSum) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 40; ++round) {
+    const Profile profile = made_profile(random, 40);
+    check_all(Planning(profile,
+                       made_cluster_of_hosts(6, 4, 1e-4, 1e-9 * static_cast<double>(1 + random() % 8)), 16,
+                       {ParameterServer{16, Placement::kColocated, Assignment::kEven, LocalSum::kFirst},
+                        ParameterServer{2, Placement::kDedicated, Assignment::kHashed, LocalSum::kFirst}}));
+  }
+}
+
 TEST(Methods, BuildValidPlansForEveryShippedProfile) {
   for (const std::string& name : shipped_profile_names()) check_all(planning(*shipped_profile(name)));
 }

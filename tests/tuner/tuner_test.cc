@@ -136,6 +136,30 @@ TEST(Tune, HashedServersAreTriedWhenAsked) {
   EXPECT_EQ(std::count_if(without.begin(), without.end(), hashed), 0);
 }
 
+TEST(Tune, SumsInsideHostsBeforeDedicatedServersWhereThatWins) {
+  // 4 hosts of 4 workers, as many server hosts. Each worker for itself loads a card with 4 D either way, a
+  // ring over all with 2 * 15/16 D, on one channel; behind a local sum it is D each way, on two.
+  const Cluster cluster = made_cluster_of_hosts(8, 4, 20e-6, 8e-9);
+  TuneOptions options;
+  options.workers = 16;
+  options.draws = 0;
+  options.limits.dedicated_servers = 16;
+  const Answer answer = tune(*shipped_profile("bert_base"), cluster, options);
+  const auto* servers = std::get_if<ParameterServer>(&answer.ranking.front().plan.road);
+  ASSERT_NE(servers, nullptr) << describe(answer.ranking.front().plan.road);
+  EXPECT_EQ(servers->local_sum, LocalSum::kFirst);
+  EXPECT_EQ(servers->placement, Placement::kDedicated);
+  for (const Entry& entry : answer.ranking) {
+    EXPECT_NO_THROW(check(entry.plan, *shipped_profile("bert_base"))) << entry.method;
+  }
+  // Where every host has one worker there is nothing to sum.
+  const auto roads = roads_for(made_cluster(8, 20e-6, 8e-9), 8, options.limits);
+  EXPECT_TRUE(std::none_of(roads.begin(), roads.end(), [](const Road& road) {
+    const auto* ps = std::get_if<ParameterServer>(&road);
+    return ps != nullptr && ps->local_sum == LocalSum::kFirst;
+  }));
+}
+
 TEST(Tune, SlowHostsCountWhereTheyAreUsed) {
   Cluster cluster = made_cluster(4, 200e-6, 8e-9);
   cluster.hosts[3].pace.compute = 1.5;

@@ -50,6 +50,14 @@ TEST(ServerSweep, MoreServersAreNeverSlowerOnAnIdleNetwork) {
   }
 }
 
+TEST(ServerSweep, SumsInsideHostsWhereThatIsFaster) {
+  TuneOptions options = quick();
+  options.workers = 8;
+  const auto points =
+      server_sweep(resnet(), made_cluster_of_hosts(4, 4, 200e-6, 8e-9), {1}, Placement::kDedicated, options);
+  EXPECT_EQ(std::get<ParameterServer>(points[0].road).local_sum, LocalSum::kFirst);
+}
+
 TEST(ServerSweep, ComparesWithNoServersAtAll) {
   const auto points = server_sweep(resnet(), gigabit(), {0, 1}, Placement::kDedicated, quick());
   ASSERT_EQ(points.size(), 2U);
@@ -111,6 +119,17 @@ TEST(Explain, CountsTraffic) {
   const Explanation servers = explain(resnet(), gigabit(), wfbp(job, job.roads[1]));
   EXPECT_EQ(servers.worker_traffic.count, d);
   EXPECT_EQ(servers.server_traffic.count, 2 * d);
+}
+
+TEST(Explain, CountsTrafficBehindALocalSum) {
+  // 2 hosts of 4: 3/4 D inside in either stage and D/4 pushed; two servers take D from either host.
+  const Cluster cluster = made_cluster_of_hosts(3, 4, 200e-6, 8e-9);
+  const ParameterServer road{2, Placement::kDedicated, Assignment::kEven, LocalSum::kFirst};
+  const Planning job(resnet(), cluster, 8, {road});
+  const std::uint64_t d = job.work.total_bytes;
+  const Explanation e = explain(resnet(), cluster, wfbp(job, job.roads[0]));
+  EXPECT_EQ(e.worker_traffic.count, d * 7 / 4);
+  EXPECT_EQ(e.server_traffic.count, d);
 }
 
 TEST(ChromeTrace, HasEveryLayerAndMessage) {

@@ -45,8 +45,7 @@ Plan frozen(const Planning& job, const RoadOption& option, Plan plan) {
 
 Plan byte_scheduler(const Planning& job, const RoadOption& option, const ByteSchedulerOptions& settings) {
   Plan plan = by_priority(job, option, settings);
-  return architecture_of(option.road) == Architecture::kAllToAll ? frozen(job, option, std::move(plan))
-                                                                 : plan;
+  return needs_one_order(option.road) ? frozen(job, option, std::move(plan)) : plan;
 }
 
 Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {

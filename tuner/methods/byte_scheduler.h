@@ -12,8 +12,8 @@ struct ByteSchedulerOptions {
   Barrier barrier = Barrier::kPerLayer;
 };
 
-/// The plan for given settings. Servers take pieces by priority; an all-to-all road needs one order on all
-/// ranks, so there the order that priority would give is simulated and frozen.
+/// The plan for given settings. Servers take pieces by priority; where a road needs one order on all ranks,
+/// the order that priority would give is simulated and frozen.
 Plan byte_scheduler(const Planning& job, const RoadOption& option, const ByteSchedulerOptions& settings);
 
 /// Partition and credit chosen by simulating a grid of both, as ByteScheduler's own tuner would find them by
