@@ -38,6 +38,10 @@ class CriticalPath {
     const Passage* passage = through_forward();
     while (passage != nullptr) passage = through(*passage);
     std::reverse(steps_.begin(), steps_.end());
+    // A message leaves its channel to the next before it has arrived: from there on the next is what counts.
+    for (std::size_t i = 0; i + 1 < steps_.size(); ++i) {
+      steps_[i].until = std::min(steps_[i].until, steps_[i + 1].from);
+    }
     return std::move(steps_);
   }
 
