@@ -59,11 +59,19 @@ Seconds Curve::operator()(Bytes m) const {
 }
 
 SecondsPerByte Curve::least_beta() const {
-  SecondsPerByte least{0};
-  for (std::size_t i = 0; i < pieces_.size(); ++i) {
-    least = i == 0 ? pieces_[i].beta : std::min(least, pieces_[i].beta);
+  if (pieces_.empty()) return SecondsPerByte{0};
+  const double start_up = pieces_.front().alpha.count();
+  const auto slope = [&](const CurvePiece& piece, Bytes m) {
+    return (cost(piece, m).count() - start_up) / static_cast<double>(m.count);
+  };
+  // Within a piece the slope of the line from the start-up to (m, t(m)) rises or falls all the way.
+  double least = pieces_.front().beta.value;
+  for (std::size_t i = 1; i < pieces_.size(); ++i) {
+    const bool last = i + 1 == pieces_.size();
+    const double at_end = last ? pieces_[i].beta.value : slope(pieces_[i], pieces_[i + 1].from);
+    least = std::min({least, slope(pieces_[i], pieces_[i].from), at_end});
   }
-  return least;
+  return SecondsPerByte{least};
 }
 
 Seconds Curve::least_alpha() const { return pieces_.empty() ? Seconds{0} : pieces_.front().alpha; }

@@ -30,8 +30,8 @@ class Curve {
   const std::vector<CurvePiece>& pieces() const { return pieces_; }
   bool empty() const { return pieces_.empty(); }
 
-  /// What a bound may use: t(m) >= least_alpha() + least_beta() * m for every m. The smallest time per byte
-  /// of any piece, and the start-up of the first piece (a cost never falls, so no message has a smaller one).
+  /// What a bound may use: t(m) >= least_alpha() + least_beta() * m for every m, the steepest such line from
+  /// the start-up of the first piece (a cost never falls, so no message has a smaller one).
   SecondsPerByte least_beta() const;
   Seconds least_alpha() const;
 

@@ -39,6 +39,14 @@ TEST(Curve, IsNeverBelowItsLeastAlphaAndBeta) {
   EXPECT_EQ(curve.least_alpha().count(), 10e-6);
 }
 
+TEST(Curve, KeepsALeastTimePerByteOverAStretchThatCostsTheSame) {
+  // 64 KB to 256 KB take 74 us each: no line from 10 us is steeper than the one to its far end.
+  const Curve curve(
+      {{0_B, Seconds{10e-6}, {1e-9}}, {64'000_B, Seconds{74e-6}, {0}}, {256'000_B, Seconds{0}, {1e-9}}});
+  EXPECT_DOUBLE_EQ(curve.least_beta().value, 64e-6 / 256e3);
+  EXPECT_EQ(Curve({{0_B, Seconds{10e-6}, {1e-9}}, {1000_B, Seconds{20e-6}, {0}}}).least_beta().value, 0);
+}
+
 TEST(Curve, RefusesWhatIsNoCost) {
   EXPECT_THAT(bad_input([] { Curve({{1_B, Seconds{0}, {0}}}); }), HasSubstr("first piece starts at 0 B"));
   EXPECT_THAT(bad_input([] { Curve({{0_B, Seconds{-1}, {0}}}); }), HasSubstr("alpha"));
