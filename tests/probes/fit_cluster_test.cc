@@ -76,7 +76,7 @@ TEST(FitCluster, DoesNotTakeASingleStreamOfTheSurveyForExact) {
   samples.push_back(message(0, 2, 4, 1 << 20, 0.9 * 8e-9 * (1 << 20)));
   samples.back().sample.half_width = Seconds{0};
   samples.back().sample.repetitions = 1;
-  const Fit& streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
+  const Fit streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
   EXPECT_NEAR(streamed.curve(Bytes{1 << 18}).count(), 20e-6 + 8e-9 * (1 << 18), 0.02 * 8e-9 * (1 << 18));
 }
 
@@ -87,7 +87,7 @@ TEST(FitCluster, PrefersTheMoreRepeatedOfTwoStreamsOfASize) {
     samples.push_back(message(0, 2, 4, bytes, 9e-9 * static_cast<double>(bytes)));
     samples.back().sample.repetitions = 1;
   }
-  const Fit& streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
+  const Fit streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
   EXPECT_NEAR(streamed.curve(Bytes{1 << 20}).count(), 8e-9 * (1 << 20), 1e-6);
 }
 
