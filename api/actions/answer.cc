@@ -94,7 +94,7 @@ json answer_to_json(const Given& given) {
   out["digest"] = digest(chosen.plan);
   out["cached"] = false;
   out["cluster"] = given.made.cluster.name;
-  out["fit"] = given.outcome.fit;
+  out["fit"] = fit_to_json(given.outcome.fit);
   out["profile"] = given.outcome.profile;
   out["plans"] = given.outcome.plans;
   out["servers"] = servers.servers;

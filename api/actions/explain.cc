@@ -20,19 +20,26 @@ const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& met
               fmt::format("--method {}: not in the ranking{}", method, did_you_mean(method, known)));
 }
 
+namespace {
+
+/// What the outcome was made from, even if a newer fit has come since.
+Cluster cluster_of(const Store& store, const TuneRequest& request, const TuneOutcome& outcome) {
+  if (!outcome.fit) return find_fitted(store, request.cluster).cluster;
+  if (auto fit = store.find_fit(*outcome.fit)) return std::move(fit->snapshot);
+  throw Error(ErrorCode::kNotFound, fmt::format("fit {}: not in the database", *outcome.fit));
+}
+
+}  // namespace
+
 Explained explain_job(Context& context, const TuneRequest& request, const TuneOutcome& outcome,
                       const std::string& method) {
-  const auto fit = context.store.find_fit(outcome.fit);
-  if (!fit) throw Error(ErrorCode::kNotFound, fmt::format("fit {}: not in the database", outcome.fit));
+  const Cluster cluster = cluster_of(context.store, request, outcome);
   const tuner::Entry& entry = entry_of(outcome.answer, method);
-  Explained explained{entry.title,
-                      entry.plan,
-                      request.profile,
-                      tuner::explain(request.profile, fit->snapshot, entry.plan),
-                      {}};
+  Explained explained{
+      entry.title, entry.plan, request.profile, tuner::explain(request.profile, cluster, entry.plan), {}};
   context.progress({"what would change the answer", 0, {}});
   if (outcome.answer.workers > 1)
-    explained.flips = tuner::flip_points(request.profile, fit->snapshot, request.options);
+    explained.flips = tuner::flip_points(request.profile, cluster, request.options);
   return explained;
 }
 

@@ -132,6 +132,9 @@ PlanView find_plan_view(const Store& store, const std::string& plan, const std::
   if (const auto fit = fit_id ? store.find_fit(*fit_id) : std::nullopt) {
     view.cluster = fit->snapshot;
     view.priced = true;
+  } else if (row.ranking.is_object() && row.ranking.contains("cluster")) {
+    view.cluster = cluster_from_json(row.ranking.at("cluster"));
+    view.priced = true;
   }
   choose_method(store, row, method, view);
   if (view.priced && has_question)

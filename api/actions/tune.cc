@@ -59,23 +59,27 @@ void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, T
     const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
     nlohmann::json ranking{{"chosen", true}, {"answer", tuner::to_json(answer)}, {"plans", outcome.plans}};
     if (!keeping.question.is_null()) ranking["question"] = keeping.question;
+    if (keeping.given != nullptr) ranking["cluster"] = commtune::to_json(*keeping.given);
     outcome.plans[chosen.method] =
         store.add_plan(to_row(chosen, outcome.profile, keeping.fit, std::move(ranking)));
   });
 }
 
 TuneOutcome tune_job(Context& context, const TuneRequest& request) {
-  const FitRow fit = fit_of(context.store, request.cluster);
+  const Fitted fitted = find_fitted(context.store, request.cluster);
   TuneOutcome outcome;
-  outcome.fit = fit.id;
-  outcome.answer = tuner::tune(request.profile, fit.snapshot, request.options);
-  keep_answer(context.store, request.profile, {true, fit.id, nullptr}, outcome);
+  outcome.fit = fitted.fit;
+  outcome.answer = tuner::tune(request.profile, fitted.cluster, request.options);
+  Keeping keeping;
+  keeping.fit = fitted.fit;
+  if (!fitted.fit) keeping.given = &fitted.cluster;
+  keep_answer(context.store, request.profile, keeping, outcome);
   return outcome;
 }
 
 nlohmann::json to_json(const TuneOutcome& outcome) {
   nlohmann::json out = tuner::to_json(outcome.answer);
-  out["fit"] = outcome.fit;
+  out["fit"] = fit_to_json(outcome.fit);
   out["profile"] = outcome.profile;
   out["plans"] = outcome.plans;
   return out;

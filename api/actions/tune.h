@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/actions/context.h"
+#include "api/actions/fitted.h"
 #include "perfmodel/profile.h"
 #include "store/rows.h"
 #include "tuner/tuner.h"
@@ -15,13 +16,14 @@ namespace commtune::api {
 
 struct TuneRequest {
   Profile profile;
-  std::string cluster;  ///< its current fit is used
+  ClusterChoice cluster;
   tuner::TuneOptions options;
 };
 
 struct TuneOutcome {
   tuner::Answer answer;
-  RowId fit = 0, profile = 0;
+  std::optional<RowId> fit;  ///< absent: the cluster was given
+  RowId profile = 0;
   std::map<std::string, RowId> plans;  ///< method -> stored plan
 };
 
@@ -32,7 +34,7 @@ bool is_probed(const Store& store, const std::string& cluster);
 /// probed, naming those that have.
 FitRow fit_of(const Store& store, const std::string& cluster);
 
-/// Throws what fit_of and tuner::tune throw.
+/// Throws what find_fitted and tuner::tune throw.
 TuneOutcome tune_job(Context& context, const TuneRequest& request);
 
 /// What is stored of an answer, and with what beside it.
@@ -40,6 +42,7 @@ struct Keeping {
   bool all = true;           ///< false: the chosen plan only
   std::optional<RowId> fit;  ///< absent: the answer is to a "what if", not a prediction of the cluster
   nlohmann::json question = nullptr;  ///< goes into the chosen plan's ranking
+  const Cluster* given = nullptr;     ///< so does this, where the answer rests on no fit of the store
 };
 
 /// Stores the profile and the plans of `outcome.answer` and fills in their ids, in one transaction.

@@ -17,12 +17,12 @@ namespace {
 constexpr std::size_t kMostCells = 4096;
 constexpr int kRateSteps = 4;  // doublings either side of the measured rate
 
-WhatIf about(const TuneRequest& job, const FitRow& fit) {
+WhatIf about(const TuneRequest& job, const Fitted& fitted) {
   const tuner::TuneOptions& options = job.options;
   const int workers = options.workers > 0
                           ? options.workers
-                          : std::max(1, fit.snapshot.ranks() - options.limits.dedicated_servers);
-  return {job.profile.model, job.cluster, job.profile.batch, workers, fit.id};
+                          : std::max(1, fitted.cluster.ranks() - options.limits.dedicated_servers);
+  return {job.profile.model, fitted.cluster.name, job.profile.batch, workers, fitted.fit};
 }
 
 tuner::Watch watch(Context& context, std::string what) {
@@ -70,7 +70,10 @@ void check_map(const MapOutcome& map) {
 }
 
 nlohmann::json head(const WhatIf& about) {
-  return {{"model", about.model}, {"cluster", about.cluster}, {"batch", about.batch}, {"fit", about.fit}};
+  return {{"model", about.model},
+          {"cluster", about.cluster},
+          {"batch", about.batch},
+          {"fit", fit_to_json(about.fit)}};
 }
 
 }  // namespace
@@ -95,10 +98,10 @@ std::vector<Seconds> duration_series(std::string_view text) {
 
 ScaleOutcome scale_job(Context& context, const ScaleRequest& request) {
   check_workers(request.workers);
-  const FitRow fit = fit_of(context.store, request.job.cluster);
+  const Fitted fitted = find_fitted(context.store, request.job.cluster);
   ScaleOutcome outcome;
-  outcome.about = about(request.job, fit);
-  outcome.curves = tuner::scale(request.job.profile, fit.snapshot, request.workers, request.job.options,
+  outcome.about = about(request.job, fitted);
+  outcome.curves = tuner::scale(request.job.profile, fitted.cluster, request.workers, request.job.options,
                                 watch(context, "scale"));
   outcome.compute = Seconds{Workload(request.job.profile).compute()};
   return outcome;
@@ -106,20 +109,20 @@ ScaleOutcome scale_job(Context& context, const ScaleRequest& request) {
 
 ServersOutcome servers_job(Context& context, const ServersRequest& request) {
   if (request.servers.empty()) throw Error(ErrorCode::kBadInput, "servers: must name at least one number");
-  const FitRow fit = fit_of(context.store, request.job.cluster);
+  const Fitted fitted = find_fitted(context.store, request.job.cluster);
   ServersOutcome outcome;
-  outcome.about = about(request.job, fit);
+  outcome.about = about(request.job, fitted);
   outcome.placement = request.placement;
-  outcome.points = tuner::server_sweep(request.job.profile, fit.snapshot, request.servers, request.placement,
-                                       request.job.options, watch(context, "servers"));
+  outcome.points = tuner::server_sweep(request.job.profile, fitted.cluster, request.servers,
+                                       request.placement, request.job.options, watch(context, "servers"));
   return outcome;
 }
 
 MapOutcome map_job(Context& context, const MapRequest& request) {
-  const FitRow fit = fit_of(context.store, request.job.cluster);
-  const LinkFit& link = reference_link(fit.snapshot);
+  const Fitted fitted = find_fitted(context.store, request.job.cluster);
+  const LinkFit& link = reference_link(fitted.cluster);
   MapOutcome outcome;
-  outcome.about = about(request.job, fit);
+  outcome.about = about(request.job, fitted);
   outcome.latency = latency_of(link);
   outcome.per_byte = per_byte_of(link);
   outcome.workers = request.workers.empty() ? std::vector<int>{outcome.about.workers} : request.workers;
@@ -132,13 +135,14 @@ MapOutcome map_job(Context& context, const MapRequest& request) {
   if (outcome.per_byte_factors.empty()) outcome.per_byte_factors = {1};
   check_map(outcome);
   outcome.cells =
-      tuner::phase_map(request.job.profile, fit.snapshot, outcome.workers, outcome.latency_factors,
+      tuner::phase_map(request.job.profile, fitted.cluster, outcome.workers, outcome.latency_factors,
                        outcome.per_byte_factors, request.job.options, watch(context, "map"));
   return outcome;
 }
 
-std::vector<SecondsPerByte> usual_rates(const Store& store, const std::string& cluster) {
-  const SecondsPerByte measured = per_byte_of(reference_link(fit_of(store, cluster).snapshot));
+std::vector<SecondsPerByte> usual_rates(const Store& store, const ClusterChoice& choice) {
+  const Fitted fitted = find_fitted(store, choice);
+  const SecondsPerByte measured = per_byte_of(reference_link(fitted.cluster));
   std::vector<SecondsPerByte> list;
   for (int step = -kRateSteps; step <= kRateSteps; ++step)
     list.push_back({measured.value * std::exp2(-step)});

@@ -3,6 +3,7 @@
 // is a whole answer of tuner::tune on a changed cluster.
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,8 +25,8 @@ std::vector<Seconds> duration_series(std::string_view text);
 struct WhatIf {
   std::string model, cluster;
   int batch = 1;
-  int workers = 1;  ///< where they are not an axis
-  RowId fit = 0;
+  int workers = 1;           ///< where they are not an axis
+  std::optional<RowId> fit;  ///< absent: the cluster was given
 };
 
 struct ScaleRequest {
@@ -74,7 +75,7 @@ struct MapOutcome {
 MapOutcome map_job(Context& context, const MapRequest& request);
 
 /// 1/16, 1/8, ... 16 times what was measured: the axis of a map whose bandwidths nobody named.
-std::vector<SecondsPerByte> usual_rates(const Store& store, const std::string& cluster);
+std::vector<SecondsPerByte> usual_rates(const Store& store, const ClusterChoice& choice);
 
 nlohmann::json to_json(const ScaleOutcome& outcome);
 nlohmann::json to_json(const ServersOutcome& outcome);

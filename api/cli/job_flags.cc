@@ -8,7 +8,8 @@ TuneRequest JobFlags::request(Work& work) const {
   TuneRequest request;
   request.profile = find_profile(work.store(), model);
   if (scaled()) request.profile = commtune::scaled(request.profile, scale_bytes, scale_time);
-  request.cluster = work.settings().cluster;
+  request.cluster.name = work.settings().cluster;
+  if (!cluster_file.empty()) request.cluster.given = read_cluster_file(cluster_file);
   request.options = options;
   request.options.check();
   return request;
@@ -19,6 +20,12 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
       .add_option("MODEL", flags.model,
                   "a shipped profile (`tune show profiles`), a profile file, or a digest")
       ->required();
+  command
+      .add_option(
+          "--cluster-file", flags.cluster_file,
+          "plan for the cluster in this file, such as `tune show clusters NAME --json` prints, in place "
+          "of --cluster: to try other hosts, factors or links")
+      ->type_name("FILE");
   command.add_option("--dedicated", flags.options.limits.dedicated_servers,
                      "server ranks on hosts of their own");
   command.add_flag("--hashed", flags.options.limits.hashed,

@@ -11,15 +11,18 @@ namespace commtune::api {
 
 struct JobFlags {
   std::string model;
+  std::string cluster_file;
   double scale_bytes = 1, scale_time = 1;
   tuner::TuneOptions options;
 
   bool scaled() const { return scale_bytes != 1 || scale_time != 1; }
-  /// Finds the model; the cluster is the settings'. Throws what find_profile throws, and Error{kBadInput}.
+  /// Finds the model; the cluster is the file's, or the settings'. Throws what find_profile and
+  /// read_cluster_file throw, and Error{kBadInput}.
   TuneRequest request(Work& work) const;
 };
 
-/// Adds MODEL, --dedicated, --scale-bytes, --scale-time, --draws and --seed. The flags must outlive the app.
+/// Adds MODEL, --cluster-file, --dedicated, --scale-bytes, --scale-time, --draws and --seed. The flags must
+/// outlive the app.
 void add_job_flags(CLI::App& command, JobFlags& flags);
 
 }  // namespace commtune::api

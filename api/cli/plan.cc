@@ -37,7 +37,7 @@ bool ask(const Session& session, const std::string& question) {
 /// Probes the hosts when nothing is known of the cluster and the user wants that.
 void probe_if_wanted(const Session& session, const PlanFlags& flags, Work& work) {
   const std::string& cluster = work.settings().cluster;
-  if (is_probed(work.store(), cluster)) return;
+  if (!flags.job.cluster_file.empty() || is_probed(work.store(), cluster)) return;
   ProbeRequest request;
   request.cluster = cluster;
   request.placing = flags.placing->placing(work.settings(), kDefaultNetwork);
@@ -72,7 +72,7 @@ void write_plans(const PlanFlags& flags, const tuner::Answer& answer) {
 std::string host_flags(const PlanFlags& flags, const Settings& settings) {
   if (!flags.placing->host_list.empty()) return fmt::format(" -H '{}'", flags.placing->host_list);
   if (!settings.hosts.empty()) return fmt::format(" --hosts {}", settings.hosts.string());
-  return settings.cluster == "local" ? "" : " --hosts FILE";
+  return settings.cluster == "local" && flags.job.cluster_file.empty() ? "" : " --hosts FILE";
 }
 
 void print_launch(const Session& session, const PlanFlags& flags, Work& work, const TuneOutcome& outcome) {
@@ -153,6 +153,7 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "asked to\n"
       "  tune bert_large --cluster lab --explain\n"
       "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
+      "  tune resnet50 --cluster-file lab.json               a cluster from a file\n"
       "  tune resnet50 --cluster lab --scale-bytes 0.1 --scale-time 0.2");
   auto flags = std::make_shared<PlanFlags>();
   add_job_flags(*command, flags->job);

@@ -151,9 +151,9 @@ std::string probe_report(const ProbeOutcome& outcome) {
 
 std::string ranking_report(const TuneOutcome& outcome) {
   const tuner::Answer& answer = outcome.answer;
-  std::string out = fmt::format(
-      "{} (batch {}) on cluster {}: {} workers, fit {}; one worker alone takes {}\n\n", answer.model,
-      answer.batch, answer.cluster, answer.workers, outcome.fit, format_time(answer.compute));
+  std::string out = fmt::format("{} (batch {}) on cluster {}: {} workers, {}; one worker alone takes {}\n\n",
+                                answer.model, answer.batch, answer.cluster, answer.workers,
+                                describe_fit(outcome.fit), format_time(answer.compute));
   const bool any_measured = std::any_of(answer.ranking.begin(), answer.ranking.end(),
                                         [](const tuner::Entry& entry) { return entry.measured.has_value(); });
   std::vector<Table::Column> columns{{"method", Align::kLeft}, {"road", Align::kLeft}, {"iteration"}};

@@ -167,8 +167,8 @@ std::string grid(const MapOutcome& map, const std::vector<Axis>& axes, std::size
 }
 
 std::string title(const WhatIf& about) {
-  return fmt::format("{} (batch {}) on cluster {}, fit {}", about.model, about.batch, about.cluster,
-                     about.fit);
+  return fmt::format("{} (batch {}) on cluster {}, {}", about.model, about.batch, about.cluster,
+                     describe_fit(about.fit));
 }
 
 }  // namespace

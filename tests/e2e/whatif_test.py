@@ -88,6 +88,45 @@ class WhatIf(product.Product):
         for flip in explanation["flip_points"]:
             self.assertIn("wins once", flip["sentence"])
 
+    def test_a_cluster_from_a_file(self):
+        """What `tune show` prints can be changed and asked about; nothing in the store changes but the plans."""
+        shown = self.json("show", "clusters", "local")
+        self.write("as-it-is.json", shown)
+        as_stored = self.json(*SMALL)
+        same = self.json(*SMALL, "--cluster-file", "as-it-is.json")
+        self.assertIsNone(same["fit"])
+        self.assertEqual(same["bound_seconds"], as_stored["bound_seconds"])
+        self.assertEqual(same["ranking"][0]["iteration_seconds"], as_stored["ranking"][0]["iteration_seconds"])
+
+        cluster = shown["current_fit"]["fit"]
+        cluster["name"] = "imagined"
+        cluster["hosts"][0]["compute_factor"] = 2
+        self.write("slower.json", cluster)
+        slower = self.json(*SMALL, "--cluster-file", "slower.json", "--explain")
+        self.assertEqual(slower["cluster"], "imagined")
+        self.assertGreater(slower["bound_seconds"], same["bound_seconds"])
+        self.assertIn("cluster imagined: 2 workers, given by a file", self.ok(*SMALL, "--cluster-file", "slower.json"))
+        plan = str(slower["plans"]["joint"])
+        self.assertEqual(self.json("show", "plans", plan)["cluster_name"], "")
+
+        curve = self.json("scale", *SMALL, "--cluster-file", "slower.json", "--workers", "1,2")
+        self.assertEqual((curve["cluster"], curve["fit"]), ("imagined", None))
+        self.assertEqual(len(self.json("map", *SMALL, "--cluster-file", "slower.json", "--workers", "2")["cells"]), 9)
+
+    def test_a_cluster_file_that_is_wrong(self):
+        """The message names the file, the place in it, the value and the rule."""
+        shown = self.json("show", "clusters", "local")
+        shown["current_fit"]["fit"]["hosts"][0]["compute_factor"] = 0
+        self.write("wrong.json", shown)
+        message = self.refused(2, *SMALL, "--cluster-file", "wrong.json")
+        self.assertIn("wrong.json: current_fit.fit.hosts[0].compute_factor: expected", message)
+        shown["current_fit"] = None
+        self.write("unprobed.json", shown)
+        self.assertIn("current_fit: null", self.refused(2, *SMALL, "--cluster-file", "unprobed.json"))
+        self.write("text.json", "{")
+        self.assertIn("text.json", self.refused(2, *SMALL, "--cluster-file", "text.json"))
+        self.refused(3, *SMALL, "--cluster-file", "absent.json")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
