@@ -28,6 +28,13 @@ void Communicator::set_urgency(Urgency urgency) {
   sent_distribute_.assign(urgency_.distribute.size(), 0);
 }
 
+void Communicator::set_shares(std::span<const double> shares) {
+  transport_.share_links(shares);
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
+    links_[peer].limit = static_cast<std::size_t>(shares[peer] * static_cast<double>(kPosted));
+  }
+}
+
 std::uint32_t Communicator::open(int peer, Tag tag, bool receive, Group* group) {
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));
@@ -74,7 +81,7 @@ void Communicator::post_sends(int to) {
   Link& link = links_[static_cast<std::size_t>(to)];
   while (!link.queue.empty()) {
     const Queued next = link.queue.front();
-    if (link.count >= 2 && link.posted + next.data.size() > kPosted) return;
+    if (link.count >= 2 && link.posted + next.data.size() > link.limit) return;
     std::pop_heap(link.queue.begin(), link.queue.end());
     link.queue.pop_back();
     link.posted += next.data.size();

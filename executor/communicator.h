@@ -93,6 +93,10 @@ class Communicator {
   /// may, so that one's handshake passes while the other's bytes do.
   static constexpr std::size_t kPosted = std::size_t{64} * 1024;
 
+  /// By peer: the part of a link that sends to it get (Transport::share_links), and of kPosted. Before the
+  /// first transfer; 1 where it is not called.
+  void set_shares(std::span<const double> shares);
+
   /// Before the first transfer it is for; also says how many messages sent() counts.
   void set_urgency(Urgency urgency);
 
@@ -149,6 +153,7 @@ class Communicator {
     }
   };
   struct Link {
+    std::size_t limit = kPosted;
     std::size_t posted = 0;  // bytes
     int count = 0;           // sends
     std::vector<Queued> queue;

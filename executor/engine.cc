@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "executor/link_share.h"
 #include "perfmodel/error.h"
 
 namespace commtune {
@@ -152,6 +153,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
   }
   active_.reserve(plan.messages.size());
   communicator.set_urgency(urgency_of(plan));
+  communicator.set_shares(link_shares(plan.road, plan.workers, communicator.peers()));
   thread_ = std::thread([this] { communicate(); });
 }
 

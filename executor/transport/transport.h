@@ -88,6 +88,10 @@ class Transport {
   /// Ends a concurrent or the next wait() early. Callable from any thread.
   virtual void wake() noexcept = 0;
 
+  /// By peer: the part, in (0, 1], of a link that sends to it get while all that a plan sends at once is
+  /// under way (link_shares()). A backend that does not choose its pace ignores it.
+  virtual void share_links(std::span<const double> shares) { static_cast<void>(shares); }
+
   /// The library's own all-reduce over the first `ranks` ranks (sum, in place), started like a transfer; the
   /// same sequence of calls on each of them, and the same `ranks` in every call of a run. nullopt where the
   /// backend has none. Its completion has tag 0.

@@ -82,7 +82,8 @@ Card usable_addresses(const std::string& network) {
   if (getifaddrs(&list) != 0) throw system_error(ErrorCode::kUnavailable, "listing network interfaces");
   for (const ifaddrs* i = list; i != nullptr && card.count < kMaxAddresses; i = i->ifa_next) {
     if (i->ifa_addr == nullptr || i->ifa_addr->sa_family != AF_INET) continue;
-    if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    const bool loopback = (i->ifa_flags & IFF_LOOPBACK) != 0;
+    if ((i->ifa_flags & IFF_UP) == 0 || (loopback && !wanted)) continue;
     sockaddr_in ip{}, mask{};
     std::memcpy(&ip, i->ifa_addr, sizeof ip);
     std::memcpy(&mask, i->ifa_netmask, sizeof mask);
@@ -198,10 +199,10 @@ std::optional<std::pair<int, Descriptor>> accept_one(int listener, Deadline dead
   return std::pair{hello.rank, std::move(connection)};
 }
 
+}  // namespace
+
 /// Best effort: a kernel that knows an option not does without it.
-void set_options(int fd, Bytes unsent_limit, double pace) {
-  const int on = 1;
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+void set_pace(int fd, Bytes unsent_limit, double pace) {
   const int limit = static_cast<int>(unsent_limit.count);
   setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof limit);
   if (pace > 0) {
@@ -209,8 +210,6 @@ void set_options(int fd, Bytes unsent_limit, double pace) {
     setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
   }
 }
-
-}  // namespace
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
@@ -264,7 +263,10 @@ std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& opt
   }
   for (std::size_t peer = 0; peer < mesh.size(); ++peer) {
     const bool same_host = peers.node[peer] == own_node;
-    if (mesh[peer]) set_options(mesh[peer].get(), options.unsent_limit, same_host ? 0 : options.pace);
+    if (!mesh[peer]) continue;
+    const int on = 1;
+    setsockopt(mesh[peer].get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    set_pace(mesh[peer].get(), options.unsent_limit, same_host ? 0 : options.pace);
   }
   return mesh;
 }

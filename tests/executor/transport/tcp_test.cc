@@ -32,15 +32,24 @@ class Borrowed final : public Transport {
   Transport& end_;
 };
 
-/// Ranks as threads on one host, joined by sockets on the loopback interface.
-void on_tcp_ranks(int n, const std::function<void(Transport&)>& body) {
+/// Ranks as threads, joined by sockets on the loopback interface.
+void on_tcp_ranks(int n, const std::function<void(Transport&)>& body, const TcpOptions& options = {},
+                  int ranks_per_host = 0) {
   on_ranks(n,
            [&](Transport& local) {
-             const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
+             const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local), options);
              body(*transport);
              synchronize(*transport);
            },
-           {.ranks_per_host = n});
+           {.ranks_per_host = ranks_per_host > 0 ? ranks_per_host : n});
+}
+
+/// As between hosts, at a pace.
+TcpOptions paced(double bytes_per_second) {
+  TcpOptions options;
+  options.network = "127.0.0.0/8";
+  options.pace = bytes_per_second;
+  return options;
 }
 
 class TcpTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
@@ -48,6 +57,8 @@ class TcpTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
 TEST_P(TcpTransportTest, Conforms) {
   for (const int ranks : {2, 3, 4}) on_tcp_ranks(ranks, GetParam().body);
 }
+
+TEST_P(TcpTransportTest, ConformsAtAPace) { on_tcp_ranks(3, GetParam().body, paced(100e6), 1); }
 
 INSTANTIATE_TEST_SUITE_P(Tcp, TcpTransportTest, ::testing::ValuesIn(conformance_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
@@ -70,6 +81,34 @@ TEST(TcpTransport, NamesTheRankThatClosedItsConnection) {
              }
            },
            {.ranks_per_host = 2});
+}
+
+/// How long 2 MB from rank 0 to rank 1 take, with half of the link for it or with all.
+Seconds time_of_two_megabytes(double share) {
+  Seconds time{};
+  on_tcp_ranks(
+      2,
+      [&](Transport& transport) {
+        transport.share_links(std::array{share, share});
+        std::vector<std::byte> data(2'000'000);
+        synchronize(transport);
+        const Clock::time_point start = Clock::now();
+        if (transport.peers().rank == 0) {
+          transport.send(1, make_tag(Channel::kReduce, 0), data);
+        } else {
+          transport.receive(0, make_tag(Channel::kReduce, 0), data);
+        }
+        wait_for(transport, 1);
+        if (transport.peers().rank == 1) time = Clock::now() - start;
+      },
+      paced(40e6), 1);
+  return time;
+}
+
+TEST(TcpTransport, SendsNoFasterThanItsShareOfThePace) {
+  // 2 MB at 40 MB/s last 50 ms, at half of that 100 ms; the start is not paced, the machine may be slow.
+  EXPECT_GT(time_of_two_megabytes(1), Seconds{0.04});
+  EXPECT_GT(time_of_two_megabytes(0.5), Seconds{0.08});
 }
 
 TEST(TcpTransport, RefusesOptionsThatMakeNoSense) {
