@@ -54,13 +54,18 @@ Operations operations_of(const Road& road) {
 }
 
 /// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
-/// its bytes at the best rate that one message alone has reached. Without that floor a line through small
-/// streamed messages, whose cost hardly depends on their size, would promise large ones more than the link's
+/// its bytes at the best rate that was reached, by one message alone or by the largest that were streamed
+/// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
+/// messages, whose cost hardly depends on their size, would promise large ones more than the link's
 /// bandwidth.
 StageCost stage_of(const OperationFit& fit) {
   const Curve& alone = fit.alone.curve;
   if (fit.streamed.curve.empty()) return {alone, alone};
-  const Curve bytes = line(0, alone.least_beta().value);
+  double least = alone.least_beta().value;
+  if (const Bytes largest = fit.streamed.largest; largest > Bytes{0}) {
+    least = std::min(least, fit.streamed.curve(largest).count() / static_cast<double>(largest.count));
+  }
+  const Curve bytes = line(0, least);
   return {alone, lower(upper(fit.streamed.curve, bytes), alone)};
 }
 
