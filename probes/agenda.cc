@@ -24,7 +24,7 @@ constexpr double kStartupCounts = 5;   // times the start-up's share of the larg
 constexpr double kBetweenGain = 3;     // per factor of two from the nearest measured size
 constexpr double kSmoothShare = 0.15;  // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
-constexpr double kNarrowGain = 0.5;
+constexpr double kNarrowGain = 2;
 constexpr int kTrusted = 5;            // repetitions from which a median's residual tells something
 constexpr double kUnknownWidth = 0.1;  // of a median of one repetition
 constexpr double kWidest = 10;         // times the set width: beyond, more width does not matter more
@@ -35,10 +35,14 @@ constexpr Seconds kLongestNarrowing{0.25};
 // Streams of so long in all are enough repetitions for a first visit, and messages that follow each other
 // without a command in between fill so much time.
 constexpr Seconds kStreamTime{50e-3};
-constexpr int kFewestStreams = 2, kMostStreams = 5;
+constexpr int kFewestStreams = 3, kMostStreams = 5;
+// So much time is spent on a first visit where single repetitions are short: the median of a few operations
+// among ranks that share processors scatters by several per cent.
+constexpr Seconds kAloneTime{25e-3};
+constexpr int kMostAlone = 12;
 // A stream's length beyond the messages that start together, in time and in windows of such messages.
-constexpr Seconds kLongStream{5e-3};
-constexpr int kLeastWindows = 2, kMostWindows = 8;
+constexpr Seconds kLongStream{8e-3};
+constexpr int kLeastWindows = 2, kMostWindows = 32;
 constexpr Seconds kBackToBackTime{10e-3};
 // Below this size a repetition says more about start-up than about bytes.
 constexpr Bytes kBulk = 64_KiB;
@@ -100,7 +104,7 @@ double Agenda::message_time(const State& state, Bytes size) const {
   }
   const auto above = state.points.lower_bound(size);
   if (above == state.points.begin()) {
-    return above->second.median;
+    return std::min(above->second.median, state.target.startup.count() + state.target.beta.value * bytes);
   }
   const auto below = std::prev(above);
   const auto from = static_cast<double>(below->first.count);
@@ -161,6 +165,9 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
     step.repetitions = std::clamp(fitting, kFewestStreams, kMostStreams);
   } else if (is_back_to_back(state.target.quantity)) {
     const int fitting = static_cast<int>(kBackToBackTime.count() / back_to_back_time(state, size));
+    step.repetitions = std::clamp(fitting, step.repetitions, options_.max_iterations);
+  } else {
+    const int fitting = static_cast<int>(std::min<double>(kAloneTime.count() / once, kMostAlone));
     step.repetitions = std::clamp(fitting, step.repetitions, options_.max_iterations);
   }
   const double share = kVisitShare * options_.budget.count();

@@ -76,7 +76,7 @@ struct Report {
   std::vector<Nanoseconds> ends;
 };
 
-inline constexpr std::size_t kMostEnds = 1024;  ///< in one report
+inline constexpr std::size_t kMostEnds = 4096;  ///< in one report, and messages of one stream
 
 std::vector<std::byte> pack(const Report& report);
 /// Throws Error{kConflict} for bytes that no report of this program has.

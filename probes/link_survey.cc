@@ -11,7 +11,10 @@ namespace commtune::probes {
 namespace {
 
 constexpr Bytes kSmall{4};
-constexpr int kSmallMessages = 9;
+// The quickest of them tells the delay, when nothing of the hosts' own was in its way: so many as there is
+// time for in a round.
+constexpr int kFewestSmall = 9, kMostSmall = 40;
+constexpr Seconds kSmallTime{20e-3};
 // A stream is long against the time that a connection needs to open its window: at least so many bytes, so
 // many round trips.
 constexpr double kLeastStreamBytes = 1 << 20;
@@ -26,6 +29,10 @@ struct StreamShape {
 };
 
 /// Sizes are powers of two, so that sessions whose first ideas differ a little measure the same.
+int small_messages(Seconds latency) {
+  return std::clamp(static_cast<int>(kSmallTime / (2 * latency)), kFewestSmall, kMostSmall);
+}
+
 StreamShape shape_of(const LinkGuess& guess) {
   const double window = 2 * guess.latency.count() / guess.beta.value;
   const double bytes = std::max(kLeastStreamBytes, kRoundTrips * window) / kMessages;
@@ -136,7 +143,8 @@ class Survey {
 
   void run_round(int round) {
     measurer_.show("links between hosts, round " + std::to_string(round + 1));
-    keep_latencies(measurer_.latencies(Pairing::kForward, round, {}, kSmall, kSmallMessages));
+    keep_latencies(
+        measurer_.latencies(Pairing::kForward, round, {}, kSmall, small_messages(result_.between.latency)));
     for (const Pairing direction : {Pairing::kForward, Pairing::kReverse}) {
       keep_streams(measurer_.streams(direction, round, {}, shape_.size, shape_.in_flight, shape_.messages));
     }
@@ -204,7 +212,8 @@ class Survey {
 
   void measure_alone(const Pair& hosts) {
     const Pair ranks = ranks_of(hosts);
-    keep_latencies(measurer_.latencies(Pairing::kNone, 0, ranks, kSmall, kSmallMessages));
+    keep_latencies(
+        measurer_.latencies(Pairing::kNone, 0, ranks, kSmall, small_messages(result_.between.latency)));
     keep_streams(measurer_.streams(Pairing::kNone, 0, ranks, shape_.size, shape_.in_flight, shape_.messages));
   }
 
@@ -242,7 +251,7 @@ class Survey {
 
 LinkGuess guess_link(Measurer& measurer, const Pair& pair, const Found& found) {
   measurer.show("a first link");
-  const PairTimes small = measurer.latencies(Pairing::kNone, 0, pair, kSmall, kSmallMessages).front();
+  const PairTimes small = measurer.latencies(Pairing::kNone, 0, pair, kSmall, kFewestSmall).front();
   found(sample_of(pair, 1, kSmall, small.seconds));
   constexpr int kFewInFlight = 2, kFewMessages = 6;
   const Bytes size = kSmallestPart;

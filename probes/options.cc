@@ -22,7 +22,7 @@ void require(bool holds, const std::string& field, const std::string& value, con
 Seconds default_budget(int hosts) {
   // Rounds of pairs and latencies of rings grow with the number of hosts; so does the start of the ranks,
   // which is not counted here.
-  constexpr Seconds kFixed{3.2}, kPerHost{0.9}, kMost{60.0};
+  constexpr Seconds kFixed{2.2}, kPerHost{1.25}, kMost{60.0};
   return std::min(kFixed + kPerHost * hosts, kMost);
 }
 

@@ -12,7 +12,7 @@ namespace commtune::probes {
 namespace {
 
 // How much each kind of target matters beside the others. What plans are mostly made of weighs most.
-constexpr double kLinkWeight = 1;
+constexpr double kLinkWeight = 5;  // cheap, and what all formulas rest on
 constexpr double kRingWeight = 2;
 constexpr double kOtherAlgorithmWeight = 0.4;
 constexpr double kAllServersWeight = 1.5;
@@ -21,8 +21,10 @@ constexpr double kStageShare = 0.5;     // of the weight of the whole operation
 constexpr double kStreamedShare = 0.7;  // of the weight of one message alone
 constexpr double kGroupShare = 0.2;
 
-// Of the start-up of one message alone, when many are under way: a first idea.
+// Of the start-up of one message alone, when many are under way: a first idea. One of a link costs little
+// more than a system call has to do with it.
 constexpr double kStreamedStartup = 32;
+constexpr Seconds kStreamedMessage{2e-6};
 
 // Beyond these sizes messages are limited by bandwidth alone: those streamed cost what the range below says.
 constexpr Bytes kLargestStreamed{512 << 10};
@@ -115,7 +117,7 @@ class Chooser {
     target.quantity.in_flight = in_flight;
     target.weight = kLinkWeight * (in_flight == 1 ? 1 : kStreamedShare);
     target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamedBetweenTwo);
-    target.startup = in_flight == 1 ? guess.latency : guess.latency / kStreamedStartup;
+    target.startup = in_flight == 1 ? guess.latency : std::min(kStreamedMessage, guess.latency);
     target.beta = guess.beta;
     targets_.push_back(target);
   }

@@ -24,8 +24,10 @@ double alone_seconds(std::span<const Report> reports) {
 
 double steady_seconds(double shorter, int fewer, double longer, int more) {
   assert(fewer < more);
-  constexpr double kClockStep = 1e-9;
-  return std::max(longer - shorter, kClockStep) / (more - fewer);
+  // Streams of equal length scatter by as much.
+  constexpr double kLeastGrowth = 0.03;
+  if (longer - shorter < kLeastGrowth * longer) return std::max(longer, shorter) / more;
+  return (longer - shorter) / (more - fewer);
 }
 
 std::vector<double> half_round_trips(const Report& source) {

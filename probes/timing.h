@@ -19,7 +19,9 @@ double alone_seconds(std::span<const Report> reports);
 /// ends of single messages are compared: the last one is not held up by a piece that has bytes of the next.
 ///
 /// shorter, longer  alone_seconds() of the two streams; fewer < more
-/// returns          at least the clock's own step per message: a machine that stalls may swap the two
+/// returns          where the longer one is not clearly longer (a machine that stalls may even swap them),
+/// what a
+///                  message takes of the whole stream: too long, for its latency is in it, but no nonsense
 double steady_seconds(double shorter, int fewer, double longer, int more);
 
 /// One way, from the durations of round trips.

@@ -146,11 +146,11 @@ TEST(Agenda, StreamsManySmallMessagesAndFewLargeOnes) {
 }
 
 TEST(Agenda, StreamsLongEnoughForTheStartToBeASmallPart) {
-  // 5 ms of 50 us are 100 messages beyond the first 16; those of 100 ms are two windows more, those of 1 ns
-  // at most eight.
-  EXPECT_EQ(streamed_in_all(16, Seconds{50e-6}), 16 + 100);
+  // 8 ms of 80 us are 100 messages beyond the first 16; those of 100 ms are two windows more, those of 1 ns
+  // at most thirty-two.
+  EXPECT_EQ(streamed_in_all(16, Seconds{80e-6}), 16 + 100);
   EXPECT_EQ(streamed_in_all(2, Seconds{100e-3}), 2 + 2 * 2);
-  EXPECT_EQ(streamed_in_all(64, Seconds{1e-9}), 64 + 8 * 64);
+  EXPECT_EQ(streamed_in_all(64, Seconds{1e-9}), 64 + 32 * 64);
 }
 
 }  // namespace

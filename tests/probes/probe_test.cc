@@ -7,6 +7,7 @@
 
 #include "executor/transport/local/local.h"
 #include "perfmodel/error.h"
+#include "probes/host_lock.h"
 
 namespace commtune::probes {
 namespace {
@@ -167,6 +168,19 @@ TEST(Probe, NamesARankThatDoesNotAnswer) {
   EXPECT_EQ(outcomes[0].code, ErrorCode::kTimeout);
   EXPECT_THAT(outcomes[0].error, testing::HasSubstr("local2"));
   EXPECT_THAT(outcomes[0].error, testing::Not(testing::HasSubstr("local1")));
+}
+
+TEST(Probe, RefusesWhileAnotherRuns) {
+  const auto other = HostLock::take();
+  if (!other) GTEST_SKIP() << "a probe is running on this machine";
+  ProbeOptions options = quick();
+  options.exclusive = true;
+  Recorder sink;
+  const auto outcomes = run_ranks(2, options, sink);
+  EXPECT_EQ(outcomes[0].code, ErrorCode::kConflict);
+  EXPECT_THAT(outcomes[0].error, testing::HasSubstr("another probe is running on host local0"));
+  EXPECT_THAT(outcomes[1].error, testing::HasSubstr("another probe is running"));
+  EXPECT_TRUE(sink.samples.empty());
 }
 
 TEST(Probe, KeepsToItsBudget) {

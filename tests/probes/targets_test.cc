@@ -73,8 +73,8 @@ TEST(ProbeOptions, AreRefusedByName) {
 }
 
 TEST(DefaultBudget, GrowsWithTheHostsUpToALimit) {
-  EXPECT_LT(default_budget(4).count(), 7);
-  EXPECT_LT(default_budget(8).count(), 12);
+  EXPECT_LT(default_budget(4).count(), 7.5);
+  EXPECT_LT(default_budget(8).count(), 13);
   EXPECT_EQ(default_budget(1024).count(), 60);
 }
 

@@ -34,8 +34,10 @@ TEST(SteadySeconds, AreWhatEachMessageMoreAdds) {
   EXPECT_NEAR(steady_seconds(70e-9, 2, 110e-9, 6), 10e-9, 1e-15);
 }
 
-TEST(SteadySeconds, StayPositiveWhereAStallSwapsTheStreams) {
-  EXPECT_GT(steady_seconds(110e-9, 2, 70e-9, 6), 0);
+TEST(SteadySeconds, AreABoundWhereTheStreamsCannotBeToldApart) {
+  // 300 us of latency hide what 128 messages add: each takes no more than 301 us / 192 of the longer stream.
+  EXPECT_NEAR(steady_seconds(300e-6, 64, 301e-6, 192), 301e-6 / 192, 1e-12);
+  EXPECT_NEAR(steady_seconds(310e-6, 64, 301e-6, 192), 310e-6 / 192, 1e-12);  // a stall swapped them
 }
 
 TEST(HalfRoundTrips, AreHalfOfEachDuration) {
