@@ -13,6 +13,7 @@
 
 #include "executor/communicator.h"
 #include "perfmodel/error.h"
+#include "perfmodel/json_reader.h"
 #include "probes/child_process.h"
 #include "probes/links.h"
 
@@ -108,7 +109,7 @@ class Ends {
       server = std::make_unique<ChildProcess>(std::vector<std::string>{
           "iperf3", "--server", "--one-off", "--port", std::to_string(options_.port)});
     } catch (const Error& error) {
-      greeting["problem"] = error.what();
+      greeting["problem"] = does_not_start(error);
     }
     say(sender, greeting.dump());
     hear(sender);
@@ -120,7 +121,7 @@ class Ends {
     const nlohmann::json greeting = nlohmann::json::parse(hear(receiver));
     std::string output;
     if (greeting.contains("problem")) {
-      output = problem("on the receiving host: " + greeting["problem"].get<std::string>());
+      output = problem(greeting["problem"].get<std::string>());
     } else {
       output = try_transfer(reachable(greeting["addresses"].get<std::vector<std::string>>()));
     }
@@ -143,6 +144,12 @@ class Ends {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.duration + 3 * kSlack);
   }
 
+  std::string does_not_start(const Error& error) const {
+    const Peers& peers = communicator_.peers();
+    return "it does not start on host " + peers.hosts[static_cast<std::size_t>(peers.rank)] + " (" +
+           error.what() + "); Debian has it as package iperf3";
+  }
+
   static std::string problem(const std::string& text) { return nlohmann::json{{"error", text}}.dump(); }
 
   std::string try_transfer(const std::string& address) {
@@ -158,7 +165,7 @@ class Ends {
                 .wait(Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.duration + kSlack))
                 .value_or(problem("it did not end in time"));
       } catch (const Error& error) {
-        return problem(error.what());
+        return problem(does_not_start(error));
       }
       if (read_iperf3(output).problem.empty()) return output;
       std::this_thread::sleep_for(kPause);
@@ -171,7 +178,8 @@ class Ends {
 };
 
 /// This rank's part of one direction; the result is on rank 0, which is one of the two ends.
-ToolResult one_direction(Ends& ends, int rank, int source, int destination) {
+ToolResult one_direction(Ends& ends, const Peers& peers, int source, int destination) {
+  const int rank = peers.rank;
   const int other = source == 0 ? destination : source;
   ToolResult result;
   if (rank == destination) ends.serve(source);
@@ -186,6 +194,8 @@ ToolResult one_direction(Ends& ends, int rank, int source, int destination) {
   if (rank == 0 && source != 0) result = read_iperf3(ends.hear(other));
   result.source = source;
   result.destination = destination;
+  result.from = peers.hosts[static_cast<std::size_t>(source)];
+  result.to = peers.hosts[static_cast<std::size_t>(destination)];
   return result;
 }
 
@@ -224,6 +234,34 @@ ToolResult read_iperf3(const std::string& text) {
   return result;
 }
 
+nlohmann::json to_json(const ToolResult& result) {
+  return {{"tool", result.tool},
+          {"source", result.source},
+          {"destination", result.destination},
+          {"from", result.from},
+          {"to", result.to},
+          {"bytes_per_second", result.bytes_per_second},
+          {"round_trip_seconds", result.round_trip.value_or(Seconds{0}).count()},
+          {"problem", result.problem}};
+}
+
+ToolResult tool_result_from_json(const nlohmann::json& json) {
+  constexpr int kMostRanks = 1'000'000;
+  constexpr double kMostRate = 1e15, kLongest = 1e6;
+  const JsonPlace place(json);
+  ToolResult result;
+  result.tool = place["tool"].name();
+  result.source = static_cast<int>(place["source"].signed_integer(0, kMostRanks));
+  result.destination = static_cast<int>(place["destination"].signed_integer(0, kMostRanks));
+  result.from = place["from"].text();
+  result.to = place["to"].text();
+  result.bytes_per_second = place["bytes_per_second"].number(0, kMostRate);
+  const double trip = place["round_trip_seconds"].number(0, kLongest);
+  if (trip > 0) result.round_trip = Seconds{trip};
+  result.problem = place["problem"].text();
+  return result;
+}
+
 std::vector<ToolResult> compare_with_tools(Transport& transport, const ComparisonOptions& options) {
   options.check();
   const Peers& peers = transport.peers();
@@ -239,8 +277,8 @@ std::vector<ToolResult> compare_with_tools(Transport& transport, const Compariso
     const auto other = static_cast<int>(second - host.begin());
     Communicator communicator(transport);
     Ends ends(communicator, options);
-    results.push_back(one_direction(ends, peers.rank, 0, other));
-    results.push_back(one_direction(ends, peers.rank, other, 0));
+    results.push_back(one_direction(ends, peers, 0, other));
+    results.push_back(one_direction(ends, peers, other, 0));
   }
   if (has_rdma_device()) {
     ToolResult rdma;

@@ -187,6 +187,8 @@ ProbeOutcome read_outcome(const nlohmann::json& result, Recording& recording) {
   outcome.notes = result.at("notes").get<std::vector<std::string>>();
   outcome.elapsed = Seconds{place["elapsed_seconds"].number(0, 1e9)};
   outcome.traffic = Bytes{place["traffic_bytes"].integer(0, ~0ULL)};
+  for (const nlohmann::json& tool : result.at("tools"))
+    outcome.tools.push_back(probes::tool_result_from_json(tool));
   outcome.resumed_samples = recording.resumed_samples();
   outcome.cluster_id = recording.cluster();
   outcome.session = recording.session();
@@ -199,6 +201,7 @@ ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
   ProbeOrder order;
   order.network = request.placing.network;
   order.options = request.options;
+  order.compare = request.compare;
   order.options.cluster_name = request.cluster;
   order.options.settings = transport_settings(context, request.placing);
   order.options.check();
@@ -220,6 +223,8 @@ ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
 }
 
 nlohmann::json to_json(const ProbeOutcome& outcome) {
+  nlohmann::json tools = nlohmann::json::array();
+  for (const probes::ToolResult& tool : outcome.tools) tools.push_back(probes::to_json(tool));
   return {{"cluster_id", outcome.cluster_id},
           {"session", outcome.session},
           {"fit", outcome.fit},
@@ -230,7 +235,8 @@ nlohmann::json to_json(const ProbeOutcome& outcome) {
           {"notes", outcome.notes},
           {"elapsed_seconds", outcome.elapsed.count()},
           {"traffic_bytes", outcome.traffic.count},
-          {"resumed_samples", outcome.resumed_samples}};
+          {"resumed_samples", outcome.resumed_samples},
+          {"tools", std::move(tools)}};
 }
 
 }  // namespace commtune::api

@@ -7,6 +7,7 @@
 
 #include "api/actions/context.h"
 #include "perfmodel/cluster.h"
+#include "probes/comparison.h"
 #include "probes/links.h"
 #include "probes/probe.h"
 #include "store/rows.h"
@@ -18,6 +19,7 @@ struct ProbeRequest {
   Placing placing;
   probes::ProbeOptions options;  ///< name and transport settings are filled in
   bool fresh = false;            ///< do not go on from an interrupted probe's samples
+  bool compare = false;          ///< iperf3 beside it, on the link between the first two hosts
 };
 
 // clang-tidy takes json's checked moves for throwing ones. NOLINTNEXTLINE(bugprone-exception-escape)
@@ -30,7 +32,8 @@ struct ProbeOutcome {
   std::vector<std::string> notes;
   Seconds elapsed{};
   Bytes traffic;
-  int resumed_samples = 0;  ///< taken over from an interrupted probe
+  int resumed_samples = 0;                ///< taken over from an interrupted probe
+  std::vector<probes::ToolResult> tools;  ///< what was to be compared with
 };
 
 /// Probes the hosts, stores each sample within a second of its measurement, then stores the fit.

@@ -18,6 +18,7 @@ struct ProbeFlags {
   std::vector<int> servers;
   bool fresh = false;
   bool shared_hosts = false;
+  bool compare = false;
 };
 
 probes::ProbeOptions options_of(const ProbeFlags& flags) {
@@ -38,6 +39,7 @@ void run_probe(const Session& session, const ProbeFlags& flags) {
   request.placing = flags.placing->placing(work.settings(), kDefaultNetwork);
   request.options = options_of(flags);
   request.fresh = flags.fresh;
+  request.compare = flags.compare;
   if (flags.placing->dry_run) {
     const LaunchOptions launch = launch_options(work.context(), request.placing, 0);
     session.print(quoted(mpirun_command(launch.mpirun, inspect_site())) + "\n");
@@ -93,6 +95,8 @@ void add_probe_command(CLI::App& tune, Session& session) {
       ->delimiter(',');
   command->add_option("--seed", flags->options.seed, "of choices made at random")->capture_default_str();
   command->add_flag("--fresh", flags->fresh, "start over instead of going on from an interrupted probe");
+  command->add_flag("--compare", flags->compare,
+                    "run iperf3 between the first two hosts before, and print what it says beside ours");
   command->add_flag("--shared-hosts", flags->shared_hosts,
                     "do not refuse when another probe runs on these hosts");
   command->callback(

@@ -76,6 +76,36 @@ std::string link_matrix(const nlohmann::json& links) {
   return "\n" + table.text();
 }
 
+/// What other tools say of a link beside what the probe found on the same one.
+std::string comparison(const ProbeOutcome& outcome) {
+  if (outcome.tools.empty()) return {};
+  const auto hosts = outcome.links.value("hosts", std::vector<std::string>{});
+  const auto ours = [&](const probes::ToolResult& tool) {
+    for (const auto& link : outcome.links.value("links", nlohmann::json::array())) {
+      if (hosts.at(link.at("from").get<std::size_t>()) == tool.from &&
+          hosts.at(link.at("to").get<std::size_t>()) == tool.to)
+        return link.value("beta_seconds_per_byte", 0.0);
+    }
+    return 0.0;
+  };
+  Table table({{"link", Align::kLeft}, {"tool", Align::kLeft}, {"tool says"}, {"we say"}, {"differs by"}});
+  std::string problems;
+  for (const probes::ToolResult& tool : outcome.tools) {
+    if (!tool.problem.empty()) {
+      problems += fmt::format("note: {} was not compared: {}\n", tool.tool, tool.problem);
+      continue;
+    }
+    const double beta = ours(tool);
+    table.add({tool.from + " -> " + tool.to, tool.tool,
+               format_bandwidth(SecondsPerByte{1 / tool.bytes_per_second}),
+               beta > 0 ? format_bandwidth(SecondsPerByte{beta}) : "-",
+               beta > 0 ? signed_percent(1 / (beta * tool.bytes_per_second) - 1) : "-"});
+  }
+  const bool any = std::any_of(outcome.tools.begin(), outcome.tools.end(),
+                               [](const probes::ToolResult& tool) { return tool.problem.empty(); });
+  return (any ? "\n" + table.text() : std::string()) + problems;
+}
+
 }  // namespace
 
 std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
@@ -135,6 +165,7 @@ std::string probe_report(const ProbeOutcome& outcome) {
                                 format_time(outcome.elapsed), outcome.fit);
   out += fit_table(outcome.cluster, FitDetail::kRoads);
   out += link_matrix(outcome.links);
+  out += comparison(outcome);
   out += verdicts(outcome.links);
   for (const std::string& note : outcome.notes) out += fmt::format("note: {}\n", note);
   if (!outcome.would_measure.empty()) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "probes/comparison.h"
+
 namespace commtune::api {
 namespace {
 
@@ -58,6 +60,14 @@ class ReportingSink : public probes::EventSink {
 
 json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter& reporter,
                    const std::function<bool()>& stop_requested) {
+  // Before the probe: so a tool that is missing is known at once, and Ctrl-C ends the probe on all ranks
+  // alike.
+  json tools = json::array();
+  if (order.compare) {
+    if (transport.peers().rank == 0) reporter.report(Progressed{"what iperf3 says of a link", 0, {}});
+    for (const probes::ToolResult& tool : probes::compare_with_tools(transport))
+      tools.push_back(probes::to_json(tool));
+  }
   ReportingSink sink(order, reporter, stop_requested);
   const probes::ProbeResult result = probes::probe(transport, order.options, sink);
   if (transport.peers().rank != 0) return {};
@@ -67,7 +77,8 @@ json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter
           {"would_measure", result.would_measure},
           {"notes", result.notes},
           {"elapsed_seconds", result.elapsed.count()},
-          {"traffic_bytes", result.traffic.count}};
+          {"traffic_bytes", result.traffic.count},
+          {"tools", std::move(tools)}};
 }
 
 /// Turns an engine's progress into reports: how far it is, and how long the timed iterations took here.

@@ -97,7 +97,8 @@ json body(const ProbeOrder& order) {
           {"network", to_string(order.network)},
           {"options", settings_of(order.options)},
           {"earlier_fingerprint", order.earlier_fingerprint},
-          {"earlier", std::move(earlier)}};
+          {"earlier", std::move(earlier)},
+          {"compare", order.compare ? 1 : 0}};
 }
 
 json body(const RunOrder& order) {
@@ -157,7 +158,11 @@ Order order_from_json(const json& document) {
   const std::string what = place["order"].name();
   const Network network = read_enum(place["network"], kNetworks);
   if (what == "probe") {
-    ProbeOrder order{network, read_probe_options(place["options"]), place["earlier_fingerprint"].text(), {}};
+    ProbeOrder order{network,
+                     read_probe_options(place["options"]),
+                     place["earlier_fingerprint"].text(),
+                     {},
+                     read_flag(place, "compare")};
     const JsonPlace earlier = place["earlier"];
     for (std::size_t i = 0, n = earlier.size(0, 10'000'000); i < n; ++i)
       order.earlier.push_back(probes::probe_sample_from_json(document["earlier"][i]));

@@ -33,6 +33,7 @@ struct ProbeOrder {
   /// Samples of an earlier probe to go on from, if the cluster still has this fingerprint.
   std::string earlier_fingerprint;
   std::vector<probes::ProbeSample> earlier;
+  bool compare = false;  ///< run what people already trust on the same link first
 };
 
 struct RunOrder {

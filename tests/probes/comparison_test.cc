@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "executor/transport/local/local.h"
 #include "perfmodel/error.h"
 #include "probes/bandwidth.h"
@@ -24,6 +26,22 @@ TEST(ReadIperf3, NamesTheProblem) {
   EXPECT_THAT(read_iperf3("[1]").problem, testing::HasSubstr("no JSON"));
   EXPECT_THAT(read_iperf3(R"({"end": {}})").problem, testing::HasSubstr("bits_per_second"));
   EXPECT_THAT(read_iperf3(R"({"end": 3})").problem, testing::HasSubstr("bits_per_second"));
+}
+
+TEST(ToolResult, SurvivesJson) {
+  ToolResult result;
+  result.tool = "iperf3";
+  result.source = 1;
+  result.destination = 0;
+  result.from = "b";
+  result.to = "a";
+  result.bytes_per_second = 1.2e8;
+  result.round_trip = Seconds{5e-4};
+  const ToolResult again = tool_result_from_json(to_json(result));
+  EXPECT_EQ(to_json(again), to_json(result));
+  EXPECT_EQ(again.from, "b");
+  EXPECT_EQ(again.round_trip, result.round_trip);
+  EXPECT_THROW(tool_result_from_json({{"tool", 3}}), Error);
 }
 
 TEST(ComparisonOptions, AreRefusedByName) {

@@ -3,6 +3,7 @@
 // use it.
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iostream>
@@ -31,17 +32,12 @@ class Writer : public probes::EventSink {
     }
   }
   void on_sample(const probes::ProbeSample& sample) override {
-    out_ << nlohmann::json{{"sample", probes::to_json(sample)}} << std::endl;
+    const Seconds at = std::chrono::steady_clock::now() - began_;
+    out_ << nlohmann::json{{"sample", probes::to_json(sample)}, {"at_seconds", at.count()}} << std::endl;
   }
   bool stop_requested() override { return interrupted != 0; }
   void add(const probes::ToolResult& tool) {
-    out_ << nlohmann::json{{"tool", tool.tool},
-                           {"source", tool.source},
-                           {"destination", tool.destination},
-                           {"bytes_per_second", tool.bytes_per_second},
-                           {"round_trip_seconds", tool.round_trip.value_or(Seconds{0}).count()},
-                           {"problem", tool.problem}}
-         << std::endl;
+    out_ << nlohmann::json{{"tool", probes::to_json(tool)}} << std::endl;
   }
   void finish(const probes::ProbeResult& result) {
     out_ << nlohmann::json{{"cluster", to_json(result.cluster)},
@@ -57,6 +53,7 @@ class Writer : public probes::EventSink {
  private:
   std::ofstream out_;
   bool verbose_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
 std::vector<probes::ProbeSample> read_samples(const std::string& path) {
@@ -75,12 +72,16 @@ int main(int argc, char** argv) {
   CLI::App app{"Probes the ranks that mpirun started."};
   std::string out = "/dev/stdout", budget, last = "64M", timeout = "10s", network, resume, host;
   bool tcp = false, verbose = false, compare = false;
-  double width = 0.02;
-  std::string first = "4";
+  double width = 0.02, factor = 4;
+  int iterations = 5;
+  std::string first = "4", traffic;
   app.add_option("--out", out, "file for samples and the cluster");
   app.add_option("--budget", budget, "wall time");
   app.add_option("-b", first, "smallest size");
   app.add_option("-e", last, "largest size");
+  app.add_option("-f", factor, "ratio of neighbouring sizes, before refinement");
+  app.add_option("-n", iterations, "repetitions of a size at least");
+  app.add_option("--traffic", traffic, "most bytes that any rank may send");
   app.add_option("--width", width, "relative half width of the median");
   app.add_option("--timeout", timeout, "for silent ranks");
   app.add_option("--resume", resume, "file of an earlier probe's samples");
@@ -108,6 +109,9 @@ int main(int argc, char** argv) {
     options.first = parse_size(first);
     options.last = parse_size(last);
     options.width = width;
+    options.factor = factor;
+    options.iterations = iterations;
+    if (!traffic.empty()) options.traffic = parse_size(traffic);
     options.timeout = parse_duration(timeout);
     if (!resume.empty()) options.already = read_samples(resume);
     Writer writer(transport->peers().rank == 0 ? out : "/dev/null", verbose);
