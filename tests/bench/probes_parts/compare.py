@@ -1,0 +1,87 @@
+"""What a probe found, against what is true."""
+
+import json
+import statistics
+
+# Streams of messages below this size cost processor time, not bytes: reported apart, since all hosts share this
+# machine's cores.
+SMALL_BYTES = 16 << 10
+
+
+def cost(curve, size):
+    piece = [p for p in curve if p["from_bytes"] <= size][-1]
+    return piece["alpha_seconds"] + piece["beta_seconds_per_byte"] * size
+
+
+def slope(curve, low, high):
+    """Time per byte between two sizes."""
+    return (cost(curve, high) - cost(curve, low)) / (high - low)
+
+
+def typical(truth):
+    """Rate and delay of the pair that the fit of the class stands for: the fastest."""
+    best = max(truth["pairs"], key=lambda pair: (pair["goodput_bytes_per_second"], -pair["delay_seconds"]))
+    return 1 / best["goodput_bytes_per_second"], best["delay_seconds"]
+
+
+def latency(links):
+    """One way, of a small message, between the typical pair of hosts: the delay and the stack's own share."""
+    return statistics.median(link["latency_seconds"] for link in links["links"] if link["latency_seconds"] > 0)
+
+
+def verdicts(links):
+    return {links["hosts"][verdict["host"]]: verdict["kind"] for verdict in links["verdicts"]}
+
+
+def key_of(sample):
+    """What a sample's curve is, apart from the size: streamed ones differ in how many are under way."""
+    subject = sample["subject"]
+    streamed = "streamed" if sample["in_flight"] > 1 else "alone"
+    if subject == "operation":
+        return (subject, json.dumps(sample["road"], sort_keys=True), sample["operation"], sample["workers"], streamed)
+    return (subject, streamed)
+
+
+def curves(cluster):
+    """Every fit of a cluster by the key of its samples, with its range."""
+    found = {}
+    link = cluster["links"].get("inter-host", {})
+    for name, key in (("alone", ("message", "alone")), ("streamed", ("message", "streamed")), ("duplex", ("exchange", "streamed"))):
+        if link.get(name):
+            found[key] = link[name]
+    for operation in cluster["operations"]:
+        road = json.dumps(operation["road"], sort_keys=True)
+        for name in ("alone", "streamed"):
+            if operation.get(name):
+                found[("operation", road, operation["operation"], operation["workers"], name)] = operation[name]
+    return found
+
+
+def of_curves(samples):
+    """The latest sample of each size, without the pairs of hosts that were measured at a size or two for the matrix:
+    slow ones are meant to differ from the curve of their class."""
+    latest, sizes = {}, {}
+    for sample in samples:
+        pair = (sample.get("source"), sample.get("destination"))
+        latest[(key_of(sample), pair, sample["size_bytes"])] = sample
+    for key, pair, _ in latest:
+        sizes.setdefault(key, {}).setdefault(pair, 0)
+        sizes[key][pair] += 1
+    return [sample for (key, pair, _), sample in latest.items() if sizes[key][pair] == max(sizes[key].values())]
+
+
+def held_out(cluster, samples):
+    """Relative errors of the fits at sizes that another probe measured, by kind."""
+    fits = curves(cluster)
+    errors = {}
+    for sample in of_curves(samples):
+        fit = fits.get(key_of(sample))
+        size, seconds = sample["size_bytes"], sample["seconds"]
+        if fit is None or seconds <= 0 or not fit["smallest_bytes"] <= size <= fit["largest_bytes"]:
+            continue
+        kind = sample["subject"] if sample["subject"] != "operation" else sample["operation"]
+        label = f"{kind} {'streamed' if sample['in_flight'] > 1 else 'alone'}"
+        if sample["in_flight"] > 1 and size < SMALL_BYTES:
+            label += ", small"
+        errors.setdefault(label, []).append(abs(cost(fit["curve"], size) - seconds) / seconds)
+    return errors
