@@ -1,12 +1,11 @@
 #include "perfmodel/simulate.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <numeric>
 
+#include "perfmodel/channels.h"
 #include "perfmodel/compute_clock.h"
-#include "perfmodel/flat_cost.h"
 #include "perfmodel/flight.h"
 #include "perfmodel/traffic_clock.h"
 
@@ -60,38 +59,19 @@ class Simulator::Engine {
   std::uint64_t events() const { return events_; }
 
  private:
-  struct Channel {
-    double free = 0;  ///< when the next message may be served
-    double bytes_time = 0;
-  };
-  /// How one step went.
-  struct Passage {
-    double from, end;
-  };
-  /// How both did.
-  struct Journey {
-    double from, pushed, end;
-  };
-
   void begin(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline) {
     plan_ = &plan;
     timeline_ = timeline;
-    shared_ = cost.shared_channel;
-    in_turn_ = static_cast<std::size_t>(cost.in_turn);
-    server_free_.assign(2 * in_turn_, 0.0);
     credit_ends_early_ = cost.credit_ends_early;
     copy_ = cost.copy.value;
-    both_.assign(cost.both);
-    reduce_.assign(cost.reduce);
-    distribute_.assign(cost.distribute);
+    channels_.reset(cost);
     clock_.reset(cost.interference);
     flight_.clear(plan.credit);
-    channel_ = {};
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
     waited_ = 0;
-    last_end_ = under_way_ = under_way_until_ = 0;
+    last_end_ = 0;
     smallest_ = ~std::uint64_t{0};
     largest_ = 0;
     if (timeline_ != nullptr) timeline_->messages.assign(plan.messages(), {});
@@ -103,87 +83,21 @@ class Simulator::Engine {
                                                 : work_.ready[plan_->lowest_layer[message]];
   }
 
-  /// Sends through a channel no earlier than `from`.
-  Passage pass(std::size_t channel, const FlatCost& cost, double from, double bytes, double copying,
-               double* server_free = nullptr, double server_time = 0) {
-    Channel& by = channel_[channel];
-    double service = std::max(from, by.free);
-    const double alone = cost.alone(bytes) + copying;
-    const double occupancy = std::min(cost.occupancy(bytes) + copying, alone);
-    by.free = service + occupancy;
-    if (server_free != nullptr) {
-      service = std::max(service, *server_free);
-      *server_free = service + server_time;
-    }
-    by.bytes_time += occupancy - std::min(occupancy, cost.occupancy.latency(bytes));
-    clock_.occupy(channel, by.free - occupancy, by.free);
-    const double end = service + alone;
-    if (service > under_way_until_) under_way_until_ = service;
-    if (end > under_way_until_) {
-      under_way_ += end - under_way_until_;
-      under_way_until_ = end;
-    }
-    return {service, end};
-  }
-
-  double copying(std::uint32_t message) const {
-    return plan_->fused[message] != 0 ? copy_ * static_cast<double>(plan_->bytes[message]) : 0;
+  Parcel parcel(std::uint32_t message) const {
+    const double bytes = static_cast<double>(plan_->bytes[message]);
+    return {message, bytes, plan_->fused[message] != 0 ? copy_ * bytes : 0};
   }
 
   /// Both stages of a message that starts at `start`.
   void send(std::uint32_t message, double start) {
-    const Journey journey = in_turn_ > 0 ? journey_to_one(message, start) : journey_to_all(message, start);
-    flight_.add(journey.from, credit_ends_early_ ? journey.pushed : journey.end, plan_->bytes[message]);
-    arrive(message, journey.end);
-  }
-
-  Journey journey_to_all(std::uint32_t message, double start) {
-    const double bytes = static_cast<double>(plan_->bytes[message]);
-    const double copy = copying(message);
-    if (shared_) return round_trip(message, pass(0, both_, start, bytes, copy), copy);
-    const Passage there = pass(0, reduce_, start, bytes, copy / 2);
-    return round_trip(message, there, pass(1, distribute_, there.end, bytes, copy / 2));
-  }
-
-  /// The same to one server, which takes a message after the other: it may keep a message waiting while the
-  /// channel, whose occupancy is that of all servers together, goes on with the next.
-  Journey journey_to_one(std::uint32_t message, double start) {
-    const double bytes = static_cast<double>(plan_->bytes[message]);
-    const double copy = copying(message);
-    const std::size_t server = 2 * (message % in_turn_);
-    const double in = reduce_.alone.bytes_part(bytes), out = distribute_.alone.bytes_part(bytes);
-    if (shared_) {
-      const Passage both = pass(0, both_, start, bytes, copy, &server_free_[server], std::max(in, out));
-      return round_trip(message, both, copy);
-    }
-    const Passage there = pass(0, reduce_, start, bytes, copy / 2, &server_free_[server], in);
-    return round_trip(message, there,
-                      pass(1, distribute_, there.end, bytes, copy / 2, &server_free_[server + 1], out));
-  }
-
-  /// Both stages in one operation.
-  Journey round_trip(std::uint32_t message, Passage both, double copy) {
-    const double bytes = static_cast<double>(plan_->bytes[message]);
-    if (timeline_ != nullptr) split(message, both, bytes);
-    const double push = std::min(reduce_.occupancy(bytes), reduce_.alone(bytes));
-    return {both.from, std::min(both.end, both.from + push + copy / 2), both.end};
-  }
-
-  Journey round_trip(std::uint32_t message, Passage there, Passage back) {
+    const Journey journey = channels_.send(parcel(message), start, clock_);
+    const double end = journey.distribute.end;
+    flight_.add(journey.reduce.from, credit_ends_early_ ? journey.pushed : end, plan_->bytes[message]);
     if (timeline_ != nullptr) {
-      timeline_->messages[message] = {
-          {}, Seconds{there.from}, Seconds{there.end}, Seconds{back.from}, Seconds{back.end}};
+      record(message, Stage::kReduce, journey.reduce);
+      record(message, Stage::kDistribute, journey.distribute);
     }
-    const double bytes = static_cast<double>(plan_->bytes[message]);
-    const double push = std::min(reduce_.occupancy(bytes), reduce_.alone(bytes));
-    return {there.from, std::min(there.end, there.from + push + copying(message) / 2), back.end};
-  }
-
-  void split(std::uint32_t message, Passage both, double bytes) {
-    const double reduce = reduce_.alone(bytes), distribute = distribute_.alone(bytes);
-    const double share = reduce + distribute > 0 ? reduce / (reduce + distribute) : 1;
-    const Seconds middle{both.from + share * (both.end - both.from)};
-    timeline_->messages[message] = {{}, Seconds{both.from}, middle, middle, Seconds{both.end}};
+    arrive(message, end);
   }
 
   /// The message's bytes are summed and back at `end`.
@@ -224,26 +138,23 @@ class Simulator::Engine {
     reduced_.assign(plan_->messages(), 0.0);
     double start = 0;
     for (const Step& step : plan_->sequence) {
-      const std::uint64_t bytes = plan_->bytes[step.message];
       const bool reduce = step.stage == Stage::kReduce;
       const double released = reduce ? release_in_order(step.message) : reduced_[step.message];
       start = std::max({start, released, when_credit_allows()});
-      const std::size_t channel = shared_ || reduce ? 0 : 1;
-      const Passage passage = pass(channel, reduce ? reduce_ : distribute_, start, static_cast<double>(bytes),
-                                   copying(step.message) / 2);
-      flight_.add(passage.from, passage.end, bytes);
+      const Passage passage = channels_.send(parcel(step.message), step.stage, start, clock_);
+      flight_.add(passage.from, passage.end, plan_->bytes[step.message]);
       if (reduce) {
         reduced_[step.message] = passage.end;
       } else {
         arrive(step.message, passage.end);
       }
-      if (timeline_ != nullptr) record(step, passage);
+      if (timeline_ != nullptr) record(step.message, step.stage, passage);
     }
   }
 
-  void record(const Step& step, Passage passage) {
-    MessageSpan& span = timeline_->messages[step.message];
-    if (step.stage == Stage::kReduce) {
+  void record(std::uint32_t message, Stage stage, Passage passage) {
+    MessageSpan& span = timeline_->messages[message];
+    if (stage == Stage::kReduce) {
       span.reduce_start = Seconds{passage.from};
       span.reduce_end = Seconds{passage.end};
     } else {
@@ -323,8 +234,8 @@ class Simulator::Engine {
     prediction.compute = Seconds{work_.real(work_.compute(), work_.compute())};
     const Seconds exposed = prediction.iteration - prediction.compute;
     prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
-    const double beside_compute = std::max(0.0, under_way_ - (iteration_ - computing));
-    prediction.communication = Seconds{work_.real(under_way_, beside_compute)};
+    const double beside_compute = std::max(0.0, channels_.under_way() - (iteration_ - computing));
+    prediction.communication = Seconds{work_.real(channels_.under_way(), beside_compute)};
     prediction.basis = cost.basis;
     prediction.extrapolated = plan_->messages() > 0 && (Bytes{smallest_} < cost.measured_smallest ||
                                                         Bytes{largest_} > cost.measured_largest);
@@ -334,7 +245,7 @@ class Simulator::Engine {
 
   Binding binding(const Prediction& prediction, const RoadCost& cost) const {
     if (prediction.exposed <= kNegligible * prediction.iteration) return Binding::kCompute;
-    if (2 * std::max(channel_[0].bytes_time, channel_[1].bytes_time) < under_way_) return Binding::kLatency;
+    if (2 * channels_.bytes_time() < channels_.under_way()) return Binding::kLatency;
     return cost.server_binds ? Binding::kServer : Binding::kBandwidth;
   }
 
@@ -362,17 +273,14 @@ class Simulator::Engine {
   const Workload& work_;
   const FlatPlan* plan_ = nullptr;
   Timeline* timeline_ = nullptr;
-  bool shared_ = true, credit_ends_early_ = false;
-  std::size_t in_turn_ = 0;
-  std::vector<double> server_free_;  ///< per server in turn: when it may take, and when it may give
+  bool credit_ends_early_ = false;
   double copy_ = 0;
-  FlatCost both_, reduce_, distribute_;
+  Channels channels_;
   ComputeClock clock_;
   Flight flight_;
-  std::array<Channel, 2> channel_;
   bool walks_layers_ = false;
   std::vector<double> arrival_;  ///< per layer: when the last message of which it is the lowest is back
-  double iteration_ = 0, waited_ = 0, last_end_ = 0, under_way_ = 0, under_way_until_ = 0;
+  double iteration_ = 0, waited_ = 0, last_end_ = 0;
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<double> reduced_;  ///< decoupled plans: when a message's reduce stage has ended
   std::vector<std::uint32_t> by_release_, by_rank_, counts_;

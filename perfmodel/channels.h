@@ -1,0 +1,143 @@
+#pragma once
+// The simulator's network: how one message passes the channels of its road, and how long it keeps them.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "perfmodel/compute_clock.h"
+#include "perfmodel/flat_cost.h"
+#include "perfmodel/stage_cost.h"
+
+namespace commtune {
+
+/// How one step went.
+struct Passage {
+  double from = 0, end = 0;
+};
+
+/// How both stages of a message went.
+struct Journey {
+  Passage reduce,
+      distribute;     ///< on a shared channel, where they are one operation, as their costs divide it
+  double pushed = 0;  ///< the servers have all of it, as far as the sender can tell
+};
+
+/// A message on its way.
+struct Parcel {
+  std::uint32_t number = 0;
+  double bytes = 0;
+  double copying = 0;  ///< time of being copied in and out of a fusion buffer
+};
+
+/// The channels of one road during one iteration.
+class Channels {
+ public:
+  void reset(const RoadCost& cost) {
+    shared_ = cost.shared_channel;
+    in_turn_ = static_cast<std::size_t>(cost.in_turn);
+    server_free_.assign(2 * in_turn_, 0.0);
+    both_.assign(cost.both);
+    reduce_.assign(cost.reduce);
+    distribute_.assign(cost.distribute);
+    channel_ = {};
+    under_way_ = under_way_until_ = 0;
+  }
+
+  /// Both stages of a message that may be served from `start` on.
+  Journey send(const Parcel& parcel, double start, ComputeClock& clock) {
+    return in_turn_ > 0 ? to_one(parcel, start, clock) : to_all(parcel, start, clock);
+  }
+
+  /// One stage of it: decoupled plans.
+  Passage send(const Parcel& parcel, Stage stage, double start, ComputeClock& clock) {
+    const bool reduce = stage == Stage::kReduce;
+    const std::size_t channel = shared_ || reduce ? 0 : 1;
+    return pass(channel, reduce ? reduce_ : distribute_, start, parcel.bytes, parcel.copying / 2, clock);
+  }
+
+  /// Time during which at least one message was under way.
+  double under_way() const { return under_way_; }
+  /// Of the busier channel: how long it was kept for bytes alone.
+  double bytes_time() const { return std::max(channel_[0].bytes_time, channel_[1].bytes_time); }
+
+ private:
+  struct Channel {
+    double free = 0;  ///< when the next message may be served
+    double bytes_time = 0;
+  };
+  /// A server that takes one message after the other.
+  struct Turn {
+    double* free;
+    double time;
+  };
+
+  /// Through a channel no earlier than `from`.
+  Passage pass(std::size_t channel, const FlatCost& cost, double from, double bytes, double copying,
+               ComputeClock& clock, Turn turn = {nullptr, 0}) {
+    Channel& by = channel_[channel];
+    double service = std::max(from, by.free);
+    const double alone = cost.alone(bytes) + copying;
+    const double occupancy = std::min(cost.occupancy(bytes) + copying, alone);
+    by.free = service + occupancy;
+    if (turn.free != nullptr) {
+      service = std::max(service, *turn.free);
+      *turn.free = service + turn.time;
+    }
+    by.bytes_time += occupancy - std::min(occupancy, cost.occupancy.latency(bytes));
+    clock.occupy(channel, by.free - occupancy, by.free);
+    const double end = service + alone;
+    if (service > under_way_until_) under_way_until_ = service;
+    if (end > under_way_until_) {
+      under_way_ += end - under_way_until_;
+      under_way_until_ = end;
+    }
+    return {service, end};
+  }
+
+  Journey to_all(const Parcel& parcel, double start, ComputeClock& clock) {
+    if (shared_) return as_one(parcel, pass(0, both_, start, parcel.bytes, parcel.copying, clock));
+    const double half = parcel.copying / 2;
+    const Passage there = pass(0, reduce_, start, parcel.bytes, half, clock);
+    return {there, pass(1, distribute_, there.end, parcel.bytes, half, clock), pushed(parcel, there)};
+  }
+
+  /// The same to one server, which takes a message after the other: it may keep a message waiting while the
+  /// channel, whose occupancy is that of all servers together, goes on with the next.
+  Journey to_one(const Parcel& parcel, double start, ComputeClock& clock) {
+    double* const server = &server_free_[2 * (parcel.number % in_turn_)];
+    const double in = reduce_.alone.bytes_part(parcel.bytes),
+                 out = distribute_.alone.bytes_part(parcel.bytes);
+    if (shared_) {
+      return as_one(parcel,
+                    pass(0, both_, start, parcel.bytes, parcel.copying, clock, {server, std::max(in, out)}));
+    }
+    const double half = parcel.copying / 2;
+    const Passage there = pass(0, reduce_, start, parcel.bytes, half, clock, {server, in});
+    return {there, pass(1, distribute_, there.end, parcel.bytes, half, clock, {server + 1, out}),
+            pushed(parcel, there)};
+  }
+
+  Journey as_one(const Parcel& parcel, Passage both) const {
+    const double reduce = reduce_.alone(parcel.bytes), distribute = distribute_.alone(parcel.bytes);
+    const double share = reduce + distribute > 0 ? reduce / (reduce + distribute) : 1;
+    const double middle = both.from + share * (both.end - both.from);
+    return {{both.from, middle}, {middle, both.end}, pushed(parcel, both)};
+  }
+
+  double pushed(const Parcel& parcel, Passage passage) const {
+    const double push = std::min(reduce_.occupancy(parcel.bytes), reduce_.alone(parcel.bytes));
+    return std::min(passage.end, passage.from + push + parcel.copying / 2);
+  }
+
+  bool shared_ = true;
+  std::size_t in_turn_ = 0;
+  std::vector<double> server_free_;  ///< per server in turn: when it may take, and when it may give
+  FlatCost both_, reduce_, distribute_;
+  std::array<Channel, 2> channel_;
+  double under_way_ = 0, under_way_until_ = 0;
+};
+
+}  // namespace commtune
