@@ -25,6 +25,7 @@ nlohmann::json to_json(const Entry& entry) {
       {"exposed_seconds", p.exposed.count()},
       {"hidden_seconds", p.hidden().count()},
       {"communication_seconds", p.communication.count()},
+      {"communication_ratio", p.compute.count() > 0 ? p.communication / p.compute : 0},
       {"binding", to_string(p.binding)},
       {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
       {"extrapolated", p.extrapolated},

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "perfmodel/error.h"
 #include "perfmodel/fit.h"
@@ -15,8 +16,6 @@ namespace commtune::tuner {
 
 namespace {
 
-/// Expected regrets closer than this cannot be told apart by what anybody would notice.
-constexpr double kIndifferent = 0.002;
 /// A plan that is the best one in this share of the draws wins clearly.
 constexpr double kSure = 0.9;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
@@ -173,10 +172,11 @@ Decision decide(const std::vector<Entry>& ranking) {
     }
     return decision;
   }
+  const auto rank = [&](std::size_t i) { return std::pair(effort_of(ranking[i]), regret(i)); };
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     if (i == least || regret(i) > regret(least) + kIndifferent) continue;
     decision.clear = false;
-    if (effort_of(ranking[i]) < effort_of(ranking[decision.chosen])) decision.chosen = i;
+    if (rank(i) < rank(decision.chosen)) decision.chosen = i;
   }
   return decision;
 }

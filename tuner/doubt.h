@@ -41,13 +41,17 @@ class ClusterDraws {
 void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
                        std::uint64_t seed);
 
+/// Times and expected regrets that differ by less than this part of them cannot be told apart by what anybody
+/// would notice.
+inline constexpr double kIndifferent = 0.002;
+
 struct Decision {
   std::size_t chosen = 0;
   bool clear = true;
 };
 
-/// The entry of least expected regret; where others can hardly be told from it, the simplest of them. Needs
-/// the doubt of every entry.
+/// The entry of least expected regret; where others can hardly be told from it (kIndifferent), the simplest
+/// of them, and of several as simple the one of least regret. Needs the doubt of every entry.
 Decision decide(const std::vector<Entry>& ranking);
 
 }  // namespace commtune::tuner

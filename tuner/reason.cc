@@ -76,6 +76,13 @@ std::string reason_for(const Answer& answer, const Planning& job) {
   const double win = other->prediction.iteration / chosen.prediction.iteration - 1;
   const std::vector<std::string> does = differences(chosen.plan, other->plan, job.work);
   const std::string how = does.empty() ? "divides the gradients better" : joined(does);
+  if (win < -1e-6) {
+    return fmt::format(
+        "{} has the least expected regret: {} is predicted to be {:.1f} % faster and loses more where the "
+        "fits "
+        "are wrong; {}.",
+        chosen.title, other->title, 100 * (1 / (1 + win) - 1), binds);
+  }
   if (win <= 1e-6)
     return fmt::format("{} is as fast as any other plan and the simplest of them; {}.", chosen.title, binds);
   return fmt::format("{} beats {} by {:.1f} % because it {}; {}.", chosen.title, other->title, 100 * win, how,

@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
+#include "tuner/doubt.h"
+#include "tuner/method.h"
 
 namespace commtune::tuner {
 
@@ -82,34 +85,64 @@ std::vector<Road> server_roads(const Cluster& cluster, const TuneOptions& option
   return roads;
 }
 
-std::string winner(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
+/// The fastest method of the literature, with its road.
+struct Winner {
+  std::string method, name;  ///< "mg-wfbp", "MG-WFBP on all-to-all ring"
+  Road road;
+  Seconds iteration{};
+};
+
+Winner winner(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
   const Answer answer = tune(profile, cluster, options);
   const Entry& best = fastest_published(answer);
-  return best.title + " on " + describe(best.plan.road);
+  return {best.method, best.title + " on " + describe(best.plan.road), best.plan.road,
+          best.prediction.iteration};
 }
 
-/// The smallest factor above 1 at which `winner_at` says something else than `before`.
+/// What a winner of another question would take here; nothing where its road does not exist.
+std::optional<Seconds> time_of(const Winner& winner, const Profile& profile, const Cluster& cluster,
+                               int workers) {
+  try {
+    const Planning job(profile, cluster, workers, {winner.road});
+    const RoadOption& option = job.roads.front();
+    return simulate(job.work, find_method(winner.method)->build(job, option), option.cost).iteration;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kBadInput && error.code() != ErrorCode::kNotFound) throw;
+    return std::nullopt;
+  }
+}
+
+/// Who wins in place of `before`, by more than what cannot be told apart; nothing where nobody does.
+std::optional<std::string> successor(const Winner& before, const Profile& profile, const Cluster& cluster,
+                                     const TuneOptions& options) {
+  const Winner now = winner(profile, cluster, options);
+  if (now.name == before.name) return std::nullopt;
+  const std::optional<Seconds> stays = time_of(before, profile, cluster, options.workers);
+  if (stays && *stays <= now.iteration * (1 + kIndifferent)) return std::nullopt;
+  return now.name;
+}
+
+/// The smallest factor above 1 at which somebody succeeds.
 std::optional<std::pair<double, std::string>> first_change(
-    const std::string& before, const std::function<std::string(double)>& winner_at) {
+    const std::function<std::optional<std::string>(double)>& successor_at) {
   double low = 1, high = 1;
-  std::string after;
-  while (high < kFarthest && (after.empty() || after == before)) {
+  std::optional<std::string> after;
+  while (high < kFarthest && !after) {
     low = high;
     high *= 2;
-    after = winner_at(high);
+    after = successor_at(high);
   }
-  if (after == before) return std::nullopt;
+  if (!after) return std::nullopt;
   while (high / low > kClose) {
     const double middle = std::sqrt(low * high);
-    const std::string there = winner_at(middle);
-    if (there == before) {
-      low = middle;
-    } else {
+    if (const std::optional<std::string> there = successor_at(middle)) {
       high = middle;
       after = there;
+    } else {
+      low = middle;
     }
   }
-  return std::pair{high, after};
+  return std::pair{high, *after};
 }
 
 }  // namespace
@@ -194,29 +227,44 @@ std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster, co
   const int now = workers_now(cluster, options);
   TuneOptions plain = for_workers(options, now);
   plain.draws = 0;
-  const std::string before = winner(profile, cluster, plain);
+  const Winner before = winner(profile, cluster, plain);
+  const int servers_now = plain.limits.dedicated_servers;
+  const auto workers_at = [&](double by) { return static_cast<int>(std::lround(by * now)); };
+  // With none, the first doubling is the first server.
+  const auto servers_at = [&](double by) {
+    return static_cast<int>(std::lround(servers_now > 0 ? by * servers_now : by / 2));
+  };
   struct Direction {
-    std::string change, text;
-    std::function<std::string(double)> winner_at;
+    std::string change;
+    std::function<std::string(double)> text;
+    std::function<std::optional<std::string>(double)> successor_at;
   };
   const std::vector<Direction> directions = {
-      {"network", "the network is {:.2g} times slower",
-       [&](double by) { return winner(profile, with_network(cluster, by, by), plain); }},
-      {"device", "the device is {:.2g} times faster",
-       [&](double by) { return winner(scaled(profile, 1, 1 / by), cluster, plain); }},
-      {"workers", "there are {:.2g} times as many workers",
+      {"network", [](double by) { return fmt::format("the network is {:.3g} times slower", by); },
+       [&](double by) { return successor(before, profile, with_network(cluster, by, by), plain); }},
+      {"device", [](double by) { return fmt::format("the device is {:.3g} times faster", by); },
+       [&](double by) { return successor(before, scaled(profile, 1, 1 / by), cluster, plain); }},
+      {"workers", [&](double by) { return fmt::format("there are {} workers", workers_at(by)); },
+       [&](double by) { return successor(before, profile, cluster, for_workers(plain, workers_at(by))); }},
+      {"servers",
        [&](double by) {
-         return winner(profile, cluster, for_workers(plain, static_cast<int>(std::lround(by * now))));
+         const int count = servers_at(by);
+         return fmt::format("there {} {} dedicated server{}", count == 1 ? "is" : "are", count,
+                            count == 1 ? "" : "s");
+       },
+       [&](double by) {
+         TuneOptions changed = plain;
+         changed.limits.dedicated_servers = servers_at(by);
+         return successor(before, profile, cluster, changed);
        }},
   };
   std::vector<Flip> flips;
   for (const Direction& direction : directions) {
-    const auto change = first_change(before, direction.winner_at);
+    const auto change = first_change(direction.successor_at);
     if (!change) continue;
     const auto& [factor, after] = *change;
-    flips.push_back(
-        {direction.change, factor, before, after,
-         fmt::format("{} wins once {}.", after, fmt::format(fmt::runtime(direction.text), factor))});
+    flips.push_back({direction.change, factor, before.name, after,
+                     fmt::format("{} wins once {}.", after, direction.text(factor))});
   }
   return flips;
 }

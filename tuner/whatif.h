@@ -74,12 +74,14 @@ std::vector<PhaseCell> phase_map(const Profile& profile, const Cluster& cluster,
 
 /// What would make another method of the literature, or another road, the best.
 struct Flip {
-  std::string change;         ///< "network", "device", "workers"
-  double factor = 1;          ///< slower network, faster device, or times as many workers
+  std::string change;  ///< "network", "device", "workers", "servers"
+  double factor = 1;   ///< slower network, faster device, or times as many workers or dedicated servers;
+                       ///< where there are none yet, half of it is their number
   std::string before, after;  ///< "MG-WFBP on all-to-all ring"
   std::string sentence;       ///< "WFBP-PS on 8 colocated servers wins once the network is 2.3 times slower."
 };
-/// The nearest flip along each change, up to a factor of 64, to within 5 %. Changes without one are left out.
+/// The nearest flip along each change, up to a factor of 64, to within 5 %: where another wins by more than
+/// what cannot be told apart (kIndifferent). Changes without one are left out.
 std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster,
                               const TuneOptions& options = {});
 

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
+#include "tuner/whatif.h"
 
 namespace commtune::tuner {
 namespace {
@@ -62,6 +65,13 @@ TEST(Decide, TakesTheSimplerOfTwoThatCannotBeToldApart) {
   EXPECT_FALSE(decision.clear);
 }
 
+TEST(Decide, TakesTheBetterOfTwoAsSimple) {
+  const Decision decision = decide({entry_with(0.001, 0.5, "joint"), entry_with(0.0025, 0.2, "ddp-25mib"),
+                                    entry_with(0.002, 0.3, "wfbp-a2a")});
+  EXPECT_EQ(decision.chosen, 2U);
+  EXPECT_FALSE(decision.clear);
+}
+
 TEST(Decide, StaysWithTheBestWhereTheOthersAreClearlyWorse) {
   const Decision decision = decide({entry_with(0.001, 0.6, "joint"), entry_with(0.05, 0.4, "wfbp-a2a")});
   EXPECT_EQ(decision.chosen, 0U);
@@ -79,6 +89,38 @@ TEST(Tune, GivesEveryEntryItsDoubt) {
   }
   EXPECT_GE(probability, 1 - 1e-9);
   EXPECT_LT(answer.ranking.front().doubt->low, answer.ranking.front().doubt->high);
+}
+
+TEST(Tune, ChoosesTheSimplerPlanWhereNoneWinsClearly) {
+  int clear = 0, unclear = 0;
+  for (const char* model : {"resnet50", "vgg16"}) {
+    for (const double slower : {0.02, 0.3, 1.0, 4.0}) {
+      const Answer answer = tune(*shipped_profile(model), with_network(doubtful(0.1), 1, slower));
+      const auto regret = [](const Entry& entry) { return entry.doubt->expected_regret; };
+      const Entry& chosen = answer.ranking[answer.chosen];
+      const Entry& least =
+          *std::min_element(answer.ranking.begin(), answer.ranking.end(),
+                            [&](const Entry& a, const Entry& b) { return regret(a) < regret(b); });
+      std::vector<const Entry*> alike;
+      for (const Entry& entry : answer.ranking) {
+        if (regret(entry) <= regret(least) + kIndifferent) alike.push_back(&entry);
+      }
+      SCOPED_TRACE(std::string(model) + ": " + answer.reason);
+      if (answer.clear_winner) {
+        ++clear;
+        EXPECT_NEAR(regret(chosen), regret(least), 1e-9);
+        EXPECT_TRUE(alike.size() == 1 || least.doubt->probability_best >= 0.9);
+      } else {
+        ++unclear;
+        EXPECT_GT(alike.size(), 1U);
+        EXPECT_LE(regret(chosen), regret(least) + kIndifferent);
+        for (const Entry* entry : alike) EXPECT_LE(effort_of(chosen), effort_of(*entry)) << entry->method;
+        EXPECT_THAT(answer.reason, testing::HasSubstr("no clear winner"));
+      }
+    }
+  }
+  EXPECT_GT(clear, 0);
+  EXPECT_GT(unclear, 0);
 }
 
 TEST(Tune, IsTheSameForTheSameSeed) {

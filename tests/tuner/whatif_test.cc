@@ -3,11 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
+#include "tuner/doubt.h"
 #include "tuner/explain.h"
 #include "tuner/methods/wfbp.h"
 
@@ -93,6 +96,42 @@ TEST(FlipPoints, ChangeTheWinner) {
     EXPECT_GT(flip.factor, 1);
     EXPECT_NE(flip.before, flip.after);
     EXPECT_THAT(flip.sentence, testing::HasSubstr("wins once"));
+  }
+}
+
+TEST(FlipPoints, CountServersFromNone) {
+  // On a network that binds, servers of their own have both directions of every card.
+  const auto flips = flip_points(*shipped_profile("vgg16"), made_cluster(4, 5e-6, 2e-9), quick());
+  const auto found =
+      std::find_if(flips.begin(), flips.end(), [](const Flip& flip) { return flip.change == "servers"; });
+  ASSERT_NE(found, flips.end());
+  EXPECT_THAT(found->after, testing::HasSubstr("dedicated"));
+  EXPECT_THAT(found->sentence, testing::HasSubstr("dedicated servers."));
+}
+
+TEST(FlipPoints, AreNoTiesThatTurnRound) {
+  // At a flip the winner before is behind by more than anybody would call a tie, whatever the cluster.
+  for (const double beta : {1e-9, 3e-9, 8e-9}) {
+    const Cluster cluster = made_cluster(4, 50e-6, beta);
+    for (const Flip& flip : flip_points(resnet(), cluster, quick())) {
+      TuneOptions options = quick();
+      if (flip.change == "servers")
+        options.limits.dedicated_servers = static_cast<int>(std::lround(flip.factor / 2));
+      options.workers = flip.change == "workers" ? static_cast<int>(std::lround(4 * flip.factor)) : 4;
+      const double network = flip.change == "network" ? flip.factor : 1;
+      const Profile profile = flip.change == "device" ? scaled(resnet(), 1, 1 / flip.factor) : resnet();
+      const Answer there = tune(profile, with_network(cluster, network, network), options);
+      double after = 0;
+      for (const Entry& entry : there.ranking) {
+        const std::string name = entry.title + " on " + describe(entry.plan.road);
+        const double time = entry.prediction.iteration.count();
+        if (name == flip.after) after = time;
+        if (name == flip.before) {
+          EXPECT_GT(time, after * (1 + kIndifferent)) << flip.sentence;
+        }
+      }
+      EXPECT_GT(after, 0) << flip.sentence;
+    }
   }
 }
 

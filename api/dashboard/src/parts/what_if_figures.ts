@@ -79,7 +79,7 @@ export function phaseFigure(owner: object, map: PhaseMap, own: number): Template
     spoken: `Map of ${plural(workers.length, 'number')} of workers by ${plural(bandwidths.length, 'bandwidth')}: ${winners.join(', ')} win somewhere.${here ? ` Here: ${here.published}.` : ''}`,
     chart, rows: map.cells,
     legend: html`<div class="legend" aria-hidden="true">${winners.map((name, index) => html`<span><i class="swatch series-${(index % 10) + 1}"></i>${name}</span>`)}</div>`,
-    note: map.flips.length > 0 ? html`${map.flips.map((flip) => html`${flip.sentence} `)}` : 'No change of network, device or workers up to a factor of 64 makes another method win.',
+    note: map.flips.length > 0 ? html`${map.flips.map((flip) => html`${flip.sentence} `)}` : 'No change of network, device, workers or servers up to a factor of 64 makes another method win.',
     columns: [
       { title: 'Workers', key: 'workers', numeric: true, value: (cell) => cell.workers },
       { title: 'Bandwidth', key: 'bandwidth_scale', numeric: true, value: bandwidthOf, show: (cell) => factor(bandwidthOf(cell)) },
