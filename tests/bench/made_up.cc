@@ -3,7 +3,10 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "perfmodel/curve_ops.h"
 #include "perfmodel/stage_cost.h"
 
 namespace commtune::bench {
@@ -71,6 +74,15 @@ MadeUpJob made_up_job(std::mt19937_64& random) {
     job.communication_ratio = ring.both.alone(job.profile.gradient_bytes()).count() / compute;
   } while (job.communication_ratio < 0.1 || job.communication_ratio > 10);
   return job;
+}
+
+void share_hosts(MadeUpJob& job, int slots) {
+  std::vector<Host>& hosts = job.cluster.hosts;
+  hosts.resize(static_cast<std::size_t>((job.workers + slots - 1) / slots));
+  for (Host& host : hosts) host.slots = slots;
+  LinkFit inside = job.cluster.links.at(LinkClass::kInterHost);
+  for (Fit* fit : {&inside.alone, &inside.streamed}) fit->curve = recalibrated(fit->curve, 0.1, 0.1);
+  job.cluster.links[LinkClass::kIntraHost] = std::move(inside);
 }
 
 }  // namespace commtune::bench

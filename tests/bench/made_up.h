@@ -19,6 +19,9 @@ struct MadeUpJob {
 /// Drawn until the communication ratio lies within [0.1, 10].
 MadeUpJob made_up_job(std::mt19937_64& random);
 
+/// Puts so many of the job's workers on each host, joined there by links ten times as good.
+void share_hosts(MadeUpJob& job, int slots);
+
 /// A model of so many layers with one tensor or a large and a small one each.
 Profile made_up_profile(std::mt19937_64& random, int layers);
 
