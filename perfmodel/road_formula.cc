@@ -320,4 +320,15 @@ Formula formula_of(const Road& road, const Cluster& cluster, int workers) {
                     road);
 }
 
+Formula wire_of(const Road& road, const Cluster& cluster, int workers) {
+  Cluster wires;
+  wires.name = cluster.name;
+  wires.hosts = cluster.hosts;
+  for (const auto& [kind, measured] : cluster.links) {
+    const Fit& fit = measured.streamed.curve.empty() ? measured.alone : measured.streamed;
+    wires.links[kind].alone.curve = Curve{Seconds{0}, fit.curve.least_beta()};
+  }
+  return formula_of(road, wires, workers);
+}
+
 }  // namespace commtune

@@ -19,4 +19,8 @@ StageCost sum_of(const StageCost& a, const StageCost& b);
 /// Throws Error{kNotFound} when the cluster has no fit of the links that the road needs.
 Formula formula_of(const Road& road, const Cluster& cluster, int workers);
 
+/// The same with links that pass bytes one way at the rate of a stream and sums that cost nothing: no
+/// operation on the road is faster. Errors as above.
+Formula wire_of(const Road& road, const Cluster& cluster, int workers);
+
 }  // namespace commtune

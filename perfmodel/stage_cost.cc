@@ -97,6 +97,30 @@ void widen(std::optional<std::pair<Bytes, Bytes>>& range, const Fit& fit) {
                 : std::pair{fit.smallest, fit.largest};
 }
 
+/// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
+/// that.
+StageCost over_wire(const StageCost& stage, const StageCost& wire) {
+  const double beta = wire.occupancy.least_beta().value;
+  if (stage.alone.empty()) return stage;
+  return {upper(stage.alone, line(stage.alone.least_alpha().count(), beta)),
+          upper(stage.occupancy, line(0, beta))};
+}
+
+/// Holds the measured cost to what the links can pass, unless a whole message was really seen to be faster:
+/// then it is the links that do more together than one of them was measured to do.
+void keep_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
+  try {
+    const Formula wire = wire_of(road, cluster, workers);
+    const Bytes largest = cost.measured_largest;
+    if (cost.both.alone(largest) < wire.both.occupancy(largest)) return;
+    cost.both = over_wire(cost.both, wire.both);
+    cost.reduce = over_wire(cost.reduce, wire.reduce);
+    cost.distribute = over_wire(cost.distribute, wire.distribute);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+  }
+}
+
 /// The measured cost of a road, or nothing when it was not measured at this N.
 std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int workers) {
   const Operations named = operations_of(road);
@@ -117,6 +141,7 @@ std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int w
       reduce != nullptr ? stage_of(*reduce) : share_of(cost.both, road, cluster, workers, Stage::kReduce);
   cost.distribute = distribute != nullptr ? stage_of(*distribute)
                                           : share_of(cost.both, road, cluster, workers, Stage::kDistribute);
+  keep_to_links(cost, road, cluster, workers);
   cost.basis = Basis::kMeasured;
   cost.explanation = "measured " + to_string(both != nullptr ? named.both : named.reduce) + ", " +
                      describe(road) + ", " + counted(workers, "worker") + ", " + range_text(cost);

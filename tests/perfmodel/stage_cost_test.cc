@@ -276,6 +276,26 @@ TEST(RoadCost, StreamingMayBeatAMessageAloneWhereThatWasMeasured) {
   EXPECT_NEAR(cost.both.occupancy(Bytes{100'000'000}).count(), best * 1e8, 1e-9);
 }
 
+// Small messages alone were measured, with noise: 1 ns/B where a ring's bytes need 1.5 ns/B of the link.
+TEST(RoadCost, NoMeasuredRoadIsFasterThanItsLinks) {
+  Cluster cluster = cluster_of(4);
+  OperationFit fit;
+  fit.road = a2a(Collective::kRing);
+  fit.operation = Operation::kAllReduce;
+  fit.workers = 4;
+  fit.alone = fit_of(Curve{Seconds{1e-3}, SecondsPerByte{1e-9}}, 1_KiB, 512_KiB);
+  fit.streamed = fit_of(Curve{Seconds{1e-4}, SecondsPerByte{0.5e-9}}, 1_KiB, 32_KiB);
+  cluster.operations.push_back(fit);
+  const RoadCost cost = road_cost(fit.road, cluster, 4);
+  EXPECT_NEAR(alone(cost.both), 1e-3 + 1.5e-9 * 4e6, 1e-12);
+  EXPECT_NEAR(occupied(cost.both), 1.5e-9 * 4e6, 1e-12);
+  EXPECT_NEAR(occupied(cost.both, 1_KiB), 1e-4 + 0.5e-9 * 1024, 1e-12);
+
+  // 64 MiB were seen to pass at that rate: then several links carry what one was measured to carry.
+  cluster.operations.front().alone.largest = 64_MiB;
+  EXPECT_NEAR(alone(road_cost(fit.road, cluster, 4).both), 1e-3 + 1e-9 * 4e6, 1e-12);
+}
+
 TEST(RoadCost, MeasuredStagesAddUpToTheWhole) {
   Cluster cluster = cluster_of(4);
   for (const Operation operation : {Operation::kReduceScatter, Operation::kAllGather}) {
