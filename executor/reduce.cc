@@ -116,7 +116,7 @@ struct Kernels {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx")) add_float = add_floats_avx;
-    if (__builtin_cpu_supports("avx") && __builtin_cpu_supports("f16c")) {
+    if (__builtin_cpu_supports("avx2")) {  // then there is F16C, for which not every compiler can ask
       add_half = add_halves_f16c;
       scale_half = scale_halves_f16c;
     }

@@ -14,7 +14,6 @@ namespace {
 
 constexpr Tag kHelloTag = make_tag(Channel::kControl, 103);
 constexpr std::size_t kMostHelloBytes = 64 << 10;
-constexpr std::size_t kMostReportBytes = sizeof(ReportHead) + kMostEnds * sizeof(Nanoseconds);
 
 // A follower that hears nothing for so many time-outs gives rank 0 up: it may be fitting, or diagnosing.
 constexpr double kFollowerPatience = 2;

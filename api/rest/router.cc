@@ -63,6 +63,7 @@ std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_s
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\0') return {};
     if (text[i] == '+' && plus_is_space) {
       out += ' ';
     } else if (text[i] != '%') {

@@ -164,13 +164,18 @@ Order order_from_json(const json& document) {
                      {},
                      read_flag(place, "compare")};
     const JsonPlace earlier = place["earlier"];
-    for (std::size_t i = 0, n = earlier.size(0, 10'000'000); i < n; ++i)
-      order.earlier.push_back(probes::probe_sample_from_json(document["earlier"][i]));
+    for (std::size_t i = 0, n = earlier.size(0, 10'000'000); i < n; ++i) {
+      const JsonPlace sample = earlier[i];
+      order.earlier.push_back(probes::probe_sample_from_json(sample.object()));
+    }
     return order;
   }
-  if (what == "run")
-    return RunOrder{network, plan_from_json(document.at("plan")), profile_from_json(document.at("profile")),
+  if (what == "run") {
+    const JsonPlace plan = place["plan"];
+    const JsonPlace profile = place["profile"];
+    return RunOrder{network, plan_from_json(plan.object()), profile_from_json(profile.object()),
                     read_run_options(place["options"]), place["pace_bytes_per_second"].number(0, 1e15)};
+  }
   place["order"].fail("\"probe\" or \"run\"");
 }
 

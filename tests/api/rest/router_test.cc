@@ -37,6 +37,7 @@ TEST(Query, IsDecodedAndTakesNoNameTwice) {
             (std::map<std::string, std::string>{{"a", "1"}, {"b", "x y,"}, {"c", ""}}));
   EXPECT_FALSE(parse_query("a=1&a=2"));
   EXPECT_FALSE(parse_query("a=%4"));
+  EXPECT_FALSE(parse_query(std::string_view("a=\0", 3)));
 }
 
 TEST(Pointer, IsThePathThatAReaderNamed) {

@@ -1,43 +1,20 @@
 #include "tests/perfmodel/fuzz/targets.h"
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "perfmodel/cluster.h"
-#include "perfmodel/error.h"
 #include "perfmodel/json_reader.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "perfmodel/synthetic_profile.h"
 #include "perfmodel/units.h"
+#include "tests/fuzz/require.h"
 
 namespace commtune::fuzz {
 
 namespace {
-
-/// Not assert, which a release build leaves out.
-void require(bool holds, const char* what) {
-  if (!holds) {
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-  }
-}
-
-/// The value that `read` returns, or nothing if it refuses. Any other exception ends the process.
-template <typename Read>
-auto refused_or(const Read& read) -> std::optional<decltype(read())> {
-  try {
-    return read();
-  } catch (const Error& e) {
-    require(e.code() == ErrorCode::kBadInput, "a refusal is kBadInput");
-    const std::string_view text = e.what();
-    require(!text.empty() && text.size() < 4000, "a refusal is a short text");
-    return std::nullopt;
-  }
-}
 
 /// What is read, written, and read again has not changed.
 template <typename Value, typename Read>

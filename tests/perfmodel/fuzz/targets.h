@@ -1,11 +1,8 @@
 #pragma once
-// What is fuzzed: everything that reads text from outside. Each target takes any bytes, and ends the process
-// if reading them throws something other than Error{kBadInput} or yields a value that breaks its own rules.
-//
-// libFuzzer programs are built with clang, the option COMMTUNE_FUZZ, and
-// COMMTUNE_SANITIZE=address,undefined,fuzzer-no-link. Each takes its corpus folder as an argument:
-//   fuzz_profile -max_total_time=120 NEW_FINDS tests/perfmodel/fuzz/corpus/profile
-// The corpus, and mutations of it, also run in the normal suite (corpus_test.cc).
+// What is fuzzed here: everything in perfmodel/ that reads text from outside. Each target takes any bytes,
+// and ends the process if reading them throws something other than Error{kBadInput} or yields a value that
+// breaks its own rules. tests/fuzz/run builds and runs them with libFuzzer; the corpus, and mutations of it,
+// also run in the normal suite.
 
 #include <string_view>
 

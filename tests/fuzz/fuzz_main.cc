@@ -2,8 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
-#include "tests/perfmodel/fuzz/targets.h"
+namespace commtune::fuzz {
+void COMMTUNE_FUZZ_TARGET(std::string_view text);
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   commtune::fuzz::COMMTUNE_FUZZ_TARGET({reinterpret_cast<const char*>(data), size});
