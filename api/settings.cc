@@ -62,7 +62,7 @@ constexpr std::array kRows = {
                [](Settings& s, std::string_view text) { return set_path(s.hosts, text); }},
     SettingRow{"local_ranks", "--local", "COMMTUNE_LOCAL_RANKS", "a whole number from 1 to 65536",
                "ranks on this machine when no hosts are named", set_local_ranks},
-    SettingRow{"mpirun", "--mpirun", "COMMTUNE_MPIRUN", "a program", "Open MPI's launcher",
+    SettingRow{"mpirun", "--mpirun", "COMMTUNE_MPIRUN", "a program", "Open MPI's launcher, or Slurm's srun",
                [](Settings& s, std::string_view text) { return set_text(s.mpirun, text); }},
     SettingRow{"rank_program", "--rank-program", "COMMTUNE_RANK_PROGRAM", "a path, the same on every host",
                "what mpirun starts on every host",

@@ -11,6 +11,7 @@
 #include "api/actions/tune.h"
 #include "api/cli/commands.h"
 #include "api/cli/job_flags.h"
+#include "api/launch/srun.h"
 #include "api/output/report.h"
 #include "api/text.h"
 #include "perfmodel/error.h"
@@ -86,7 +87,7 @@ void print_launch(const Session& session, const PlanFlags& flags, Work& work, co
   settings.local_ranks = ranks_of(entry.plan);
   const LaunchOptions launch =
       launch_options(work.context(), flags.placing->placing(settings, kDefaultNetwork), ranks_of(entry.plan));
-  session.print(fmt::format("which starts:  {}\n", quoted(mpirun_command(launch.mpirun, inspect_site()))));
+  session.print(fmt::format("which starts:  {}\n", quoted(launch_command(launch.mpirun, inspect_site()))));
 }
 
 /// Everything about one plan: its timeline, what holds it up, and what would change the answer.

@@ -4,6 +4,7 @@
 
 #include "api/actions/probe.h"
 #include "api/cli/commands.h"
+#include "api/launch/srun.h"
 #include "api/output/report.h"
 #include "perfmodel/error.h"
 #include "perfmodel/units.h"
@@ -42,7 +43,7 @@ void run_probe(const Session& session, const ProbeFlags& flags) {
   request.compare = flags.compare;
   if (flags.placing->dry_run) {
     const LaunchOptions launch = launch_options(work.context(), request.placing, 0);
-    session.print(quoted(mpirun_command(launch.mpirun, inspect_site())) + "\n");
+    session.print(quoted(launch_command(launch.mpirun, inspect_site())) + "\n");
     return;
   }
   const InterruptGuard guard(*session.cancellation);

@@ -5,6 +5,7 @@
 
 #include "api/actions/run.h"
 #include "api/cli/commands.h"
+#include "api/launch/srun.h"
 #include "api/output/report.h"
 #include "perfmodel/error.h"
 #include "perfmodel/units.h"
@@ -51,7 +52,7 @@ RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, co
 void print_command(const Session& session, const RunFlags& flags, Work& work, const PlannedJob& job) {
   const Placing placing = flags.placing->placing(work.settings(), kDefaultNetwork);
   const LaunchOptions launch = launch_options(work.context(), placing, ranks_of(job.plan));
-  session.print(quoted(mpirun_command(launch.mpirun, inspect_site())) + "\n");
+  session.print(quoted(launch_command(launch.mpirun, inspect_site())) + "\n");
 }
 
 void print_outcomes(const Session& session, const std::vector<RunOutcome>& outcomes) {

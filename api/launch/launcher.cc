@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "api/launch/diagnosis.h"
+#include "api/launch/srun.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {
@@ -98,7 +99,7 @@ nlohmann::json launch(const nlohmann::json& order, const LaunchOptions& options,
     throw Error(ErrorCode::kInterrupted, "interrupted before anything was started");
   Conversation conversation(options, on_report);
   ProcessOptions process;
-  process.argv = mpirun_command(options.mpirun, inspect_site());
+  process.argv = launch_command(options.mpirun, inspect_site());
   process.input = order.dump() + "\n";
   // mpirun hands SIGUSR1 on to the ranks, where rank 0 ends in order; SIGTERM ends them at once.
   process.ending = {{SIGUSR1, std::chrono::seconds(5)}, {SIGTERM, std::chrono::seconds(10)}};
