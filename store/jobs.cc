@@ -77,12 +77,12 @@ std::optional<RowId> next_in_turn(Connection& db) {
 }
 
 /// The running jobs whose owner is gone.
-std::vector<RowId> abandoned_jobs(Connection& db, const std::function<bool(const std::string&)>& alive) {
+std::vector<RowId> abandoned_jobs(Connection& db, const std::function<bool(const std::string&)>& gone) {
   std::vector<RowId> abandoned;
   Query query = db.query("SELECT id, owner FROM jobs WHERE state = 'running' ORDER BY id");
   while (query.next()) {
     const RowId id = query.column_integer();
-    if (!alive(query.column_text())) {
+    if (gone(query.column_text())) {
       abandoned.push_back(id);
     }
   }
@@ -198,10 +198,10 @@ void Jobs::finish(RowId id, JobState state, const nlohmann::json& result, const 
   transaction.commit();
 }
 
-std::vector<RowId> Jobs::interrupt_abandoned(const std::function<bool(const std::string&)>& alive) {
+std::vector<RowId> Jobs::interrupt_abandoned(const std::function<bool(const std::string&)>& gone) {
   Connection& db = impl_->db;
   Transaction transaction(db);
-  std::vector<RowId> abandoned = abandoned_jobs(db, alive);
+  std::vector<RowId> abandoned = abandoned_jobs(db, gone);
   for (const RowId id : abandoned) {
     finish(id, JobState::kInterrupted, nullptr, "the process that did it is gone");
   }

@@ -78,8 +78,8 @@ class Jobs {
   void finish(RowId id, JobState state, const nlohmann::json& result = nullptr,
               const std::string& error = {});
 
-  /// Ends the running jobs whose owner is not alive any more as interrupted; their ids.
-  std::vector<RowId> interrupt_abandoned(const std::function<bool(const std::string& owner)>& alive);
+  /// Ends the running jobs whose owner is gone (store/owner.h) as interrupted; their ids.
+  std::vector<RowId> interrupt_abandoned(const std::function<bool(const std::string& owner)>& gone);
 
   /// Queues an interrupted or failed job again, under its own id. Throws Error{kConflict} otherwise.
   void requeue(RowId id);

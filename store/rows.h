@@ -185,6 +185,7 @@ struct NewRun {
   std::vector<Host> hosts{};                      ///< where its ranks really are, in rank order
   std::map<std::string, std::string> versions{};  ///< of libraries and kernel
   nlohmann::json settings{};                      ///< iterations, warm-up, transport, ...
+  std::string owner{};  ///< this_process() of who carries it out; empty: nobody to be looked for
 };
 
 /// How it ended, with what was measured until then.

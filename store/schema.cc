@@ -219,7 +219,13 @@ constexpr std::string_view kVersion3 = R"sql(
 ALTER TABLE runs ADD COLUMN messages TEXT;
 )sql";
 
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3};
+// Which process carries a run out.
+constexpr std::string_view kVersion4 = R"sql(
+ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE INDEX runs_running ON runs (id) WHERE state = 'running';
+)sql";
+
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
 
 }  // namespace
 

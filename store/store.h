@@ -70,6 +70,11 @@ struct PruneReport {
   Bytes freed;  ///< by which the file gets smaller; 0 in a dry run
 };
 
+/// What was ended because nobody works on it any more.
+struct Abandoned {
+  std::vector<RowId> runs, sessions;
+};
+
 class Store {
  public:
   /// What this program reads and writes (PRAGMA user_version).
@@ -91,6 +96,10 @@ class Store {
   /// Runs `work` as one transaction: all that it writes through this store is kept, or, when it throws,
   /// nothing. May be nested; an inner one that throws undoes its own part only.
   void atomically(const std::function<void()>& work);
+
+  /// Ends the runs and sessions whose owner is gone (store/owner.h) as interrupted: a process that was killed
+  /// could not. Samples and what else it had stored stay.
+  Abandoned interrupt_abandoned(const std::function<bool(const std::string& owner)>& gone);
 
   // ---- clusters ----
 

@@ -8,6 +8,7 @@
 
 #include "api/version.h"
 #include "perfmodel/error.h"
+#include "store/owner.h"
 
 namespace commtune::api {
 namespace {
@@ -30,7 +31,9 @@ HostList choose_hosts(const Settings& settings, std::string_view list) {
 Store open_store(const Settings& settings) {
   OpenOptions options;
   options.version = kVersion;
-  return Store::open(settings.database, std::move(options));
+  Store store = Store::open(settings.database, std::move(options));
+  store.interrupt_abandoned(is_gone);
+  return store;
 }
 
 LaunchOptions launch_options(const Context& context, const Placing& placing, int ranks) {

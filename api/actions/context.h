@@ -48,7 +48,8 @@ struct Placing {
 /// Error{kBadInput} for one that is malformed.
 HostList choose_hosts(const Settings& settings, std::string_view list);
 
-/// The database of the settings, made if it is new. Throws Error{kStorage}.
+/// The database of the settings, made if it is new; what a killed process left as running there is ended.
+/// Throws Error{kStorage}.
 Store open_store(const Settings& settings);
 
 /// What launch() needs to start `ranks` ranks (0: one a slot).

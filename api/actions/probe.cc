@@ -1,18 +1,14 @@
 #include "api/actions/probe.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <regex>
 
 #include "api/actions/sample_rows.h"
 #include "perfmodel/error.h"
 #include "perfmodel/json_reader.h"
 #include "probes/fit_cluster.h"
+#include "store/owner.h"
 
 namespace commtune::api {
 namespace {
@@ -20,21 +16,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kFlushInterval{500};
-
-std::string own_host() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "unknown";
-}
-
-std::string own_name() { return fmt::format("{} pid {}", own_host(), ::getpid()); }
-
-/// True when the owner of a session was a process of this machine that is no more.
-bool is_gone(const std::string& owner) {
-  static const std::regex kOwner(R"(^(\S+) pid (\d+)$)");
-  std::smatch match;
-  if (!std::regex_match(owner, match, kOwner) || match[1] != own_host()) return false;
-  return ::kill(static_cast<pid_t>(std::stol(match[2])), 0) != 0 && errno == ESRCH;
-}
 
 /// What is stored of one probe while it runs.
 class Recording {
@@ -69,7 +50,7 @@ class Recording {
     cluster_ = context_.store.put_cluster(probes::fit_cluster({}, facts));
     end_orphan(*cluster_);
     if (resumable_ && resumable_->cluster == *cluster_ && resumable_->samples > 0) {
-      context_.store.resume_session(resumable_->id, own_name());
+      context_.store.resume_session(resumable_->id, this_process());
       session_ = resumable_->id;
       resumed_samples_ = static_cast<int>(resumable_->samples);
       context_.note(fmt::format("going on from {} samples of the interrupted probe {}; --fresh starts over",
@@ -80,7 +61,7 @@ class Recording {
     session.cluster = *cluster_;
     session.settings = settings_of(options_);
     session.budget = options_.budget.value_or(Seconds{});
-    session.owner = own_name();
+    session.owner = this_process();
     session_ = context_.store.start_session(session);
   }
 

@@ -17,6 +17,7 @@
 #include "perfmodel/shipped_profiles.h"
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"
+#include "store/owner.h"
 
 namespace commtune::api {
 namespace {
@@ -227,6 +228,7 @@ NewRun new_run(const RunRequest& request, const Context& context) {
   run.settings["pace_bytes_per_second"] = pace_of(request);
   run.settings["transport"] = transport_settings(context, request.placing);
   run.versions["commtune"] = kVersion;
+  run.owner = this_process();
   return run;
 }
 

@@ -1,19 +1,15 @@
 #include "api/rest/job_runner.h"
 
 #include <fmt/format.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "api/launch/process.h"
 #include "perfmodel/error.h"
 #include "store/answers.h"
+#include "store/owner.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -25,22 +21,6 @@ constexpr std::chrono::hours kSweepInterval{1};
 constexpr int kMostLogLines = 10'000;
 constexpr std::size_t kLongestLine = 4096, kLargestResult = 16U << 20U;
 constexpr int kExitOfInterrupted = 130;
-
-std::string own_host() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "unknown";
-}
-
-/// "host pid 12": alive unless it was a process of this machine that is no more.
-bool is_alive(const std::string& owner) {
-  static const std::regex kOwner(R"(^(\S+) pid (\d{1,9})$)");
-  std::smatch match;
-  if (!std::regex_match(owner, match, kOwner) || match[1] != own_host()) return true;
-  const auto pid = static_cast<pid_t>(std::stol(match[2]));
-  // This very number belongs to us now; what had it before is gone.
-  if (pid == ::getpid()) return false;
-  return ::kill(pid, 0) == 0 || errno != ESRCH;
-}
 
 std::string host_list(const std::vector<Host>& hosts) {
   std::string list;
@@ -184,10 +164,9 @@ std::vector<std::string> job_command(const JobRow& job, const Store& store,
   return argv;
 }
 
-JobRunner::JobRunner(Parts parts)
-    : parts_(std::move(parts)), owner_(fmt::format("{} pid {}", own_host(), ::getpid())) {
+JobRunner::JobRunner(Parts parts) : parts_(std::move(parts)), owner_(this_process()) {
   const std::vector<RowId> abandoned =
-      parts_.store.write([](Store& store) { return Jobs(store).interrupt_abandoned(is_alive); });
+      parts_.store.write([](Store& store) { return Jobs(store).interrupt_abandoned(is_gone); });
   for (const RowId id : abandoned)
     parts_.log.say(Level::kWarning, "job_interrupted",
                    {{"job", id}, {"why", std::string("its service is gone")}});

@@ -155,6 +155,19 @@ class Interruptions(product.Product):
         self.assertGreaterEqual(self.stored_samples(), samples)
         self.plan("--cluster", "other")
 
+    def test_a_run_that_was_killed_is_interrupted_and_not_running_for_ever(self):
+        self.probe()
+        self.plan()
+        process = self.start("run", "latest", "--iterations", "100000")
+        running = lambda: self.rows("SELECT count(*) FROM runs WHERE state = 'running'") == [(1,)]
+        self.wait_for(running, process)
+        process.kill()
+        process.wait(30)
+        self.assertTrue(running(), "it had no time to say so itself")
+        run = self.json("show", "runs")["rows"][0]
+        self.assertEqual(run["state"], "interrupted")
+        self.assertIn(f"pid {process.pid} ", run["error"])
+
     def test_a_probe_that_was_killed_does_not_block_the_next(self):
         process = self.start("probe", "--local", "2", "--budget", "60s", "--width", "0.0001")
         self.wait_for(lambda: self.stored_samples() >= 3, process)

@@ -103,7 +103,7 @@ TEST_F(JobsTest, OfAProcessThatIsGoneAreInterruptedAndMayBeQueuedAgain) {
   jobs_.take_next("dead");
   jobs_.take_next("alive");
   const auto interrupted =
-      jobs_.interrupt_abandoned([](const std::string& owner) { return owner == "alive"; });
+      jobs_.interrupt_abandoned([](const std::string& owner) { return owner != "alive"; });
   EXPECT_EQ(interrupted, std::vector<RowId>{lost});
   EXPECT_EQ(jobs_.find(lost)->state, JobState::kInterrupted);
   EXPECT_EQ(jobs_.find(fine)->state, JobState::kRunning);

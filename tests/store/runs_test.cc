@@ -53,6 +53,25 @@ TEST(Runs, KeepWhatWasMeasuredWhereAndWithWhat) {
   EXPECT_GT(row->ended, row->origin.created);
 }
 
+TEST(Runs, ThatNobodyCarriesOutAnyMoreAreInterrupted) {
+  Store store = memory_store();
+  const RowId plan = stored_plan(store);
+  const RowId cluster = store.put_cluster(testing::bare_cluster());
+  const RowId gone = store.start_run({.plan = plan, .owner = "gone"});
+  const RowId here = store.start_run({.plan = plan, .owner = "here"});
+  const RowId session = store.start_session({.cluster = cluster, .owner = "gone"});
+  const auto is_gone = [](const std::string& owner) { return owner == "gone"; };
+  const Abandoned ended = store.interrupt_abandoned(is_gone);
+  EXPECT_EQ(ended.runs, std::vector<RowId>{gone});
+  EXPECT_EQ(ended.sessions, std::vector<RowId>{session});
+  EXPECT_EQ(store.find_run(gone)->state, WorkState::kInterrupted);
+  EXPECT_EQ(store.find_run(gone)->error, "its process (gone) is gone");
+  EXPECT_EQ(store.find_run(here)->state, WorkState::kRunning);
+  EXPECT_EQ(store.find_session(session)->state, WorkState::kInterrupted);
+  EXPECT_TRUE(store.interrupt_abandoned(is_gone).runs.empty());
+  store.finish_run(here, good_result());
+}
+
 TEST(Runs, KeepWhatAFailedOneHadMeasured) {
   Store store = memory_store();
   const RowId id = store.add_run({.plan = stored_plan(store)},

@@ -222,6 +222,11 @@ CREATE TABLE answers (
 CREATE INDEX answers_by_age ON answers (claimed);
 )sql";
 
+/// What version 3 added.
+constexpr const char* kVersion3 = R"sql(
+ALTER TABLE runs ADD COLUMN messages TEXT;
+)sql";
+
 /// What version 1 kept of a probe, a plan and a run.
 constexpr const char* kVersion1Content = R"sql(
 INSERT INTO clusters (name, transport, fingerprint, seen_order, seen, created, version, hosts, facts) VALUES
@@ -246,7 +251,7 @@ INSERT INTO runs (plan, cluster, state, iterations, median_seconds, low_seconds,
 )sql";
 
 /// The steps to each version before the newest one, oldest first.
-constexpr std::array kEarlierSteps = {kVersion1, kVersion2};
+constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3};
 
 void make_file(const std::filesystem::path& path, int version) {
   sql::Connection db(path, sql::Connection::Mode::kReadWrite, 1s);
@@ -325,7 +330,7 @@ TEST_P(Migration, IsNotDoneByWhoOnlyReads) {
 TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {
   {
     sql::Connection db(path_, sql::Connection::Mode::kReadWrite, 1s);
-    db.execute("ALTER TABLE runs ADD COLUMN messages TEXT");  // what the last step would add
+    db.execute("ALTER TABLE runs ADD COLUMN owner TEXT");  // what the last step would add
   }
   const std::string before = shape(path_);
   EXPECT_THROW(Store::open(path_), Error);
