@@ -73,8 +73,9 @@ Recommendation recommend_workers(const Case& made, int most, double least_effici
 }
 
 json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration) {
-  json environment{{"COMMTUNE_PLAN", std::to_string(plan_id)},
-                   {"COMMTUNE_EXPECTED_STEP_SECONDS", fmt::format("{:.6g}", iteration.count())}};
+  json environment = json::object();
+  environment["COMMTUNE_EXPECTED_STEP_SECONDS"] = fmt::format("{:.6g}", iteration.count());
+  if (plan_id > 0) environment["COMMTUNE_PLAN"] = std::to_string(plan_id);
   for (const auto& [name, value] : export_env(plan, profile).settings) environment[name] = value;
   return environment;
 }
@@ -82,7 +83,8 @@ json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Sec
 json answer_to_json(const Given& given) {
   const tuner::Answer& answer = given.outcome.answer;
   const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
-  const RowId id = given.outcome.plans.at(chosen.method);
+  const auto stored = given.outcome.plans.find(chosen.method);
+  const RowId id = stored == given.outcome.plans.end() ? 0 : stored->second;
   const ServersOf servers = servers_of(chosen.plan.road);
   json out = tuner::to_json(answer);
   out.erase("plan");
@@ -107,7 +109,7 @@ json answer_to_json(const Given& given) {
   out["speedup"] = chosen.speedup;
   out["gap_ratio"] = chosen.gap;
   out["environment"] = environment_of(chosen.plan, given.made.profile, id, chosen.prediction.iteration);
-  out["launch"] = fmt::format("tune run {} --hosts FILE", id);
+  out["launch"] = id == 0 ? std::string() : fmt::format("tune run {} --hosts FILE", id);
   const Recommendation recommended = given.recommended.value_or(
       Recommendation{answer.workers, "as asked; recommend_workers looks for a better number"});
   out["recommended"] = {{"workers", recommended.workers},

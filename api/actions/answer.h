@@ -28,7 +28,7 @@ struct Given {
 };
 
 /// What is exported into the job: our own names, and those of frameworks that read theirs from the
-/// environment.
+/// environment. plan_id 0: the plan is not stored.
 nlohmann::json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration);
 
 /// PlanAnswer.

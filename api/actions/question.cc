@@ -12,6 +12,8 @@
 namespace commtune::api {
 namespace {
 
+constexpr std::pair<std::string_view, Keep> kKeeps[] = {
+    {"none", Keep::kNone}, {"chosen", Keep::kChosen}, {"all", Keep::kAll}};
 constexpr std::uint64_t kMostWorkers = 4096, kMostDevices = 1024, kMostBatch = 1U << 20U;
 constexpr std::uint64_t kMostDraws = 1024, kMostSeed = 0xFFFF'FFFFU;
 constexpr std::size_t kMostCandidates = 64;
@@ -122,6 +124,8 @@ nlohmann::json to_json(const Overrides& overrides) {
   return out;
 }
 
+std::string to_string(Keep keep) { return enum_name(keep, kKeeps); }
+
 Question question_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
   document.expect_keys({"model", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",
@@ -140,8 +144,7 @@ Question question_from_json(const nlohmann::json& json) {
   question.draws = read_int(document, "draws", 0, kMostDraws, question.draws);
   if (const auto seed = document.find("seed")) question.seed = seed->integer(0, kMostSeed);
   if (const auto keep = document.find("keep")) {
-    static constexpr std::pair<std::string_view, bool> kKeeps[] = {{"chosen", false}, {"all", true}};
-    question.keep_all = read_enum(*keep, kKeeps);
+    question.keep = read_enum(*keep, kKeeps);
   }
   if (const auto overrides = document.find("overrides")) question.overrides = overrides_from_json(*overrides);
   read_recommendation(document, question);

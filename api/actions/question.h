@@ -41,6 +41,9 @@ struct Candidate {
   Seats seats;
 };
 
+/// Which plans of a ranking are stored.
+enum class Keep { kNone, kChosen, kAll };
+
 struct Question {
   std::string model;               ///< a name as in find_profile; empty with `profile`
   std::optional<Profile> profile;  ///< a whole one in the request
@@ -49,11 +52,13 @@ struct Question {
   Overrides overrides;
   int draws = 64;
   std::uint64_t seed = 1;
-  bool keep_all = false;  ///< store every plan of the ranking
-  int most_workers = 0;   ///< recommend a number of workers up to this; 0: do not
+  Keep keep = Keep::kChosen;
+  int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
   double least_efficiency = 0.8;
   std::vector<Candidate> candidates;  ///< empty: one job
 };
+
+std::string to_string(Keep keep);
 
 /// Reads a PlanRequest of api/openapi.yaml. Throws Error{kBadInput} with the path.
 Question question_from_json(const nlohmann::json& document);

@@ -17,12 +17,12 @@ namespace {
 constexpr std::size_t kMostCells = 4096;
 constexpr int kRateSteps = 4;  // doublings either side of the measured rate
 
-WhatIf about(const TuneRequest& job, const Fitted& fitted) {
-  const tuner::TuneOptions& options = job.options;
+WhatIf about(const WhatIfCase& given) {
+  const tuner::TuneOptions& options = given.options;
   const int workers = options.workers > 0
                           ? options.workers
-                          : std::max(1, fitted.cluster.ranks() - options.limits.dedicated_servers);
-  return {job.profile.model, fitted.cluster.name, job.profile.batch, workers, fitted.fit};
+                          : std::max(1, given.cluster.ranks() - options.limits.dedicated_servers);
+  return {given.profile.model, given.name, given.profile.batch, workers, given.fit};
 }
 
 tuner::Watch watch(Context& context, std::string what) {
@@ -41,11 +41,23 @@ void check_workers(const std::vector<int>& workers) {
     throw Error(ErrorCode::kBadInput, "workers: must grow from one to the next");
 }
 
-const LinkFit& reference_link(const Cluster& cluster) {
+WhatIfCase case_of(Context& context, const TuneRequest& job, std::string what) {
+  Fitted fitted = find_fitted(context.store, job.cluster);
+  std::string name = fitted.cluster.name;
+  return {job.profile, std::move(fitted.cluster),      job.options, std::move(name),
+          fitted.fit,  watch(context, std::move(what))};
+}
+
+const LinkFit* find_reference_link(const Cluster& cluster) {
   for (const LinkClass kind : {LinkClass::kInterHost, LinkClass::kIntraHost}) {
     const auto found = cluster.links.find(kind);
-    if (found != cluster.links.end() && !found->second.alone.curve.empty()) return found->second;
+    if (found != cluster.links.end() && !found->second.alone.curve.empty()) return &found->second;
   }
+  return nullptr;
+}
+
+const LinkFit& reference_link(const Cluster& cluster) {
+  if (const LinkFit* link = find_reference_link(cluster)) return *link;
   throw Error(ErrorCode::kNotFound,
               fmt::format("cluster \"{}\" has no fit of its links that a map could vary: probe it again",
                           cluster.name));
@@ -96,48 +108,63 @@ std::vector<Seconds> duration_series(std::string_view text) {
   return series<Seconds>(text, parse_duration, [](Seconds time) { return 2 * time; });
 }
 
+ScaleOutcome scale(const WhatIfCase& given, const std::vector<int>& workers) {
+  check_workers(workers);
+  ScaleOutcome outcome;
+  outcome.about = about(given);
+  outcome.curves = tuner::scale(given.profile, given.cluster, workers, given.options, given.watch);
+  outcome.compute = Seconds{Workload(given.profile).compute()};
+  return outcome;
+}
+
 ScaleOutcome scale_job(Context& context, const ScaleRequest& request) {
   check_workers(request.workers);
-  const Fitted fitted = find_fitted(context.store, request.job.cluster);
-  ScaleOutcome outcome;
-  outcome.about = about(request.job, fitted);
-  outcome.curves = tuner::scale(request.job.profile, fitted.cluster, request.workers, request.job.options,
-                                watch(context, "scale"));
-  outcome.compute = Seconds{Workload(request.job.profile).compute()};
+  return scale(case_of(context, request.job, "scale"), request.workers);
+}
+
+ServersOutcome servers(const WhatIfCase& given, const std::vector<int>& servers, Placement placement) {
+  if (servers.empty()) throw Error(ErrorCode::kBadInput, "servers: must name at least one number");
+  ServersOutcome outcome;
+  outcome.about = about(given);
+  outcome.placement = placement;
+  outcome.points =
+      tuner::server_sweep(given.profile, given.cluster, servers, placement, given.options, given.watch);
   return outcome;
 }
 
 ServersOutcome servers_job(Context& context, const ServersRequest& request) {
-  if (request.servers.empty()) throw Error(ErrorCode::kBadInput, "servers: must name at least one number");
-  const Fitted fitted = find_fitted(context.store, request.job.cluster);
-  ServersOutcome outcome;
-  outcome.about = about(request.job, fitted);
-  outcome.placement = request.placement;
-  outcome.points = tuner::server_sweep(request.job.profile, fitted.cluster, request.servers,
-                                       request.placement, request.job.options, watch(context, "servers"));
+  return servers(case_of(context, request.job, "servers"), request.servers, request.placement);
+}
+
+MapOutcome map(const WhatIfCase& given, const MapAxes& axes) {
+  MapOutcome outcome;
+  outcome.about = about(given);
+  if (const LinkFit* link = find_reference_link(given.cluster)) {
+    outcome.latency = latency_of(*link);
+    outcome.per_byte = per_byte_of(*link);
+  }
+  outcome.workers = axes.workers;
+  outcome.latency_factors = axes.latency_factors;
+  outcome.per_byte_factors = axes.per_byte_factors;
+  check_workers(outcome.workers);
+  check_map(outcome);
+  outcome.cells = tuner::phase_map(given.profile, given.cluster, outcome.workers, outcome.latency_factors,
+                                   outcome.per_byte_factors, given.options, given.watch);
   return outcome;
 }
 
 MapOutcome map_job(Context& context, const MapRequest& request) {
-  const Fitted fitted = find_fitted(context.store, request.job.cluster);
-  const LinkFit& link = reference_link(fitted.cluster);
-  MapOutcome outcome;
-  outcome.about = about(request.job, fitted);
-  outcome.latency = latency_of(link);
-  outcome.per_byte = per_byte_of(link);
-  outcome.workers = request.workers.empty() ? std::vector<int>{outcome.about.workers} : request.workers;
-  check_workers(outcome.workers);
+  const WhatIfCase given = case_of(context, request.job, "map");
+  const LinkFit& link = reference_link(given.cluster);
+  MapAxes axes;
+  axes.workers = request.workers.empty() ? std::vector<int>{about(given).workers} : request.workers;
+  if (!request.latencies.empty()) axes.latency_factors.clear();
   for (const Seconds latency : request.latencies)
-    outcome.latency_factors.push_back(factor("latency", latency.count(), outcome.latency.count()));
+    axes.latency_factors.push_back(factor("latency", latency.count(), latency_of(link).count()));
+  if (!request.per_byte.empty()) axes.per_byte_factors.clear();
   for (const SecondsPerByte per_byte : request.per_byte)
-    outcome.per_byte_factors.push_back(factor("bandwidth", per_byte.value, outcome.per_byte.value));
-  if (outcome.latency_factors.empty()) outcome.latency_factors = {1};
-  if (outcome.per_byte_factors.empty()) outcome.per_byte_factors = {1};
-  check_map(outcome);
-  outcome.cells =
-      tuner::phase_map(request.job.profile, fitted.cluster, outcome.workers, outcome.latency_factors,
-                       outcome.per_byte_factors, request.job.options, watch(context, "map"));
-  return outcome;
+    axes.per_byte_factors.push_back(factor("bandwidth", per_byte.value, per_byte_of(link).value));
+  return map(given, axes);
 }
 
 std::vector<SecondsPerByte> usual_rates(const Store& store, const ClusterChoice& choice) {

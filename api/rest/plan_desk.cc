@@ -28,7 +28,7 @@ std::string key_of(const Question& question, const KnownProfile& profile, const 
   json key = record;
   key["model"] = profile.profile.model;
   key["profile"] = profile.digest;
-  key["keep_all"] = question.keep_all;
+  key["keep"] = to_string(question.keep);
   key["most_workers"] = question.most_workers;
   key["least_efficiency"] = question.least_efficiency;
   return key.dump();
@@ -180,6 +180,7 @@ PlanDesk::One PlanDesk::compute(const Question& question, const Seats& seats, co
 }
 
 bool PlanDesk::keep(Given& given, const json& record) {
+  if (given.question.keep == Keep::kNone) return false;
   TuneOutcome& outcome = given.outcome;
   const tuner::Entry& chosen = outcome.answer.ranking.at(outcome.answer.chosen);
   {
@@ -187,14 +188,14 @@ bool PlanDesk::keep(Given& given, const json& record) {
     const auto known = reader->find_plan(std::string_view(digest(chosen.plan)));
     if (known && known->ranking.is_object() && known->ranking.value("question", json()) == record &&
         known->predicted == chosen.prediction.iteration &&
-        (!given.question.keep_all || known->ranking.at("plans").size() > 0)) {
+        (given.question.keep != Keep::kAll || known->ranking.at("plans").size() > 0)) {
       outcome.plans = known->ranking.at("plans").get<std::map<std::string, RowId>>();
       outcome.plans[chosen.method] = known->id;
       outcome.profile = known->profile;
       return false;
     }
   }
-  Keeping keeping{given.question.keep_all, {}, record};
+  Keeping keeping{given.question.keep == Keep::kAll, {}, record};
   if (!given.question.overrides.any()) keeping.fit = outcome.fit;
   parts_.store.write([&](Store& store) { keep_answer(store, given.made.profile, keeping, outcome); });
   return true;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/actions/question.h"
 #include "api/actions/whatif.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
@@ -13,26 +14,33 @@ namespace {
 using nlohmann::json;
 
 constexpr double kSmallestScale = 1e-3, kLargestScale = 1e3;
+constexpr long long kMostBatch = 1 << 20;
 
-struct Asked {
-  ProfilePointer profile;
-  FitPointer fit;
-};
+Overrides overrides_of(const Request& request) {
+  Overrides overrides;
+  overrides.bandwidth_scale = request.number("bandwidth_scale", kSmallestScale, kLargestScale, 1);
+  overrides.latency_scale = request.number("latency_scale", kSmallestScale, kLargestScale, 1);
+  overrides.device_speed_scale = request.number("device_speed_scale", kSmallestScale, kLargestScale, 1);
+  overrides.gradient_scale = request.number("gradient_scale", kSmallestScale, kLargestScale, 1);
+  overrides.batch = static_cast<int>(request.integer("batch", 1, kMostBatch, 0));
+  return overrides;
+}
 
-Asked look_up(Service& service, const Request& request) {
+/// The question that the query asks, with everything looked up and its assumptions applied.
+WhatIfCase case_of(Service& service, const Request& request) {
   const std::string model(request.parameter("model")), cluster(request.parameter("cluster"));
   if (model.empty()) throw Error(ErrorCode::kBadInput, "parameter model : missing");
   if (cluster.empty()) throw Error(ErrorCode::kBadInput, "parameter cluster : missing");
-  Asked asked{service.profiles().find(model), service.fits().find(cluster).fit};
-  if (!asked.fit)
+  const ProfilePointer profile = service.profiles().find(model);
+  const FitPointer fit = service.fits().find(cluster).fit;
+  if (!fit)
     throw Error(ErrorCode::kNotFound,
                 fmt::format("cluster \"{}\" has not been probed", cluster.substr(0, 255)));
-  return asked;
-}
-
-json head_of(const Asked& asked) {
-  return {
-      {"model", asked.profile->profile.model}, {"cluster", asked.fit->cluster_name}, {"fit", asked.fit->id}};
+  Question question;
+  question.overrides = overrides_of(request);
+  question.draws = 0;
+  Case made = make_case(question, {}, profile->profile, fit->snapshot);
+  return {std::move(made.profile), std::move(made.cluster), made.options, fit->cluster_name, fit->id, {}};
 }
 
 /// "2,4,8" as numbers within the limits.
@@ -58,63 +66,45 @@ std::vector<double> numbers(const Request& request, const std::string& name, std
 }
 
 Reply get_scaling(Service& service, const Request& request) {
-  const Asked asked = look_up(service, request);
+  WhatIfCase given = case_of(service, request);
+  given.options.draws = static_cast<int>(request.integer("draws", 0, 1024, tuner::TuneOptions{}.draws));
   const int most = static_cast<int>(request.integer("most", 1, 4096, 64));
-  const double bandwidth = request.number("bandwidth_scale", kSmallestScale, kLargestScale, 1);
-  const double latency = request.number("latency_scale", kSmallestScale, kLargestScale, 1);
-  const Cluster cluster = tuner::with_network(asked.fit->snapshot, latency, 1 / bandwidth);
-  json out = head_of(asked);
   const auto permit = service.busy_permit();
-  out["curves"] =
-      tuner::to_json(tuner::scale(asked.profile->profile, cluster, count_series(fmt::format("1..{}", most))));
-  return json_reply(out);
+  return json_reply(to_json(scale(given, count_series(fmt::format("1..{}", most)))));
 }
 
 Reply get_phase_map(Service& service, const Request& request) {
-  const Asked asked = look_up(service, request);
-  std::vector<int> workers;
+  const WhatIfCase given = case_of(service, request);
+  MapAxes axes;
   for (const double value : numbers(request, "workers", 16, 1, 4096, {2, 4, 8, 16, 32}))
-    workers.push_back(static_cast<int>(value));
-  std::vector<double> per_byte;
+    axes.workers.push_back(static_cast<int>(value));
+  axes.per_byte_factors.clear();
   for (const double scale :
        numbers(request, "bandwidth_scales", 16, kSmallestScale, kLargestScale, {0.1, 0.3, 1, 3, 10}))
-    per_byte.push_back(1 / scale);
-  const std::vector<double> latency =
-      numbers(request, "latency_scales", 4, kSmallestScale, kLargestScale, {1});
-  tuner::TuneOptions options;
-  options.draws = 0;
-  json out = head_of(asked);
+    axes.per_byte_factors.push_back(1 / scale);
+  axes.latency_factors = numbers(request, "latency_scales", 4, kSmallestScale, kLargestScale, {1});
   const auto permit = service.busy_permit();
-  const Profile& profile = asked.profile->profile;
-  out["cells"] =
-      tuner::to_json(tuner::phase_map(profile, asked.fit->snapshot, workers, latency, per_byte, options));
-  out["flips"] = tuner::to_json(tuner::flip_points(profile, asked.fit->snapshot, options));
+  json out = to_json(map(given, axes));
+  out["flips"] = tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options));
   return json_reply(out);
 }
 
 Reply get_servers(Service& service, const Request& request) {
-  const Asked asked = look_up(service, request);
-  tuner::TuneOptions options;
-  options.draws = 0;
-  options.workers = static_cast<int>(request.integer("workers", 1, 4096, asked.fit->snapshot.ranks()));
+  WhatIfCase given = case_of(service, request);
+  given.options.workers = static_cast<int>(request.integer("workers", 1, 4096, given.cluster.ranks()));
   const std::string_view placement = request.parameter("placement");
   if (!placement.empty() && placement != "colocated" && placement != "dedicated")
     throw Error(ErrorCode::kBadInput,
                 fmt::format("parameter placement = \"{}\": expected colocated or dedicated",
                             placement.substr(0, 64)));
   const Placement where = placement == "dedicated" ? Placement::kDedicated : Placement::kColocated;
-  const int most = static_cast<int>(request.integer("most", 1, 4096, options.workers));
-  if (where == Placement::kColocated && most > options.workers)
+  const int most = static_cast<int>(request.integer("most", 1, 4096, given.options.workers));
+  if (where == Placement::kColocated && most > given.options.workers)
     throw Error(ErrorCode::kBadInput,
                 fmt::format("parameter most = {}: at most {} colocated servers, as many as workers", most,
-                            options.workers));
-  json out = head_of(asked);
-  out["workers"] = options.workers;
-  out["placement"] = to_string(where);
+                            given.options.workers));
   const auto permit = service.busy_permit();
-  out["points"] = tuner::to_json(tuner::server_sweep(
-      asked.profile->profile, asked.fit->snapshot, count_series(fmt::format("1..{}", most)), where, options));
-  return json_reply(out);
+  return json_reply(to_json(servers(given, count_series(fmt::format("1..{}", most)), where)));
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+#!/usr/bin/python3
+"""What schedulers and pages ask beside a plan: glances that nothing is kept of, what-ifs, scores of nodes."""
+
+import unittest
+
+from server import ServiceTest
+
+JOB = {"model": "resnet50", "cluster": "lab"}
+
+
+class Questions(ServiceTest):
+    def get(self, path):
+        answer = self.server.ask("GET", path)
+        self.assertEqual(answer.status, 200, answer.body[:500])
+        return answer.json()
+
+    def plan(self, **more):
+        answer = self.server.ask("POST", "/v1/plans", {**JOB, **more})
+        self.assertIn(answer.status, (200, 201), answer.body[:500])
+        self.fits({"$ref": "#/components/schemas/PlanReply"}, answer.json())
+        return answer.json()
+
+    def rows(self, kind):
+        return {row["id"] for row in self.get(f"/v1/{kind}?limit=1000")["rows"]}
+
+    def test_of_a_glance_nothing_is_kept(self):
+        before = self.rows("plans"), self.rows("profiles")
+        first = self.plan(keep="none", overrides={"batch": 7})
+        again = self.plan(keep="none", overrides={"batch": 7})
+        self.assertEqual((self.rows("plans"), self.rows("profiles")), before)
+        self.assertEqual((first["id"], first["plans"], first["launch"]), (0, {}, ""))
+        self.assertNotIn("COMMTUNE_PLAN", first["environment"])
+        self.assertEqual((first["cached"], again["cached"]), (False, True))
+        kept = self.plan(overrides={"batch": 7})
+        self.assertEqual(kept["iteration"], first["iteration"], "keeping an answer does not change it")
+        self.assertIn(kept["id"], self.rows("plans") - before[0])
+
+    def test_assumptions_hold_in_every_what_if(self):
+        def compute(**more):
+            query = "&".join(f"{name}={value}" for name, value in {**JOB, "most": 2, "draws": 0, **more}.items())
+            return self.get("/v1/scaling?" + query)["compute_seconds"]
+        usual = compute()
+        self.assertAlmostEqual(compute(device_speed_scale=2), usual / 2)
+        batch = self.get("/v1/scaling?model=resnet50&cluster=lab&most=2&draws=0")["batch"]
+        self.assertAlmostEqual(compute(batch=3 * batch), 3 * usual)
+        job = "model=resnet50&cluster=lab"
+        for path in (f"/v1/servers?{job}&most=2", f"/v1/phase-map?{job}&workers=4&bandwidth_scales=1"):
+            first = lambda answer: (answer.get("points") or answer["cells"])[0]["iteration_seconds"]
+            slow = first(self.get(path + "&device_speed_scale=0.1"))
+            self.assertGreaterEqual(slow, 10 * usual, "no iteration is shorter than its compute")
+            self.assertLess(first(self.get(path)), slow, path)
+        for wrong in ("device_speed_scale=0", "batch=0", "batch=x", "gradient_scale=-1"):
+            self.problem(self.server.ask("GET", f"/v1/scaling?{job}&{wrong}"), 400)
+
+    def test_a_what_if_and_a_plan_agree(self):
+        answer = self.plan(keep="none", draws=0, workers=4, overrides={"device_speed_scale": 2, "batch": 64})
+        curves = self.get("/v1/scaling?model=resnet50&cluster=lab&most=4&draws=0&device_speed_scale=2&batch=64")["curves"]
+        curve = next(curve for curve in curves if curve["method"] == answer["method"])
+        point = next(point for point in curve["points"] if point["workers"] == 4)
+        self.assertAlmostEqual(point["iteration_seconds"], answer["iteration"]["seconds"])
+
+    def test_nodes_are_scored_and_unknown_ones_do_not_keep_a_job_from_starting(self):
+        def scores(nodes, cluster="lab"):
+            answer = self.server.ask("POST", f"/v1/prioritize?cluster={cluster}", {"task": {}, "nodes": nodes})
+            self.assertEqual(answer.status, 200, answer.body[:500])
+            self.assertEqual(answer.json()["errorMessage"], "")
+            return answer.json()["nodeScore"]
+        known = scores([{"Name": "n1"}, {"Name": "n2"}, "x9"])
+        self.assertEqual(known["x9"], 50)
+        for node in ("n1", "n2"):
+            self.assertTrue(90 < known[node] <= 100, f"both links follow the same law: {known}")
+        self.assertEqual(scores(["n1"], "nowhere"), {"n1": 50})
+        self.problem(self.server.ask("POST", "/v1/prioritize?cluster=lab", {"nodes": [{"Name": 4}]}), 400)
+
+
+if __name__ == "__main__":
+    unittest.main()
