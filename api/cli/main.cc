@@ -23,8 +23,8 @@ extern char** environ;
 namespace commtune::api {
 namespace {
 
-constexpr std::array<std::string_view, 12> kCommands = {
-    "plan", "probe", "profile", "run", "show", "scale", "map", "config", "export", "serve", "token", "store"};
+constexpr std::array<std::string_view, 13> kCommands = {
+    "plan", "probe", "profile", "run", "show", "scale", "map", "config", "export", "serve", "token", "store", "manual"};
 
 Environment read_environment() {
   Environment environment;
@@ -104,6 +104,7 @@ int tune(std::vector<std::string> arguments, Session& session) {
   add_token_command(app, session);
   add_store_command(app, session);
   add_config_command(app, session);
+  add_manual_command(app, session);
   try {
     if (arguments.empty()) arguments.emplace_back("--help");
     complete_command(arguments);
