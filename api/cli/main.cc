@@ -23,8 +23,9 @@ extern char** environ;
 namespace commtune::api {
 namespace {
 
-constexpr std::array<std::string_view, 13> kCommands = {
-    "plan", "probe", "profile", "run", "show", "scale", "map", "config", "export", "serve", "token", "store", "manual"};
+constexpr std::array<std::string_view, 13> kCommands = {"plan",  "probe", "profile", "run",    "show",
+                                                        "scale", "map",   "config",  "export", "serve",
+                                                        "token", "store", "manual"};
 
 Environment read_environment() {
   Environment environment;
