@@ -77,15 +77,20 @@ std::uint32_t Communicator::queue_send(int to, Tag tag, std::span<const std::byt
   return slot;
 }
 
+bool Communicator::Link::may_take(const Queued& next) const {
+  if (urgencies.size() < 2 || posted + next.data.size() <= limit) return true;
+  return next.urgency < *std::min_element(urgencies.begin(), urgencies.end());
+}
+
 void Communicator::post_sends(int to) {
   Link& link = links_[static_cast<std::size_t>(to)];
   while (!link.queue.empty()) {
     const Queued next = link.queue.front();
-    if (link.count >= 2 && link.posted + next.data.size() > link.limit) return;
+    if (!link.may_take(next)) return;
     std::pop_heap(link.queue.begin(), link.queue.end());
     link.queue.pop_back();
     link.posted += next.data.size();
-    ++link.count;
+    link.urgencies.push_back(next.urgency);
     assign(transport_.send(to, slots_[next.slot].tag, next.data), next.slot);
   }
 }
@@ -142,7 +147,9 @@ void Communicator::complete(const Completion& completion) {
     Link& link = links_[static_cast<std::size_t>(slot.peer)];
     count_sent(slot);
     link.posted -= slot.bytes;
-    --link.count;
+    const auto ended = std::find(link.urgencies.begin(), link.urgencies.end(), urgency_of(slot.tag));
+    *ended = link.urgencies.back();
+    link.urgencies.pop_back();
   }
   if (slot.group != nullptr) {
     Group& group = *slot.group;

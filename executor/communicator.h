@@ -81,6 +81,14 @@ struct Urgency {
 /// which keeps the order in which they were started: otherwise the later steps of a message would queue
 /// behind the first steps of all that were started after it.
 ///
+/// Nothing waits for ever: a send that is more urgent than all that the transport has for its peer goes at
+/// once. A library may end a large send only when its receive is there, and the peer may not post that before
+/// the more urgent message has ended. Where all ranks start messages in the order of their urgency
+/// (all-to-all roads), everything before the most urgent unfinished message has ended, so that all ranks
+/// start it, post its receives in the order of its sends, and find none of these sends held back by less
+/// urgent ones. With parameter servers every send has its receive posted: a server's take any message, and a
+/// worker posts an answer's before its push.
+///
 /// All on one thread, the communication thread. Not movable: transfers point to it.
 class Communicator {
  public:
@@ -154,9 +162,10 @@ class Communicator {
   };
   struct Link {
     std::size_t limit = kPosted;
-    std::size_t posted = 0;  // bytes
-    int count = 0;           // sends
+    std::size_t posted = 0;                // bytes
+    std::vector<std::uint32_t> urgencies;  // of the sends that the transport has
     std::vector<Queued> queue;
+    bool may_take(const Queued& next) const;
   };
   std::uint32_t open(int peer, Tag tag, bool receive, Group* group);
   void assign(TransferId id, std::uint32_t slot);

@@ -31,13 +31,13 @@ RunOptions short_run() {
 }
 
 RunReport run_everywhere(const Plan& plan, const Profile& profile, const RunOptions& options,
-                         int ranks_per_host = 1) {
+                         const LocalOptions& ranks = {}) {
   RunReport report;
   const auto body = [&](Transport& transport) {
     RunReport own = run_plan(transport, plan, profile, options);
     if (transport.peers().rank == 0) report = std::move(own);
   };
-  on_ranks(ranks_of(plan), body, {.ranks_per_host = ranks_per_host});
+  on_ranks(ranks_of(plan), body, ranks);
   return report;
 }
 
@@ -57,8 +57,9 @@ TEST_P(AnyRoad, BringsEveryElementBackWhateverThePlan) {
     RunOptions options = short_run();
     options.result = seed % 2 == 0 ? Result::kMean : Result::kSum;
     SCOPED_TRACE(fmt::format("seed {}, {}", seed, describe(road())));
-    const int ranks_per_host = 1 + static_cast<int>(seed % 3);
-    const RunReport report = run_everywhere(job.plan, job.profile, options, ranks_per_host);
+    LocalOptions ranks{.ranks_per_host = 1 + static_cast<int>(seed % 3)};
+    if (seed > 3) ranks.send_ends = LocalOptions::SendEnds::kWhenReceived;
+    const RunReport report = run_everywhere(job.plan, job.profile, options, ranks);
     const auto tensors = static_cast<std::uint64_t>(workers()) * 2 * job.profile.tensor_count();
     EXPECT_EQ(report.check.tensors, tensors);
     EXPECT_EQ(report.iteration_seconds.size(), 2U);
@@ -71,6 +72,37 @@ INSTANTIATE_TEST_SUITE_P(Workers, AnyRoad,
                          [](const auto& test) {
                            return fmt::format("{}workers_road{}", std::get<0>(test.param),
                                               std::get<1>(test.param));
+                         });
+
+class LargeMessages : public ::testing::TestWithParam<Collective> {};
+
+TEST_P(LargeMessages, EndWhereALibraryAsksBeforeItSends) {
+  // Chunks of 60 KiB, of which the transport is given two at a time, and a send ends only with its receive.
+  // The credit lets a rank start a message while its peer, which has more of the one before left to send,
+  // may not start it: the rank's next sends of the one before must not wait behind the new one's.
+  const Profile profile =
+      profile_of({150'000, 150'000, 20'000, 150'000, 150'000, 1'000, 150'000}, Seconds{20e-6});
+  Plan plan = wait_free_plan(profile, 4, AllToAll{GetParam()});
+  RunOptions options = short_run();
+  options.chunk = Bytes{60 << 10};
+  options.iterations = 10;
+  options.timeout = Seconds{5};
+  for (const std::uint64_t credit : {100'000, 300'000, 500'000}) {
+    plan.credit = Bytes{credit};
+    SCOPED_TRACE(fmt::format("credit {}", credit));
+    run_everywhere(plan, profile, options,
+                   {.ranks_per_host = 2, .send_ends = LocalOptions::SendEnds::kWhenReceived});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Roads, LargeMessages,
+                         ::testing::Values(Collective::kRing, Collective::kHalvingDoubling,
+                                           Collective::kRecursiveDoubling, Collective::kDoubleBinaryTree,
+                                           Collective::kHierarchical),
+                         [](const auto& test) {
+                           std::string name = to_string(test.param);
+                           std::erase(name, '-');
+                           return name;
                          });
 
 TEST(RunPlan, ReportsEveryRankAndEveryMessage) {

@@ -12,12 +12,13 @@
 namespace commtune {
 namespace {
 
-/// A message at its receiver: its send has ended, as it does where a network takes it. A rank may hold back
-/// sends until others have ended, and the receive may be behind one of those.
+/// A message at its receiver.
 struct Arrival {
   int from = 0;
   Tag tag = 0;
   std::vector<std::byte> data;
+  std::optional<TransferId>
+      sent_by;  // ends when a receive meets it; empty: has ended, as the network took it
 };
 
 struct Receive {
@@ -46,7 +47,8 @@ struct Port {
 
 /// All ranks' state under one lock: simple, and nothing here is timed.
 struct Fabric {
-  explicit Fabric(int n) : ports(static_cast<std::size_t>(n)) {}
+  Fabric(int n, LocalOptions::SendEnds ends) : send_ends(ends), ports(static_cast<std::size_t>(n)) {}
+  const LocalOptions::SendEnds send_ends;
   std::mutex mutex;  // guards everything below
   std::vector<Port> ports;
 
@@ -79,6 +81,7 @@ struct Fabric {
     }
     std::copy(message.data.begin(), message.data.end(), receive.memory.begin());
     end(receiver, receive.transfer, message.tag, message.data.size());
+    if (message.sent_by) end(message.from, *message.sent_by, message.tag, message.data.size());
   }
 
   /// Gives what has arrived at `receiver` to the receives that it meets.
@@ -130,9 +133,14 @@ TransferId LocalTransport::send(int to, Tag tag, std::span<const std::byte> data
   const std::lock_guard lock(fabric_->mutex);
   const TransferId id = Fabric::new_transfer(fabric_->port(peers_.rank));
   Port& receiver = fabric_->port(to);
-  receiver.arrived.push_back({peers_.rank, tag, {data.begin(), data.end()}});
+  Arrival message{peers_.rank, tag, {data.begin(), data.end()}, {}};
+  if (fabric_->send_ends == LocalOptions::SendEnds::kWhenReceived) {
+    message.sent_by = id;
+  } else {
+    fabric_->end(peers_.rank, id, tag, data.size());
+  }
+  receiver.arrived.push_back(std::move(message));
   receiver.changed.notify_all();
-  fabric_->end(peers_.rank, id, tag, data.size());
   return id;
 }
 
@@ -196,7 +204,7 @@ void LocalTransport::abort(std::string_view why) noexcept {
 }  // namespace
 
 std::vector<std::unique_ptr<Transport>> make_local_transports(int n, LocalOptions options) {
-  const auto fabric = std::make_shared<Fabric>(n);
+  const auto fabric = std::make_shared<Fabric>(n, options.send_ends);
   Peers peers;
   for (int rank = 0; rank < n; ++rank) {
     const int node = rank / options.ranks_per_host;

@@ -12,6 +12,8 @@ namespace commtune {
 
 struct LocalOptions {
   int ranks_per_host = 1;  ///< host names are "local0", "local1", ...
+  /// A network takes small messages that nobody waits for yet; of large ones a library asks first.
+  enum class SendEnds { kAtOnce, kWhenReceived } send_ends = SendEnds::kAtOnce;
 };
 
 /// n connected ends, rank 0 first; hand one to each thread. They share the fabric between them, which lives
