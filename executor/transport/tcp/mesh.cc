@@ -18,6 +18,7 @@
 #include <optional>
 #include <utility>
 
+#include "executor/transport/tcp/pace.h"
 #include "perfmodel/error.h"
 
 namespace commtune::tcp {
@@ -201,16 +202,6 @@ std::optional<std::pair<int, Descriptor>> accept_one(int listener, Deadline dead
 
 }  // namespace
 
-/// Best effort: a kernel that knows an option not does without it.
-void set_pace(int fd, Bytes unsent_limit, double pace) {
-  const int limit = static_cast<int>(unsent_limit.count);
-  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &limit, sizeof limit);
-  if (pace > 0) {
-    const auto rate = static_cast<std::uint64_t>(pace);
-    setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
-  }
-}
-
 Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
 }
@@ -262,11 +253,10 @@ std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& opt
     }
   }
   for (std::size_t peer = 0; peer < mesh.size(); ++peer) {
-    const bool same_host = peers.node[peer] == own_node;
     if (!mesh[peer]) continue;
     const int on = 1;
     setsockopt(mesh[peer].get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    set_pace(mesh[peer].get(), options.unsent_limit, same_host ? 0 : options.pace);
+    limit_unsent(mesh[peer].get(), options.unsent_limit);
   }
   return mesh;
 }

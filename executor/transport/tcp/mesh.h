@@ -27,8 +27,4 @@ class Descriptor {
 /// says.
 std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& options);
 
-/// Bytes that the kernel may hold unsent, and bytes per second that a connection sends at most (0: leaves
-/// that as it is).
-void set_pace(int fd, Bytes unsent_limit, double pace);
-
 }  // namespace commtune::tcp

@@ -1,11 +1,9 @@
 #include "executor/transport/tcp/tcp.h"
 
 #include <fmt/format.h>
-#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -19,6 +17,7 @@
 #include <utility>
 
 #include "executor/transport/tcp/mesh.h"
+#include "executor/transport/tcp/pace.h"
 #include "perfmodel/error.h"
 
 namespace commtune {
@@ -28,14 +27,6 @@ constexpr TransferId kNone = ~TransferId{0};
 constexpr std::uint64_t kWakeEvent = ~std::uint64_t{0};
 constexpr std::size_t kReadBudget = std::size_t{1}
                                     << 20;  // bytes read from one peer before the others have a turn
-
-constexpr std::size_t kNoQuantum = std::size_t{1} << 30;
-/// A paced connection's kernel is given, and keeps unsent, no more than it sends in so long: what it was
-/// given leaves in the order in which it was, in one burst where it fits into one super-frame of 64 KiB, and
-/// that lasts 3.7 ms at half of 300 Mb/s.
-constexpr Seconds kUnsentTime{500e-6};
-/// However slow the link: three packets.
-constexpr double kLeastUnsent = 4344;
 
 /// What precedes each message on the wire. All ranks run the same program on the same kind of processor.
 struct Header {
@@ -73,9 +64,7 @@ struct Connection {
   List sends;     // in the order in which they were started
   List receives;  // posted, not yet matched
   std::list<Early> early;
-  std::size_t quantum = kNoQuantum;        // bytes that the kernel may have unsent, and
-  Clock::duration half_quantum_time{};     // how long half of them take
-  std::optional<Clock::time_point> later;  // it has more than that: look again then
+  tcp::Pace pace;
   bool readable = false;
   bool writable = true;
   bool ending = false;  // the peer has closed its side; what it sent before is still to be read
@@ -158,10 +147,12 @@ class TcpTransport final : public Transport {
   }
 
   void share_links(std::span<const double> shares) override {
+    if (!(options_.pace > 0)) return;
     const int own_node = peers().node[static_cast<std::size_t>(peers().rank)];
     for (std::size_t peer = 0; peer < connections_.size(); ++peer) {
       if (!connections_[peer].socket || peers().node[peer] == own_node) continue;
-      set_pace(connections_[peer], shares[peer] * options_.pace);
+      connections_[peer].pace.set(connections_[peer].socket.get(), shares[peer] * options_.pace,
+                                  options_.unsent_limit);
     }
   }
 
@@ -172,16 +163,6 @@ class TcpTransport final : public Transport {
   void abort(std::string_view why) noexcept override { bootstrap_->abort(why); }
 
  private:
-  void set_pace(Connection& connection, double pace) {
-    if (!(pace > 0)) return;
-    const double most = static_cast<double>(options_.unsent_limit.count);
-    connection.quantum =
-        static_cast<std::size_t>(std::max(kLeastUnsent, std::min(most, pace * kUnsentTime.count())));
-    const Seconds half{static_cast<double>(connection.quantum) / 2 / pace};
-    connection.half_quantum_time = std::chrono::duration_cast<Clock::duration>(half);
-    tcp::set_pace(connection.socket.get(), Bytes{connection.quantum}, pace);
-  }
-
   void watch(int fd, std::uint32_t events, std::uint64_t key) {
     epoll_event event{};
     event.events = events;
@@ -247,7 +228,7 @@ class TcpTransport final : public Transport {
     const bool more =
         std::any_of(connections_.begin(), connections_.end(), [](const Connection& c) { return c.readable; });
     for (const Connection& connection : connections_) {
-      if (connection.later) until = std::min(until, *connection.later);
+      if (const auto due = connection.pace.due()) until = std::min(until, *due);
     }
     const auto left =
         more ? Clock::duration::zero() : std::max(until - Clock::now(), Clock::duration::zero());
@@ -271,34 +252,16 @@ class TcpTransport final : public Transport {
     for (int peer = 0; peer < peers().size(); ++peer) {
       Connection& connection = connections_[static_cast<std::size_t>(peer)];
       if (connection.readable) drain(peer);
-      if (connection.writable && connection.sends.first != kNone && is_due(connection)) flush(peer);
+      if (connection.writable && connection.sends.first != kNone && connection.pace.is_due()) flush(peer);
     }
-  }
-
-  static bool is_due(Connection& connection) {
-    if (connection.later && Clock::now() < *connection.later) return false;
-    connection.later.reset();
-    return true;
-  }
-
-  /// Bytes that the kernel may be given now. It counts what it has not sent only when it begins a new buffer
-  /// and fills one of 64 KiB first, whatever TCP_NOTSENT_LOWAT says; so it is asked.
-  std::size_t room_of(const Connection& connection) {
-    if (connection.quantum == kNoQuantum) return kNoQuantum;
-    int unsent = 0;
-    if (ioctl(connection.socket.get(), SIOCOUTQNSD, &unsent) != 0) return kNoQuantum;
-    return connection.quantum - std::min(connection.quantum, static_cast<std::size_t>(unsent));
   }
 
   /// Writes queued messages until there are none or the kernel takes no more.
   void flush(int peer) {
     Connection& connection = connections_[static_cast<std::size_t>(peer)];
     while (connection.sends.first != kNone) {
-      const std::size_t room = room_of(connection);
-      if (room < (connection.quantum + 1) / 2) {
-        connection.later = Clock::now() + connection.half_quantum_time;
-        return;
-      }
+      const std::size_t room = connection.pace.room(connection.socket.get());
+      if (room == 0) return;
       std::array<iovec, 16> parts;
       const std::size_t count = gather(connection.sends.first, parts, room);
       msghdr message{};

@@ -1,0 +1,53 @@
+#include "executor/transport/tcp/pace.h"
+
+#include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+namespace commtune::tcp {
+namespace {
+
+constexpr Seconds kUnsentTime{500e-6};
+/// However slow the link: three packets.
+constexpr double kLeastUnsent = 4344;
+constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
+
+void Pace::set(int fd, double bytes_per_second, Bytes unsent_limit) {
+  const auto rate = static_cast<std::uint64_t>(bytes_per_second);
+  setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
+  const double most = static_cast<double>(unsent_limit.count);
+  const double quantum = std::max(kLeastUnsent, std::min(most, bytes_per_second * kUnsentTime.count()));
+  quantum_ = static_cast<std::size_t>(quantum);
+  half_quantum_time_ = std::chrono::duration_cast<Clock::duration>(Seconds{quantum / 2 / bytes_per_second});
+  limit_unsent(fd, Bytes{quantum_});
+}
+
+std::size_t Pace::room(int fd) {
+  int unsent = 0;
+  if (quantum_ == 0 || ioctl(fd, SIOCOUTQNSD, &unsent) != 0) return kUnlimited;
+  const std::size_t room = quantum_ - std::min(quantum_, static_cast<std::size_t>(unsent));
+  if (2 * room >= quantum_) return room;
+  due_ = Clock::now() + half_quantum_time_;
+  return 0;
+}
+
+bool Pace::is_due() {
+  if (due_ && Clock::now() < *due_) return false;
+  due_.reset();
+  return true;
+}
+
+void limit_unsent(int fd, Bytes limit) {
+  const int bytes = static_cast<int>(limit.count);
+  setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
+}  // namespace commtune::tcp

@@ -1,0 +1,40 @@
+#pragma once
+// How much a connection's kernel is given at a time, so that what is urgent does not wait behind much.
+
+#include <cstddef>
+#include <optional>
+
+#include "executor/transport/transport.h"
+#include "perfmodel/units.h"
+
+namespace commtune::tcp {
+
+/// Of one connection. Without set() the kernel takes what it will.
+///
+/// The kernel counts what it has not sent only when it begins a new buffer, and fills one of 64 KiB first,
+/// whatever TCP_NOTSENT_LOWAT says: 3.7 ms of half a link of 300 Mb/s, and it leaves in one burst. So a
+/// connection with a pace is asked how much it has unsent, and given half a millisecond's worth.
+class Pace {
+ public:
+  /// bytes_per_second  that the connection sends at most (SO_MAX_PACING_RATE)
+  /// unsent_limit      of the kernel, however fast
+  void set(int fd, double bytes_per_second, Bytes unsent_limit);
+
+  /// Bytes that the kernel may be given now; 0: not yet, and due() says when.
+  std::size_t room(int fd);
+  /// When to ask again; empty when room() need not be waited for.
+  std::optional<Clock::time_point> due() const { return due_; }
+  /// Whether room() may be asked now.
+  bool is_due();
+
+ private:
+  std::size_t quantum_ = 0;              // bytes that the kernel may have unsent; 0: no pace
+  Clock::duration half_quantum_time_{};  // how long half of them take
+  std::optional<Clock::time_point> due_;
+};
+
+/// Bytes that the kernel may hold unsent before a connection counts as not writable, best effort: a kernel
+/// that does not know the option does without it.
+void limit_unsent(int fd, Bytes limit);
+
+}  // namespace commtune::tcp
