@@ -72,9 +72,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def cluster(network, name, switch=""):
-    """Brings the network up under that name for the length of a `with`; whatever runs in it is ended."""
-    flags = ["--name", name, "--hosts", str(network.hosts), "--rate", network.rate, "--delay", network.delay]
+def cluster(network, name, switch="", more=()):
+    """Brings the network up under that name for the length of a `with`; whatever runs in it is ended. more: flags of up"""
+    flags = ["--name", name, "--hosts", str(network.hosts), "--rate", network.rate, "--delay", network.delay, *more]
     if network.odd_host:
         flags += ["--host", network.odd_host]
     if switch:

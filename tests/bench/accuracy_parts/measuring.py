@@ -1,0 +1,101 @@
+"""One case: probe its cluster as a user would, rank all methods, run every method's plan."""
+
+import contextlib
+import json
+import tempfile
+from pathlib import Path
+
+from race_parts import emulated, ours
+
+from . import results
+
+
+class Here:
+    """This machine in the place of an emulated cluster."""
+
+    def __init__(self, ranks):
+        self.name = "here"
+        self.place = ["--local", str(ranks)]
+
+    @staticmethod
+    def command_on(_host, command):
+        return command
+
+
+@contextlib.contextmanager
+def cluster_of(network, name, switch):
+    if network.local:
+        yield Here(network.slots)
+        return
+    flags = ["--slots", str(network.slots)]
+    with emulated.cluster(network, name, switch, flags) as cluster:
+        cluster.place = ["--hosts", cluster.hostfile]
+        yield cluster
+
+
+class Tuner(ours.Tuner):
+    """The same command, for all methods of a ranking."""
+
+    def probe_to(self, largest, budget):
+        flags = ["-e", largest] + (["--budget", budget] if budget else [])
+        return self._call("probe", *self._cluster.place, *flags, *self._extra)
+
+    def rank(self, profile):
+        return self._call("plan", str(profile))
+
+    def run_method(self, plan, method, warmup, iterations):
+        flags = ["--warmup", str(warmup), "--iterations", str(iterations), *self._cluster.place]
+        return self._call("run", str(plan), "--method", method, *flags, *self._extra)["runs"][0]["report"]
+
+
+def measure(tuner, plan, method, arguments):
+    """A report whose median is known well enough, or the last one; each try takes more iterations."""
+    iterations = arguments.iterations
+    while True:
+        report = tuner.run_method(plan, method, arguments.warmup, iterations)
+        if report["check"]["tensors"] == 0:
+            raise emulated.RaceError(f"{method}: no gradient was checked")
+        known = report["half_width_seconds"] <= arguments.width * report["median_seconds"]
+        if known or 2 * iterations > arguments.most_iterations:
+            return report
+        iterations *= 2
+
+
+def rows_of(answer, tuner, arguments, say):
+    """Every wanted method of a ranking, in its order."""
+    chosen = answer["plans"][answer["chosen"]]
+    for entry in answer["ranking"]:
+        method = entry["method"]
+        if arguments.method and method not in arguments.method:
+            continue
+        report = measure(tuner, chosen, method, arguments)
+        row = results.Row(
+            method=method,
+            road=entry["road"],
+            predicted=entry["iteration_seconds"],
+            measured=report["median_seconds"],
+            half_width=report["half_width_seconds"],
+            iterations=len(report["iteration_seconds"]),
+            chosen=method == answer["chosen"],
+        )
+        say(results.line(row))
+        yield row
+
+
+def run_case(case, program, arguments, say):
+    say(f"\n{case.name}")
+    with tempfile.TemporaryDirectory(prefix="commtune-accuracy-") as folder, cluster_of(
+        case.network, arguments.name, arguments.switch
+    ) as cluster:
+        profile = Path(folder) / "profile.json"
+        profile.write_text(json.dumps(case.profile()), encoding="utf-8")
+        tuner = Tuner(program, cluster, Path(folder) / "accuracy.db", arguments.tune_arg)
+        tuner.probe_to(arguments.largest, arguments.budget)
+        answer = tuner.rank(profile)
+        say(results.heading())
+        rows = tuple(rows_of(answer, tuner, arguments, say))
+    if not rows:
+        raise emulated.RaceError(f"{case.name}: no method is called {' or '.join(arguments.method)}")
+    result = results.CaseResult(case, answer["bound_seconds"], rows)
+    say(results.verdict(result))
+    return result

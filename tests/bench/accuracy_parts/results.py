@@ -1,0 +1,166 @@
+"""What was measured: rows, how they are kept in a folder, the targets, the table and the CSV."""
+
+import csv
+import dataclasses
+import json
+import math
+import re
+import statistics
+
+from .cases import Case
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One method of one case; times in seconds."""
+
+    method: str
+    road: str
+    predicted: float
+    measured: float
+    half_width: float  # of the median's 95 % interval
+    iterations: int
+    chosen: bool
+
+    @property
+    def error(self):
+        return self.predicted / self.measured - 1
+
+
+@dataclasses.dataclass(frozen=True)
+class CaseResult:
+    case: Case
+    bound: float  # computed from the probed links: no plan takes less
+    rows: tuple
+
+    @property
+    def chosen(self):
+        """None when the choice was not measured."""
+        return next((row for row in self.rows if row.chosen), None)
+
+    @property
+    def regret(self):
+        return self.chosen.measured / min(row.measured for row in self.rows) - 1
+
+    @property
+    def over_bound(self):
+        return self.chosen.measured / self.bound
+
+
+def path_of(directory, case):
+    return directory / "cases" / (re.sub(r"[^A-Za-z0-9.]+", "_", case.name) + ".json")
+
+
+def keep(directory, result):
+    path = path_of(directory, result.case)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(dataclasses.asdict(result), indent=1) + "\n", encoding="utf-8")
+
+
+def load(directory, case):
+    """The result kept of this very case, or None: a case that was changed since is another one."""
+    try:
+        content = json.loads(path_of(directory, case).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    if content["case"] != dataclasses.asdict(case):
+        return None
+    return CaseResult(case, content["bound"], tuple(Row(**row) for row in content["rows"]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    name: str
+    value: float
+    limit: float
+
+    @property
+    def met(self):
+        return self.value <= self.limit
+
+
+def percentile(values, share):
+    """The smallest value that so large a share of all does not exceed."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def targets(results, quick):
+    """Over all results on shaped links, with limits; the quick run asks for less, as so few rows say little."""
+    errors = [abs(row.error) for result in results for row in result.rows]
+    decided = [result for result in results if result.chosen]
+    found = [Target("error_median", statistics.median(errors), 0.08 if quick else 0.03)]
+    if not quick:
+        found += [Target("error_p95", percentile(errors, 0.95), 0.08), Target("error_worst", max(errors), 0.15)]
+    if decided:
+        regrets = [result.regret for result in decided]
+        if not quick:
+            found.append(Target("regret_median", statistics.median(regrets), 0.005))
+        found.append(Target("regret_worst", max(regrets), 0.05 if quick else 0.03))
+        if not quick:
+            found.append(Target("over_bound_median", statistics.median(result.over_bound for result in decided), 1.08))
+    return found
+
+
+def counted(results):
+    """Unshaped ranks are a second opinion: nobody knows what their links do, and they share this machine's cores."""
+    return [result for result in results if not result.case.network.local]
+
+
+def result_line(results, quick):
+    goals = targets(counted(results), quick)
+    words = [f"{goal.name}={goal.value:.4f}(<={goal.limit:g}{'' if goal.met else ' MISSED'})" for goal in goals]
+    rows = sum(len(result.rows) for result in counted(results))
+    verdict = "met" if all(goal.met for goal in goals) else "missed"
+    return f"RESULT accuracy cases={len(counted(results))} rows={rows} {' '.join(words)} {verdict}"
+
+
+def write_csv(path, results):
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["model", "divisor", "compute_seconds", "hosts", "rate", "delay", "odd_host", "ranks_a_host",
+                         "communication_over_compute", "method", "road", "predicted_seconds", "measured_seconds",
+                         "half_width_seconds", "iterations", "error", "chosen", "bound_seconds"])
+        for result in results:
+            case, network = result.case, result.case.network
+            for row in result.rows:
+                writer.writerow([case.model, case.divisor, case.compute, network.hosts, network.rate, network.delay,
+                                 network.odd_host, network.slots, f"{case.ratio:.3f}", row.method, row.road,
+                                 row.predicted, row.measured, row.half_width, row.iterations, row.error,
+                                 int(row.chosen), result.bound])
+
+
+def heading():
+    return f"  {'method':<20} {'predicted':>12}  {'measured':>12} {'95 %':>8}  {'error':>8}"
+
+
+def line(row):
+    return (f"{'>' if row.chosen else ' '} {row.method:<20} {1e3 * row.predicted:9.2f} ms  {1e3 * row.measured:9.2f} ms "
+            f"± {1e3 * row.half_width:6.2f}  {100 * row.error:+6.1f} %")
+
+
+def verdict(result):
+    """What a case says of the choice."""
+    if not result.chosen:
+        return "  the choice was not measured"
+    return f"  regret of the choice {100 * result.regret:.1f} %, {result.over_bound:.3f} of the bound {1e3 * result.bound:.2f} ms"
+
+
+def report(results, quick):
+    """Markdown: a line a case, then every row by error."""
+    lines = ["# Predicted against measured", "", result_line(results, quick), "",
+             "| case | communication / compute | chosen | median error | worst error | regret | over the bound |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    for result in results:
+        errors = [abs(row.error) for row in result.rows]
+        worst = max(result.rows, key=lambda row: abs(row.error))
+        choice = result.chosen
+        tail = [choice.method, f"{100 * statistics.median(errors):.1f} %", f"{100 * worst.error:+.1f} % {worst.method}",
+                f"{100 * result.regret:.1f} %", f"{result.over_bound:.3f}"] if choice else ["-"] * 5
+        ratio = f"{result.case.ratio:.2f}" if result.case.ratio else "-"
+        lines.append(f"| {result.case.name} | {ratio} | " + " | ".join(tail) + " |")
+    lines += ["", "| error | predicted ms | measured ms | method | case |", "| --- | --- | --- | --- | --- |"]
+    rows = [(row, result.case) for result in results for row in result.rows]
+    for row, case in sorted(rows, key=lambda pair: -abs(pair[0].error)):
+        lines.append(f"| {100 * row.error:+.1f} % | {1e3 * row.predicted:.2f} | {1e3 * row.measured:.2f} | {row.method} | {case.name} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""What can be known about the accuracy bench without measuring: its matrix, its targets, what it keeps and draws."""
+
+import sys
+import tempfile
+import unittest
+import xml.dom.minidom
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+from accuracy_parts import cases, picture, results
+
+
+def row(method, predicted, measured, chosen=False, road="all-to-all ring"):
+    return results.Row(method, road, predicted, measured, 0.001, 15, chosen)
+
+
+def result(rows, case=cases.CASES[0], bound=1.0):
+    return results.CaseResult(case, bound, tuple(rows))
+
+
+class Matrix(unittest.TestCase):
+    def test_every_value_of_the_matrix_is_there(self):
+        networks = [case.network for case in cases.CASES if not case.network.local]
+        self.assertEqual({case.model for case in cases.CASES}, {"resnet50", "bert_base", "bert_large", "vgg16", "small1000"})
+        self.assertLessEqual({2, 4, 8}, {network.hosts for network in networks})
+        self.assertLessEqual({"200Mbit", "2Gbit"}, {network.rate for network in networks})
+        self.assertLessEqual({"50us", "2ms"}, {network.delay for network in networks})
+        self.assertTrue(any(network.odd_host for network in networks))
+        self.assertTrue(any(network.slots == 2 for network in networks))
+        self.assertTrue(any(case.network.local for case in cases.CASES))
+
+    def test_communication_is_between_a_quarter_and_four_times_compute(self):
+        ratios = [case.ratio for case in cases.CASES if case.ratio]
+        for wanted in (0.25, 0.5, 1, 2, 4):
+            self.assertTrue(any(abs(ratio / wanted - 1) < 0.05 for ratio in ratios), wanted)
+        self.assertGreater(min(ratios), 0.24)
+        self.assertLess(max(ratios), 4.1)
+
+    def test_a_ratio_is_a_ring_over_compute(self):
+        # 4 hosts at 1 Gb/s: 1.5 x 10.22 MB at 117.5 MB/s are 130.5 ms, 1.03 of 126 ms.
+        self.assertAlmostEqual(cases.CASES[0].ratio, 1.032, delta=0.002)
+
+    def test_names_are_unique(self):
+        self.assertEqual(len({case.name for case in cases.CASES}), len(cases.CASES))
+
+
+class Verdict(unittest.TestCase):
+    def test_targets_by_hand(self):
+        # Errors 10 %, 0 %, 5 %: median 5 %, p95 and worst 10 %. The choice took 1.04, the best 1.0.
+        one = result([row("a", 1.1, 1.0), row("b", 1.04, 1.04, chosen=True), row("c", 1.9, 2.0)])
+        found = {goal.name: goal for goal in results.targets([one], quick=False)}
+        self.assertAlmostEqual(found["error_median"].value, 0.05)
+        self.assertAlmostEqual(found["error_p95"].value, 0.1)
+        self.assertAlmostEqual(found["regret_worst"].value, 0.04)
+        self.assertAlmostEqual(found["over_bound_median"].value, 1.04)
+        self.assertFalse(found["error_median"].met)
+        self.assertTrue(found["over_bound_median"].met)
+        self.assertTrue(all(goal.met for goal in results.targets([one], quick=True)))
+
+    def test_percentile_counts_values(self):
+        self.assertEqual(results.percentile(range(1, 101), 0.95), 95)
+        self.assertEqual(results.percentile([7], 0.95), 7)
+
+    def test_a_missed_target_is_said(self):
+        line = results.result_line([result([row("a", 2.0, 1.0, chosen=True)])], quick=False)
+        self.assertRegex(line, r"^RESULT accuracy cases=1 rows=1 error_median=1.0000\(<=0.03 MISSED\).* missed$")
+
+    def test_ranks_here_are_not_counted(self):
+        here = next(case for case in cases.CASES if case.network.local)
+        both = [result([row("a", 1.0, 1.0, chosen=True)]), result([row("a", 9.0, 1.0, chosen=True)], here)]
+        self.assertEqual(len(results.counted(both)), 1)
+
+
+class Kept(unittest.TestCase):
+    def test_a_case_comes_back_and_a_changed_one_does_not(self):
+        with tempfile.TemporaryDirectory() as folder:
+            one = result([row("a", 1.0, 1.0, chosen=True)])
+            results.keep(Path(folder), one)
+            self.assertEqual(results.load(Path(folder), cases.CASES[0]), one)
+            self.assertIsNone(results.load(Path(folder), cases.CASES[1]))
+
+    def test_report_csv_and_picture_hold_every_row(self):
+        done = [result([row("a", 1.1, 1.0, chosen=True), row("b", 1.0, 1.2, road="4 colocated servers")])]
+        self.assertIn("| +10.0 % | 1100.00 | 1000.00 | a |", results.report(done, quick=False))
+        drawn = xml.dom.minidom.parseString(picture.svg(done))
+        marks = [circle.getAttribute("class") for circle in drawn.getElementsByTagName("circle") if circle.firstChild]
+        self.assertEqual(marks, ["a2a", "ps"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "rows.csv"
+            results.write_csv(path, done)
+            self.assertEqual(len(path.read_text(encoding="utf-8").splitlines()), 3)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
