@@ -13,12 +13,13 @@ void require(bool holds, const std::string& field, const std::string& value, con
 
 }  // namespace
 
-// Measured on emulated clusters with tests/bench/probes, start of the ranks included: 5.1 s on 2 hosts, 7.0 s
-// on 4, 10.9 s on 8. On paper, beyond what was emulated: N hosts have N - 1 rounds of pairs up to
-// most_pairs_hosts and 12 above, so 1,024 hosts have as many as 13 do. What grows is the lead that a command
-// needs to reach all ranks, 15 us each (conductor.cc): 15 ms at 1,024, of which 60 s hold at most some 3,900.
-// So a probe ends within kFixed + kPerHost N up to 63 hosts and within 60 s beyond, and measures fewer sizes
-// there; would_measure says which.
+// Measured on emulated clusters with `tests/bench/probes --scale`, start of the ranks included: 4.8 s on 2
+// hosts, 7.4 s on 4, 12.7 s on 8, 18.2 s on 12, 23.3 s on 16, of which the survey of pairs takes 102 ms a
+// round (1 Gb/s, 200 us). On paper, beyond what was emulated: N hosts have N - 1 rounds of pairs up to
+// most_pairs_hosts and 12 above, so 1,024 hosts have as many as 13 do, 1.2 s. What grows is the lead that a
+// command needs to reach all ranks, 15 us each (conductor.cc): 15 ms at 1,024, of which 60 s hold at most
+// some 3,900. So a probe ends within kFixed + kPerHost N up to 46 hosts and within 60 s beyond, and measures
+// fewer sizes there; would_measure says which.
 Seconds default_budget(int hosts) {
   // Rounds of pairs and latencies of rings grow with the number of hosts; so does the start of the ranks,
   // which is not counted here.

@@ -34,18 +34,23 @@ def run_fault(machine, name, inject, report):
         time.sleep(FAULT_AFTER)
         inject(machine, host)
         start = time.monotonic()
-        try:
-            _, message = running.communicate(timeout=FAULT_LIMIT)
-        except subprocess.TimeoutExpired:
-            running.kill()
-            _, message = running.communicate()
         while any(map(machine.ranks_on, truth["hosts"])) and time.monotonic() - start < FAULT_LIMIT:
             time.sleep(0.2)
         seconds = time.monotonic() - start
+        ended = "the command with them"
+        try:
+            _, message = running.communicate(timeout=max(FAULT_LIMIT - seconds, 0.1))
+        except subprocess.TimeoutExpired:
+            ended = "mpirun waits for the host"
+            running.kill()
+            _, message = running.communicate()
         samples = sum(1 for line in out.read_text().splitlines() if '"sample"' in line)
         left = [pid for one in truth["hosts"] for pid in machine.ranks_on(one)]
         named = host["name"] in message
         good = running.returncode not in (0, None) and seconds < FAULT_LIMIT and samples > 0 and named and not left
         word = report.expect(good, f"host {name}: {seconds:.1f} s, {samples} samples, named {named}, left {left}")
         line = next((line for line in message.splitlines() if host["name"] in line), message.strip()[:120])
-        print(f"host {name:10} gone after {seconds:4.1f} s, {samples:4} samples kept, {len(left)} ranks left  {word}: {line.strip()[:110]}")
+        print(
+            f"host {name:10} ranks gone after {seconds:4.1f} s ({ended}), {samples:4} samples kept, {len(left)} ranks left  "
+            f"{word}: {line.strip()[:110]}"
+        )

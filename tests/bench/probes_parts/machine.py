@@ -77,8 +77,13 @@ class Machine:
         """Process ids of the ranks that run on a host of `truth`."""
         netns = Path(host["netns"]).name
         done = subprocess.run(["ip", "netns", "pids", netns], capture_output=True, text=True, check=True)
-        name = Path(self.program).name[:15]
-        return [pid for pid in map(int, done.stdout.split()) if Path(f"/proc/{pid}/comm").read_text().strip() == name]
+        return [pid for pid in map(int, done.stdout.split()) if self.is_rank(pid)]
+
+    def is_rank(self, pid):
+        try:
+            return Path(f"/proc/{pid}/comm").read_text().strip() == Path(self.program).name[:15]
+        except OSError:  # it has ended meanwhile
+            return False
 
     def probe(self, hosts, *flags):
         """What one probe found, its samples, and how long its command took."""
