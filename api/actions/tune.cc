@@ -70,10 +70,8 @@ TuneOutcome tune_job(Context& context, const TuneRequest& request) {
   TuneOutcome outcome;
   outcome.fit = fitted.fit;
   outcome.answer = tuner::tune(request.profile, fitted.cluster, request.options);
-  Keeping keeping;
-  keeping.fit = fitted.fit;
-  if (!fitted.fit) keeping.given = &fitted.cluster;
-  keep_answer(context.store, request.profile, keeping, outcome);
+  const Cluster* const given = fitted.fit ? nullptr : &fitted.cluster;
+  keep_answer(context.store, request.profile, {true, fitted.fit, nullptr, given}, outcome);
   return outcome;
 }
 
