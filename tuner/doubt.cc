@@ -77,6 +77,7 @@ std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& rankin
   for (int draw = 0; draw < draws; ++draw) {
     const Cluster& cluster = clusters.draw(draw);
     std::vector<RoadCost> costs;
+    costs.reserve(roads.size());
     for (const Road& road : roads) costs.push_back(road_cost(road, cluster, job.workers));
     std::optional<Slowed> slowed;
     if (cluster.contention.value != job.work.contention) slowed.emplace(job, cluster);
