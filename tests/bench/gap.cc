@@ -112,7 +112,7 @@ void write_csv(const std::string& file, const std::vector<Row>& rows) {
   out << "workers,tensors,ratio,bound_seconds,joint_seconds,published_seconds,buckets_seconds,best_published,"
          "road\n";
   for (const Row& r : rows) {
-    out << fmt::format("{},{},{:.4f},{:.9f},{:.9f},{:.9f},{:.9f},{},{}\n", r.workers, r.tensors, r.ratio,
+    out << fmt::format("{},{},{:.4f},{:.9f},{:.9f},{:.9f},{:.9f},{},\"{}\"\n", r.workers, r.tensors, r.ratio,
                        r.bound, r.joint, r.published, r.buckets, r.best_published, r.road);
   }
 }
