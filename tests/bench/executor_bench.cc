@@ -18,6 +18,7 @@
 #include "executor/roads/parameter_server.h"
 #include "executor/roads/road.h"
 #include "executor/transport/mpi/mpi.h"
+#include "executor/transport/tcp/tcp.h"
 #include "perfmodel/error.h"
 
 namespace commtune {
@@ -372,12 +373,14 @@ void run(Bench& bench, const std::string& what, const std::vector<std::size_t>& 
 }  // namespace
 }  // namespace commtune
 
-/// executor_bench [--idle kernel|yield|sleep] [--chunk B] [--least B] [--cuts N] [--window N] [--budget S]
+/// executor_bench [--network mpi|tcp] [--idle kernel|yield|sleep] [--chunk B] [--least B] [--cuts N]
+/// [--window N] [--budget S]
 ///                WHAT[,WHAT...] SIZE[,SIZE...]
 int main(int argc, char** argv) {
   using namespace commtune;
   MpiOptions options;
   Settings settings;
+  bool tcp = false;
   std::vector<std::string> words(argv + 1, argv + argc);
   const auto split = [](const std::string& text) {
     std::vector<std::string> parts{""};
@@ -392,6 +395,7 @@ int main(int argc, char** argv) {
   };
   while (words.size() >= 2 && words[0].starts_with("--")) {
     const std::string& value = words[1];
+    if (words[0] == "--network") tcp = value == "tcp";
     if (words[0] == "--idle") {
       options.idle = value == "yield"   ? MpiOptions::Idle::kYield
                      : value == "sleep" ? MpiOptions::Idle::kSleep
@@ -409,7 +413,8 @@ int main(int argc, char** argv) {
   if (words.size() > 1) {
     for (const std::string& size : split(words[1])) sizes.push_back(parse_size(size).count);
   }
-  const auto transport = make_mpi_transport(options);
+  auto transport = make_mpi_transport(options);
+  if (tcp) transport = make_tcp_transport(std::move(transport));
   try {
     Bench bench(*transport, settings);
     for (const std::string& what : split(words[0])) run(bench, what, sizes);
