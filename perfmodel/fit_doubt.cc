@@ -77,7 +77,7 @@ double misfit(std::span<const FitPoint> points, const PieceFit& fit) {
   std::sort(relative.begin(), relative.end());
   std::sort(spreads.begin(), spreads.end());
   const auto at = [](const std::vector<double>& sorted, double q) {
-    return sorted[static_cast<std::size_t>(q * static_cast<double>(sorted.size() - 1) + 0.5)];
+    return sorted[static_cast<std::size_t>(std::lround(q * static_cast<double>(sorted.size() - 1)))];
   };
   const double noise = spreads.back() > kOwnSpread ? 1 : std::max(1.0, neighbour_noise(points));
   const auto n = static_cast<double>(points.size());

@@ -104,6 +104,7 @@ class Survey {
   std::vector<int> rounds_to_run(int hosts) {
     const auto all = static_cast<int>(tournament(hosts).size());
     std::vector<std::vector<Pair>> numbered;
+    numbered.reserve(static_cast<std::size_t>(all));
     for (int round = 0; round < all; ++round) numbered.push_back({{round, round}});
     if (hosts > options_.most_pairs_hosts) {
       constexpr int kSampledRounds = 12;
@@ -113,6 +114,7 @@ class Survey {
                               std::to_string(options_.seed));
     }
     std::vector<int> rounds;
+    rounds.reserve(numbered.size());
     for (const auto& round : numbered) rounds.push_back(round.front().first);
     return rounds;
   }
@@ -228,6 +230,7 @@ class Survey {
     }
     if (slower.empty()) return;
     std::vector<std::pair<double, Pair>> order;
+    order.reserve(slower.size());
     for (const auto& [hosts, link] : slower) order.emplace_back(link.beta.value, hosts);
     std::sort(order.begin(), order.end());
     const auto& [beta, hosts] = order[order.size() / 4];
