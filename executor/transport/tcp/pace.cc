@@ -13,7 +13,8 @@
 namespace commtune::tcp {
 namespace {
 
-constexpr Seconds kUnsentTime{500e-6};
+/// Less leaves the link idle where a thread wakes late on a busy host, more makes what is urgent wait.
+constexpr Seconds kUnsentTime{2e-3};
 /// However slow the link: three packets.
 constexpr double kLeastUnsent = 4344;
 constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
@@ -21,8 +22,7 @@ constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 }  // namespace
 
 void Pace::set(int fd, double bytes_per_second, Bytes unsent_limit) {
-  const auto rate = static_cast<std::uint64_t>(bytes_per_second);
-  setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
+  limit_rate(fd, bytes_per_second);
   const double most = static_cast<double>(unsent_limit.count);
   const double quantum = std::max(kLeastUnsent, std::min(most, bytes_per_second * kUnsentTime.count()));
   quantum_ = static_cast<std::size_t>(quantum);
@@ -43,6 +43,11 @@ bool Pace::is_due() {
   if (due_ && Clock::now() < *due_) return false;
   due_.reset();
   return true;
+}
+
+void limit_rate(int fd, double bytes_per_second) {
+  const auto rate = static_cast<std::uint64_t>(bytes_per_second);
+  setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
 }
 
 void limit_unsent(int fd, Bytes limit) {

@@ -13,7 +13,9 @@ namespace commtune::tcp {
 ///
 /// The kernel counts what it has not sent only when it begins a new buffer, and fills one of 64 KiB first,
 /// whatever TCP_NOTSENT_LOWAT says: 3.7 ms of half a link of 300 Mb/s, and it leaves in one burst. So a
-/// connection with a pace is asked how much it has unsent, and given half a millisecond's worth.
+/// connection with a pace is asked how much it has unsent, and given two milliseconds' worth. That costs
+/// wake-ups, and a late one leaves the link idle: it is for connections that share a link, whose bursts
+/// others would queue behind.
 class Pace {
  public:
   /// bytes_per_second  that the connection sends at most (SO_MAX_PACING_RATE)
@@ -32,6 +34,9 @@ class Pace {
   Clock::duration half_quantum_time_{};  // how long half of them take
   std::optional<Clock::time_point> due_;
 };
+
+/// The most that the kernel sends a second (SO_MAX_PACING_RATE), best effort.
+void limit_rate(int fd, double bytes_per_second);
 
 /// Bytes that the kernel may hold unsent before a connection counts as not writable, best effort: a kernel
 /// that does not know the option does without it.

@@ -151,8 +151,12 @@ class TcpTransport final : public Transport {
     const int own_node = peers().node[static_cast<std::size_t>(peers().rank)];
     for (std::size_t peer = 0; peer < connections_.size(); ++peer) {
       if (!connections_[peer].socket || peers().node[peer] == own_node) continue;
-      connections_[peer].pace.set(connections_[peer].socket.get(), shares[peer] * options_.pace,
-                                  options_.unsent_limit);
+      const int socket = connections_[peer].socket.get();
+      if (shares[peer] < 1) {
+        connections_[peer].pace.set(socket, shares[peer] * options_.pace, options_.unsent_limit);
+      } else {
+        tcp::limit_rate(socket, options_.pace);
+      }
     }
   }
 
