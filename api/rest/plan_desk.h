@@ -58,7 +58,8 @@ class PlanDesk {
   One answer_one(const Question& question, const Seats& seats, const std::string& cluster);
   One compute(const Question& question, const Seats& seats, const KnownProfile& profile,
               const FitPointer& fit, const std::string& key);
-  /// Stores the answer's plans, unless nothing is to be kept, or finds those that an earlier service stored for the same question.
+  /// Stores the answer's plans, unless nothing is to be kept, or finds those that an earlier service stored
+  /// for the same question.
   bool keep(Given& given, const nlohmann::json& record);
 
   const Parts parts_;
