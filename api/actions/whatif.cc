@@ -64,7 +64,14 @@ const LinkFit& reference_link(const Cluster& cluster) {
 }
 
 Seconds latency_of(const LinkFit& link) { return link.alone.curve.least_alpha(); }
-SecondsPerByte per_byte_of(const LinkFit& link) { return link.alone.curve.pieces().back().beta; }
+
+/// Of a long message; where the fit saw no cost of bytes, of the largest that was measured, latency and all.
+SecondsPerByte per_byte_of(const LinkFit& link) {
+  const SecondsPerByte beta = link.alone.curve.pieces().back().beta;
+  const Bytes largest = link.alone.largest;
+  if (beta.value > 0 || largest.count == 0) return beta;
+  return SecondsPerByte{link.alone.curve(largest).count() / static_cast<double>(largest.count)};
+}
 
 double factor(const char* what, double value, double measured) {
   const double by = value / measured;

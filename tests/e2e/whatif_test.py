@@ -113,6 +113,14 @@ class WhatIf(product.Product):
         self.assertEqual((curve["cluster"], curve["fit"]), ("imagined", None))
         self.assertEqual(len(self.json("map", *SMALL, "--cluster-file", "slower.json", "--workers", "2")["cells"]), 9)
 
+    def test_a_link_whose_bytes_were_too_few_to_cost_anything(self):
+        cluster = self.json("show", "clusters", "local")["current_fit"]["fit"]
+        for link in cluster["links"].values():
+            link["alone"]["curve"] = [{**link["alone"]["curve"][0], "beta_seconds_per_byte": 0}]
+        self.write("flat.json", cluster)
+        answer = self.json("map", *SMALL, "--cluster-file", "flat.json", "--workers", "2", "--bandwidth", "1Gbit")
+        self.assertGreater(answer["measured_seconds_per_byte"], 0)
+
     def test_a_cluster_file_that_is_wrong(self):
         """The message names the file, the place in it, the value and the rule."""
         shown = self.json("show", "clusters", "local")
