@@ -117,6 +117,7 @@ class WhatIf(product.Product):
         cluster = self.json("show", "clusters", "local")["current_fit"]["fit"]
         for link in cluster["links"].values():
             link["alone"]["curve"] = [{**link["alone"]["curve"][0], "beta_seconds_per_byte": 0}]
+            link["alone"]["covariance"] = []
         self.write("flat.json", cluster)
         answer = self.json("map", *SMALL, "--cluster-file", "flat.json", "--workers", "2", "--bandwidth", "1Gbit")
         self.assertGreater(answer["measured_seconds_per_byte"], 0)
