@@ -45,13 +45,17 @@ LaunchSite inspect_site() {
   return site;
 }
 
-std::vector<std::string> mpirun_command(const MpirunOptions& options, const LaunchSite& site) {
+int ranks_to_start(const MpirunOptions& options) {
   const int slots = known_ranks(options.hosts);
   if (slots > 0 && options.ranks > slots)
     throw Error(ErrorCode::kBadInput,
                 fmt::format("ranks = {}: the {} hosts have {} slots in all; raise slots= or name more hosts",
                             options.ranks, options.hosts.hosts.size(), slots));
-  const int ranks = options.ranks > 0 ? options.ranks : slots;
+  return options.ranks > 0 ? options.ranks : slots;
+}
+
+std::vector<std::string> mpirun_command(const MpirunOptions& options, const LaunchSite& site) {
+  const int ranks = ranks_to_start(options);
   const bool local = all_local(options.hosts);
 
   std::vector<std::string> argv{options.program};

@@ -29,6 +29,10 @@ struct MpirunOptions {
       false;  ///< OMPI_MCA_plm_rsh_agent is set: how hosts are reached is the user's affair
 };
 
+/// Ranks that the options ask for, else one for each known slot; 0 when the launcher shall decide. Throws
+/// Error{kBadInput} when the hosts have fewer slots.
+int ranks_to_start(const MpirunOptions& options);
+
 /// The argument vector, for execvp. Ranks fill the hosts in order, slot by slot; cores are not assigned,
 /// since the replayed compute leaves them free.
 ///

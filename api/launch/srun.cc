@@ -29,11 +29,7 @@ bool is_srun(const std::string& program) { return std::filesystem::path(program)
 
 std::vector<std::string> srun_command(const MpirunOptions& options) {
   const int slots = known_ranks(options.hosts);
-  if (slots > 0 && options.ranks > slots)
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("ranks = {}: the {} hosts have {} slots in all; raise slots= or name more hosts",
-                            options.ranks, options.hosts.hosts.size(), slots));
-  const int ranks = options.ranks > 0 ? options.ranks : slots;
+  const int ranks = ranks_to_start(options);
   std::vector<std::string> argv{options.program, "--mpi=pmix",         "--input=0",
                                 "--overlap",     "--kill-on-bad-exit", "--distribution=block"};
   if (ranks > 0) argv.push_back(fmt::format("--ntasks={}", ranks));

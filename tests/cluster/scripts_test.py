@@ -173,7 +173,7 @@ class Network(Base):
         self.assert_done(script("control", "--name", NAME, "restore", "3"))
         self.assertTrue(reaches(1, "h3"))
 
-    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun")
+    @unittest.skipUnless(shutil.which("mpirun"), "mpirun is not installed (Debian: openmpi-bin)")
     def test_open_mpi_reaches_every_host(self):
         out = self.assert_done(script("with", "--name", NAME, "--hosts", "3", "--slots", "2", "--", "mpirun", "-np", "6", "hostname"))
         self.assertEqual(sorted(out.split()), ["h1", "h1", "h2", "h2", "h3", "h3"])

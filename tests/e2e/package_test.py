@@ -16,7 +16,8 @@ import urllib.request
 from pathlib import Path
 
 BUILD = Path(os.environ.get("COMMTUNE_E2E_BUILD", "build")).resolve()
-SUITE, MIRROR = "bookworm", os.environ.get("COMMTUNE_E2E_MIRROR", "http://deb.debian.org/debian")
+SUITE = "bookworm"
+MIRROR = [url for url in [os.environ.get("COMMTUNE_E2E_MIRROR")] if url]  # otherwise debootstrap's own
 INSTALL = "--install" in sys.argv
 FILES = ["usr/bin/tune", "usr/bin/tune-rank", "usr/bin/commtune-slurm", "usr/libexec/commtune/task_prolog",
          "usr/lib/systemd/system/commtune.service", "usr/share/man/man1/tune.1", "usr/share/bash-completion/completions/tune"]
@@ -43,6 +44,16 @@ class Package(unittest.TestCase):
     def control(self, field):
         return said("dpkg-deb", "--field", str(self.package), field).strip()
 
+    def assert_serves(self, *command, **more):
+        """A service that prints its address, answers there, and ends when asked to."""
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **more)
+        try:
+            url = server.stdout.readline().split()[-1]
+            self.assertEqual(urllib.request.urlopen(url + "/readyz", timeout=20).read(), b"ok\n")
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
+
     def test_it_has_what_it_should_and_names_what_it_needs(self):
         for name in FILES:
             self.assertTrue((self.root / name).is_file(), name)
@@ -59,13 +70,7 @@ class Package(unittest.TestCase):
         self.assertRegex(said(tune, "--version"), r"^\d+\.\d+\.\d+\n$")
         home = {**os.environ, "HOME": str(self.folder), "COMMTUNE_DB": str(self.folder / "store.db")}
         self.assertEqual(len(said(tune, "show", "plans", "--json", env=home).splitlines()[0]), 1)
-        server = subprocess.Popen([tune, "serve", "--listen", "127.0.0.1:0"], env=home, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            url = server.stdout.readline().split()[-1]
-            self.assertEqual(urllib.request.urlopen(url + "/readyz", timeout=20).read(), b"ok\n")
-        finally:
-            server.terminate()
-            server.communicate(timeout=60)
+        self.assert_serves(tune, "serve", "--listen", "127.0.0.1:0", env=home)
 
     def test_the_manual_names_every_command_and_flag(self):
         page = (self.root / "usr/share/man/man1/tune.1").read_text(encoding="utf-8").replace("\\-", "-")
@@ -106,7 +111,7 @@ class Package(unittest.TestCase):
     @unittest.skipUnless(INSTALL, "fetches a whole Debian; asked for with --install")
     def test_it_installs_on_a_clean_system_and_starts(self):
         system = self.folder / "debian"
-        said("debootstrap", "--variant=minbase", SUITE, str(system), MIRROR)
+        said("debootstrap", "--variant=minbase", SUITE, str(system), *MIRROR)
         (system / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n", encoding="ascii")  # nothing starts by itself
         (system / "usr/sbin/policy-rc.d").chmod(0o755)
         for name in ("/etc/resolv.conf", "/etc/apt/apt.conf.d", "/etc/apt/sources.list", "/etc/apt/sources.list.d"):
@@ -114,21 +119,14 @@ class Package(unittest.TestCase):
                 shutil.copytree(name, str(system) + name, dirs_exist_ok=True)
             elif Path(name).exists():
                 shutil.copy(name, str(system) + name)
-        shutil.copy(self.package, system / "root")
+        shutil.copy(self.package, system)
         inside = ["chroot", str(system), "env", "DEBIAN_FRONTEND=noninteractive", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
         said(*inside, "apt-get", "update", "-q")
-        said(*inside, "apt-get", "install", "-q", "-y", "--no-install-recommends", f"/root/{self.package.name}")
+        said(*inside, "apt-get", "install", "-q", "-y", "--no-install-recommends", f"/{self.package.name}")
         self.assertIn("ok installed", said(*inside, "dpkg-query", "-W", "-f", "${Status}", "commtune"))
         self.assertTrue((system / "etc/systemd/system/multi-user.target.wants/commtune.service").is_symlink(), "it is enabled")
         (system / "var/lib/commtune").mkdir()
-        server = subprocess.Popen([*inside, "tune", "serve", "--db", "/var/lib/commtune/commtune.db", "--log", "json", "--listen", "127.0.0.1:0"],
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        try:
-            url = server.stdout.readline().split()[-1]
-            self.assertEqual(urllib.request.urlopen(url + "/readyz", timeout=20).read(), b"ok\n")
-        finally:
-            server.terminate()
-            server.communicate(timeout=60)
+        self.assert_serves(*inside, "tune", "serve", "--db", "/var/lib/commtune/commtune.db", "--log", "json", "--listen", "127.0.0.1:0")
         said(*inside, "dpkg", "--purge", "commtune")
         self.assertFalse((system / "usr/bin/tune").exists())
         self.assertFalse((system / "var/lib/commtune").exists())

@@ -2,10 +2,10 @@
 
 import csv
 import dataclasses
-import json
 import math
-import re
 import statistics
+
+from case_archive import content_of, keep  # noqa: F401
 
 from .cases import Case
 
@@ -47,23 +47,10 @@ class CaseResult:
         return self.chosen.measured / self.bound
 
 
-def path_of(directory, case):
-    return directory / "cases" / (re.sub(r"[^A-Za-z0-9.]+", "_", case.name) + ".json")
-
-
-def keep(directory, result):
-    path = path_of(directory, result.case)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(dataclasses.asdict(result), indent=1) + "\n", encoding="utf-8")
-
-
 def load(directory, case):
-    """The result kept of this very case, or None: a case that was changed since is another one."""
-    try:
-        content = json.loads(path_of(directory, case).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    if content["case"] != dataclasses.asdict(case):
+    """The result kept of this very case, or None."""
+    content = content_of(directory, case)
+    if content is None:
         return None
     return CaseResult(case, content["bound"], tuple(Row(**row) for row in content["rows"]))
 
