@@ -126,7 +126,7 @@ TEST(Probe, MeasuresDedicatedServersBesideTheWorkers) {
 TEST(Probe, StopsWhenAskedAndKeepsWhatItHas) {
   Recorder sink;
   sink.stop_after = 10;
-  const auto outcomes = run_ranks(2, quick(), sink);
+  const auto outcomes = run_ranks(2, coarse(), sink);  // a budget that ten samples never spend
   EXPECT_EQ(outcomes[0].error, "");
   EXPECT_EQ(outcomes[1].error, "");
   EXPECT_EQ(outcomes[0].result.end, ProbeEnd::kStopped);
@@ -135,7 +135,7 @@ TEST(Probe, StopsWhenAskedAndKeepsWhatItHas) {
 
 TEST(Probe, GoesOnFromEarlierSamples) {
   Recorder first;
-  ProbeOptions options = quick();
+  ProbeOptions options = coarse();
   run_ranks(2, options, first);
   const auto jitters = [](const Recorder& recorder) {
     return std::count_if(recorder.samples.begin(), recorder.samples.end(), [](const ProbeSample& sample) {
@@ -153,7 +153,7 @@ TEST(Probe, GoesOnFromEarlierSamples) {
 TEST(Probe, EndsOnAllRanksWhenASampleCannotBeStored) {
   Recorder sink;
   sink.fail_after = 5;
-  const auto outcomes = run_ranks(3, quick(), sink);
+  const auto outcomes = run_ranks(3, coarse(), sink);
   EXPECT_EQ(outcomes[0].code, ErrorCode::kStorage);
   for (const int rank : {1, 2}) {
     EXPECT_THAT(outcomes[static_cast<std::size_t>(rank)].error, testing::HasSubstr("disk full"));
