@@ -122,9 +122,10 @@ std::optional<std::string> successor(const Winner& before, const Profile& profil
   return now.name;
 }
 
+using SuccessorAt = std::function<std::optional<std::string>(double factor)>;
+
 /// The smallest factor above 1 at which somebody succeeds.
-std::optional<std::pair<double, std::string>> first_change(
-    const std::function<std::optional<std::string>(double)>& successor_at) {
+std::optional<std::pair<double, std::string>> first_change(const SuccessorAt& successor_at) {
   double low = 1, high = 1;
   std::optional<std::string> after;
   while (high < kFarthest && !after) {
@@ -223,7 +224,8 @@ std::vector<PhaseCell> phase_map(const Profile& profile, const Cluster& cluster,
   return cells;
 }
 
-std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
+std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster, const TuneOptions& options,
+                              const Watch& watch) {
   const int now = workers_now(cluster, options);
   TuneOptions plain = for_workers(options, now);
   plain.draws = 0;
@@ -237,7 +239,7 @@ std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster, co
   struct Direction {
     std::string change;
     std::function<std::string(double)> text;
-    std::function<std::optional<std::string>(double)> successor_at;
+    SuccessorAt successor_at;
   };
   const std::vector<Direction> directions = {
       {"network", [](double by) { return fmt::format("the network is {:.3g} times slower", by); },
@@ -259,8 +261,13 @@ std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster, co
        }},
   };
   std::vector<Flip> flips;
+  double done = 0;
   for (const Direction& direction : directions) {
-    const auto change = first_change(direction.successor_at);
+    const auto change = first_change([&](double by) {
+      if (watch) watch(done);
+      return direction.successor_at(by);
+    });
+    done += 1 / static_cast<double>(directions.size());
     if (!change) continue;
     const auto& [factor, after] = *change;
     flips.push_back({direction.change, factor, before.name, after,

@@ -81,9 +81,10 @@ struct Flip {
   std::string sentence;       ///< "WFBP-PS on 8 colocated servers wins once the network is 2.3 times slower."
 };
 /// The nearest flip along each change, up to a factor of 64, to within 5 %: where another wins by more than
-/// what cannot be told apart (kIndifferent). Changes without one are left out.
-std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster,
-                              const TuneOptions& options = {});
+/// what cannot be told apart (kIndifferent). Changes without one are left out. How many points that takes is
+/// not known before: `watch` is told before each, but only of changes that are done.
+std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster, const TuneOptions& options = {},
+                              const Watch& watch = {});
 
 nlohmann::json to_json(const std::vector<ScaleCurve>& curves);
 nlohmann::json to_json(const std::vector<ServerPoint>& points);

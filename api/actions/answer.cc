@@ -55,14 +55,15 @@ std::vector<std::string> notes_of(const Given& given, const tuner::Entry& chosen
 
 }  // namespace
 
-Recommendation recommend_workers(const Case& made, int most, double least_efficiency) {
+Recommendation recommend_workers(const Case& made, int most, double least_efficiency,
+                                 const tuner::Watch& watch) {
   tuner::TuneOptions options = made.options;
   options.draws = 0;
   Recommendation best{1, fmt::format("no number of workers up to {} is worth {:.0f} % of as many", most,
                                      100 * least_efficiency)};
   std::map<int, double> efficiency;
   for (const tuner::ScaleCurve& curve :
-       tuner::scale(made.profile, made.cluster, count_series(fmt::format("1..{}", most)), options))
+       tuner::scale(made.profile, made.cluster, count_series(fmt::format("1..{}", most)), options, watch))
     for (const tuner::ScalePoint& point : curve.points)
       efficiency[point.workers] = std::max(efficiency[point.workers], point.efficiency);
   for (const auto& [workers, ratio] : efficiency) {

@@ -7,6 +7,7 @@
 
 #include "api/actions/question.h"
 #include "api/actions/tune.h"
+#include "tuner/whatif.h"
 
 namespace commtune::api {
 
@@ -17,8 +18,10 @@ struct Recommendation {
 };
 
 /// Doublings up to `most`: the largest number of workers at which the best method's speed-up over one worker
-/// is at least `least_efficiency` times that number. Draws nothing; some ten answers' work.
-Recommendation recommend_workers(const Case& made, int most, double least_efficiency);
+/// is at least `least_efficiency` times that number. Draws nothing; some ten answers' work, between which
+/// `watch` may end it.
+Recommendation recommend_workers(const Case& made, int most, double least_efficiency,
+                                 const tuner::Watch& watch = {});
 
 struct Given {
   TuneOutcome outcome;

@@ -15,7 +15,7 @@ namespace {
 struct ServeFlags {
   rest::ServeOptions options;
   std::string listen = "127.0.0.1:8080";
-  std::string tls_certificate, tls_key, max_body, slow, idle;
+  std::string tls_certificate, tls_key, max_body, slow, idle, compute;
   std::string log = "text";
   bool require_token = false;
 };
@@ -34,6 +34,8 @@ rest::ServeOptions options_of(const ServeFlags& flags) {
   if (!flags.max_body.empty()) options.max_body = parse_flag("--max-body", flags.max_body, parse_size).count;
   if (!flags.slow.empty())
     options.slow_request = milliseconds(parse_flag("--slow", flags.slow, parse_duration));
+  if (!flags.compute.empty())
+    options.compute_time = milliseconds(parse_flag("--compute-time", flags.compute, parse_duration));
   if (!flags.idle.empty()) options.idle_time = milliseconds(parse_flag("--idle", flags.idle, parse_duration));
   return options;
 }
@@ -82,6 +84,11 @@ void add_serve_command(CLI::App& tune, Session& session) {
       ->add_option("--planning-threads", flags->options.planning_threads,
                    "questions worked on at a time; 0: as many as processors")
       ->capture_default_str();
+  command
+      ->add_option(
+          "--compute-time", flags->compute,
+          "longest computing for one request of curves and maps, and longest wait for its turn (30s)")
+      ->type_name("TIME");
   command->add_option("--idle", flags->idle, "longest silence of a connection between requests (60s)")
       ->type_name("TIME");
   command->add_option("--slow", flags->slow, "requests that take longer are logged (500ms)")

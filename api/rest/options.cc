@@ -24,6 +24,8 @@ void ServeOptions::check() const {
           fmt::format("--max-body {} B: must be 1 KiB to 1 GiB", max_body));
   require(rate_per_token > 0,
           fmt::format("--rate {}: must be more than 0 requests a second", rate_per_token));
+  require(compute_time.count() >= 1,
+          fmt::format("--compute-time {} ms: must be at least 1 ms", compute_time.count()));
   require(planning_threads >= 0 && planning_threads <= 1024,
           fmt::format("--planning-threads {}: must be 0 to 1024", planning_threads));
 }

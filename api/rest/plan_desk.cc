@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/error_status.h"
+#include "api/rest/busy.h"
 #include "api/rest/message.h"
 #include "perfmodel/error.h"
 #include "tuner/tuner.h"
@@ -33,18 +34,6 @@ std::string key_of(const Question& question, const KnownProfile& profile, const 
   key["least_efficiency"] = question.least_efficiency;
   return key.dump();
 }
-
-/// Releases a semaphore that was acquired.
-class Permit {
- public:
-  explicit Permit(std::counting_semaphore<>& free) : free_(free) { free_.acquire(); }
-  ~Permit() { free_.release(); }
-  Permit(const Permit&) = delete;
-  Permit& operator=(const Permit&) = delete;
-
- private:
-  std::counting_semaphore<>& free_;
-};
 
 }  // namespace
 
@@ -154,10 +143,11 @@ PlanDesk::One PlanDesk::compute(const Question& question, const Seats& seats, co
     const auto begin = std::chrono::steady_clock::now();
     Given given{{}, question, make_case(question, seats, profile.profile, fit->snapshot), {}};
     {
-      const Permit permit(parts_.busy);
+      const Permit permit(parts_.busy, parts_.compute_time);
       given.outcome.answer = tuner::tune(given.made.profile, given.made.cluster, given.made.options);
       if (question.most_workers > 0)
-        given.recommended = recommend_workers(given.made, question.most_workers, question.least_efficiency);
+        given.recommended = recommend_workers(given.made, question.most_workers, question.least_efficiency,
+                                              time_limit(parts_.compute_time, parts_.stopping));
     }
     given.outcome.fit = fit->id;
     const bool created = keep(given, record_of(given.made, question.overrides, fit->cluster_name, fit->id));

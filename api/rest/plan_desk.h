@@ -1,6 +1,8 @@
 #pragma once
 // Questions for a plan: answered from memory when they were asked before and the fit is still the same.
 
+#include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -25,6 +27,8 @@ class PlanDesk {
     Metrics& metrics;
     Events& events;
     std::counting_semaphore<>& busy;
+    std::chrono::milliseconds compute_time;  ///< longest wait for a turn, and longest recommendation
+    const std::atomic<bool>& stopping;
   };
   explicit PlanDesk(const Parts& parts) : parts_(parts) {}
 
@@ -34,7 +38,7 @@ class PlanDesk {
     bool created = false;  ///< by this very question
   };
   /// Answers the body of a request. Throws Error{kBadInput} for a malformed one, Error{kNotFound} for a model
-  /// or cluster that does not exist.
+  /// or cluster that does not exist, Error{kUnavailable} when its turn does not come.
   Said answer(const std::string& body);
 
  private:

@@ -69,12 +69,14 @@ Reply get_scaling(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
   given.options.draws = static_cast<int>(request.integer("draws", 0, 1024, tuner::TuneOptions{}.draws));
   const int most = static_cast<int>(request.integer("most", 1, 4096, 64));
-  const auto permit = service.busy_permit();
-  return json_reply(to_json(scale(given, count_series(fmt::format("1..{}", most)))));
+  return service.compute([&](const tuner::Watch& watch) {
+    given.watch = watch;
+    return json_reply(to_json(scale(given, count_series(fmt::format("1..{}", most)))));
+  });
 }
 
 Reply get_phase_map(Service& service, const Request& request) {
-  const WhatIfCase given = case_of(service, request);
+  WhatIfCase given = case_of(service, request);
   MapAxes axes;
   for (const double value : numbers(request, "workers", 16, 1, 4096, {2, 4, 8, 16, 32}))
     axes.workers.push_back(static_cast<int>(value));
@@ -83,10 +85,12 @@ Reply get_phase_map(Service& service, const Request& request) {
        numbers(request, "bandwidth_scales", 16, kSmallestScale, kLargestScale, {0.1, 0.3, 1, 3, 10}))
     axes.per_byte_factors.push_back(1 / scale);
   axes.latency_factors = numbers(request, "latency_scales", 4, kSmallestScale, kLargestScale, {1});
-  const auto permit = service.busy_permit();
-  json out = to_json(map(given, axes));
-  out["flips"] = tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options));
-  return json_reply(out);
+  return service.compute([&](const tuner::Watch& watch) {
+    given.watch = watch;
+    json out = to_json(map(given, axes));
+    out["flips"] = tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, watch));
+    return json_reply(out);
+  });
 }
 
 Reply get_servers(Service& service, const Request& request) {
@@ -103,8 +107,10 @@ Reply get_servers(Service& service, const Request& request) {
     throw Error(ErrorCode::kBadInput,
                 fmt::format("parameter most = {}: at most {} colocated servers, as many as workers", most,
                             given.options.workers));
-  const auto permit = service.busy_permit();
-  return json_reply(to_json(servers(given, count_series(fmt::format("1..{}", most)), where)));
+  return service.compute([&](const tuner::Watch& watch) {
+    given.watch = watch;
+    return json_reply(to_json(servers(given, count_series(fmt::format("1..{}", most)), where)));
+  });
 }
 
 }  // namespace

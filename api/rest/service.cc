@@ -77,16 +77,18 @@ Service::Service(const ServiceParts& parts, Store store)
       router_(make_routes(*this)),
       metrics_(std::make_unique<Metrics>(labels_of(router_))),
       busy_(planning_threads(parts.options)),
+      what_ifs_(std::max<std::ptrdiff_t>(1, planning_threads(parts.options) - 1)),
       fits_(store_),
       profiles_(store_),
       tokens_(store_),
-      plans_({store_, fits_, profiles_, *metrics_, events_, busy_}),
+      plans_({store_, fits_, profiles_, *metrics_, events_, busy_, parts_.options.compute_time, stopping_}),
       gate_(std::make_unique<Gate>(parts_.options, router_, tokens_, *metrics_)),
       jobs_({store_, events_, *metrics_, parts.log, parts.program}) {}
 
 Service::~Service() = default;
 
 void Service::stop() {
+  stopping_ = true;
   events_.stop();
   jobs_.stop();
 }
@@ -102,6 +104,13 @@ Reply Service::with_body(const Head& head, std::string body) {
   auto admission = gate_->admit(head, false);
   if (const auto* refused = std::get_if<Refused>(&admission)) return refuse(*refused);
   return carry_out(std::move(std::get<Admitted>(admission)), std::move(body));
+}
+
+Reply Service::compute(const std::function<Reply(const tuner::Watch&)>& what_if) {
+  const std::chrono::milliseconds most = parts_.options.compute_time;
+  const Permit turn(what_ifs_, most);
+  const Permit permit(busy_, most);
+  return what_if(time_limit(most, stopping_));
 }
 
 Reply Service::carry_out(Admitted admitted, std::string body) {

@@ -1,6 +1,7 @@
 #pragma once
 // The service: what its routes share, and what happens to a request from its head to its answer.
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -8,6 +9,7 @@
 
 #include "api/actions/context.h"
 #include "api/rest/books.h"
+#include "api/rest/busy.h"
 #include "api/rest/events.h"
 #include "api/rest/gate.h"
 #include "api/rest/job_runner.h"
@@ -62,18 +64,10 @@ class Service : public Application {
   bool needs_token() const { return gate_->needs_token(); }
   std::string metrics_text() const;
 
-  /// A permit for work that keeps a processor busy; as many at a time as there are processors.
-  class BusyPermit {
-   public:
-    explicit BusyPermit(std::counting_semaphore<>& free) : free_(free) { free_.acquire(); }
-    ~BusyPermit() { free_.release(); }
-    BusyPermit(const BusyPermit&) = delete;
-    BusyPermit& operator=(const BusyPermit&) = delete;
-
-   private:
-    std::counting_semaphore<>& free_;
-  };
-  BusyPermit busy_permit() { return BusyPermit(busy_); }
+  /// Carries out a what-if, which may keep a processor busy for long: within the time limit of its watch, and
+  /// never on all processors at a time, so that schedulers get their plans meanwhile.
+  /// Throws Error{kUnavailable} when its turn does not come.
+  Reply compute(const std::function<Reply(const tuner::Watch&)>& what_if);
 
  private:
   Reply carry_out(Admitted admitted, std::string body);
@@ -88,7 +82,9 @@ class Service : public Application {
   StoreAccess store_;
   Router router_;
   std::unique_ptr<Metrics> metrics_;
-  std::counting_semaphore<> busy_;
+  std::counting_semaphore<> busy_;      // questions worked on
+  std::counting_semaphore<> what_ifs_;  // of them, curves and maps
+  std::atomic<bool> stopping_ = false;
   FitBook fits_;
   ProfileBook profiles_;
   TokenBook tokens_;

@@ -73,5 +73,16 @@ class Questions(ServiceTest):
         self.problem(self.server.ask("POST", "/v1/prioritize?cluster=lab", {"nodes": [{"Name": 4}]}), 400)
 
 
+class Limits(ServiceTest):
+    flags = ("--compute-time", "1ms")
+
+    def test_curves_and_maps_that_take_too_long_are_refused_and_plans_are_not(self):
+        for path in ("/v1/phase-map?", "/v1/scaling?most=4096&", "/v1/servers?most=4&"):
+            refused = self.problem(self.server.ask("GET", f"{path}model=resnet50&cluster=lab"), 400)
+            self.assertIn("longer than the 0.001 s", refused["detail"])
+        plan = self.server.ask("POST", "/v1/plans", JOB)
+        self.assertEqual(plan.json()["status"], "planned")
+
+
 if __name__ == "__main__":
     unittest.main()
