@@ -35,13 +35,16 @@ HttpError too_little(Scope needed, const Caller& caller) {
 
 }  // namespace
 
+RateLimit::RateLimit(double per_second)
+    : per_second_(per_second), burst_(std::max(1.0, per_second * kBurstSeconds)) {}
+
 double RateLimit::take(std::int64_t caller, std::chrono::steady_clock::time_point now) {
   const std::lock_guard lock(mutex_);
-  const auto [found, fresh] = buckets_.try_emplace(caller, Bucket{per_second_ * kBurstSeconds, now});
+  const auto [found, fresh] = buckets_.try_emplace(caller, Bucket{burst_, now});
   Bucket& bucket = found->second;
   if (!fresh) {
     const double passed = std::chrono::duration<double>(now - bucket.filled).count();
-    bucket.tokens = std::min(per_second_ * kBurstSeconds, bucket.tokens + passed * per_second_);
+    bucket.tokens = std::min(burst_, bucket.tokens + passed * per_second_);
     bucket.filled = now;
   }
   if (bucket.tokens < 1) return (1 - bucket.tokens) / per_second_;

@@ -20,7 +20,8 @@ namespace commtune::api::rest {
 /// Requests per second and caller: a bucket that holds two seconds' worth.
 class RateLimit {
  public:
-  explicit RateLimit(double per_second) : per_second_(per_second) {}
+  /// Two seconds' worth may come at once, and always one.
+  explicit RateLimit(double per_second);
   /// 0 when the request may pass; otherwise the seconds until it may.
   double take(std::int64_t caller, std::chrono::steady_clock::time_point now);
 
@@ -29,7 +30,7 @@ class RateLimit {
     double tokens = 0;
     std::chrono::steady_clock::time_point filled;
   };
-  const double per_second_;
+  const double per_second_, burst_;
   std::mutex mutex_;                                  // guards the buckets
   std::unordered_map<std::int64_t, Bucket> buckets_;  // at most one a token of the store
 };

@@ -57,5 +57,13 @@ TEST(RateLimit, LetsTwoSecondsWorthThroughAtOnceAndThenItsRate) {
   EXPECT_GT(limit.take(1, start + std::chrono::milliseconds(200)), 0);
 }
 
+TEST(RateLimit, LetsOneThroughHoweverLowTheRate) {
+  RateLimit limit(0.01);
+  const std::chrono::steady_clock::time_point start{};
+  EXPECT_EQ(limit.take(1, start), 0);
+  EXPECT_NEAR(limit.take(1, start), 100, 1e-9);
+  EXPECT_EQ(limit.take(1, start + std::chrono::seconds(101)), 0);
+}
+
 }  // namespace
 }  // namespace commtune::api::rest
