@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "api" / "rest"))
-from server import Server, made_store  # noqa: E402
+from server import PATIENCE_SECONDS, Server, made_store  # noqa: E402
 
 SCHEDULERS = ROOT / "api" / "schedulers"
 PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "sinfo"]
@@ -146,7 +146,7 @@ class SlurmTest(unittest.TestCase):
     def variables(self, **more):
         # Two nodes that are one machine: their ranks do not share memory.
         return {**self.slurm.environment, "COMMTUNE_URL": self.server.url, "COMMTUNE_TUNE": os.environ["COMMTUNE_E2E_TUNE"],
-                "COMMTUNE_MODEL": "resnet50", "COMMTUNE_CLUSTER": "lab", "OMPI_MCA_btl": "tcp,self", **more}
+                "COMMTUNE_SECONDS": str(PATIENCE_SECONDS), "COMMTUNE_MODEL": "resnet50", "COMMTUNE_CLUSTER": "lab", "OMPI_MCA_btl": "tcp,self", **more}
 
     def call(self, *command, status=0, **more):
         done = subprocess.run(command, env=self.variables(**more), cwd=self.home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200)

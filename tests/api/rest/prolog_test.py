@@ -5,14 +5,14 @@ import os
 import subprocess
 import unittest
 
-from server import ROOT, ServiceTest
+from server import PATIENCE_SECONDS, ROOT, ServiceTest
 
 PROLOG = ROOT / "api" / "schedulers" / "task_prolog"
 
 
 class Prolog(ServiceTest):
     def say(self, **environment):
-        done = subprocess.run([str(PROLOG)], env={"PATH": os.environ["PATH"], **environment}, capture_output=True, text=True, timeout=30)
+        done = subprocess.run([str(PROLOG)], env={"PATH": os.environ["PATH"], "COMMTUNE_SECONDS": str(PATIENCE_SECONDS), **environment}, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.splitlines()
 

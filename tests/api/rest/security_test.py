@@ -7,11 +7,15 @@ import os
 import socket
 import ssl
 import subprocess
+import sys
 import time
 import unittest
 from pathlib import Path
 
-from server import ServiceTest, example_path, operations
+from server import PATIENCE_SECONDS, ROOT, ServiceTest, example_path, operations
+
+sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
+import mutations  # noqa: E402
 
 
 def made_token(database, *flags):
@@ -83,25 +87,24 @@ class Tokens(ServiceTest):
 
 
 class Rate(ServiceTest):
-    flags = ("--require-token", "--rate", "5")
+    flags = ("--require-token", "--rate", "0.01")
 
     @classmethod
     def prepare(cls):
         cls.token = made_token(cls.database, "--scope", "read")[1]
 
     def test_a_token_that_asks_too_often_waits(self):
-        answers = [self.server.ask("GET", "/v1/version", token=self.token) for _ in range(20)]
-        refused = [answer for answer in answers if answer.status == 429]
-        self.assertGreaterEqual(len(refused), 5)
-        self.problem(refused[0], 429)
-        self.assertEqual(refused[0].headers["Retry-After"], "1")
+        first, second = (self.server.ask("GET", "/v1/version", token=self.token) for _ in range(2))
+        self.assertEqual(first.status, 200)
+        self.problem(second, 429)
+        self.assertTrue(0 < int(second.headers["Retry-After"]) <= 100, second.headers)
 
 
 class Clients(ServiceTest):
     flags = ("--max-body", "64K", "--max-connections", "200")
 
-    def raw(self, text, seconds=5):
-        with socket.create_connection(self.server.address.split(":"), timeout=seconds) as client:
+    def raw(self, text):
+        with socket.create_connection(self.server.address.split(":"), timeout=PATIENCE_SECONDS) as client:
             client.sendall(text if isinstance(text, bytes) else text.encode())
             received = b""
             while True:
@@ -113,6 +116,12 @@ class Clients(ServiceTest):
     def status(self, text):
         answer = self.raw(text)
         return int(answer.split()[1]) if answer.startswith(b"HTTP/1.1 ") else 0
+
+    def wait_for_live(self, status):
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (got := self.status("GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")) != status:
+            self.assertLess(time.monotonic(), deadline, f"/livez still answers {got}")
+            time.sleep(0.05)
 
     def alive(self):
         self.assertEqual(self.server.ask("GET", "/livez").status, 200)
@@ -148,7 +157,7 @@ class Clients(ServiceTest):
         self.assertNotIn("Access-Control-Allow-Origin", headers)
 
     def test_a_connection_goes_on_after_a_refusal(self):
-        connection = http.client.HTTPConnection(self.server.address, timeout=10)
+        connection = http.client.HTTPConnection(self.server.address, timeout=PATIENCE_SECONDS)
         for path, status in (("/none", 404), ("/livez", 200), ("/v1/plans?limit=x", 400), ("/livez", 200)):
             connection.request("GET", path)
             reply = connection.getresponse()
@@ -159,48 +168,15 @@ class Clients(ServiceTest):
     def test_too_many_connections_are_told_so_and_idle_ones_make_room(self):
         clients = [socket.create_connection(self.server.address.split(":")) for _ in range(260)]
         try:
-            time.sleep(0.3)
-            self.assertEqual(self.status("GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"), 503)
-            time.sleep(2.5)  # those beyond the limit were closed; the others are given up when it is crowded
+            self.wait_for_live(503)
+            self.wait_for_live(200)  # those beyond the limit were closed; the others are given up when it is crowded
         finally:
             for client in clients:
                 client.close()
-        time.sleep(0.2)
-        self.alive()
+        self.wait_for_live(200)
 
     def test_mutated_requests_are_answered_without_a_defect(self):
-        import random
-
-        chance = random.Random(1)
-        bodies = [json.dumps(each["value"]).encode() for _, _, operation, _ in operations(self.document)
-                  for each in operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {}).values()
-                  if "probes" not in str(operation) and operation["operationId"] not in ("startProbe", "runPlan")]
-        paths = [example_path(self.document, path, parameters).encode() for _, path, operation, parameters in operations(self.document)
-                 if operation["operationId"] not in ("followEvents", "startProbe", "runPlan", "resumeJob", "getPhaseMap", "getScaling")]
-        connection = http.client.HTTPConnection(self.server.address, timeout=30)
-        for i in range(int(os.environ.get("COMMTUNE_MUTATIONS", "3000"))):
-            body, path = bytearray(chance.choice(bodies)), bytearray(chance.choice(paths))
-            for text in (body, path):
-                for _ in range(chance.randrange(4)):
-                    at = chance.randrange(1, len(text))
-                    kind = chance.randrange(3)
-                    if kind == 0:
-                        text[at] = chance.choice(b'0123456789{}[]",:-eE.nulltrue/?&=%')
-                    elif kind == 1:
-                        del text[at:at + chance.randrange(1, 4)]
-                    else:
-                        text[at:at] = text[max(1, at - 5):at]
-            where = bytes(c for c in path if 32 < c < 127).decode()
-            try:
-                connection.request("POST" if chance.random() < 0.7 else "GET", where, bytes(body), {"Content-Type": "application/json"})
-                reply = connection.getresponse()
-                said = reply.read()
-                self.assertLess(reply.status, 500, f"{where} {bytes(body)!r}: {said!r}")
-                if reply.getheader("Connection") == "close":
-                    connection.close()
-            except (http.client.HTTPException, ConnectionError) as error:
-                self.fail(f"{i}: {where}: {error!r}")
-        connection.close()
+        self.assertGreater(mutations.throw(self.server.address, 3000), 100, "most mutations are small, some still mean something")
         self.alive()
 
 
@@ -215,14 +191,14 @@ class Tls(ServiceTest):
 
     def test_answers_are_encrypted_and_plain_text_is_not_answered(self):
         self.assertTrue(self.server.url.startswith("https://"))
-        connection = http.client.HTTPSConnection(self.server.address, timeout=10, context=ssl.create_default_context(cafile=self.certificate))
+        connection = http.client.HTTPSConnection(self.server.address, timeout=PATIENCE_SECONDS, context=ssl.create_default_context(cafile=self.certificate))
         for _ in range(3):
             connection.request("POST", "/v1/plans", json.dumps({"model": "resnet50", "cluster": "lab"}), {"Content-Type": "application/json"})
             reply = connection.getresponse()
             self.assertEqual(json.loads(reply.read())["status"], "planned")
         self.assertIn("max-age", reply.getheader("Strict-Transport-Security"))
         connection.close()
-        with socket.create_connection(self.server.address.split(":"), timeout=5) as plain:
+        with socket.create_connection(self.server.address.split(":"), timeout=PATIENCE_SECONDS) as plain:
             plain.sendall(b"GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             try:
                 self.assertNotIn(b"200 OK", plain.recv(4096))
@@ -231,7 +207,7 @@ class Tls(ServiceTest):
 
     def test_a_key_of_another_certificate_is_refused(self):
         done = subprocess.run([os.environ["COMMTUNE_E2E_TUNE"], "serve", "--db", str(self.database), "--listen", "127.0.0.1:0",
-                               "--tls-cert", str(self.certificate), "--tls-key", str(self.database)], capture_output=True, text=True, timeout=30)
+                               "--tls-cert", str(self.certificate), "--tls-key", str(self.database)], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("--tls-key", done.stderr)
 

@@ -13,6 +13,7 @@ import jsonschema
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
+PATIENCE_SECONDS = 240  # for what takes no time at all, except on a slow machine under load
 
 
 def description():
@@ -46,7 +47,7 @@ class Server:
         self.address = self.url.split("//")[1]
 
     def ask(self, method, path, body=None, headers=None, token=None):
-        connection = http.client.HTTPConnection(self.address, timeout=60)
+        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)
         try:
             headers = dict(headers or {})
             if token is not None:
@@ -71,7 +72,7 @@ class Server:
 
     def _end(self):
         """What it said on standard error."""
-        said = self.process.communicate(timeout=60)[1]
+        said = self.process.communicate(timeout=PATIENCE_SECONDS)[1]
         return said
 
 
