@@ -147,19 +147,42 @@ class SampleMatcher {
   std::vector<SampleRow> samples_;
 };
 
+double residual_ratio(const Fit& fit, const SampleRow& row) {
+  const double fitted = fit.curve(row.bytes).count();
+  return fitted > 0 ? row.median.count() / fitted - 1 : 0.0;
+}
+
+/// At most so many of them, in the order of their sizes: the first, the last, and of each group of neighbours
+/// the fastest, the middle and the slowest against the fit, so that outliers stay to be seen.
+std::vector<const SampleRow*> thinned(const Fit& fit, const std::vector<const SampleRow*>& samples,
+                                      std::size_t most) {
+  if (samples.size() <= most) return samples;
+  std::vector<const SampleRow*> kept{samples.front()};
+  const std::size_t groups = (most - 2) / 3, inner = samples.size() - 2;
+  for (std::size_t group = 0; group < groups; ++group) {
+    const auto at = [&](std::size_t end) {
+      return samples.begin() + static_cast<std::ptrdiff_t>(1 + inner * end / groups);
+    };
+    std::vector<const SampleRow*> own(at(group), at(group + 1));
+    std::sort(own.begin(), own.end(), [&fit](const SampleRow* a, const SampleRow* b) {
+      return residual_ratio(fit, *a) < residual_ratio(fit, *b);
+    });
+    const auto place = kept.insert(kept.end(), {own.front(), own[own.size() / 2], own.back()});
+    std::sort(place, kept.end(), [](const SampleRow* a, const SampleRow* b) { return a->bytes < b->bytes; });
+  }
+  kept.push_back(samples.back());
+  return kept;
+}
+
 json points_of(const Fit& fit, const std::vector<const SampleRow*>& samples, std::size_t most) {
   json points = json::array();
-  const std::size_t shown = std::min(samples.size(), most);
-  for (std::size_t i = 0; i < shown; ++i) {
-    const SampleRow& row = *samples[shown < 2 ? 0 : i * (samples.size() - 1) / (shown - 1)];
-    const double fitted = fit.curve(row.bytes).count();
-    points.push_back({{"size_bytes", row.bytes.count},
-                      {"median_seconds", row.median.count()},
-                      {"half_width_seconds", row.half_width.count()},
-                      {"repetitions", row.repetitions},
-                      {"fitted_seconds", fitted},
-                      {"residual_ratio", fitted > 0 ? row.median.count() / fitted - 1 : 0.0}});
-  }
+  for (const SampleRow* row : thinned(fit, samples, most))
+    points.push_back({{"size_bytes", row->bytes.count},
+                      {"median_seconds", row->median.count()},
+                      {"half_width_seconds", row->half_width.count()},
+                      {"repetitions", row->repetitions},
+                      {"fitted_seconds", fit.curve(row->bytes).count()},
+                      {"residual_ratio", residual_ratio(fit, *row)}});
   return points;
 }
 
