@@ -84,7 +84,7 @@ export function count(value: number): string {
 
 /** Times three, say: a factor that a slider sets. */
 export function factor(value: number): string {
-  return `×${THIN}${significant(value, value < 1 ? 2 : 3)}`;
+  return `×${THIN}${Number(value.toPrecision(value < 1 ? 2 : 3))}`;
 }
 
 export function plural(number: number, one: string, many = `${one}s`): string {

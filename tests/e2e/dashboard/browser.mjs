@@ -71,6 +71,18 @@ export class Tab {
     }, figure);
   }
 
+  /** Seconds that the page's own thread works while something is done. */
+  async work(action) {
+    const session = await this.context.newCDPSession(this.page);
+    await session.send('Performance.enable');
+    const worked = async () => (await session.send('Performance.getMetrics')).metrics.find((one) => one.name === 'TaskDuration').value;
+    const before = await worked();
+    await action();
+    const after = await worked();
+    await session.detach();
+    return after - before;
+  }
+
   async shoot(name) {
     await this.page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), fullPage: true });
   }
@@ -85,6 +97,29 @@ export class Tab {
         .map((one) => `${one.id}: ${one.help}: ${one.nodes.slice(0, 3).map((node) => `${node.target.join(' ')} ${node.failureSummary.split('\n')[1] ?? ''}`).join(' | ')}`);
     });
     assert.deepEqual(found, [], `${what}: axe objects`);
+  }
+
+  /** Every control that can be seen is reached with the tab key alone. */
+  async reachable(what) {
+    const total = await this.page.evaluate(() => {
+      const all = [...document.querySelectorAll('a[href], button, input, select, summary, ct-chart[tabindex]')].filter((one) => one.checkVisibility() && !one.disabled && !one.classList.contains('skip'));
+      globalThis.unreached = new Set(all);
+      document.addEventListener('focusin', (event) => globalThis.unreached.delete(event.target));
+      document.activeElement?.blur();
+      return all.length;
+    });
+    for (let left = total + 60; left > 0 && (await this.page.evaluate(() => globalThis.unreached.size)) > 0; --left) await this.page.keyboard.press('Tab');
+    const missed = await this.page.evaluate(() => [...globalThis.unreached].map((one) => one.outerHTML.slice(0, 90)));
+    assert.deepEqual(missed, [], `${what}: not reached by keyboard`);
+  }
+
+  /** Every chart says what it shows and has its numbers in a table beside it. */
+  async hasTables(what) {
+    const without = await this.page.evaluate(() => [...document.querySelectorAll('ct-chart')].filter((chart) => {
+      const rows = chart.closest('figure')?.querySelectorAll('details.numbers tbody tr').length ?? 0;
+      return rows === 0 || (chart.getAttribute('aria-label') ?? '').length < 20;
+    }).map((chart) => chart.closest('figure')?.dataset.figure ?? 'no figure'));
+    assert.deepEqual(without, [], `${what}: charts without a table or words`);
   }
 
   /** Wider than the window is unreadable on a phone. */

@@ -10,6 +10,9 @@ import { freePort, Product, Service } from './product.mjs';
 
 const SMALL = ['--scale-bytes', '0.05', '--scale-time', '0.1'];
 const LARGEST_VIEW = 1_500_000; // bytes, compressed
+const SAMPLES = 100_000;
+const README = process.env.COMMTUNE_E2E_README; // a folder; its pictures come from a longer probe
+const LARGEST_PICTURE = 150_000; // bytes
 
 let product;
 let service;
@@ -24,9 +27,9 @@ async function fill() {
   await product.tune('resnet50', '--cluster', 'lab', ...SMALL);
   await product.tune('run', 'latest', '--method', 'chosen', '--method', 'ddp-25mib', '--method', 'bsp-ps', '--iterations', '8');
   const four = product.onFourHosts((hosts) => [
-    ['probe', '--hosts', hosts, '--cluster', 'four', '--budget', '12s', '-e', '4M'],
+    ['probe', '--hosts', hosts, '--cluster', 'four', ...(README ? ['--budget', '60s', '-e', '16M'] : ['--budget', '12s', '-e', '4M'])],
     ['resnet50', '--cluster', 'four', ...SMALL],
-    ['run', 'latest', '--hosts', hosts, '--method', 'all', '--iterations', '4', '--warmup', '1'],
+    ['run', 'latest', '--hosts', hosts, '--method', 'all', '--iterations', README ? '8' : '4', '--warmup', '1'],
   ]);
   if (four) cluster = 'four';
 }
@@ -57,7 +60,7 @@ before(async () => {
   const plans = (await api('/v1/plans?limit=200')).rows.filter((plan) => plan.cluster_name === cluster);
   for (const plan of plans) if ((await api(`/v1/plans/${plan.id}`)).ranking?.answer) planId = plan.id;
   assert.ok(planId, 'no chosen plan');
-}, { timeout: 150_000 });
+}, { timeout: README ? 480_000 : 240_000 });
 
 after(async () => {
   await browser?.close();
@@ -213,6 +216,45 @@ describe('plans', () => {
     assert.equal(await zoom(), 100);
   });
 
+  it('show what was measured below what was predicted, on the same scale, and as a trace', async () => {
+    await tab.go(`/plans/${planId}`);
+    const { lanes, end, measured } = await tab.page.evaluate(() => {
+      const option = document.querySelector('[data-figure="timeline"] ct-chart').instance.getOption();
+      return { lanes: option.yAxis[0].data, end: option.xAxis[0].max, measured: option.series[0].data.filter(([lane]) => lane > 2).length };
+    });
+    assert.deepEqual(lanes, ['Compute', 'Reduce', 'Distribute', 'Measured compute', 'Measured reduce', 'Measured distribute']);
+    assert.ok(measured > 0);
+    const [download] = await Promise.all([tab.page.waitForEvent('download'), tab.page.click('[data-figure="timeline"] [data-save="trace"]')]);
+    const { traceEvents } = JSON.parse(readFileSync(await download.path(), 'utf8'));
+    const spans = traceEvents.filter((event) => event.ph === 'X');
+    assert.deepEqual([...new Set(spans.map((event) => event.pid))].sort(), [0, 1]);
+    assert.ok(spans.every((event) => event.ts >= 0 && event.dur > 0 && event.ts + event.dur <= end * 1e6 * 1.0001));
+    assert.ok(traceEvents.some((event) => event.name === 'process_name' && event.args.name === 'measured'));
+  });
+
+  it('say what a span is when it is pointed at', async () => {
+    const spot = await tab.page.evaluate(() => {
+      const chart = document.querySelector('[data-figure="timeline"] ct-chart');
+      chart.scrollIntoView({ block: 'center' });
+      const { series } = chart.instance.getOption();
+      const reduce = series[0].data.filter(([lane]) => lane === 1);
+      const [lane, start, end] = reduce.reduce((longest, one) => (one[2] - one[1] > longest[2] - longest[1] ? one : longest));
+      const box = chart.getBoundingClientRect();
+      const [x, y] = chart.instance.convertToPixel({ xAxisIndex: 0, yAxisIndex: 0 }, [(start + end) / 2, lane]);
+      return { x: box.x + x, y: box.y + y };
+    });
+    // Messages that overlap share the lane: from its top to its bottom, until there is one.
+    const found = () => tab.page.evaluate(() => /pieces/.test(document.querySelector('[data-figure="timeline"] .tip')?.textContent ?? ''));
+    for (let sweep = 0; sweep < 4; ++sweep) {
+      for (let offset = -36; offset <= 36; offset += 4) {
+        await tab.page.mouse.move(spot.x, spot.y + offset);
+        await tab.page.waitForTimeout(60 * (sweep + 1));
+        if (await found()) return;
+      }
+    }
+    assert.fail('no tooltip with the pieces of a message');
+  });
+
   it('say that one does not exist', async () => {
     tab.expected = /404/;
     await tab.page.goto(`${service.url}/plans/987654`);
@@ -222,27 +264,92 @@ describe('plans', () => {
 });
 
 describe('what if', () => {
-  it('plans again as a slider moves, and its address says so', async () => {
+  const iteration = () => tab.page.textContent('[data-part="iteration"]');
+  const figures = () => tab.page.evaluate(() => document.querySelector('[data-part="iteration"]').closest('dl').textContent);
+  const stored = async () => (await api('/v1/plans?limit=200')).rows.length;
+  const press = async (slider, key, times) => {
+    await tab.page.focus(`#${slider}`);
+    for (let presses = 0; presses < times; ++presses) await tab.page.keyboard.press(key);
+  };
+
+  it('plans again as a slider moves, stores nothing, and its address says so', async () => {
     await tab.go(`/what-if?model=resnet50&cluster=${cluster}`);
-    const before = await tab.page.textContent('[data-part="iteration"]');
-    await tab.page.focus('#bandwidth');
-    for (let presses = 0; presses < 20; ++presses) await tab.page.keyboard.press('ArrowLeft');
-    await tab.until((old) => document.querySelector('[data-part="iteration"]').textContent !== old, before);
-    await tab.ready();
-    assert.match(tab.page.url(), /bandwidth=0\./);
-    for (const slider of ['latency', 'device', 'batch']) {
-      await tab.page.focus(`#${slider}`);
-      for (let presses = 0; presses < 2; ++presses) {
-        const address = tab.page.url();
-        await tab.page.keyboard.press('ArrowRight');
-        await tab.ready(); // each step counts, however long after the one before
-        assert.notEqual(tab.page.url(), address);
-      }
+    const [before, plans] = [await iteration(), await stored()];
+    const bodies = [];
+    const heard = (request) => request.method() === 'POST' && request.url().endsWith('/v1/plans') && bodies.push(request.postDataJSON());
+    tab.page.on('request', heard);
+    const scales = { bandwidth: 'bandwidth_scale', latency: 'latency_scale', device: 'device_speed_scale', batch: 'batch' };
+    for (const [slider, override] of Object.entries(scales)) {
+      const [address, numbers, asked] = [tab.page.url(), await figures(), bodies.length];
+      await press(slider, slider === 'bandwidth' ? 'ArrowLeft' : 'ArrowRight', 12);
+      for (let left = 200; bodies.length === asked && left > 0; --left) await tab.page.waitForTimeout(50);
+      await tab.ready();
+      assert.notEqual(tab.page.url(), address);
       assert.match(tab.page.url(), new RegExp(`${slider}=`));
+      assert.ok(bodies.at(-1).overrides[override] > 0, `${slider} is sent as ${override}`);
+      if (slider !== 'latency') assert.notEqual(await figures(), numbers, slider); // a start-up may be hidden
     }
+    tab.page.off('request', heard);
+    assert.ok(bodies.every((body) => body.keep === 'none'));
+    assert.equal(await stored(), plans, 'a slider stores no plan');
+    const shown = await iteration();
+    await tab.page.reload(); // the address is all of the question
+    await tab.ready();
+    assert.equal(await iteration(), shown);
     await tab.page.click('[data-action="reset"]');
     await tab.until((old) => document.querySelector('[data-part="iteration"]').textContent === old, before);
-    assert.doesNotMatch(tab.page.url(), /bandwidth=/);
+    assert.doesNotMatch(tab.page.url(), /bandwidth=|batch=/);
+  });
+
+  it('shows the answer to the last question, whichever comes last', async () => {
+    await tab.go(`/what-if?model=resnet50&cluster=${cluster}`);
+    const before = await iteration();
+    let cancelled = 0;
+    let held;
+    const failed = (request) => request.url().endsWith('/v1/plans') && ++cancelled;
+    tab.page.on('requestfailed', failed);
+    await tab.page.route('**/v1/plans', async (route) => {
+      if (held !== undefined) return route.continue();
+      held = route; // the first one is never answered in time
+    });
+    await press('bandwidth', 'ArrowLeft', 10);
+    for (let left = 200; held === undefined && left > 0; --left) await tab.page.waitForTimeout(50);
+    await press('bandwidth', 'ArrowLeft', 10);
+    await tab.until((old) => document.querySelector('[data-part="iteration"]').textContent !== old, before);
+    await tab.ready();
+    assert.equal(cancelled, 1, 'the question that no longer counts is cancelled');
+    const shown = await iteration();
+    await held.continue().catch(() => undefined);
+    await tab.page.unroute('**/v1/plans');
+    await tab.page.waitForTimeout(300);
+    assert.equal(await iteration(), shown);
+    tab.page.off('requestfailed', failed);
+  });
+
+  it('says why it cannot plan, and goes on after that', async () => {
+    await tab.go(`/what-if?model=resnet50&cluster=${cluster}`);
+    tab.expected = /500/;
+    const refuse = (route) => route.fulfill({ status: 500, contentType: 'application/problem+json', body: JSON.stringify({ title: 'The planner is out of order', status: 500 }) });
+    await tab.page.route('**/v1/plans', refuse);
+    await press('bandwidth', 'ArrowLeft', 5);
+    await tab.page.waitForSelector('[data-state="problem"]');
+    assert.match(await tab.page.textContent('[data-state="problem"]'), /out of order/);
+    await tab.page.unroute('**/v1/plans', refuse);
+    await tab.page.click('[data-state="problem"] button');
+    await tab.page.waitForSelector('[data-part="iteration"]');
+    assert.equal(await tab.page.$('[data-state="problem"]'), null);
+    tab.expected = undefined;
+  });
+
+  it('stores a plan when it is asked to, and opens it', async () => {
+    await tab.go(`/what-if?model=resnet50&cluster=${cluster}&bandwidth=0.5`);
+    const plans = await stored();
+    await tab.page.click('[data-action="keep"]');
+    await tab.page.waitForURL('**/plans/*');
+    await tab.ready();
+    assert.ok((await stored()) > plans);
+    assert.match(await tab.page.textContent('header.page-head'), /what if/);
+    await tab.go(`/what-if?model=resnet50&cluster=${cluster}`);
   });
 
   it('shows speed-up, the map of winners and the servers', async () => {
@@ -250,6 +357,13 @@ describe('what if', () => {
     assert.ok((await tab.series('speedup')).filter((one) => one.type === 'line').length > 10);
     assert.ok((await tab.series('phase'))[0].points > 20);
     assert.ok((await tab.series('servers'))[0].points > 0);
+    const lines = async () => (await tab.series('speedup')).filter((one) => one.type === 'line').length;
+    const all = await lines();
+    await tab.page.focus('[data-figure="speedup"] .legend button');
+    await tab.page.keyboard.press('Enter');
+    await tab.until((left) => document.querySelector('[data-figure="speedup"] ct-chart').instance.getOption().series.filter((one) => one.type === 'line').length === left, all - 1);
+    await tab.page.keyboard.press('Enter');
+    await tab.until((left) => document.querySelector('[data-figure="speedup"] ct-chart').instance.getOption().series.filter((one) => one.type === 'line').length === left, all);
     await tab.page.selectOption('#most', '16');
     await tab.until(() => document.querySelector('[data-figure="speedup"] ct-chart').instance.getOption().xAxis[0].max === 16);
   });
@@ -267,6 +381,22 @@ describe('runs', () => {
     await tab.page.waitForURL('**/runs/*');
     await tab.ready();
     assert.ok((await tab.series('iterations'))[0].points >= 4);
+  });
+});
+
+describe('drift', () => {
+  it('raises an alarm where the newest predictions are far off', async () => {
+    const wrong = async (route) => {
+      const answer = await (await route.fetch()).json();
+      for (const run of answer.rows) run.predicted_seconds = 0.7 * run.median_seconds;
+      await route.fulfill({ json: answer });
+    };
+    await tab.page.route('**/v1/runs?*', wrong);
+    await tab.go('/runs');
+    assert.match(await tab.page.textContent('[data-part="drift"]'), /−30.0.%.*too fast/s);
+    await tab.accessible('runs with an alarm');
+    await tab.shoot('drift-light');
+    await tab.page.unroute('**/v1/runs?*', wrong);
   });
 });
 
@@ -310,6 +440,7 @@ describe('tune', () => {
     }).observe(document.body, { subtree: true, childList: true, characterData: true }));
     await tab.until(() => document.querySelector('[data-part="progress"]')?.textContent.startsWith('100') && document.querySelector('.badge.good'), undefined, 40_000);
     assert.ok(seen.size > 2, `progress was seen ${seen.size} times: ${[...seen].join('; ')}`);
+    await tab.accessible('job');
     await tab.shoot('job-light');
   });
 
@@ -401,6 +532,57 @@ describe('a service that asks for tokens', () => {
   });
 });
 
+describe('a hundred thousand samples in a fit', () => {
+  /** Seconds of the slowest point that is drawn. */
+  const slowest = (other) => other.page.evaluate(() => {
+    const { series } = document.querySelector('[data-figure="fit"] ct-chart').instance.getOption();
+    return Math.max(...series.filter((one) => one.type === 'scatter').flatMap((one) => one.data.map(([, value]) => value)));
+  });
+
+  /** Points at the curve along its length, asks for another one and back. */
+  async function useFit(other) {
+    const { x, y, width, height } = await other.page.locator('[data-figure="fit"] ct-chart').boundingBox();
+    for (let at = 0; at < 40; ++at) await other.page.mouse.move(x + width * (0.15 + 0.02 * at), y + height * (0.2 + 0.01 * at));
+    for (const index of [1, 0]) {
+      await other.page.selectOption('#curve', { index });
+      await other.ready();
+    }
+  }
+
+  it('are thinned by the service, said so, and stay fluid', { skip: !process.env.COMMTUNE_MADE_STORE, timeout: 120_000 }, async () => {
+    const many = new Product();
+    await many.makeStore(0, 0, SAMPLES);
+    const large = new Service(many, await freePort());
+    await large.start();
+    const other = await Tab.open(browser, large.url);
+    try {
+      await other.go('/fits?cluster=lab&curve=' + encodeURIComponent('link inter-host | alone'));
+      assert.match(await other.page.textContent('[data-figure="fit"]'), /Of 100,000 measured points 398 are shown/);
+      assert.equal((await other.series('fit')).find((one) => one.type === 'scatter').points, 398);
+      assert.ok(await slowest(other) > 1, 'the few that were slow are among those shown');
+      // The same is done with a fit of a few samples, so that the load of the machine is in both.
+      await useFit(other); // what is made once
+      const work = { few: 0, many: 0 };
+      for (let time = 0; time < 3; ++time) {
+        for (const [name, fit] of [['few', '1'], ['many', '']]) {
+          await other.page.selectOption('#fit', fit);
+          await other.ready();
+          work[name] += await other.work(() => useFit(other));
+        }
+      }
+      const ratio = work.many / work.few;
+      console.log(`100,000 samples in a fit: ${ratio.toFixed(2)} times the page's work with 50`);
+      assert.ok(ratio < 8, `${ratio} times the work with few samples`);
+      await other.shoot('many-samples-light');
+      other.faultless('many samples');
+    } finally {
+      await other.close();
+      await large.stop();
+      many.end();
+    }
+  });
+});
+
 describe('a new store', () => {
   it('says on every page what to do first', async () => {
     const empty = new Product();
@@ -437,6 +619,8 @@ describe('every page, in both themes and on a phone', () => {
         await other.go(path);
         await other.fits(`${name}, ${colorScheme}`);
         await other.accessible(`${name}, ${colorScheme}`);
+        await other.hasTables(name);
+        if (colorScheme === 'light') await other.reachable(name);
         await other.shoot(`${name}-${colorScheme}`);
       }
       other.faultless(colorScheme);
@@ -449,6 +633,7 @@ describe('every page, in both themes and on a phone', () => {
     for (const [name, path] of Object.entries(pages())) {
       await other.go(path);
       await other.fits(`${name} on a phone`);
+      await other.accessible(`${name} on a phone`);
       await other.shoot(`${name}-phone`);
     }
     other.faultless('phone');
@@ -456,12 +641,14 @@ describe('every page, in both themes and on a phone', () => {
   });
 
   it('makes the small pictures of the README where it is asked to', async (context) => {
-    const folder = process.env.COMMTUNE_E2E_README;
-    if (!folder) return context.skip('COMMTUNE_E2E_README names no folder');
-    for (const [name, path, colorScheme] of [['plan', `/plans/${planId}`, 'light'], ['what-if', `/what-if?cluster=${cluster}`, 'dark']]) {
-      const other = await Tab.open(browser, service.url, { colorScheme, viewport: { width: 1180, height: 760 }, deviceScaleFactor: 0.62 });
-      await other.go(path);
-      await other.page.screenshot({ path: join(folder, `${name}.png`) });
+    if (!README) return context.skip('COMMTUNE_E2E_README names no folder');
+    for (const [name, colorScheme, figure, block] of [['ranking', 'light', 'ranking', 'nearest'], ['timeline', 'dark', 'timeline', 'end']]) {
+      const other = await Tab.open(browser, service.url, { colorScheme, viewport: { width: 1180, height: 860 }, deviceScaleFactor: 0.75 });
+      await other.go(`/plans/${planId}`);
+      await other.page.$eval(`[data-figure="${figure}"] ct-chart`, (one, where) => one.scrollIntoView({ block: where }), block);
+      await other.page.waitForTimeout(300);
+      const picture = await other.page.screenshot({ path: join(README, `${name}.png`) });
+      assert.ok(picture.length < LARGEST_PICTURE, `${name}: ${picture.length} B`);
       await other.close();
     }
   });

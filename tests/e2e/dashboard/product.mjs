@@ -19,10 +19,17 @@ export class Product {
     this.environment = { ...Object.fromEntries(kept), HOME: this.home, COMMTUNE_DB: join(this.home, 'store.db'), COMMTUNE_PROGRESS: 'never' };
   }
 
-  /** Standard output of a call that has to succeed. */
+  /** Standard output of a call that has to succeed. A probe waits for its turn: one at a time on a machine. */
   async tune(...words) {
-    const { stdout } = await promisify(execFile)(program, words, { env: this.environment, cwd: this.home, maxBuffer: 1 << 26, timeout: 120_000 });
-    return stdout;
+    for (let left = 60; ; --left) {
+      try {
+        const { stdout } = await promisify(execFile)(program, words, { env: this.environment, cwd: this.home, maxBuffer: 1 << 26, timeout: 120_000 });
+        return stdout;
+      } catch (error) {
+        if (left === 0 || !/another probe is running/.test(error.message)) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 1000));
+      }
+    }
   }
 
   /** Calls on the first host of an emulated cluster of four, the third of them slow; false where there can be none. */
@@ -47,6 +54,11 @@ export class Product {
       run('down', ['--name', name]);
     }
     return true;
+  }
+
+  /** The made-up lab of the service's tests, with so many more plans, runs and samples in a fit. */
+  async makeStore(plans, runs, samples) {
+    await promisify(execFile)(process.env.COMMTUNE_MADE_STORE, [this.environment.COMMTUNE_DB, plans, runs, samples].map(String), { timeout: 120_000 });
   }
 
   end() {

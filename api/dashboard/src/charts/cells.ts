@@ -11,6 +11,8 @@ export interface Cell {
   /** Written into the cell where there is room. */
   readonly text?: string;
   readonly outlined?: boolean;
+  /** Of the outline; the text's colour if left out. */
+  readonly outline?: (colors: Palette) => string;
   readonly tip: () => HTMLElement;
 }
 
@@ -79,7 +81,7 @@ function drawCell(cells: readonly Cell[], index: number, api: CustomSeriesRender
   const children: object[] = [{
     type: 'rect',
     shape: { x: x - w / 2 + gap / 2, y: y - h / 2 + gap / 2, width: w - gap, height: h - gap, r: gap > 1 ? 4 : 0 },
-    style: { fill: color, stroke: cell.outlined ? colors.text : 'none', lineWidth: cell.outlined ? 2.5 : 0 },
+    style: { fill: color, stroke: cell.outlined ? (cell.outline?.(colors) ?? colors.text) : 'none', lineWidth: cell.outlined ? 2.5 : 0 },
     emphasis: { style: { stroke: colors.accent, lineWidth: 2 } },
   }];
   if (cell.text && w > 46 && h > 20 && width > 380) {

@@ -56,7 +56,7 @@ export function fitChart(key: string, all: readonly FitSeries[]): ChartSpec {
       const labels = (formatter: (value: number) => string): object => ({ axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, formatter } });
       return {
         grid: [{ left, right: 22, top: 34, bottom: '36%' }, { left, right: 22, top: '70%', bottom: 46 }],
-        legend: { top: 0, left: left - 4, icon: 'circle', itemWidth: 10, textStyle: { color: colors.muted }, data: all.map((one) => one.name) },
+        legend: { selectedMode: false, top: 0, left: left - 4, icon: 'circle', itemWidth: 10, textStyle: { color: colors.muted }, data: all.map((one) => one.name) },
         tooltip: TOOLTIP(colors),
         xAxis: [
           { ...axisX, gridIndex: 0, ...axis(colors, '', { axisLabel: { show: false }, axisTick: { show: false, customValues: sizes } }) },

@@ -28,7 +28,10 @@ export interface Lines {
   readonly lines: readonly Line[];
   /** A line across, such as no error at all. */
   readonly level?: { readonly at: number; readonly color: (colors: Palette) => string; readonly dashed?: boolean }[];
+  /** A legend inside the chart; it is a picture only. */
   readonly legend?: boolean;
+  /** Names of lines that are not drawn. */
+  readonly hidden?: ReadonlySet<string>;
   onClick?(line: number, point: number): void;
 }
 
@@ -38,7 +41,7 @@ export function linesChart(key: string, data: Lines): ChartSpec {
     data,
     option: (colors) => ({
       grid: { ...BOUNDS, left: 6, right: 22, top: data.legend ? 44 : 14, bottom: 6 },
-      legend: data.legend ? { type: 'scroll', top: 4, icon: 'circle', itemWidth: 10, itemHeight: 10, padding: [6, 4], textStyle: { color: colors.muted, fontSize: 12 }, pageIconColor: colors.muted, pageTextStyle: { color: colors.muted }, data: data.lines.filter((line) => !line.silent).map((line) => line.name) } : undefined,
+      legend: data.legend ? { type: 'scroll', selectedMode: false, top: 4, icon: 'circle', itemWidth: 10, itemHeight: 10, padding: [6, 4], textStyle: { color: colors.muted, fontSize: 12 }, pageIconColor: colors.muted, pageTextStyle: { color: colors.muted }, data: data.lines.filter((line) => !line.silent).map((line) => line.name) } : undefined,
       tooltip: TOOLTIP(colors),
       xAxis: {
         type: data.x.type, logBase: 2, min: data.x.min, max: data.x.max, data: data.x.categories,
@@ -48,7 +51,7 @@ export function linesChart(key: string, data: Lines): ChartSpec {
         type: data.y.type ?? 'value', logBase: data.y.type === 'log' ? 2 : undefined, min: data.y.min, max: data.y.max,
         ...axis(colors, data.y.name, { nameGap: 14, axisLabel: { color: colors.muted, fontSize: 11.5, formatter: data.y.format } }),
       },
-      series: data.lines.flatMap((line, index) => seriesOf(line, index, data, colors)),
+      series: data.lines.flatMap((line, index) => (data.hidden?.has(line.name) ? [] : seriesOf(line, index, data, colors))),
     } as never),
     onClick: ({ seriesId, dataIndex }) => {
       const line = Number(seriesId?.replace('line-', ''));

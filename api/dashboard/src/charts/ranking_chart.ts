@@ -38,7 +38,7 @@ export function rankingChart(key: string, ranking: readonly Ranked[], bound: num
           },
         },
         xAxis: { type: 'value', min: 0, ...axis(colors, `Time of an iteration (${unit})`, { nameGap: 26, axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, formatter: (seconds: number) => String(Number((seconds / scale).toPrecision(6))) } }) },
-        yAxis: { type: 'category', inverse: true, data: ranking.map((one) => one.title), ...axis(colors, '', { axisTick: { show: false }, axisLabel: { color: colors.text, fontSize: 12, interval: 0, width: narrow ? 96 : 150, overflow: 'truncate' } }) },
+        yAxis: { type: 'category', inverse: true, data: ranking.map((one) => one.title), ...axis(colors, '', { axisTick: { show: false }, axisLabel: { color: colors.text, fontSize: narrow ? 11 : 12, interval: 0, width: narrow ? 112 : 150, overflow: 'truncate' } }) },
         series: [
           {
             type: 'bar', id: 'compute', stack: 'time', barWidth: '58%', cursor: 'pointer', data: ranking.map((one) => ({ value: Math.min(one.seconds, one.compute_seconds), itemStyle: { opacity: one.method === selected ? 1 : 0.62 } })), itemStyle: { color: colors.compute },

@@ -24,12 +24,13 @@ export function scatterChart(key: string, pairs: readonly Pair[], onClick: (id: 
       const from = Math.min(...all) * 0.85;
       const to = Math.max(...all) * 1.18;
       const ends = (ratio: number): number[][] => [[from, from * ratio], [to, to * ratio]];
+      const ticks = oneTwoFive(from, to);
       const scaleAxis = { type: 'log', min: from, max: to };
-      const label = { axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, formatter: (seconds: number) => time(seconds) } };
+      const label = { axisTick: { customValues: ticks, lineStyle: { color: colors.line } }, splitLine: { show: false }, axisLabel: { customValues: ticks, color: colors.muted, fontSize: 11.5, hideOverlap: true, formatter: (seconds: number) => time(seconds) } };
       const guide = (name: string, ratio: number, type: string, opacity: number): object => ({ type: 'line', name, silent: true, showSymbol: false, data: ends(ratio), lineStyle: { color: colors.muted, type, width: 1.2, opacity } });
       return {
         grid: { ...BOUNDS, left: 6, right: 22, top: groups.length > 1 ? 40 : 14, bottom: 6 },
-        legend: groups.length > 1 ? { type: 'scroll', top: 4, icon: 'circle', textStyle: { color: colors.muted }, data: groups } : undefined,
+        legend: groups.length > 1 ? { type: 'scroll', selectedMode: false, top: 4, icon: 'circle', textStyle: { color: colors.muted }, data: groups } : undefined,
         tooltip: TOOLTIP(colors),
         xAxis: { ...scaleAxis, ...axis(colors, 'Predicted', { nameGap: 26, ...label }) },
         yAxis: { ...scaleAxis, ...axis(colors, 'Measured', { nameGap: 14, ...label }) },
@@ -44,6 +45,14 @@ export function scatterChart(key: string, pairs: readonly Pair[], onClick: (id: 
       if (id !== undefined) onClick(id);
     },
   };
+}
+
+/** 1, 2 and 5 times a power of ten between the two. */
+function oneTwoFive(from: number, to: number): number[] {
+  const values = [];
+  for (let decade = Math.floor(Math.log10(from)); Math.pow(10, decade) <= to; ++decade)
+    for (const digit of [1, 2, 5]) values.push(Number((digit * Math.pow(10, decade)).toPrecision(1)));
+  return values.filter((value) => value >= from && value <= to);
 }
 
 function groupSeries(name: string, pairs: readonly Pair[], colors: Palette, index: number): object {

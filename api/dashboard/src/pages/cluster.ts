@@ -96,7 +96,7 @@ export class ClusterPage extends Page {
     const cells = links.links.map((link): Cell => ({
       column: link.to, row: links.hosts.length - 1 - link.from,
       color: (colors) => valueOf(link) > 0 ? heatColor(colors, show === 'bandwidth' ? 1 - Math.log(most / valueOf(link)) / span : Math.log(valueOf(link) / least) / span) : colors.line,
-      text: links.hosts.length <= 12 ? text(link) : '',
+      text: links.hosts.length <= 12 ? text(link) : '', outlined: slow(link), outline: (colors) => colors.bad,
       tip: () => tip(`${links.hosts[link.from]} to ${links.hosts[link.to]}`, [['latency', time(link.latency_seconds)], ['bandwidth, one way', rate(link.bandwidth_bytes_per_second)], ['per byte', `${significant(link.beta_seconds_per_byte * 1e9)} ns`]], slow(link) ? 'one of its hosts has a verdict' : ''),
     }));
     return html`${chartFigure<Link>({
@@ -104,6 +104,7 @@ export class ClusterPage extends Page {
       spoken: `Matrix of ${show} between ${plural(links.hosts.length, 'host')}: from ${show === 'bandwidth' ? rate(least) : time(least)} to ${show === 'bandwidth' ? rate(most) : time(most)}. ${plural(links.verdicts.length, 'verdict')}.`,
       chart: cellsChart(`links-${this.name}-${show}`, memo(this, `matrix-${links.session}-${show}`, () => ({ columns: links.hosts, rows: [...links.hosts].reverse(), columnName: 'to', rowName: 'from', cells }))),
       tools: segmented('What the matrix shows', [{ value: 'bandwidth', text: 'Bandwidth' }, { value: 'latency', text: 'Latency' }], show, (value) => this.change(value as Measure)),
+      legend: html`${verdicts}<div class="legend" aria-hidden="true"><span class="heat">${show === 'bandwidth' ? rate(most / Math.exp(span)) : time(least)}<i>${[1, 2, 3, 4, 5, 6].map(() => html`<b></b>`)}</i>${show === 'bandwidth' ? rate(most) : time(least * Math.exp(span))}</span>${links.verdicts.length > 0 ? html`<span><i class="swatch verdict"></i>one of its hosts has a verdict</span>` : nothing}</div>`,
       rows: links.links,
       columns: [
         { title: 'From', key: 'from', value: (link) => links.hosts[link.from] },
@@ -111,7 +112,7 @@ export class ClusterPage extends Page {
         { title: 'Latency', key: 'latency_seconds', numeric: true, value: (link) => link.latency_seconds, show: (link) => time(link.latency_seconds) },
         { title: 'Bandwidth', key: 'bandwidth_bytes_per_second', numeric: true, value: (link) => link.bandwidth_bytes_per_second, show: (link) => rate(link.bandwidth_bytes_per_second) },
       ],
-    })}${verdicts}`;
+    })}`;
   }
 
   private change(measure: Measure): void {
@@ -145,7 +146,7 @@ export class ClusterPage extends Page {
     if (cluster.probes.length === 0) return html`<p class="muted">None yet.</p>`;
     const kinds = { running: 'accent', complete: 'good', interrupted: 'warn', failed: 'bad' } as const;
     return table(cluster.probes.slice(0, 12), [
-      { title: 'Probe', key: 'id', value: (probe) => probe.id },
+      { title: 'Probe', key: 'id', numeric: true, value: (probe) => probe.id },
       { title: 'State', key: 'state', value: (probe) => probe.state, show: (probe) => badge(kinds[probe.state], probe.state) },
       { title: 'Samples', key: 'samples', numeric: true, value: (probe) => probe.samples },
       { title: 'Largest', key: 'last_bytes', numeric: true, value: () => '', show: (probe) => size((probe.settings as { last_bytes?: number } | null)?.last_bytes) },
@@ -156,7 +157,7 @@ export class ClusterPage extends Page {
   private planList(plans: PlanSummary[]): TemplateResult {
     if (plans.length === 0) return html`<p class="muted">None yet. <a href="/tune?cluster=${encodeURIComponent(this.name)}">Plan a model</a>.</p>`;
     return table(plans, [
-      { title: 'Plan', key: 'id', value: (plan) => plan.id, show: (plan) => html`<a href="/plans/${plan.id}">${plan.id}</a>` },
+      { title: 'Plan', key: 'id', numeric: true, value: (plan) => plan.id, show: (plan) => html`<a href="/plans/${plan.id}">${plan.id}</a>` },
       { title: 'Model', key: 'model', value: (plan) => plan.model },
       { title: 'Method', key: 'method', value: (plan) => plan.method },
       { title: 'Predicted', key: 'predicted_seconds', numeric: true, value: (plan) => plan.predicted_seconds, show: (plan) => time(plan.predicted_seconds) },

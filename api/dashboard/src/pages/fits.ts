@@ -25,6 +25,8 @@ export function curveName(curve: FitCurve): string {
 
 const SETTINGS: Record<FitCurve['setting'], string> = { alone: 'one in flight', streamed: 'many in flight', duplex: 'both ways at once' };
 
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
 function keyOf(curve: FitCurve): string {
   return `${curveName(curve)} | ${curve.setting}`;
 }
@@ -120,7 +122,7 @@ export class FitsPage extends Page {
     if (other) series.push({ name: `fit ${this.other.value!.fit}`, curve: other });
     const rows: Point[] = series.flatMap((one) => one.curve.points.map((point) => ({ ...point, of: one.name })));
     const quality = curve.quality;
-    const thinned = curve.points_total > curve.points.length ? ` Of ${count(curve.points_total)} measured points ${count(curve.points.length)} are shown: the service thinned them.` : '';
+    const thinned = curve.points_total > curve.points.length ? ` Of ${count(curve.points_total)} measured points ${count(curve.points.length)} are shown: the service thinned them to the fastest, the middle and the slowest of neighbouring sizes.` : '';
     const columns: Column<Point>[] = [
       { title: 'Fit', key: 'fit', value: (point) => point.of },
       { title: 'Size', key: 'size_bytes', numeric: true, value: (point) => point.size_bytes, show: (point) => size(point.size_bytes) },
@@ -132,7 +134,7 @@ export class FitsPage extends Page {
     ];
     return chartFigure<Point>({
       id: 'fit', title: curveName(curve), size: 'tall',
-      text: html`${SETTINGS[curve.setting]}. ${this.words(curve)} ${isPoor(curve) ? badge('warn', 'explains its samples badly') : nothing}`,
+      text: html`${capital(SETTINGS[curve.setting])}. ${this.words(curve)} ${isPoor(curve) ? badge('warn', 'explains its samples badly') : nothing}`,
       spoken: `${curveName(curve)}, ${SETTINGS[curve.setting]}: ${plural(curve.points.length, 'measured point')} from ${size(curve.smallest_bytes)} to ${size(curve.largest_bytes)} with the fitted line, its 95 % band and residuals below. R² ${quality.r_squared.toFixed(3)}, median error ${percent(quality.median_relative)}.`,
       chart: fitChart(`fit-${key}`, memo(this, `series-${fit.fit}-${this.other.value?.fit ?? ''}-${other ? 'both' : 'one'}-${key}`, () => series)),
       note: `Solid: within what was measured, with its 95 % band. Dotted: beyond it. Vertical: where a piece of the cost begins.${thinned}`,
@@ -142,7 +144,8 @@ export class FitsPage extends Page {
 
   /** Start-up and rate of each piece. */
   private words(curve: FitCurve): string {
-    return curve.pieces.map((piece) => `${curve.pieces.length > 1 ? `From ${size(piece.from_bytes)}: ` : ''}${time(piece.alpha_seconds)} start-up, ${rateOf(piece.beta_seconds_per_byte)}`).join('; ') + '.';
+    const word = (index: number): string => (curve.pieces.length > 1 ? `${index === 0 ? 'From' : 'from'} ${size(curve.pieces[index]!.from_bytes)}: ` : '');
+    return curve.pieces.map((piece, index) => `${word(index)}${time(piece.alpha_seconds)} start-up, ${rateOf(piece.beta_seconds_per_byte)}`).join('; ') + '.';
   }
 
   private all(fit: FitCurves, key: string): TemplateResult {

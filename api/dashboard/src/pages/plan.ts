@@ -28,8 +28,6 @@ export interface StoredAnswer {
   readonly intensity_operations_per_parameter?: number;
 }
 
-const BINDS: Record<string, string> = { compute: 'the device', latency: 'the network\'s latency', bandwidth: 'the network\'s bandwidth', server: 'the servers' };
-
 export class PlanPage extends Page {
   readonly title: string;
   private readonly id: string;
@@ -161,7 +159,7 @@ export class PlanPage extends Page {
         ${stat('Speed-up', significant(best.speedup), `of ${plan.workers}`)}
         ${stat('Samples a second', count(Math.round(best.samples_per_second)))}
         ${stat('Exposed', time(best.exposed_seconds), `${time(best.hidden_seconds)} hidden`)}
-        ${stat('Bound by', BINDS[best.binding] ?? best.binding)}
+        ${stat('Bound by', best.binding)}
         ${doubt ? stat('Best in', percent(doubt.probability_best, 0), 'of the draws') : nothing}
         ${stat('Messages', count(best.messages), size(this.messages.value?.rows.reduce((sum, row) => sum + row.bytes, 0) ?? null))}
       </dl>

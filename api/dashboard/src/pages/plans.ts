@@ -70,7 +70,7 @@ export class PlansPage extends Page {
         { title: 'Workers', key: 'workers', numeric: true, value: (plan) => plan.workers },
         { title: 'Messages', key: 'messages', numeric: true, value: (plan) => plan.messages, show: (plan) => count(plan.messages) },
         { title: 'Predicted', key: 'predicted_seconds', numeric: true, value: (plan) => plan.predicted_seconds, show: (plan) => time(plan.predicted_seconds || null) },
-        { title: 'Above bound', key: 'gap_ratio', numeric: true, value: (plan) => plan.predicted_seconds / plan.bound_seconds - 1, show: (plan) => (plan.bound_seconds > 0 && plan.predicted_seconds > 0 ? percent(plan.predicted_seconds / plan.bound_seconds - 1) : '–') },
+        { title: 'Above its road\'s bound', key: 'gap_ratio', numeric: true, value: (plan) => plan.predicted_seconds / plan.bound_seconds - 1, show: (plan) => (plan.bound_seconds > 0 && plan.predicted_seconds > 0 ? percent(plan.predicted_seconds / plan.bound_seconds - 1) : '–') },
         { title: 'Cluster', key: 'cluster', value: (plan) => plan.cluster_name, show: (plan) => html`${plan.cluster_name || '–'} ${plan.fit === null ? badge('', 'what if') : nothing}` },
         { title: 'Made', key: 'created', value: (plan) => plan.created, show: (plan) => ago(plan.created) },
       ], { caption: 'Stored plans, newest first' })}

@@ -48,7 +48,7 @@ export class RunPage extends Page {
         <section class="card stack"><h2>Where</h2><dl class="facts">
           <dt>Hosts</dt><dd>${run.hosts.map((host) => `${host.name}:${host.slots}`).join(' ') || '–'}</dd>
           ${Object.entries(run.versions).map(([name, version]) => html`<dt>${name}</dt><dd>${version}</dd>`)}
-          ${Object.entries((run.settings as Record<string, unknown> | null) ?? {}).filter(([, value]) => typeof value !== 'object' && value !== '').map(([name, value]) => html`<dt>${name}</dt><dd>${String(value)}</dd>`)}
+          ${Object.entries((run.settings as Record<string, unknown> | null) ?? {}).filter(([, value]) => typeof value !== 'object' && value !== '').map(([name, value]) => html`<dt>${name}</dt><dd>${typeof value === 'number' ? count(Number(value.toPrecision(6))) : String(value)}</dd>`)}
         </dl></section>
         <section class="card stack"><h2>Trace</h2>
           ${run.trace_path ? html`<p>One file a rank; Perfetto opens them.</p>${command(run.trace_path, 'trace folder')}` : html`<p class="muted">This run wrote none. A run with <code>--trace</code> does:</p>${command(`tune run ${run.plan} --trace traces --iterations 5`, 'trace command')}`}

@@ -1,7 +1,7 @@
 // More workers, another network, another device: everything is planned again through the service as a slider moves.
 
 import { html, nothing, type TemplateResult } from 'lit-html';
-import { client, Problem } from '../api/client';
+import { client, isAbort, Problem } from '../api/client';
 import type { PhaseMap, PlanAnswer, PlanRequest, Scaling, ServerSweep } from '../api/types';
 import { factor, percent, significant, signedPercent, time } from '../format';
 import { debounced, Page, type Resource } from '../page';
@@ -10,7 +10,9 @@ import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from 
 import { phaseFigure, serversFigure, speedupFigure } from '../parts/what_if_figures';
 import { rankingFigure } from '../parts/ranking';
 import { emptyState, shown } from '../parts/states';
-import { setQuery, type Route } from '../router';
+import { navigate, setQuery, type Route } from '../router';
+
+type Overrides = Partial<NonNullable<PlanRequest['overrides']>>;
 
 interface Question {
   model: string;
@@ -38,8 +40,11 @@ export class WhatIfPage extends Page {
   private readonly servers: Resource<ServerSweep>;
   private readonly map: Resource<PhaseMap>;
   private selected = '';
+  private readonly hidden = new Set<string>();
   private readonly replan = debounced(150, () => void this.answer.load());
   private readonly redrawCurves = debounced(500, () => this.loadCurves());
+  private keeping = false;
+  private keepProblem = '';
 
   constructor(route: Route, redraw: () => void) {
     super(route, redraw);
@@ -51,9 +56,10 @@ export class WhatIfPage extends Page {
     this.choices = this.resource((signal) => fetchChoices(signal));
     this.base = this.resource((signal) => this.plan({}, signal));
     this.answer = this.resource((signal) => this.plan(this.overrides(), signal));
-    this.scaling = this.resource((signal) => client.get('/v1/scaling', {}, { ...this.subject(), most: this.question.most, bandwidth_scale: this.question.bandwidth, latency_scale: this.question.latency }, { signal }));
-    this.servers = this.resource((signal) => client.get('/v1/servers', {}, this.subject(), { signal }));
-    this.map = this.resource((signal) => client.get('/v1/phase-map', {}, { ...this.subject(), workers: this.workers().join(), bandwidth_scales: BANDWIDTHS.join() }, { signal }));
+    this.scaling = this.resource((signal) => client.get('/v1/scaling', {}, { ...this.subject(), ...this.overrides(), most: this.question.most }, { signal }));
+    this.servers = this.resource((signal) => client.get('/v1/servers', {}, { ...this.subject(), ...this.overrides() }, { signal }));
+    // Its rows are factors of the measured bandwidth, so that slider alone does not move it.
+    this.map = this.resource((signal) => client.get('/v1/phase-map', {}, { ...this.subject(), ...this.assumedDevice(), latency_scales: String(this.question.latency), workers: this.workers().join(), bandwidth_scales: BANDWIDTHS.join() }, { signal }));
     void this.start();
   }
 
@@ -74,28 +80,49 @@ export class WhatIfPage extends Page {
     void this.base.load();
     void this.answer.load();
     this.loadCurves();
-    void this.servers.load();
-    void this.map.load();
   }
 
   private loadCurves(): void {
-    void this.scaling.load();
+    for (const resource of [this.scaling, this.servers, this.map]) void resource.load();
+  }
+
+  private toggle(method: string): void {
+    if (!this.hidden.delete(method)) this.hidden.add(method);
+    this.update();
+  }
+
+  private async keep(): Promise<void> {
+    this.keeping = true;
+    this.keepProblem = '';
+    this.update();
+    try {
+      const { id } = await this.plan(this.overrides(), this.signal, 'all');
+      navigate(`/plans/${id}`);
+    } catch (error) {
+      if (isAbort(error)) return;
+      this.keepProblem = error instanceof Problem ? `${error.title}. ${error.detail}` : String(error);
+    }
+    this.keeping = false;
+    this.update();
   }
 
   private batchNow(): number {
     return this.question.batch || (this.choices.value ? (profileOf(this.choices.value, this.question.model)?.batch ?? 1) : 1);
   }
 
-  private overrides(): NonNullable<PlanRequest['overrides']> {
-    const { bandwidth, latency, device, batch } = this.question;
-    return {
-      ...(bandwidth !== 1 ? { bandwidth_scale: bandwidth } : {}), ...(latency !== 1 ? { latency_scale: latency } : {}),
-      ...(device !== 1 ? { device_speed_scale: device } : {}), ...(batch ? { batch } : {}),
-    };
+  private overrides(): Overrides {
+    const { bandwidth, latency } = this.question;
+    return { ...(bandwidth !== 1 ? { bandwidth_scale: bandwidth } : {}), ...(latency !== 1 ? { latency_scale: latency } : {}), ...this.assumedDevice() };
   }
 
-  private async plan(overrides: NonNullable<PlanRequest['overrides']>, signal: AbortSignal): Promise<PlanAnswer> {
-    const body = { ...this.subject(), draws: 16, seed: 1, keep: 'chosen' as const, ...(Object.keys(overrides).length > 0 ? { overrides } : {}) };
+  private assumedDevice(): Overrides {
+    const { device, batch } = this.question;
+    return { ...(device !== 1 ? { device_speed_scale: device } : {}), ...(batch ? { batch } : {}) };
+  }
+
+  /** Nothing is stored unless asked for: a slider passes many questions on its way. */
+  private async plan(overrides: Overrides, signal: AbortSignal, keep: NonNullable<PlanRequest['keep']> = 'none'): Promise<PlanAnswer> {
+    const body = { ...this.subject(), draws: 16, seed: 1, keep, ...(Object.keys(overrides).length > 0 ? { overrides } : {}) } as PlanRequest;
     const reply = await client.post('/v1/plans', body, {}, { signal });
     if (reply.status === 'planned') return reply;
     throw new Problem('refused', 'Nothing measured supports an answer', 'reason' in reply ? reply.reason : '');
@@ -121,10 +148,10 @@ export class WhatIfPage extends Page {
       this.selected = '';
       this.loadAll();
     } else if (changes.most !== undefined) {
-      this.loadCurves();
+      void this.scaling.load();
     } else {
       this.replan();
-      if (changes.bandwidth !== undefined || changes.latency !== undefined) this.redrawCurves();
+      this.redrawCurves();
     }
     this.update();
   }
@@ -146,9 +173,11 @@ export class WhatIfPage extends Page {
         <section class="card stack">${shown(this.answer, (answer) => this.now(answer))}</section>
         <aside class="card stack" aria-label="Assumptions">${this.sliders()}</aside>
       </div>
-      <section class="card">${shown(this.scaling, (scaling) => speedupFigure(this, scaling, this.question.most, this.ownWorkers(), (most) => this.set({ most })))}</section>
-      <section class="card">${shown(this.map, (map) => phaseFigure(this, map, this.ownWorkers()))}</section>
-      <section class="card">${shown(this.servers, (servers) => serversFigure(this, servers))}</section>`;
+      <section class="card">${shown(this.scaling, (scaling) => speedupFigure(scaling, {
+        most: this.question.most, own: this.ownWorkers(), hidden: this.hidden, onMost: (most) => this.set({ most }), onToggle: (method) => this.toggle(method),
+      }))}</section>
+      <section class="card">${shown(this.map, (map) => phaseFigure(map, this.ownWorkers()))}</section>
+      <section class="card">${shown(this.servers, (servers) => serversFigure(servers))}</section>`;
   }
 
   private sliders(): TemplateResult {
@@ -178,7 +207,9 @@ export class WhatIfPage extends Page {
         ${stat('Exposed', time(answer.iteration.exposed_seconds))}
         ${stat('Above the bound', percent(answer.gap_ratio))}
       </dl>
-      <a class="small" href="/plans/${answer.id}">This plan in full</a>
+      <div class="row"><button type="button" data-action="keep" ?disabled=${this.keeping} @click=${() => void this.keep()}>${this.keeping ? 'Storing…' : 'Store this plan and open it'}</button>
+        <span class="small muted">With its timeline, messages and settings. Moving a slider stores nothing.</span></div>
+      <p class="wrong field" role="alert">${this.keepProblem}</p>
       <details class="numbers" ?open=${false}><summary>All ${answer.ranking.length} methods</summary>
         ${rankingFigure(this, { id: answer.digest + String(answer.iteration.seconds), answer, chosen: answer.method, selected: this.selected || answer.method, stamp: '', runOf: () => undefined, onSelect: (method) => { this.selected = method; this.update(); } })}
       </details>`;

@@ -13,7 +13,7 @@ export interface FigureOptions<Row> {
   /** Said instead of the picture: what it shows, in a sentence or two. */
   readonly spoken: string;
   readonly chart: ChartSpec;
-  readonly size?: '' | 'short' | 'tall' | 'map';
+  readonly size?: '' | 'short' | 'tall' | 'long' | 'map';
   readonly rows: readonly Row[];
   readonly columns: readonly Column<Row>[];
   readonly tools?: unknown;

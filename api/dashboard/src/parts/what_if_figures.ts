@@ -12,22 +12,29 @@ import { select } from './bits';
 import { chartFigure } from './figure';
 import { html } from 'lit-html';
 
-/** The same object for the same answer of the service. */
-function memoOf<T>(owner: object, name: string, answer: object, make: () => T): T {
-  return memo(answer, name, () => memo(owner, `${name}-${Math.random()}`, make));
-}
-
+/** Lines beyond these begin again with the first colour, dashed. */
+const COLORS = 10;
 const color = (index: number) => (colors: Palette): string => colors.series[index % colors.series.length]!;
 
-export function speedupFigure(owner: object, scaling: Scaling, most: number, own: number, onMost: (most: number) => void): TemplateResult {
+export interface SpeedupOptions {
+  readonly most: number;
+  /** Workers of the cluster itself. */
+  readonly own: number;
+  /** Methods whose lines are left out. */
+  readonly hidden: ReadonlySet<string>;
+  onMost(most: number): void;
+  onToggle(method: string): void;
+}
+
+export function speedupFigure(scaling: Scaling, { most, own, hidden, onMost, onToggle }: SpeedupOptions): TemplateResult {
   const rows = scaling.curves.flatMap((curve) => curve.points.map((point) => ({ ...point, method: curve.title })));
   const best = scaling.curves[0];
   const last = best?.points.at(-1);
-  const chart = memoOf(owner, 'speedup', scaling, () => {
+  const chart = memo(scaling, `speedup-${[...hidden].join()}`, () => {
     const largest = Math.max(...rows.map((row) => row.workers));
     const ideal: Line = { name: 'ideal', color: (colors) => colors.muted, style: 'dashed', silent: true, points: [1, largest].map((at) => ({ x: at, y: at, tip: () => tip('ideal', []) })) };
     const lines = scaling.curves.map((curve, index): Line => ({
-      name: curve.title, color: color(index), strong: index === 0,
+      name: curve.title, color: color(index), strong: index === 0, style: index < COLORS ? 'solid' : 'dashed',
       points: curve.points.map((point) => ({
         x: point.workers, y: point.speedup,
         // The interval of the time, as a speed-up: the same work in a shorter or longer iteration.
@@ -36,15 +43,16 @@ export function speedupFigure(owner: object, scaling: Scaling, most: number, own
       })),
     }));
     return linesChart(`speedup-${scaling.model}-${scaling.cluster}-${most}`, {
-      legend: true, x: { name: 'Workers', type: 'log', min: 1, max: largest, format: (value) => count(Math.round(value)) }, y: { name: 'Speed-up over one worker', type: 'log', min: undefined as never, format: (value) => significant(value, 2) }, lines: [ideal, ...lines],
+      hidden, x: { name: 'Workers', type: 'log', min: 1, max: largest, format: (value) => count(Math.round(value)) }, y: { name: 'Speed-up over one worker', type: 'log', min: undefined as never, format: (value) => significant(value, 2) }, lines: [ideal, ...lines],
     });
   });
   return chartFigure({
     id: 'speedup', title: 'Speed-up', size: 'tall', text: `What would more workers buy? The best at the right end comes first; the cluster itself has ${own}.`,
     spoken: `Speed-up against workers for ${plural(scaling.curves.length, 'method')}. ${best && last ? `${best.title} reaches ${significant(last.speedup)} with ${last.workers} workers, an efficiency of ${percent(last.efficiency_ratio)}.` : ''}`,
     chart, rows,
+    legend: html`<div class="legend" role="group" aria-label="Methods to show">${scaling.curves.map((curve, index) => html`<button type="button" class="key" data-curve=${curve.method} aria-pressed=${!hidden.has(curve.title)} @click=${() => onToggle(curve.title)}><i class="swatch series-${(index % COLORS) + 1} ${index < COLORS ? '' : 'dashed'}"></i>${curve.title}</button>`)}<span>┄ ideal</span><span>shaded: 90 % of the draws</span></div>`,
     tools: html`<div class="inline-select">${select('Workers up to', 'most', [8, 16, 32, 64, 128, 256].map((value) => ({ value: String(value), text: String(value) })), String(most), (value) => onMost(Number(value)))}</div>`,
-    note: `Beyond ${own} workers the costs are carried on by formula, and its hosts are taken to go on like the first. The curves follow the sliders of bandwidth and latency. Choose a name above the chart to hide or show its line.`,
+    note: `Beyond ${own} workers the costs are carried on by formula, and its hosts are taken to go on like the first. The curves follow the sliders. Choose a name above the chart to hide or show its line.`,
     columns: [
       { title: 'Method', key: 'method', value: (row) => row.method },
       { title: 'Workers', key: 'workers', numeric: true, value: (row) => row.workers },
@@ -62,12 +70,12 @@ type PhaseCell = PhaseMap['cells'][number];
 
 const bandwidthOf = (cell: PhaseCell): number => Number((1 / cell.time_per_byte_factor).toPrecision(3));
 
-export function phaseFigure(owner: object, map: PhaseMap, own: number): TemplateResult {
+export function phaseFigure(map: PhaseMap, own: number): TemplateResult {
   const workers = [...new Set(map.cells.map((cell) => cell.workers))].sort((a, b) => a - b);
   const bandwidths = [...new Set(map.cells.map(bandwidthOf))].sort((a, b) => a - b);
   const winners = [...new Set(map.cells.map((cell) => cell.published))];
   const here = map.cells.find((cell) => cell.workers === own && bandwidthOf(cell) === 1);
-  const chart = memoOf(owner, 'phase', map, () => cellsChart(`phase-${map.model}-${map.cluster}`, {
+  const chart = memo(map, 'phase', () => cellsChart(`phase-${map.model}-${map.cluster}`, {
     columns: workers.map(String), rows: bandwidths.map((value) => (value === 1 ? 'as measured' : factor(value))), columnName: 'Workers', rowName: 'Bandwidth',
     cells: map.cells.map((cell): Cell => ({
       column: workers.indexOf(cell.workers), row: bandwidths.indexOf(bandwidthOf(cell)), color: color(winners.indexOf(cell.published)), text: cell.published, outlined: cell === here,
@@ -92,8 +100,8 @@ export function phaseFigure(owner: object, map: PhaseMap, own: number): Template
   });
 }
 
-export function serversFigure(owner: object, sweep: ServerSweep): TemplateResult {
-  const chart = memoOf(owner, 'servers', sweep, () => linesChart(`servers-${sweep.model}-${sweep.cluster}`, {
+export function serversFigure(sweep: ServerSweep): TemplateResult {
+  const chart = memo(sweep, 'servers', () => linesChart(`servers-${sweep.model}-${sweep.cluster}`, {
     x: { name: 'Servers', type: 'category', categories: sweep.points.map((point) => String(point.servers)) }, y: { name: 'Iteration', format: time, min: 0 },
     lines: [{
       name: 'best plan', color: color(0), strong: true,
