@@ -113,6 +113,15 @@ export class Tab {
     assert.deepEqual(missed, [], `${what}: not reached by keyboard`);
   }
 
+  /** No chart leaves most of its place empty. */
+  async fills(what) {
+    const small = await this.page.evaluate(() => [...document.querySelectorAll('ct-chart')].filter((chart) => chart.clientWidth > 0).map((chart) => {
+      const grids = chart.instance.getModel().queryComponents({ mainType: 'grid' }).map((one) => one.coordinateSystem.getRect().height);
+      return { figure: chart.closest('figure').dataset.figure, part: grids.reduce((sum, one) => sum + one, 0) / chart.clientHeight };
+    }).filter((one) => one.part < 0.5));
+    assert.deepEqual(small, [], `${what}: charts that are mostly empty`);
+  }
+
   /** Every chart says what it shows and has its numbers in a table beside it. */
   async hasTables(what) {
     const without = await this.page.evaluate(() => [...document.querySelectorAll('ct-chart')].filter((chart) => {

@@ -56,7 +56,8 @@ export function timelineChart(key: string, spans: readonly Span[], lanes: readon
           },
         },
         dataZoom: [
-          { type: 'inside', filterMode: 'weakFilter', zoomOnMouseWheel: 'ctrl', moveOnMouseMove: true, moveOnMouseWheel: false },
+          // A finger on it scrolls the page; there the bar below and the buttons move it.
+          { type: 'inside', disabled: window.matchMedia('(pointer: coarse)').matches, filterMode: 'weakFilter', zoomOnMouseWheel: 'ctrl', moveOnMouseMove: true, moveOnMouseWheel: false },
           { type: 'slider', filterMode: 'weakFilter', height: 22, bottom: 10, borderColor: colors.line, fillerColor: colors.accent + '22', handleStyle: { color: colors.surface, borderColor: colors.accent }, moveHandleSize: 0, showDataShadow: false, textStyle: { color: colors.muted, fontSize: 11 }, labelFormatter: (seconds: number) => time(seconds), backgroundColor: 'transparent', dataBackground: { lineStyle: { opacity: 0 }, areaStyle: { opacity: 0 } } },
         ],
         xAxis: { type: 'value', min: 0, max: end, ...axis(colors, `Time from the start of the backward pass (${unit})`, { nameGap: 24, axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, showMaxLabel: false, formatter: digits } }) },

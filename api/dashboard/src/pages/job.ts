@@ -77,15 +77,15 @@ export class JobPage extends Page {
       <section class="card stack" aria-live="polite">
         <dl class="stats">
           ${stat('Progress', html`<span data-part="progress">${percent(job.state === 'complete' ? 1 : job.progress, 0)}</span>`)}
-          ${stat('Doing', html`<span data-part="stage">${job.stage || (isOver(job) ? job.state : 'waits for its turn')}</span>`)}
           ${began ? stat('For', time(Math.round((until - began) / 1000) || (until - began) / 1000)) : nothing}
           ${job.attempts > 1 ? stat('Attempt', String(job.attempts)) : nothing}
         </dl>
         ${isOver(job) ? nothing : progressBar(job)}
+        <p class="muted" data-part="stage">${isOver(job) ? `It is over: ${job.state}.` : job.stage ? `Now: ${job.stage}` : 'It waits for its turn.'}</p>
         ${job.state === 'complete' ? this.outcome(job) : nothing}
       </section>
       <section class="card stack"><h2>What it said</h2>
-        ${this.lines.length === 0 ? html`<p class="muted">Nothing yet.</p>` : html`<div class="log" tabindex="0" role="log" aria-label="Log of the job">${this.lines.map((line) => html`<div>${line.text}</div>`)}</div>`}
+        ${this.lines.length === 0 ? html`<p class="muted">${isOver(job) ? 'Nothing.' : 'Nothing yet.'}</p>` : html`<div class="log" tabindex="0" role="log" aria-label="Log of the job">${this.lines.map((line) => html`<div>${line.text}</div>`)}</div>`}
       </section>`;
   }
 

@@ -3,7 +3,7 @@
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams } from 'echarts';
 import { html, type TemplateResult } from 'lit-html';
 import type { Messages } from '../api/types';
-import { axis, BOUNDS, tip, TOOLTIP, type ChartSpec } from '../charts/chart';
+import { axis, tip, TOOLTIP, type ChartSpec } from '../charts/chart';
 import { count, plural, size, sizeStep } from '../format';
 import { memo } from '../page';
 import type { Palette } from '../theme';
@@ -48,8 +48,9 @@ function messagesChart(key: string, messages: Messages): ChartSpec {
   return {
     key,
     data: messages,
+    // ECharts places this axis wrongly by itself: its ends lie between two messages.
     option: (colors) => ({
-      grid: { ...BOUNDS, left: 6, right: 22, top: 10, bottom: 6 },
+      grid: { left: 62, right: 22, top: 10, bottom: 46 },
       tooltip: {
         ...TOOLTIP(colors),
         formatter: (item: { dataIndex: number }) => {
@@ -59,7 +60,7 @@ function messagesChart(key: string, messages: Messages): ChartSpec {
         },
       },
       xAxis: { type: 'value', min: 0, max: total, interval: sizeStep(total), ...axis(colors, 'Place in the model, first layer left', { nameGap: 26, axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, showMaxLabel: false, formatter: (bytes: number) => size(Math.round(bytes)) } }) },
-      yAxis: { type: 'value', inverse: true, min: -0.5, max: messages.rows.length - 0.5, minInterval: 1, ...axis(colors, 'Message', { nameGap: 14, axisTick: { show: false }, splitLine: { show: false }, axisLabel: { color: colors.muted, fontSize: 11.5, formatter: (value: number) => (Number.isInteger(value) ? String(value) : '') } }) },
+      yAxis: { type: 'value', inverse: true, min: -0.5, max: messages.rows.length - 0.5, minInterval: 1, ...axis(colors, 'Message', { nameGap: 40, axisTick: { show: false }, splitLine: { show: false }, axisLabel: { color: colors.muted, fontSize: 11.5, formatter: (value: number) => (Number.isInteger(value) ? String(value) : '') } }) },
       series: [{
         type: 'custom', animation: false, data: placed.map((one) => [one.from, one.row.index, one.to]), encode: { x: [0, 2], y: 1 },
         renderItem: (item: CustomSeriesRenderItemParams, api: CustomSeriesRenderItemAPI) => {

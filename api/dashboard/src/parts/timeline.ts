@@ -132,6 +132,7 @@ export function timelineFigure(owner: object, timeline: Timeline, run: RunDetail
     chart: memo(owner, `timeline-chart-${timeline.method}-${withRun?.id ?? ''}`, () => timelineChart(`timeline-${timeline.method}`, spans, lanes, end)),
     tools: html`<button class="quiet" aria-label="Zoom in" @click=${zoom(0.6)}>Zoom in</button><button class="quiet" aria-label="Zoom out" @click=${zoom(1 / 0.6)}>Zoom out</button><button class="quiet" aria-label="All of the iteration" @click=${zoom(1e9)}>All</button><button class="quiet" data-save="trace" title="Opens in Perfetto" aria-label="Save as a trace for Perfetto" @click=${trace}>Trace</button>`,
     legend: html`<div class="legend" aria-hidden="true"><span><i class="swatch compute"></i>compute: backward, then forward (paler)</span><span><i class="swatch reduce"></i>reduce stage</span><span><i class="swatch distribute"></i>distribute stage</span><span><i class="swatch exposed"></i>exposed: nothing computes</span></div>`,
+    note: 'Drag it or the bar below to move; Ctrl and the wheel, or + and −, zoom; 0 shows all. Point at a message for its pieces.',
     rows: spans,
     columns: [
       { title: 'Lane', key: 'lane', value: (span) => span.lane },
