@@ -33,7 +33,7 @@ export class Tab {
       if (message.type() === 'error' && !tab.expected?.test(message.text())) tab.faults.push(`console: ${message.text()}`);
     });
     tab.page.on('request', (request) => tab.hosts.add(new URL(request.url()).origin));
-    tab.page.setDefaultTimeout(15_000);
+    tab.page.setDefaultTimeout(60_000);
     return tab;
   }
 
@@ -43,7 +43,7 @@ export class Tab {
   }
 
   /** Until a function in the page returns something. Asked from here: the page's policy forbids playwright's own way. */
-  async until(condition, argument, patience = 15_000) {
+  async until(condition, argument, patience = 60_000) {
     const deadline = Date.now() + patience;
     for (;;) {
       if (await this.page.evaluate(condition, argument).catch(() => false)) return;
@@ -59,7 +59,7 @@ export class Tab {
       const waits = document.querySelector('[data-state="loading"], [aria-busy="true"]');
       const charts = [...document.querySelectorAll('ct-chart')].filter((chart) => chart.clientWidth > 0);
       return !waits && charts.every((chart) => chart.dataset.drawn === 'yes');
-    }, undefined, 30_000);
+    }, undefined, 90_000);
     await this.page.waitForTimeout(350); // the charts' short animation
   }
 
