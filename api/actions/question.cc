@@ -17,6 +17,7 @@ constexpr std::pair<std::string_view, Keep> kKeeps[] = {
 constexpr std::uint64_t kMostWorkers = 4096, kMostDevices = 1024, kMostBatch = 1U << 20U;
 constexpr std::uint64_t kMostDraws = 1024, kMostSeed = 0xFFFF'FFFFU;
 constexpr std::size_t kMostCandidates = 64;
+constexpr std::size_t kMostDrawnTensors = 2'000'000;  // some seconds
 constexpr double kSmallestScale = 1e-3, kLargestScale = 1e3;
 
 int read_int(const JsonPlace& object, std::string_view key, std::uint64_t least, std::uint64_t most,
@@ -101,6 +102,13 @@ nlohmann::json hosts_to_json(const std::vector<Host>& hosts) {
 
 }  // namespace
 
+void check_draws(int draws, const Profile& profile) {
+  const std::size_t tensors = std::max<std::size_t>(1, profile.tensor_count());
+  if (static_cast<std::size_t>(draws) > kMostDrawnTensors / tensors)
+    throw Error(ErrorCode::kBadInput, fmt::format("draws: {} for {} tensors, must be at most {}", draws,
+                                                  tensors, kMostDrawnTensors / tensors));
+}
+
 bool Overrides::any() const { return *this != Overrides{}; }
 
 Overrides overrides_from_json(const JsonPlace& place) {
@@ -171,6 +179,7 @@ Case make_case(const Question& question, const Seats& seats, const Profile& prof
     throw Error(ErrorCode::kBadInput,
                 fmt::format("node_count: {} nodes have {} workers, must be at most {}",
                             made.cluster.hosts.size(), made.cluster.ranks(), kMostWorkers));
+  check_draws(question.draws, profile);
   made.options.workers = seats.workers;
   made.options.limits = seats.limits;
   made.options.draws = question.draws;

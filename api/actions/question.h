@@ -73,7 +73,11 @@ struct Case {
   tuner::TuneOptions options;
 };
 
-/// Applies seats and overrides. Throws Error{kNotFound} naming nodes that the cluster does not have.
+/// Throws Error{kBadInput} where so many draws for so many tensors would take longer than a scheduler waits.
+void check_draws(int draws, const Profile& profile);
+
+/// Applies seats and overrides. Throws Error{kNotFound} naming nodes that the cluster does not have,
+/// Error{kBadInput} for too many workers or draws.
 Case make_case(const Question& question, const Seats& seats, const Profile& profile, const Cluster& fitted);
 
 /// What it takes to make the case again later, from the fit and the stored (changed) profile.

@@ -10,7 +10,7 @@
 namespace commtune::api::rest {
 namespace {
 
-std::string_view title_of(int status) {
+std::string_view title_of(int status, std::string_view code) {
   switch (status) {
     case 400:
       return "Malformed request";
@@ -35,7 +35,7 @@ std::string_view title_of(int status) {
     case 415:
       return "Unsupported media type";
     case 422:
-      return "Measurements do not support an answer";
+      return code == "key_reused" ? "Key of another request" : "Measurements do not support an answer";
     case 429:
       return "Too many requests";
     case 431:
@@ -64,7 +64,7 @@ constexpr std::string_view kParameter = "parameter ";
 
 Reply render(int status, std::string_view code, std::string_view detail, std::string_view request_id) {
   nlohmann::json document{{"type", fmt::format("/problems/{}", code)},
-                          {"title", title_of(status)},
+                          {"title", title_of(status, code)},
                           {"status", status},
                           {"detail", detail},
                           {"code", code},

@@ -68,6 +68,7 @@ std::vector<double> numbers(const Request& request, const std::string& name, std
 Reply get_scaling(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
   given.options.draws = static_cast<int>(request.integer("draws", 0, 1024, tuner::TuneOptions{}.draws));
+  check_draws(given.options.draws, given.profile);
   const int most = static_cast<int>(request.integer("most", 1, 4096, 64));
   return service.compute([&](const tuner::Watch& watch) {
     given.watch = watch;

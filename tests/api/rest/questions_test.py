@@ -35,6 +35,15 @@ class Questions(ServiceTest):
         self.assertEqual(kept["iteration"], first["iteration"], "keeping an answer does not change it")
         self.assertIn(kept["id"], self.rows("plans") - before[0])
 
+    def test_a_large_model_is_drawn_less_often(self):
+        layers = [{"name": f"w{i}", "forward_seconds": 1e-5, "backward_seconds": 2e-5, "update_seconds": 0, "macs_per_sample": 0,
+                   "tensors": [{"name": f"w{i}", "bytes": 4096}]} for i in range(3000)]
+        profile = {"format": "commtune/profile/1", "model": "many", "batch": 1, "data_type": "float32", "layers": layers,
+                   "origin": {"how": "derived", "device": "", "source": "a test", "note": ""}}
+        refused = self.problem(self.server.ask("POST", "/v1/plans", {"model": profile, "cluster": "lab", "draws": 1024}), 400)
+        self.assertIn("must be at most 666", refused["detail"])
+        self.assertEqual(refused["pointer"], "/draws")
+
     def test_assumptions_hold_in_every_what_if(self):
         def compute(**more):
             query = "&".join(f"{name}={value}" for name, value in {**JOB, "most": 2, "draws": 0, **more}.items())
