@@ -32,9 +32,9 @@ class Answer:
 class Server:
     """`tune serve` on a free port. Stop it with stop() or kill()."""
 
-    def __init__(self, database, *flags, environment=None):
+    def __init__(self, database, *flags, environment=None, listen="127.0.0.1:0"):
         self.process = subprocess.Popen(
-            [os.environ["COMMTUNE_E2E_TUNE"], "serve", "--listen", "127.0.0.1:0", "--db", str(database), *flags],
+            [os.environ["COMMTUNE_E2E_TUNE"], "serve", "--listen", listen, "--db", str(database), *flags],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
