@@ -1,6 +1,7 @@
 #include "api/rest/job_runner.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -80,8 +81,13 @@ class Listening {
       return true;
     }
     last_ = std::string(line.substr(0, kLongestLine));
-    if (++lines_ <= kMostLogLines) store_.write([&](Store& store) { Jobs(store).append_log(id_, last_); });
+    note(last_);
     return false;
+  }
+  /// A line of the job's log.
+  void note(std::string_view line) {
+    if (++lines_ <= kMostLogLines)
+      store_.write([&](Store& store) { Jobs(store).append_log(id_, line.substr(0, kLongestLine)); });
   }
   void hear_output(std::string_view line) {
     if (output_.size() + line.size() < kLargestResult) output_.append(line).append("\n");
@@ -288,6 +294,7 @@ void JobRunner::carry_out(const JobRow& job, Cancellation& cancellation) {
       const auto reader = parts_.store.reader();
       options.argv = job_command(job, *reader, parts_.program);
     }
+    listening.note(fmt::format("{}", fmt::join(options.argv, " ")));
     options.ending = {{SIGINT, std::chrono::seconds(20)}, {SIGTERM, std::chrono::seconds(5)}};
     ProcessHooks hooks;
     hooks.on_output = [&](std::string_view line) { listening.hear_output(line); };
@@ -307,6 +314,7 @@ void JobRunner::carry_out(const JobRow& job, Cancellation& cancellation) {
       stopping = stopping_;
     }
     ending = ending_of(end, listening, stopping, cancellation.requested());
+    listening.note(to_string(ending.state));
   } catch (const std::exception& error) {
     ending = {JobState::kFailed, nullptr, error.what()};
   }
