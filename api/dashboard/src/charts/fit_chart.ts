@@ -11,6 +11,9 @@ export interface FitSeries {
   readonly curve: FitCurve;
 }
 
+/** Residuals beyond it are drawn at the edge. */
+export const WIDEST_RESIDUAL = 2;
+
 type Range = [number, number];
 type Api = CustomSeriesRenderItemAPI;
 
@@ -49,13 +52,13 @@ export function fitChart(key: string, all: readonly FitSeries[]): ChartSpec {
     option: (colors, width) => {
       const { x, y } = ranges(all);
       const worst = Math.max(0.1, ...all.flatMap((one) => one.curve.points.map((point) => Math.abs(point.residual_ratio))));
-      const limit = Math.min(2, Math.ceil(worst * 10) / 10);
+      const limit = Math.min(WIDEST_RESIDUAL, Math.ceil(worst * 10) / 10);
       const left = width < 500 ? 62 : 78;
       const axisX = { type: 'log', logBase: 4, min: x[0], max: x[1] };
       const sizes = powersBetween(x, width < 500 ? 64 : 16);
       const labels = (formatter: (value: number) => string): object => ({ axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, formatter } });
       return {
-        grid: [{ left, right: 22, top: 34, bottom: '36%' }, { left, right: 22, top: '70%', bottom: 46 }],
+        grid: [{ left, right: 34, top: 34, bottom: '36%' }, { left, right: 34, top: '70%', bottom: 46 }],
         legend: { selectedMode: false, top: 0, left: left - 4, icon: 'circle', itemWidth: 10, textStyle: { color: colors.muted }, data: all.map((one) => one.name) },
         tooltip: TOOLTIP(colors),
         xAxis: [

@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { client } from '../api/client';
 import type { Cluster, FitCurve, FitCurves } from '../api/types';
-import { fitChart, type FitSeries } from '../charts/fit_chart';
+import { fitChart, WIDEST_RESIDUAL, type FitSeries } from '../charts/fit_chart';
 import type { Column } from '../download';
 import { count, date, percent, plural, rateOf, signedPercent, size, time } from '../format';
 import { onLive } from '../live';
@@ -123,6 +123,7 @@ export class FitsPage extends Page {
     const rows: Point[] = series.flatMap((one) => one.curve.points.map((point) => ({ ...point, of: one.name })));
     const quality = curve.quality;
     const thinned = curve.points_total > curve.points.length ? ` Of ${count(curve.points_total)} measured points ${count(curve.points.length)} are shown: the service thinned them to the fastest, the middle and the slowest of neighbouring sizes.` : '';
+    const beyond = rows.some((point) => Math.abs(point.residual_ratio) > WIDEST_RESIDUAL) ? ` Residuals beyond ${percent(WIDEST_RESIDUAL, 0)} are drawn at the edge.` : '';
     const columns: Column<Point>[] = [
       { title: 'Fit', key: 'fit', value: (point) => point.of },
       { title: 'Size', key: 'size_bytes', numeric: true, value: (point) => point.size_bytes, show: (point) => size(point.size_bytes) },
@@ -137,7 +138,7 @@ export class FitsPage extends Page {
       text: html`${capital(SETTINGS[curve.setting])}. ${this.words(curve)} ${isPoor(curve) ? badge('warn', 'explains its samples badly') : nothing}`,
       spoken: `${curveName(curve)}, ${SETTINGS[curve.setting]}: ${plural(curve.points.length, 'measured point')} from ${size(curve.smallest_bytes)} to ${size(curve.largest_bytes)} with the fitted line, its 95 % band and residuals below. R² ${quality.r_squared.toFixed(3)}, median error ${percent(quality.median_relative)}.`,
       chart: fitChart(`fit-${key}`, memo(this, `series-${fit.fit}-${this.other.value?.fit ?? ''}-${other ? 'both' : 'one'}-${key}`, () => series)),
-      note: `Solid: within what was measured, with its 95 % band. Dotted: beyond it. Vertical: where a piece of the cost begins.${thinned}`,
+      note: `Solid: within what was measured, with its 95 % band. Dotted: beyond it. Vertical: where a piece of the cost begins.${beyond}${thinned}`,
       rows, columns,
     });
   }

@@ -8,7 +8,7 @@ import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { ago, badge, pageHead, stat } from '../parts/bits';
 import { messagesFigure } from '../parts/messages';
-import { rankingFigure } from '../parts/ranking';
+import { choiceBadge, rankingFigure } from '../parts/ranking';
 import { runForm } from '../parts/run_form';
 import { shown } from '../parts/states';
 import { timelineFigure } from '../parts/timeline';
@@ -148,7 +148,7 @@ export class PlanPage extends Page {
     const doubt = best.doubt;
     return html`<section class="card stack" data-part="why">
       <div class="row"><span class="badge accent">${best.title}</span><span class="muted">${best.road}</span>
-        ${answer.clear_winner ? badge('good', 'clear winner') : badge('warn', 'within the doubt of others: the simplest was chosen')}
+        ${choiceBadge(answer, plan.method)}
         ${best.extrapolated ? badge('warn', 'some messages are outside the probed sizes') : nothing}
         ${best.basis === 'measured' ? badge('good', 'priced by measured operations') : badge('', 'priced by formula')}</div>
       <p class="lead">${answer.reason}</p>

@@ -6,11 +6,11 @@ import type { Job, PlanAnswer, PlanRequest } from '../api/types';
 import { percent, plural, significant, size, time } from '../format';
 import { onLive } from '../live';
 import { Page, type Resource } from '../page';
-import { badge, command, pageHead, select, stat } from '../parts/bits';
+import { command, pageHead, select, stat } from '../parts/bits';
 import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
 import { jobTable } from '../parts/jobs';
 import { probeForm } from '../parts/probe_form';
-import { rankingFigure } from '../parts/ranking';
+import { choiceBadge, rankingFigure } from '../parts/ranking';
 import { emptyState, problemState, shown } from '../parts/states';
 import { navigate, setQuery, type Route } from '../router';
 
@@ -136,7 +136,7 @@ export class TunePage extends Page {
 
   private result(answer: PlanAnswer): TemplateResult {
     const { low_seconds: low, high_seconds: high } = answer.iteration;
-    return html`<div class="row"><span class="badge accent">${answer.title}</span><span class="muted">${answer.road}</span>${answer.clear_winner ? badge('good', 'clear winner') : badge('warn', 'within the doubt of others')}</div>
+    return html`<div class="row"><span class="badge accent">${answer.title}</span><span class="muted">${answer.road}</span>${choiceBadge(answer, answer.method)}</div>
       <p class="lead">${answer.reason}</p>
       <dl class="stats">
         ${stat('Iteration', time(answer.iteration.seconds), low !== null && high !== null ? `${time(low)} to ${time(high)}` : nothing)}

@@ -8,7 +8,7 @@ import { debounced, Page, type Resource } from '../page';
 import { badge, command, logarithmic, pageHead, placesSlider, select, stat } from '../parts/bits';
 import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
 import { phaseFigure, serversFigure, speedupFigure } from '../parts/what_if_figures';
-import { rankingFigure } from '../parts/ranking';
+import { choiceBadge, rankingFigure } from '../parts/ranking';
 import { emptyState, shown } from '../parts/states';
 import { navigate, setQuery, type Route } from '../router';
 
@@ -198,7 +198,7 @@ export class WhatIfPage extends Page {
     const change = base ? answer.iteration.seconds / base.iteration.seconds - 1 : 0;
     return html`<div class="row"><span class="badge accent" data-part="winner">${answer.title}</span><span class="muted">${answer.road}</span>
         ${base && base.method !== answer.method ? badge('warn', `instead of ${base.title}`) : nothing}
-        ${answer.clear_winner ? nothing : badge('', 'within the doubt of others')}</div>
+        ${choiceBadge(answer, answer.method)}</div>
       <p>${answer.reason}</p>
       <dl class="stats">
         ${stat('Iteration', html`<span data-part="iteration">${time(answer.iteration.seconds)}</span>`, base && Math.abs(change) > 0.0005 ? `${signedPercent(change)} to as measured` : nothing)}

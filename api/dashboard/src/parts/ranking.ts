@@ -20,6 +20,12 @@ export interface RankingOptions {
   onSelect(method: string): void;
 }
 
+/** How sure the choice is. The chosen one need not be the fastest predicted: it loses least where the fits are wrong. */
+export function choiceBadge(answer: { readonly ranking: readonly RankingEntry[]; readonly clear_winner: boolean }, chosen: string): TemplateResult {
+  if (!answer.clear_winner) return badge('warn', 'within the doubt of others: the simplest was chosen');
+  return answer.ranking[0]?.method === chosen ? badge('good', 'clear winner') : badge('warn', 'not the fastest predicted: the least expected regret');
+}
+
 export function rankingFigure(owner: object, options: RankingOptions): TemplateResult {
   const { answer, chosen, selected } = options;
   const ranked = answer.ranking.map((one): Ranked => ({
