@@ -55,6 +55,9 @@ class Jobs(unittest.TestCase):
         for seconds in (1, 5, 25):
             job = self.wait_for(self.start_probe(budget_seconds=seconds, last_bytes=65536), "complete", "failed")
             self.assertEqual(job["state"], "complete", job)
+            said = [row["text"] for row in self.server.ask("GET", f"/v1/jobs/{job['id']}/log").json()["rows"]]
+            self.assertIn(" probe ", said[0], "the log begins with what was done and ends with what came of it")
+            self.assertEqual(said[-1], "complete")
             self.assertEqual(self.server.ask("GET", "/v1/clusters/local").json()["current_fit"]["id"], job["result"]["fit"])
             plan = self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "local", "overrides": {}}).json()
             if plan["status"] == "planned":
