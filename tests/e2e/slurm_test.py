@@ -107,7 +107,7 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=10 State=UP
         with open(self.folder / f"{command[0]}-{len(self.processes)}.out", "wb") as said:
             self.processes.append(subprocess.Popen(command, env=self.environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said))
 
-    def wait_for(self, holds, seconds=60):
+    def wait_for(self, holds, seconds=PATIENCE_SECONDS):
         deadline = time.monotonic() + seconds
         while not holds():
             dead = [process.args[0] for process in self.processes if process.poll() is not None]
@@ -120,6 +120,14 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=10 State=UP
         return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False).stdout
 
     def stop(self):
+        # Steps outlive the daemons: what a failed test left running would run on for ever.
+        try:
+            self.ask("scancel", "--user=root", "--full", "--signal=KILL")
+            deadline = time.monotonic() + 30
+            while self.ask("squeue", "--noheader").strip() and time.monotonic() < deadline:
+                time.sleep(0.2)
+        except subprocess.TimeoutExpired:
+            pass  # there is no controller to ask
         for process in reversed(self.processes):
             process.terminate()
         for process in reversed(self.processes):
@@ -149,7 +157,7 @@ class SlurmTest(unittest.TestCase):
                 "COMMTUNE_SECONDS": str(PATIENCE_SECONDS), "COMMTUNE_MODEL": "resnet50", "COMMTUNE_CLUSTER": "lab", "OMPI_MCA_btl": "tcp,self", **more}
 
     def call(self, *command, status=0, **more):
-        done = subprocess.run(command, env=self.variables(**more), cwd=self.home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200)
+        done = subprocess.run(command, env=self.variables(**more), cwd=self.home, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
         self.assertEqual(done.returncode, status, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}")
         return done
 
