@@ -21,6 +21,9 @@ Curve sum(const Curve& a, const Curve& b);
 Curve upper(const Curve& a, const Curve& b);
 Curve lower(const Curve& a, const Curve& b);
 
+/// c(m) - time, or as much of that as leaves no piece a negative start-up.
+Curve shorter_by(Seconds time, const Curve& curve);
+
 /// c(m) with every latency multiplied by alpha_factor and every time per byte by beta_factor; raised where
 /// the cost would fall at a breakpoint.
 Curve recalibrated(const Curve& curve, double alpha_factor, double beta_factor);

@@ -63,6 +63,7 @@ class Simulator::Engine {
     plan_ = &plan;
     timeline_ = timeline;
     credit_ends_early_ = cost.credit_ends_early;
+    delivery_ = cost.delivery.count();
     copy_ = cost.copy.value;
     channels_.reset(cost);
     clock_.reset(cost.interference);
@@ -92,13 +93,17 @@ class Simulator::Engine {
   void send(std::uint32_t message, double start) {
     const Journey journey = channels_.send(parcel(message), start, clock_);
     const double end = journey.distribute.end;
-    flight_.add(journey.reduce.from, credit_ends_early_ ? journey.pushed : end, plan_->bytes[message]);
+    flight_.add(journey.reduce.from, credit_ends_early_ ? journey.pushed : sent(journey.reduce.from, end),
+                plan_->bytes[message]);
     if (timeline_ != nullptr) {
       record(message, Stage::kReduce, journey.reduce);
       record(message, Stage::kDistribute, journey.distribute);
     }
     arrive(message, end);
   }
+
+  /// When a rank has sent all of its part of an operation that has ended everywhere at `end`.
+  double sent(double from, double end) const { return std::max(from, end - delivery_); }
 
   /// The message's bytes are summed and back at `end`.
   void arrive(std::uint32_t message, double end) {
@@ -142,7 +147,7 @@ class Simulator::Engine {
       const double released = reduce ? release_in_order(step.message) : reduced_[step.message];
       start = std::max({start, released, when_credit_allows()});
       const Passage passage = channels_.send(parcel(step.message), step.stage, start, clock_);
-      flight_.add(passage.from, passage.end, plan_->bytes[step.message]);
+      flight_.add(passage.from, sent(passage.from, passage.end), plan_->bytes[step.message]);
       if (reduce) {
         reduced_[step.message] = passage.end;
       } else {
@@ -274,7 +279,7 @@ class Simulator::Engine {
   const FlatPlan* plan_ = nullptr;
   Timeline* timeline_ = nullptr;
   bool credit_ends_early_ = false;
-  double copy_ = 0;
+  double copy_ = 0, delivery_ = 0;
   Channels channels_;
   ComputeClock clock_;
   Flight flight_;

@@ -249,6 +249,17 @@ bool servers_bind(const Road& road, const Cluster& cluster, int workers) {
   }
 }
 
+/// Of the links that a job's all-to-all steps cross; none where they were not measured. What the library does
+/// inside its own all-reduce nobody knows: it has sent everything when it has ended.
+Seconds delivery_of(const Road& road, const Cluster& cluster, int workers) {
+  const auto* all_to_all = std::get_if<AllToAll>(&road);
+  if (all_to_all == nullptr || all_to_all->algorithm == Collective::kLibrary) return Seconds{0};
+  const bool between = topology_of(cluster, workers).hosts > 1;
+  const auto found = cluster.links.find(between ? LinkClass::kInterHost : LinkClass::kIntraHost);
+  if (found == cluster.links.end() || found->second.alone.curve.empty()) return Seconds{0};
+  return found->second.alone.curve.least_alpha();
+}
+
 }  // namespace
 
 RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
@@ -265,6 +276,7 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   const auto* p = std::get_if<ParameterServer>(&road);
   cost.shared_channel = p == nullptr || p->placement == Placement::kColocated;
   cost.credit_ends_early = p != nullptr;
+  cost.delivery = delivery_of(road, cluster, workers);
   cost.in_turn = p != nullptr && p->assignment == Assignment::kHashed ? p->servers : 0;
   cost.may_part = p == nullptr && !one_stage(road);
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};

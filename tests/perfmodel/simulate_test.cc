@@ -108,6 +108,23 @@ TEST(Simulate, CreditOverlapsLatencies) {
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17);
 }
 
+TEST(Simulate, CreditOfAllToAllEndsWhenTheLastBytesAreOnTheirWay) {
+  // As above, but the last 2 s of a message are its delivery: message 1 sends its 80 B from 4 to 9. Without
+  // credit message 0 starts then: 9 + 5 + 3 = 17, when the channel is free as well.
+  RoadCost cost = line_cost(3, 0.05);
+  cost.both.occupancy = Curve{Seconds{1}, SecondsPerByte{0.05}};
+  cost.delivery = Seconds{2};
+  Plan plan = tensor_by_tensor();
+  plan.credit = 0_B;
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17);
+  // A second of delivery: 10 + 5 + 3; more than the whole message: as soon as its gradient exists, at 7,
+  // though the channel is free at 9 only.
+  cost.delivery = Seconds{1};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 18);
+  cost.delivery = Seconds{20};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17);
+}
+
 TEST(Simulate, CreditOfParameterServersEndsWithThePush) {
   // Pieces of 40 B take 3 s, half of it the push. The first goes at 4 .. 7 and is pushed at 5.5, when the
   // second may start: it is served at 7 .. 10, before tensor 0, which is more urgent but ready at 7 only: 10
@@ -316,6 +333,7 @@ Job random_job(std::mt19937_64& random) {
   job.cost.distribute = random_stage(random);
   job.cost.shared_channel = kind == 2 || random() % 2 == 0;
   job.cost.credit_ends_early = kind != 2 && random() % 2 == 0;
+  if (random() % 2 == 0) job.cost.delivery = Seconds{0.5 * static_cast<double>(random() % 8)};
   job.cost.copy = SecondsPerByte{random() % 2 == 0 ? 0 : 0.01};
   job.cost.measured_largest = 1_MiB;
   return job;
@@ -393,7 +411,8 @@ class Reference {
     const StageCost& push = job_.cost.reduce;
     const double pushed =
         from + copy(m) / 2 + std::min(push.alone(bytes(m)), push.occupancy(bytes(m))).count();
-    const double sent = job_.cost.credit_ends_early ? std::min(pushed, back_[m]) : back_[m];
+    const double sent = job_.cost.credit_ends_early ? std::min(pushed, back_[m])
+                                                    : std::max(from, back_[m] - job_.cost.delivery.count());
     flights_.push_back({from, sent, bytes(m)});
   }
 
@@ -419,7 +438,7 @@ class Reference {
       } else {
         end = back_[m] = through(first_, job_.cost.distribute, start, m, copy(m) / 2);
       }
-      flights_.push_back({from, end, bytes(m)});
+      flights_.push_back({from, std::max(from, end - job_.cost.delivery.count()), bytes(m)});
     }
   }
 

@@ -1,5 +1,6 @@
 #include "tuner/methods/mg_wfbp.h"
 
+#include "perfmodel/curve_ops.h"
 #include "tuner/messages.h"
 
 namespace commtune::tuner {
@@ -30,7 +31,8 @@ Plan mg_wfbp(const Planning& job, const RoadOption& option) {
 }
 
 Plan exact_fusion_plan(const Planning& job, const RoadOption& option) {
-  const FusionCost cost{option.cost.both.alone, option.cost.both.alone, option.cost.copy.value};
+  const Curve& alone = option.cost.both.alone;
+  const FusionCost cost{shorter_by(option.cost.delivery, alone), alone, option.cost.copy.value};
   return fused_plan(job, option, exact_fusion(fusion_job(job), cost));
 }
 
