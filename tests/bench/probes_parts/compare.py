@@ -70,6 +70,13 @@ def of_curves(samples):
     return [sample for (key, pair, _), sample in latest.items() if sizes[key][pair] == max(sizes[key].values())]
 
 
+def label_of(sample):
+    """What a sample is counted under in the table of held-out sizes."""
+    kind = sample["subject"] if sample["subject"] != "operation" else sample["operation"]
+    label = f"{kind} {'streamed' if sample['in_flight'] > 1 else 'alone'}"
+    return label + ", small" if sample["in_flight"] > 1 and sample["size_bytes"] < SMALL_BYTES else label
+
+
 def held_out(cluster, samples):
     """Relative errors of the fits at sizes that another probe measured, by kind."""
     fits = curves(cluster)
@@ -79,9 +86,16 @@ def held_out(cluster, samples):
         size, seconds = sample["size_bytes"], sample["seconds"]
         if fit is None or seconds <= 0 or not fit["smallest_bytes"] <= size <= fit["largest_bytes"]:
             continue
-        kind = sample["subject"] if sample["subject"] != "operation" else sample["operation"]
-        label = f"{kind} {'streamed' if sample['in_flight'] > 1 else 'alone'}"
-        if sample["in_flight"] > 1 and size < SMALL_BYTES:
-            label += ", small"
-        errors.setdefault(label, []).append(abs(cost(fit["curve"], size) - seconds) / seconds)
+        errors.setdefault(label_of(sample), []).append(abs(cost(fit["curve"], size) - seconds) / seconds)
     return errors
+
+
+def repeated(samples, again):
+    """By how much two probes of the same sizes differ, relative to the first, by kind."""
+    first = {(key_of(sample), sample["size_bytes"]): sample["seconds"] for sample in of_curves(samples)}
+    differences = {}
+    for sample in of_curves(again):
+        seconds = first.get((key_of(sample), sample["size_bytes"]), 0)
+        if seconds > 0:
+            differences.setdefault(label_of(sample), []).append(abs(sample["seconds"] - seconds) / seconds)
+    return differences

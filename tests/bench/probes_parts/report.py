@@ -18,7 +18,7 @@ def quantile(values, share):
 
 class Report:
     def __init__(self):
-        self.missed, self.delays, self.errors, self.worst_beta = [], [], {}, 0.0
+        self.missed, self.delays, self.errors, self.floor, self.worst_beta = [], [], {}, {}, 0.0
 
     def expect(self, holds, text):
         if not holds:
@@ -51,6 +51,10 @@ class Report:
         for label, values in errors.items():
             self.errors.setdefault(label, []).extend(values)
 
+    def add_floor(self, differences):
+        for label, values in differences.items():
+            self.floor.setdefault(label, []).extend(values)
+
     def print_delays(self):
         """A small message takes the delay and the stack's own share: its change from cluster to cluster is the delay's."""
         if len(self.delays) < 2:
@@ -69,13 +73,15 @@ class Report:
     def print_held_out(self):
         if not self.errors:
             return
-        print("\nheld-out sizes                     sizes   median      p90")
+        print("\nheld-out sizes                     sizes   median      p90" + ("          measured twice" if self.floor else ""))
         for label, values in sorted(self.errors.items()):
             median, p90 = statistics.median(values), quantile(values, 0.9)
             word = self.expect(
                 median <= MEDIAN_TARGET and p90 <= P90_TARGET, f"{label}: held-out median {median:.1%}, p90 {p90:.1%}"
             )
-            print(f"  {label:32} {len(values):5} {median:8.1%} {p90:8.1%}  {word}")
+            twice = self.floor.get(label)
+            floor = f"  {statistics.median(twice):8.1%} {quantile(twice, 0.9):8.1%}" if twice else ""
+            print(f"  {label:32} {len(values):5} {median:8.1%} {p90:8.1%}  {word:6}{floor}".rstrip())
 
     def result(self):
         flat = [error for values in self.errors.values() for error in values]
