@@ -17,6 +17,8 @@ constexpr double kMedianOverMean = 1.2533141373155;
 constexpr double kNeighboursCount = 4;
 /// Sizes are alike up to about this ratio: scatter changes slowly with the size.
 constexpr double kAlikeOctaves = 3;
+/// Of the relative scatter of shorter samples, that of longer ones is at least this share.
+constexpr double kLeastShare = 0.2;
 
 /// Half the expected range of n standard normal values: what median_interval() gives as half width of few.
 /// Source: the control chart constant d2 (Tippett, 1925), halved.
@@ -34,6 +36,7 @@ double standard_error_of_median(int n) {
 /// A sample by what its own repetitions say.
 struct Own {
   double log_size = 0;
+  double seconds = 0;
   int repetitions = 1;
   std::optional<double> deviation;  ///< of one repetition, relative
 
@@ -42,12 +45,19 @@ struct Own {
 
 Own own_of(const Sample& sample) {
   Own own{std::log2(static_cast<double>(std::max<std::uint64_t>(sample.size.count, 1))),
+          sample.time.count(),
           std::max(sample.repetitions, 1),
           {}};
   if (own.repetitions >= 2 && sample.half_width > Seconds{0}) {
     own.deviation = sample.half_width / sample.time / half_width_of_normal(own.repetitions);
   }
   return own;
+}
+
+/// Of the relative deviation of a sample that takes `seconds`, what remains in a longer one: there the delays
+/// that make it up even out.
+double remaining(double seconds, double in_longer) {
+  return std::clamp(std::sqrt(seconds / in_longer), kLeastShare, 1.0);
 }
 
 /// Median of the deviations of all samples but one, weighted by likeness of size and by their degrees of
@@ -60,7 +70,7 @@ double deviation_of_neighbours(const std::vector<Own>& all, std::size_t but) {
     const double distance = (all[i].log_size - all[but].log_size) / kAlikeOctaves;
     // Never nothing: far away is better than nowhere.
     const double weight = (std::exp(-distance * distance / 2) + 1e-9) * all[i].freedom();
-    weighted.emplace_back(*all[i].deviation, weight);
+    weighted.emplace_back(*all[i].deviation * remaining(all[i].seconds, all[but].seconds), weight);
     total += weight;
   }
   std::sort(weighted.begin(), weighted.end());

@@ -14,6 +14,9 @@ namespace commtune {
 /// exact. So each sample's variance is taken together with that of samples of like size, which counts as
 /// much as a handful of repetitions; a sample without an interval takes it from them alone. Where no sample
 /// has both an interval and repetitions, a sample's own interval stands as it is, and no interval for none.
+/// From shorter samples a longer one takes less: delays of a processor or a queue come independently of each
+/// other, so their sum over t seconds has a deviation that grows with the root of t, and relative to t falls
+/// with it.
 /// Source: shrinking variances towards a pooled one, Smyth (2004), "Linear models and empirical Bayes".
 ///
 /// samples  in any order, positive times

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
 namespace commtune {
 namespace {
@@ -50,6 +52,22 @@ TEST(RelativeStandardErrors, HeedSizesThatAreAlike) {
   const std::vector<double> errors = relative_standard_errors(samples);
   EXPECT_NEAR(errors[6], 0.2, 0.01);
   EXPECT_NEAR(errors[7], 0.01, 0.001);
+}
+
+TEST(RelativeStandardErrors, FallWithTheRootOfTheDuration) {
+  std::vector<Sample> samples;
+  for (const int octave : {14, 15, 17, 18}) {
+    samples.push_back(sample(std::uint64_t{1} << octave, half_width_of(0.1, 25), 25));
+  }
+  const auto single = [](double seconds) { return Sample{Bytes{1 << 20}, Seconds{seconds}, Seconds{0}, 1}; };
+  // Of the 10 % that those of 1 ms scatter by: a half after four times as long, a fifth after 25 times as
+  // long and more, and no more than all of it for one that is shorter.
+  for (const auto& [seconds, error] : std::vector<std::pair<double, double>>{
+           {1e-3, 0.1}, {4e-3, 0.05}, {25e-3, 0.02}, {1.0, 0.02}, {0.25e-3, 0.1}}) {
+    samples.push_back(single(seconds));
+    EXPECT_NEAR(relative_standard_errors(samples).back(), error, 1e-4) << seconds;
+    samples.pop_back();
+  }
 }
 
 TEST(RelativeStandardErrors, DoNotSpreadAStall) {
