@@ -6,6 +6,8 @@
 
 #include "perfmodel/digest.h"
 #include "perfmodel/error.h"
+#include "perfmodel/road_formula.h"
+#include "probes/formula_shape.h"
 #include "probes/links.h"
 
 namespace commtune::probes {
@@ -187,12 +189,52 @@ Scalar interference_of(const std::vector<Sample>& idle, const std::vector<Sample
   return {std::max(ratio - 1, 0.0), doubt};
 }
 
+const StageCost& stage_of(const Formula& formula, Operation operation) {
+  switch (operation) {
+    case Operation::kReduceScatter:
+    case Operation::kPush:
+      return formula.reduce;
+    case Operation::kAllGather:
+    case Operation::kPull:
+      return formula.distribute;
+    case Operation::kAllReduce:
+    case Operation::kPushPull:
+      break;
+  }
+  return formula.both;
+}
+
+/// What the links that were fitted say of an operation; nullopt where they were not measured.
+std::optional<Formula> formula_for(const Quantity& quantity, const Cluster& cluster) {
+  try {
+    return formula_of(quantity.road, cluster, quantity.workers);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kBadInput) throw;
+    return std::nullopt;
+  }
+}
+
+Fit fit_operation(const std::vector<Sample>& samples, const Shape& shape, const FitOptions& options) {
+  const std::vector<Sample> by_size = merged_by_size(samples);
+  return by_size.size() < 2 ? Fit{} : fit_with_shape(by_size, shape, options);
+}
+
+/// links  of the cluster are fitted already: formulas over them say how costs change between measured sizes
 std::vector<OperationFit> fit_operations(const std::vector<OperationSamples>& operations,
-                                         const FitOptions& options) {
+                                         const Cluster& links, const FitOptions& options) {
   std::vector<OperationFit> fits;
   for (const OperationSamples& entry : operations) {
-    OperationFit fit{entry.quantity.road, entry.quantity.operation, entry.quantity.workers,
-                     fit_of(entry.alone, options), fit_of(entry.streamed, options)};
+    const Quantity& quantity = entry.quantity;
+    OperationFit fit{quantity.road, quantity.operation, quantity.workers, {}, {}};
+    if (const std::optional<Formula> formula = formula_for(quantity, links)) {
+      const StageCost& stage = stage_of(*formula, quantity.operation);
+      fit.alone = fit_operation(entry.alone, {stage.alone, formula->smallest, formula->largest}, options);
+      fit.streamed =
+          fit_operation(entry.streamed, {stage.occupancy, formula->smallest, formula->largest}, options);
+    } else {
+      fit.alone = fit_of(entry.alone, options);
+      fit.streamed = fit_of(entry.streamed, options);
+    }
     if (!is_empty(fit.alone)) {
       fits.push_back(std::move(fit));
     }
@@ -262,8 +304,8 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
       cluster.links.emplace(link, std::move(fit));
     }
   }
-  cluster.operations = fit_operations(sorted.operations, options);
   cluster.reduce_seconds_per_byte = rate_of(sorted.sum);
+  cluster.operations = fit_operations(sorted.operations, cluster, options);
   cluster.copy_seconds_per_byte = rate_of(sorted.copy);
   cluster.interference = interference_of(sorted.step_idle, sorted.step_busy);
   if (!sorted.jitter.empty()) {

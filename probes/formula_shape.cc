@@ -1,0 +1,148 @@
+#include "probes/formula_shape.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr double kNormal95 = 1.959963984540054;
+// Borrowed samples are so far apart, and reach so far beyond the measured ones.
+constexpr double kOctavesApart = 1;
+constexpr double kOctavesBeyond = 8;
+// Relative standard deviation of what is borrowed, for each octave from the nearest measured size, and of the
+// part of the ratio's change that is interpolated.
+constexpr double kDoubtPerOctave = 0.01;
+constexpr double kDoubtOfChange = 0.25;
+
+double log_size(Bytes size) { return std::log2(static_cast<double>(std::max<std::uint64_t>(size.count, 1))); }
+
+Bytes size_of(double log_size) {
+  return Bytes{static_cast<std::uint64_t>(std::llround(std::exp2(log_size)))};
+}
+
+/// A measured size by how much longer it took than the formula says.
+struct Known {
+  double log_size = 0;
+  double log_ratio = 0;
+  double half_width = 0;  ///< relative
+};
+
+class Borrower {
+ public:
+  Borrower(std::span<const Sample> samples, const Shape& shape) : shape_(shape) {
+    std::vector<Sample> sorted(samples.begin(), samples.end());
+    std::sort(sorted.begin(), sorted.end(), [](const Sample& a, const Sample& b) { return a.size < b.size; });
+    // A stream's start-up is none that the formula knows; a single message's it knows but for a factor.
+    const Sample& first = sorted.front();
+    missing_ = std::max(first.time - shape_.curve(first.size), Seconds{0});
+    for (const Sample& sample : sorted) {
+      const Seconds formula = cost(sample.size);
+      if (!(shape_.curve(sample.size).count() > 0)) {
+        known_.clear();
+        return;
+      }
+      known_.push_back(
+          {log_size(sample.size), std::log(sample.time / formula), sample.half_width / sample.time});
+    }
+  }
+
+  std::vector<Sample> take() {
+    if (known_.empty()) return {};
+    for (std::size_t i = 1; i < known_.size(); ++i) between(known_[i - 1], known_[i]);
+    const Known &first = known_.front(), &last = known_.back();
+    beyond(first, first.log_size - log_size(shape_.smallest), -kOctavesApart);
+    beyond(last, log_size(shape_.largest) - last.log_size, kOctavesApart);
+    return std::move(borrowed_);
+  }
+
+ private:
+  Seconds cost(Bytes size) const { return missing_ + shape_.curve(size); }
+
+  void between(const Known& a, const Known& b) {
+    const double octaves = b.log_size - a.log_size;
+    const int gaps = static_cast<int>(octaves / kOctavesApart);
+    for (int i = 1; i < gaps; ++i) {
+      const double share = static_cast<double>(i) / gaps;
+      const double distance = std::min(share, 1 - share);
+      const double change = kDoubtOfChange * std::abs(b.log_ratio - a.log_ratio) * 2 * distance;
+      borrow(a.log_size + share * octaves, std::lerp(a.log_ratio, b.log_ratio, share),
+             std::lerp(a.half_width, b.half_width, share),
+             std::hypot(change, kDoubtPerOctave * distance * octaves), gaps - 1);
+    }
+  }
+
+  void beyond(const Known& end, double octaves, double step) {
+    const int steps = static_cast<int>(std::min(octaves, kOctavesBeyond) / kOctavesApart);
+    for (int i = 1; i <= steps; ++i) {
+      borrow(end.log_size + i * step, end.log_ratio, end.half_width, kDoubtPerOctave * i * kOctavesApart,
+             steps);
+    }
+  }
+
+  void borrow(double log_size, double log_ratio, double half_width, double doubt, int together) {
+    const Bytes size = size_of(log_size);
+    const Seconds time = cost(size) * std::exp(log_ratio);
+    const double relative = std::hypot(half_width, kNormal95 * doubt) * std::sqrt(together);
+    borrowed_.push_back({size, time, time * relative, 1});
+  }
+
+  const Shape& shape_;
+  Seconds missing_{};
+  std::vector<Known> known_;
+  std::vector<Sample> borrowed_;
+};
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return std::lerp(values[below], values[above], position - static_cast<double>(below));
+}
+
+/// Of a curve for samples that are not all it was fitted to, each weighted by its time.
+FitQuality quality_of(const Curve& curve, std::span<const Sample> samples) {
+  std::vector<double> misses;
+  double weights = 0, weighted = 0;
+  for (const Sample& sample : samples) {
+    misses.push_back(std::abs(curve(sample.size) / sample.time - 1));
+    weights += 1 / (sample.time.count() * sample.time.count());
+    weighted += 1 / sample.time.count();
+  }
+  const double mean = weighted / weights;
+  double unexplained = 0, total = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double from_mean = 1 - mean / samples[i].time.count();
+    unexplained += misses[i] * misses[i];
+    total += from_mean * from_mean;
+  }
+  FitQuality quality;
+  quality.samples = static_cast<int>(samples.size());
+  quality.r_squared = total > 0 ? 1 - unexplained / total : unexplained > 0 ? 0 : 1;
+  quality.median_relative = quantile(misses, 0.5);
+  quality.p90_relative = quantile(std::move(misses), 0.9);
+  return quality;
+}
+
+}  // namespace
+
+std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const Shape& shape) {
+  return samples.empty() ? std::vector<Sample>{} : Borrower(samples, shape).take();
+}
+
+Fit fit_with_shape(std::span<const Sample> samples, const Shape& shape, const FitOptions& options) {
+  std::vector<Sample> all(samples.begin(), samples.end());
+  const std::vector<Sample> borrowed = borrowed_samples(samples, shape);
+  all.insert(all.end(), borrowed.begin(), borrowed.end());
+  Fit fit = fit_curve(all, options);
+  const auto [least, most] = std::minmax_element(
+      samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.size < b.size; });
+  fit.smallest = least->size;
+  fit.largest = most->size;
+  fit.quality = quality_of(fit.curve, samples);
+  return fit;
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,88 @@
+#include "probes/formula_shape.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace commtune::probes {
+namespace {
+
+// 100 us and 10 ns a byte, known from 1 KiB to 1 MiB.
+const Shape kLine{Curve{Seconds{100e-6}, SecondsPerByte{10e-9}}, Bytes{1 << 10}, Bytes{1 << 20}};
+
+double line(double bytes) { return 100e-6 + 10e-9 * bytes; }
+
+Sample sample(std::uint64_t bytes, double seconds) { return {Bytes{bytes}, Seconds{seconds}, Seconds{0}, 5}; }
+
+const Sample* at(const std::vector<Sample>& samples, std::uint64_t bytes) {
+  const auto found = std::find_if(samples.begin(), samples.end(),
+                                  [&](const Sample& sample) { return sample.size == Bytes{bytes}; });
+  return found == samples.end() ? nullptr : &*found;
+}
+
+TEST(BorrowedSamples, AreTheFormulaTimesWhatWasMeasuredOfIt) {
+  // Four fifths of the formula at 4 KiB and at 64 KiB: so it is between, and beyond up to what links show.
+  const std::vector<Sample> measured{sample(4096, 0.8 * line(4096)), sample(65536, 0.8 * line(65536))};
+  const std::vector<Sample> borrowed = borrowed_samples(measured, kLine);
+  for (const std::uint64_t bytes : {1024, 2048, 8192, 16384, 32768, 131072, 1 << 20}) {
+    ASSERT_NE(at(borrowed, bytes), nullptr) << bytes;
+    EXPECT_NEAR(at(borrowed, bytes)->time.count(), 0.8 * line(static_cast<double>(bytes)), 1e-9) << bytes;
+  }
+  EXPECT_EQ(borrowed.size(), 9u);  // three between, two below, four beyond
+}
+
+TEST(BorrowedSamples, InterpolateTheRatioInTheLogarithmOfTheSize) {
+  // All of the formula at 4 KiB and a quarter at 64 KiB: half of it in the middle of both, 16 KiB.
+  const std::vector<Sample> measured{sample(4096, line(4096)), sample(65536, 0.25 * line(65536))};
+  const std::vector<Sample> borrowed = borrowed_samples(measured, kLine);
+  const Sample* middle = at(borrowed, 16384);
+  ASSERT_NE(middle, nullptr);
+  EXPECT_NEAR(middle->time.count(), 0.5 * line(16384), 1e-9);
+  // Doubt: a quarter of the change ln 4, and 1 % for each of two octaves; three samples count as one.
+  const double doubt = std::hypot(0.25 * std::log(4), 0.02) * 1.959964 * std::sqrt(3.0);
+  EXPECT_NEAR(middle->half_width / middle->time, doubt, 1e-6);
+  EXPECT_EQ(middle->repetitions, 1);
+}
+
+TEST(BorrowedSamples, AddTheStartUpThatTheFormulaLacks) {
+  // Streams cost a processor 500 us each, of which a formula over links knows nothing: no factor but a sum.
+  const std::vector<Sample> measured{sample(4096, 500e-6 + line(4096)), sample(65536, 500e-6 + line(65536))};
+  const std::vector<Sample> borrowed = borrowed_samples(measured, kLine);
+  ASSERT_NE(at(borrowed, 16384), nullptr);
+  EXPECT_NEAR(at(borrowed, 16384)->time.count(), 500e-6 + line(16384), 1e-9);
+}
+
+TEST(BorrowedSamples, AreNoneOfAShapeThatCostsNothing) {
+  const std::vector<Sample> measured{sample(4096, 1e-3), sample(65536, 2e-3)};
+  const Shape nothing{Curve{Seconds{0}, SecondsPerByte{0}}, Bytes{4}, Bytes{1 << 20}};
+  EXPECT_TRUE(borrowed_samples({}, kLine).empty());
+  EXPECT_TRUE(borrowed_samples(measured, nothing).empty());
+  EXPECT_NEAR(fit_with_shape(measured, nothing, {}).curve(Bytes{65536}).count(), 2e-3, 1e-5);
+}
+
+TEST(FitWithShape, BendsWhereTheFormulaDoes) {
+  // Links bend at 64 KiB, from 1 ns a byte to 20; the operation takes 1.1 times as long and was measured at
+  // three sizes, too few for a fit of two pieces.
+  const Shape bent{Curve{{{Bytes{0}, Seconds{1e-3}, SecondsPerByte{1e-9}},
+                          {Bytes{65536}, Seconds{1e-3}, SecondsPerByte{20e-9}}}},
+                   Bytes{64}, Bytes{1 << 22}};
+  const auto truth = [&](std::uint64_t bytes) { return 1.1 * bent.curve(Bytes{bytes}).count(); };
+  std::vector<Sample> measured;
+  for (const std::uint64_t bytes : {64, 8192, 1 << 20}) {
+    measured.push_back(sample(bytes, truth(bytes)));
+    measured.back().half_width = measured.back().time * 0.01;
+  }
+  const Fit with = fit_with_shape(measured, bent, {}), without = fit_curve(measured);
+  for (const std::uint64_t bytes : {1024, 32768, 131072, 524288}) {
+    EXPECT_NEAR(with.curve(Bytes{bytes}).count() / truth(bytes), 1, 0.05) << bytes;
+  }
+  EXPECT_GT(std::abs(without.curve(Bytes{32768}).count() / truth(32768) - 1), 0.3);
+  // What was borrowed is no evidence.
+  EXPECT_EQ(with.quality.samples, 3);
+  EXPECT_EQ(with.smallest, Bytes{64});
+  EXPECT_EQ(with.largest, Bytes{1 << 20});
+}
+
+}  // namespace
+}  // namespace commtune::probes
