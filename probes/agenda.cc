@@ -51,6 +51,13 @@ double octaves(Bytes a, Bytes b) {
   return std::abs(std::log2(static_cast<double>(a.count) / static_cast<double>(b.count)));
 }
 
+/// Of the guessed cost, what is not start-up.
+double bytes_share(const Target& target, Bytes size) {
+  const double bytes = target.beta.value * static_cast<double>(size.count);
+  const double cost = target.startup.count() + bytes;
+  return cost > 0 ? bytes / cost : 1;
+}
+
 Quantity as_target(Quantity quantity) {
   const bool streamed = quantity.in_flight > 1 &&
                         (quantity.subject == Subject::kMessage || quantity.subject == Subject::kExchange ||
@@ -80,6 +87,7 @@ Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
     state.target = target;
     const Bytes last = std::min(state.target.largest, options_.last);
     state.grid = log_sizes(options_.first, last, std::sqrt(options_.factor));
+    std::erase_if(state.grid, [&](Bytes size) { return size < state.target.smallest && size < last; });
     for (const ProbeSample& sample : already) {
       if (as_target(sample.quantity) != state.target.quantity) continue;
       Point point;
@@ -178,7 +186,9 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
   step.seconds = visit_time(state, size, step.repetitions) +
                  (warms_up(state, size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
   if (state.points.empty()) {
-    step.gain = kFirstGain;
+    // Streams are to tell what bytes cost, which those of small messages cannot.
+    const bool streamed = state.target.quantity.in_flight == kStreaming;
+    step.gain = kFirstGain * (streamed ? bytes_share(state.target, size) : 1);
   } else {
     const auto above = state.points.lower_bound(size);
     const bool inside = above != state.points.begin() && above != state.points.end();

@@ -39,7 +39,8 @@ int streamed_in_all(int at_once, Seconds each);
 struct Target {
   Quantity quantity;    ///< in flight 1, or kStreaming
   double weight = 1;    ///< how much it matters beside the others
-  Bytes largest;        ///< of the sizes worth measuring
+  Bytes smallest;       ///< of the sizes worth measuring
+  Bytes largest;        ///< of the same
   double sent = 1;      ///< bytes that the busiest rank sends, per byte of a message
   Seconds startup{};    ///< guess of the cost of an empty message, before anything is known
   SecondsPerByte beta;  ///< guess of the time per byte

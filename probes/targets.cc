@@ -30,6 +30,10 @@ constexpr Seconds kStreamedMessage{2e-6};
 constexpr Bytes kLargestStreamed{512 << 10};
 constexpr Bytes kLargestStreamedBetweenTwo{1 << 20};
 
+// Smaller messages have no element for each worker, and so fewer parts on their way than all others: what
+// they cost says nothing of those.
+constexpr std::uint64_t kElementBytes = 4;
+
 struct Stages {
   Operation both, reduce, distribute;
 };
@@ -132,6 +136,8 @@ class Chooser {
       target.quantity.in_flight = in_flight;
       target.weight = weight * (in_flight == 1 ? 1 : kStreamedShare);
       target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamed);
+      if (in_flight == kStreaming)
+        target.smallest = Bytes{kElementBytes * static_cast<std::uint64_t>(workers)};
       target.sent = bytes_sent(road, operation, workers);
       target.startup =
           guess_.latency * latencies(road, operation, workers) / (in_flight == 1 ? 1 : kStreamedStartup);

@@ -145,6 +145,23 @@ TEST(Agenda, StreamsManySmallMessagesAndFewLargeOnes) {
   EXPECT_EQ(streamed_at_once(Bytes{64 << 20}), 2);
 }
 
+TEST(Agenda, BeginsAStreamWhereBytesAreMostOfTheCost) {
+  // 50 us and 12 ns a byte: at 4 KiB half of the cost is start-up, at 32 KiB an eighth.
+  Target target = message_target();
+  target.quantity.in_flight = kStreaming;
+  target.smallest = Bytes{64};
+  target.largest = Bytes{512 << 10};
+  target.startup = Seconds{50e-6};
+  target.beta = SecondsPerByte{12e-9};
+  Agenda agenda({target}, small_options(), {});
+  const auto first = agenda.next(Seconds{100}, std::nullopt);
+  ASSERT_TRUE(first);
+  EXPECT_GE(first->size, Bytes{4 << 10});
+  Simulation simulation;
+  simulation.run(agenda, Seconds{1000}, 0.001);
+  for (const ProbeSample& sample : simulation.samples) EXPECT_GE(sample.sample.size, target.smallest);
+}
+
 TEST(Agenda, StreamsLongEnoughForTheStartToBeASmallPart) {
   // 8 ms of 80 us are 100 messages beyond the first 16; those of 100 ms are two windows more, those of 1 ns
   // at most thirty-two.

@@ -39,6 +39,9 @@ TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
   // All-reduce, reduce-scatter, all-gather and push-pull of all four; all-reduce and push-pull of two.
   EXPECT_EQ(count([](const Target& t) { return t.quantity.workers == 4; }), 8);
   EXPECT_EQ(count([](const Target& t) { return t.quantity.workers == 2; }), 4);
+  // A streamed message has an element for each worker: 16 B for four, 8 B for two.
+  EXPECT_EQ(count([](const Target& t) { return t.smallest == Bytes{16}; }), 4);
+  EXPECT_EQ(count([](const Target& t) { return t.smallest == Bytes{8}; }), 2);
 }
 
 TEST(Offer, HasTheRingWhateverElseTheExecutorKnows) {
