@@ -93,11 +93,13 @@ std::vector<double> Measurer::repeat(const Command& command, const Visit& visit,
   Command shorter = command;
   shorter.messages = visit.quantity.in_flight;
   std::vector<double> wholes, parts;
+  const Seconds began = elapsed();
   for (int i = 0; i < visit.repetitions; ++i) {
     wholes.push_back(alone_seconds(conductor_.perform(command, visit.expected, what)));
     if (streamed) parts.push_back(alone_seconds(conductor_.perform(shorter, visit.expected, what)));
     show(what);
-    const Seconds once = visit.expected / (visit.repetitions + 1);
+    // As long as expected, or as those before took: the first guess of a stream may be far too short.
+    const Seconds once = std::max(visit.expected / (visit.repetitions + 1), (elapsed() - began) / (i + 1));
     if (stop_requested() || left() < once) break;
   }
   if (!streamed) return wholes;
