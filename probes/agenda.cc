@@ -19,10 +19,11 @@ constexpr std::uint64_t kFewest = 2, kMost = 64;
 // beyond the measured range is worth most, since nothing may be predicted there; between measured sizes a new
 // one is worth what the fit so far fails to explain around it, and little where the cost hardly changes.
 constexpr double kFirstGain = 400;
-constexpr double kRangeGain = 40;      // per factor of two beyond the measured range
-constexpr double kStartupCounts = 5;   // times the start-up's share of the largest cost
-constexpr double kBetweenGain = 3;     // per factor of two from the nearest measured size
-constexpr double kSmoothShare = 0.15;  // of it, where the fit explains everything
+constexpr double kSmallerStream = 1e-3;  // of it, for streams smaller than the first one should be
+constexpr double kRangeGain = 40;        // per factor of two beyond the measured range
+constexpr double kStartupCounts = 5;     // times the start-up's share of the largest cost
+constexpr double kBetweenGain = 3;       // per factor of two from the nearest measured size
+constexpr double kSmoothShare = 0.15;    // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
 constexpr double kNarrowGain = 2;
 constexpr int kTrusted = 5;            // repetitions from which a median's residual tells something
@@ -49,13 +50,6 @@ constexpr Bytes kBulk = 64_KiB;
 
 double octaves(Bytes a, Bytes b) {
   return std::abs(std::log2(static_cast<double>(a.count) / static_cast<double>(b.count)));
-}
-
-/// Of the guessed cost, what is not start-up.
-double bytes_share(const Target& target, Bytes size) {
-  const double bytes = target.beta.value * static_cast<double>(size.count);
-  const double cost = target.startup.count() + bytes;
-  return cost > 0 ? bytes / cost : 1;
 }
 
 Quantity as_target(Quantity quantity) {
@@ -186,9 +180,7 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
   step.seconds = visit_time(state, size, step.repetitions) +
                  (warms_up(state, size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
   if (state.points.empty()) {
-    // Streams are to tell what bytes cost, which those of small messages cannot.
-    const bool streamed = state.target.quantity.in_flight == kStreaming;
-    step.gain = kFirstGain * (streamed ? bytes_share(state.target, size) : 1);
+    step.gain = kFirstGain;
   } else {
     const auto above = state.points.lower_bound(size);
     const bool inside = above != state.points.begin() && above != state.points.end();
@@ -232,13 +224,29 @@ std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size, con
   return Step{index, size, more, kNarrowGain * shrinks * state.target.weight, visit_time(state, size, more)};
 }
 
+/// Of a stream that was not measured at all: what bytes cost shows best at the largest size that takes no
+/// more than a visit's share of the budget, with few messages under way, which get less in each other's way.
+void Agenda::prefer_largest(std::span<Step> by_size) const {
+  const auto affordable = std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) {
+    return step.seconds <= kVisitShare * options_.budget.count();
+  });
+  if (affordable == by_size.rend()) return;
+  for (Step& step : by_size) {
+    if (step.size != affordable->size) step.gain *= kSmallerStream;
+  }
+}
+
 std::vector<Agenda::Step> Agenda::steps() const {
   std::vector<Step> result;
   for (std::size_t i = 0; i < states_.size(); ++i) {
+    const auto began = result.size();
     for (const Bytes size : states_[i].grid) {
       if (!states_[i].points.contains(size)) {
         if (const auto step = widening(i, size)) result.push_back(*step);
       }
+    }
+    if (states_[i].points.empty() && states_[i].target.quantity.in_flight == kStreaming) {
+      prefer_largest(std::span(result).subspan(began));
     }
     for (const auto& [size, point] : states_[i].points) {
       if (const auto step = narrowing(i, size, point)) result.push_back(*step);

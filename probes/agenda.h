@@ -116,6 +116,7 @@ class Agenda {
   double visit_time(const State& state, Bytes size, int repetitions) const;
   std::optional<Step> widening(std::size_t index, Bytes size) const;
   std::optional<Step> narrowing(std::size_t index, Bytes size, const Point& point) const;
+  void prefer_largest(std::span<Step> by_size) const;
   std::vector<Step> steps() const;
   Bytes traffic(const Step& step) const;
   static bool warms_up(const State& state, Bytes size);

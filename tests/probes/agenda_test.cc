@@ -145,21 +145,31 @@ TEST(Agenda, StreamsManySmallMessagesAndFewLargeOnes) {
   EXPECT_EQ(streamed_at_once(Bytes{64 << 20}), 2);
 }
 
-TEST(Agenda, BeginsAStreamWhereBytesAreMostOfTheCost) {
-  // 50 us and 12 ns a byte: at 4 KiB half of the cost is start-up, at 32 KiB an eighth.
+TEST(Agenda, BeginsAStreamAtTheLargestSizeThatFitsAVisit) {
+  // 12 ns a byte: ten messages of 512 KiB take 63 ms, three such repetitions and a warm-up 0.26 s, which is
+  // within a twentieth of 8 s; a hundred times slower only small ones are.
   Target target = message_target();
   target.quantity.in_flight = kStreaming;
   target.smallest = Bytes{64};
   target.largest = Bytes{512 << 10};
   target.startup = Seconds{50e-6};
   target.beta = SecondsPerByte{12e-9};
-  Agenda agenda({target}, small_options(), {});
+  AgendaOptions options = small_options();
+  options.budget = Seconds{8};
+  Agenda agenda({target}, options, {});
   const auto first = agenda.next(Seconds{100}, std::nullopt);
   ASSERT_TRUE(first);
-  EXPECT_GE(first->size, Bytes{4 << 10});
+  EXPECT_EQ(first->size, Bytes{512 << 10});
+  // Where that does not fit any more, a smaller one does.
+  const auto later = agenda.next(Seconds{0.1}, std::nullopt);
+  ASSERT_TRUE(later);
+  EXPECT_LT(later->size, Bytes{512 << 10});
   Simulation simulation;
   simulation.run(agenda, Seconds{1000}, 0.001);
   for (const ProbeSample& sample : simulation.samples) EXPECT_GE(sample.sample.size, target.smallest);
+  target.beta = SecondsPerByte{1.2e-6};
+  Agenda slow({target}, options, {});
+  EXPECT_LT(slow.next(Seconds{100}, std::nullopt)->size, Bytes{64 << 10});
 }
 
 TEST(Agenda, StreamsLongEnoughForTheStartToBeASmallPart) {
