@@ -103,7 +103,7 @@ class Listening {
   std::string last_, output_;
 };
 
-struct Ending {
+struct Ending {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
   JobState state = JobState::kFailed;
   json result;
   std::string error;
