@@ -178,7 +178,7 @@ bool PlanDesk::keep(Given& given, const json& record) {
     const auto known = reader->find_plan(std::string_view(digest(chosen.plan)));
     if (known && known->ranking.is_object() && known->ranking.value("question", json()) == record &&
         known->predicted == chosen.prediction.iteration &&
-        (given.question.keep != Keep::kAll || known->ranking.at("plans").size() > 0)) {
+        (given.question.keep != Keep::kAll || !known->ranking.at("plans").empty())) {
       outcome.plans = known->ranking.at("plans").get<std::map<std::string, RowId>>();
       outcome.plans[chosen.method] = known->id;
       outcome.profile = known->profile;
