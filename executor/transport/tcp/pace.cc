@@ -13,20 +13,25 @@
 namespace commtune::tcp {
 namespace {
 
-/// Less leaves the link idle where a thread wakes late on a busy host, more makes what is urgent wait.
-constexpr Seconds kUnsentTime{2e-3};
+/// Of the whole link. Less leaves it idle where a thread wakes late on a busy host, more makes what is urgent
+/// wait.
+constexpr Seconds kUnsentTime{1e-3};
+/// What the kernel takes of itself, and how much less it must be to be worth the wake-ups.
+constexpr double kKernelUnsent = 65536, kWorthwhile = 2.0 / 3;
 /// However slow the link: three packets.
 constexpr double kLeastUnsent = 4344;
 constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-void Pace::set(int fd, double bytes_per_second, Bytes unsent_limit) {
-  limit_rate(fd, bytes_per_second);
-  const double most = static_cast<double>(unsent_limit.count);
-  const double quantum = std::max(kLeastUnsent, std::min(most, bytes_per_second * kUnsentTime.count()));
+void Pace::set(int fd, double link, double share, Bytes unsent_limit) {
+  const double rate = share * link;
+  limit_rate(fd, rate);
+  const double wanted = std::max(kLeastUnsent, link * kUnsentTime.count());
+  if (wanted > kWorthwhile * kKernelUnsent) return;
+  const double quantum = std::min(wanted, static_cast<double>(unsent_limit.count));
   quantum_ = static_cast<std::size_t>(quantum);
-  half_quantum_time_ = std::chrono::duration_cast<Clock::duration>(Seconds{quantum / 2 / bytes_per_second});
+  half_quantum_time_ = std::chrono::duration_cast<Clock::duration>(Seconds{quantum / 2 / rate});
   limit_unsent(fd, Bytes{quantum_});
 }
 

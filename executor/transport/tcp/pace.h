@@ -13,14 +13,15 @@ namespace commtune::tcp {
 ///
 /// The kernel counts what it has not sent only when it begins a new buffer, and fills one of 64 KiB first,
 /// whatever TCP_NOTSENT_LOWAT says: 3.7 ms of half a link of 300 Mb/s, and it leaves in one burst. So a
-/// connection with a pace is asked how much it has unsent, and given two milliseconds' worth. That costs
-/// wake-ups, and a late one leaves the link idle: it is for connections that share a link, whose bursts
-/// others would queue behind.
+/// connection of such a link is asked how much it has unsent, and given as much as the whole link sends in a
+/// millisecond. That costs two wake-ups a millisecond and host: on a link on which 64 KiB leave sooner they
+/// cost more than they gain, and the kernel alone paces it.
 class Pace {
  public:
-  /// bytes_per_second  that the connection sends at most (SO_MAX_PACING_RATE)
-  /// unsent_limit      of the kernel, however fast
-  void set(int fd, double bytes_per_second, Bytes unsent_limit);
+  /// link          bytes a second of the link that the connection shares with others
+  /// share         its part of it, in (0, 1]: it sends no faster (SO_MAX_PACING_RATE)
+  /// unsent_limit  of the kernel, however fast
+  void set(int fd, double link, double share, Bytes unsent_limit);
 
   /// Bytes that the kernel may be given now; 0: not yet, and due() says when.
   std::size_t room(int fd);

@@ -153,7 +153,7 @@ class TcpTransport final : public Transport {
       if (!connections_[peer].socket || peers().node[peer] == own_node) continue;
       const int socket = connections_[peer].socket.get();
       if (shares[peer] < 1) {
-        connections_[peer].pace.set(socket, shares[peer] * options_.pace, options_.unsent_limit);
+        connections_[peer].pace.set(socket, options_.pace, shares[peer], options_.unsent_limit);
       } else {
         tcp::limit_rate(socket, options_.pace);
       }
