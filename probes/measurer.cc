@@ -63,6 +63,7 @@ Command Measurer::command_for(const Visit& visit) const {
   command.quantity = visit.quantity;
   command.bytes = visit.size.count;
   command.messages = visit.messages;
+  if (visit.quantity.subject == Subject::kOperation) command.pace = pace_;
   return command;
 }
 

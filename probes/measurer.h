@@ -26,6 +26,10 @@ class Measurer {
   Measurer(Conductor& conductor, std::vector<std::string> rank_hosts, const ProbeOptions& options,
            Seconds budget, EventSink& sink);
 
+  /// Operations from now on run as a plan would run them: no rank sends faster than a link carries.
+  /// bytes_per_second  0: no limit
+  void set_pace(double bytes_per_second) { pace_ = bytes_per_second; }
+
   /// Repetitions of a visit, the warm-up not among them. Ends early when the budget is spent or the sink asks
   /// for it, but has one time at least.
   std::vector<double> measure(const Visit& visit);
@@ -66,6 +70,7 @@ class Measurer {
   Deadline began_;
   Deadline shown_;
   Bytes traffic_;
+  double pace_ = 0;  ///< bytes per second
   bool stopped_ = false;
 };
 

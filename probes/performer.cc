@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor/link_share.h"
 #include "executor/reduce.h"
 #include "perfmodel/error.h"
 #include "probes/links.h"
@@ -71,7 +72,20 @@ Report Performer::perform(const Command& command) {
   return report;
 }
 
+/// As a plan on this road would have it; messages alone go as fast as they will.
+void Performer::pace(const Command& command) {
+  const Road& road = command.quantity.road;
+  if (command.pace == pace_ && (road == paced_road_ || !(command.pace > 0))) return;
+  pace_ = command.pace;
+  paced_road_ = road;
+  communicator_.transport().set_pace(command.pace);
+  communicator_.set_shares(command.pace > 0
+                               ? link_shares(road, command.quantity.workers, communicator_.peers())
+                               : std::vector<double>(communicator_.peers().hosts.size(), 1.0));
+}
+
 void Performer::measure(const Command& command, Report& report) {
+  pace(command);
   switch (command.quantity.subject) {
     case Subject::kMessage:
     case Subject::kExchange:

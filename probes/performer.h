@@ -45,6 +45,7 @@ class Performer {
     std::vector<Task> tasks;         ///< last: destroyed before what they use
   };
 
+  void pace(const Command& command);
   void measure(const Command& command, Report& report);
   void measure_operation(const Command& command, Report& report);
   void measure_pair(const Command& command, Report& report);
@@ -75,6 +76,8 @@ class Performer {
   void wait_for_start(Nanoseconds start);
 
   Communicator& communicator_;
+  double pace_ = 0;  ///< of the last command, bytes per second
+  Road paced_road_;  ///< its road
   Scratch scratch_;
   std::vector<int> first_rank_;  ///< of each host
   std::vector<std::vector<float>> memory_;

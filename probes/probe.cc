@@ -141,6 +141,7 @@ class Session {
         survey_links(measurer_, options_, facts_.rank_hosts, samples_, kSurveyShare * budget_, found);
     shape_.between = result.typical;
     shape_.between_guess = result.between;
+    if (result.between.beta.value > 0) measurer_.set_pace(1 / result.between.beta.value);
     notes_.insert(notes_.end(), result.notes.begin(), result.notes.end());
   }
 

@@ -92,6 +92,10 @@ class Transport {
   /// under way (link_shares()). A backend that does not choose its pace ignores it.
   virtual void share_links(std::span<const double> shares) { static_cast<void>(shares); }
 
+  /// Bytes a second that this rank sends to other hosts at most, 0: as many as the kernel will. Takes effect
+  /// with the next share_links(). A backend that does not choose its pace ignores it.
+  virtual void set_pace(double bytes_per_second) { static_cast<void>(bytes_per_second); }
+
   /// The library's own all-reduce over the first `ranks` ranks (sum, in place), started like a transfer; the
   /// same sequence of calls on each of them, and the same `ranks` in every call of a run. nullopt where the
   /// backend has none. Its completion has tag 0.

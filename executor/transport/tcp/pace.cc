@@ -51,7 +51,9 @@ bool Pace::is_due() {
 }
 
 void limit_rate(int fd, double bytes_per_second) {
-  const auto rate = static_cast<std::uint64_t>(bytes_per_second);
+  constexpr auto kNone = ~std::uint64_t{0};
+  const std::uint64_t rate =
+      bytes_per_second == kUnlimitedRate ? kNone : static_cast<std::uint64_t>(bytes_per_second);
   setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof rate);
 }
 

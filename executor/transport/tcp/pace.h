@@ -2,6 +2,7 @@
 // How much a connection's kernel is given at a time, so that what is urgent does not wait behind much.
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 
 #include "executor/transport/transport.h"
@@ -35,6 +36,9 @@ class Pace {
   Clock::duration half_quantum_time_{};  // how long half of them take
   std::optional<Clock::time_point> due_;
 };
+
+/// As fast as the kernel will.
+inline constexpr double kUnlimitedRate = std::numeric_limits<double>::infinity();
 
 /// The most that the kernel sends a second (SO_MAX_PACING_RATE), best effort.
 void limit_rate(int fd, double bytes_per_second);

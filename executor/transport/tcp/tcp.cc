@@ -146,13 +146,20 @@ class TcpTransport final : public Transport {
     [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
   }
 
+  void set_pace(double bytes_per_second) override { options_.pace = bytes_per_second; }
+
   void share_links(std::span<const double> shares) override {
-    if (!(options_.pace > 0)) return;
+    const bool paced = options_.pace > 0;
+    if (!std::exchange(was_paced_, paced) && !paced) return;
     const int own_node = peers().node[static_cast<std::size_t>(peers().rank)];
     for (std::size_t peer = 0; peer < connections_.size(); ++peer) {
       if (!connections_[peer].socket || peers().node[peer] == own_node) continue;
       const int socket = connections_[peer].socket.get();
-      if (shares[peer] < 1) {
+      connections_[peer].pace = {};
+      tcp::limit_unsent(socket, options_.unsent_limit);
+      if (!paced) {
+        tcp::limit_rate(socket, tcp::kUnlimitedRate);
+      } else if (shares[peer] < 1) {
         connections_[peer].pace.set(socket, options_.pace, shares[peer], options_.unsent_limit);
       } else {
         tcp::limit_rate(socket, options_.pace);
@@ -422,7 +429,8 @@ class TcpTransport final : public Transport {
 
   tcp::Descriptor epoll_;
   tcp::Descriptor wake_;
-  const TcpOptions options_;
+  TcpOptions options_;
+  bool was_paced_ = false;               // after the last share_links()
   std::vector<Connection> connections_;  // by rank
   std::vector<Transfer> transfers_;      // by TransferId
   TransferId free_ = kNone;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "perfmodel/error.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
@@ -83,12 +85,14 @@ TEST(TcpTransport, NamesTheRankThatClosedItsConnection) {
            {.ranks_per_host = 2});
 }
 
-/// How long 2 MB from rank 0 to rank 1 take, with half of the link for it or with all.
-Seconds time_of_two_megabytes(double share) {
+/// How long 2 MB from rank 0 to rank 1 take, with half of the link for it or with all; at a pace from the
+/// start, or at one that is set before.
+Seconds time_of_two_megabytes(double share, std::optional<double> set_pace = std::nullopt) {
   Seconds time{};
   on_tcp_ranks(
       2,
       [&](Transport& transport) {
+        if (set_pace) transport.set_pace(*set_pace);
         transport.share_links(std::array{share, share});
         std::vector<std::byte> data(2'000'000);
         synchronize(transport);
@@ -101,7 +105,7 @@ Seconds time_of_two_megabytes(double share) {
         wait_for(transport, 1);
         if (transport.peers().rank == 1) time = Clock::now() - start;
       },
-      paced(40e6), 1);
+      paced(set_pace ? 0 : 40e6), 1);
   return time;
 }
 
@@ -110,6 +114,10 @@ TEST(TcpTransport, SendsNoFasterThanItsShareOfThePace) {
   // Without a pace they take a few ms.
   EXPECT_GT(time_of_two_megabytes(1), Seconds{0.03});
   EXPECT_GT(time_of_two_megabytes(0.5), Seconds{0.06});
+}
+
+TEST(TcpTransport, SendsNoFasterThanAPaceThatIsSetLater) {
+  EXPECT_GT(time_of_two_megabytes(0.5, 40e6), Seconds{0.06});
 }
 
 TEST(TcpTransport, RefusesOptionsThatMakeNoSense) {
