@@ -9,6 +9,7 @@
 
 #include "perfmodel/error.h"
 #include "perfmodel/fit_doubt.h"
+#include "perfmodel/fit_quality.h"
 #include "perfmodel/piecewise.h"
 #include "perfmodel/random.h"
 #include "perfmodel/sample_spread.h"
@@ -22,14 +23,6 @@ constexpr double kNormal95 = 1.959963984540054;
 constexpr Bytes kLargestSize{std::uint64_t{1} << 53};  // beyond it a double skips bytes
 
 [[noreturn]] void reject(const std::string& what) { throw Error(ErrorCode::kBadInput, what); }
-
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double position = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return values[below] + (position - static_cast<double>(below)) * (values[above] - values[below]);
-}
 
 // --- samples as points ----------------------------------------------------------------------------------
 
@@ -95,27 +88,12 @@ Curve curve_of(const PieceFit& fit) {
 }
 
 FitQuality quality_of(std::span<const FitPoint> points, const PieceFit& fit) {
-  const Units units = units_of(points);
-  double weights = 0, weighted_time = 0;
+  std::vector<double> measured, predicted;
   for (std::size_t i = 0; i < points.size(); ++i) {
-    weights += 1 / (units[i] * units[i]);
-    weighted_time += points[i].time / (units[i] * units[i]);
+    measured.push_back(points[i].time);
+    predicted.push_back(fit.lines[fit.piece_of(i)](points[i].size));
   }
-  const double mean = weighted_time / weights;
-  double unexplained = 0, total = 0;
-  std::vector<double> relative;
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const double miss = points[i].time - fit.lines[fit.piece_of(i)](points[i].size);
-    unexplained += miss * miss / (units[i] * units[i]);
-    total += (points[i].time - mean) * (points[i].time - mean) / (units[i] * units[i]);
-    relative.push_back(std::abs(miss) / points[i].time);
-  }
-  FitQuality quality;
-  quality.samples = static_cast<int>(points.size());
-  quality.r_squared = total > 0 ? 1 - unexplained / total : unexplained > 0 ? 0 : 1;
-  quality.median_relative = quantile(relative, 0.5);
-  quality.p90_relative = quantile(std::move(relative), 0.9);
-  return quality;
+  return fit_quality(measured, predicted, units_of(points));
 }
 
 // --- drawing curves -------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "perfmodel/fit_quality.h"
+
 namespace commtune::probes {
 
 namespace {
@@ -94,36 +96,14 @@ class Borrower {
   std::vector<Sample> borrowed_;
 };
 
-double quantile(std::vector<double> values, double q) {
-  std::sort(values.begin(), values.end());
-  const double position = q * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(position);
-  const std::size_t above = std::min(below + 1, values.size() - 1);
-  return std::lerp(values[below], values[above], position - static_cast<double>(below));
-}
-
 /// Of a curve for samples that are not all it was fitted to, each weighted by its time.
 FitQuality quality_of(const Curve& curve, std::span<const Sample> samples) {
-  std::vector<double> misses;
-  double weights = 0, weighted = 0;
+  std::vector<double> measured, predicted;
   for (const Sample& sample : samples) {
-    misses.push_back(std::abs(curve(sample.size) / sample.time - 1));
-    weights += 1 / (sample.time.count() * sample.time.count());
-    weighted += 1 / sample.time.count();
+    measured.push_back(sample.time.count());
+    predicted.push_back(curve(sample.size).count());
   }
-  const double mean = weighted / weights;
-  double unexplained = 0, total = 0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const double from_mean = 1 - mean / samples[i].time.count();
-    unexplained += misses[i] * misses[i];
-    total += from_mean * from_mean;
-  }
-  FitQuality quality;
-  quality.samples = static_cast<int>(samples.size());
-  quality.r_squared = total > 0 ? 1 - unexplained / total : unexplained > 0 ? 0 : 1;
-  quality.median_relative = quantile(misses, 0.5);
-  quality.p90_relative = quantile(std::move(misses), 0.9);
-  return quality;
+  return fit_quality(measured, predicted, measured);
 }
 
 }  // namespace
