@@ -107,7 +107,7 @@ class Ends {
     for (const Address& address : own_addresses()) greeting["addresses"].push_back(address.text());
     try {
       server = std::make_unique<ChildProcess>(std::vector<std::string>{
-          "iperf3", "--server", "--one-off", "--port", std::to_string(options_.port)});
+          options_.program, "--server", "--one-off", "--port", std::to_string(options_.port)});
     } catch (const Error& error) {
       greeting["problem"] = does_not_start(error);
     }
@@ -158,8 +158,9 @@ class Ends {
     std::string output = problem("the receiving host has no address");
     for (int i = 0; i < kTries && !address.empty(); ++i) {
       try {
-        ChildProcess client({"iperf3", "--client", address, "--port", std::to_string(options_.port), "--time",
-                             std::to_string(std::max(1L, std::lround(options_.duration.count()))), "--json"});
+        ChildProcess client({options_.program, "--client", address, "--port", std::to_string(options_.port),
+                             "--time", std::to_string(std::max(1L, std::lround(options_.duration.count()))),
+                             "--json"});
         output =
             client
                 .wait(Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.duration + kSlack))

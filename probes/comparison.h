@@ -12,9 +12,10 @@
 namespace commtune::probes {
 
 struct ComparisonOptions {
-  Seconds duration{1.0};  ///< of each transfer
-  int port = 5201;        ///< that a server listens on, on the receiving host
-  void check() const;     ///< throws Error{kBadInput} naming field, value and rule
+  Seconds duration{1.0};           ///< of each transfer
+  int port = 5201;                 ///< that a server listens on, on the receiving host
+  std::string program = "iperf3";  ///< by name or path, the same on every host
+  void check() const;              ///< throws Error{kBadInput} naming field, value and rule
 };
 
 /// What a tool says about one direction of one link.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "api/actions/sample_rows.h"
@@ -201,6 +202,18 @@ ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
     throw;
   }
   return outcome;
+}
+
+std::optional<std::string> not_compared(const ProbeOutcome& outcome) {
+  std::vector<std::string> reasons;
+  for (const probes::ToolResult& tool : outcome.tools) {
+    if (tool.problem.empty()) return std::nullopt;
+    std::string reason = tool.tool + ": " + tool.problem;
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end())
+      reasons.push_back(std::move(reason));
+  }
+  if (reasons.empty()) return std::nullopt;
+  return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 nlohmann::json to_json(const ProbeOutcome& outcome) {

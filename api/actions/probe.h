@@ -43,6 +43,10 @@ struct ProbeOutcome {
 ///         The session says how it ended in each case.
 ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request);
 
+/// Why nothing stands beside what was found, although tools were to be compared with: each reason once, with
+/// its tool. nullopt where some tool has a result or none was asked for.
+std::optional<std::string> not_compared(const ProbeOutcome& outcome);
+
 nlohmann::json to_json(const ProbeOutcome& outcome);
 
 }  // namespace commtune::api

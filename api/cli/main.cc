@@ -82,7 +82,7 @@ void describe_app(CLI::App& app) {
 int report_failure(const Session& session, ErrorCode code, const std::string& message) {
   const ErrorStatus& status = error_status(code);
   std::fputs(fmt::format("tune: {}\n", message).c_str(), stderr);
-  if (session.json) {
+  if (session.json && !session.answered) {
     const nlohmann::json document{{"error", {{"code", status.name}, {"message", message}}}};
     std::fputs((document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n").c_str(),
                stdout);

@@ -51,10 +51,14 @@ void run_probe(const Session& session, const ProbeFlags& flags) {
   work.clear_progress();
   if (session.json) {
     session.print_json(to_json(outcome));
-    return;
+  } else {
+    session.print(probe_report(outcome));
+    session.print(fmt::format("\nnow: tune MODEL --cluster {}\n", outcome.cluster.name));
   }
-  session.print(probe_report(outcome));
-  session.print(fmt::format("\nnow: tune MODEL --cluster {}\n", outcome.cluster.name));
+  if (const auto why = not_compared(outcome))
+    throw Error(
+        ErrorCode::kUnavailable,
+        fmt::format("--compare: {} (the probe itself is complete and kept as fit {})", *why, outcome.fit));
 }
 
 }  // namespace
@@ -96,8 +100,10 @@ void add_probe_command(CLI::App& tune, Session& session) {
       ->delimiter(',');
   command->add_option("--seed", flags->options.seed, "of choices made at random")->capture_default_str();
   command->add_flag("--fresh", flags->fresh, "start over instead of going on from an interrupted probe");
-  command->add_flag("--compare", flags->compare,
-                    "run iperf3 between the first two hosts before, and print what it says beside ours");
+  command->add_flag(
+      "--compare", flags->compare,
+      "run iperf3 between the first two hosts before, and print what it says beside ours (status 9 "
+      "when it cannot)");
   command->add_flag("--shared-hosts", flags->shared_hosts,
                     "do not refuse when another probe runs on these hosts");
   command->callback(

@@ -45,6 +45,7 @@ void Session::print(std::string_view text) const {
 }
 
 void Session::print_json(const nlohmann::json& document) const {
+  answered = true;
   print(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

@@ -28,7 +28,8 @@ struct Session {
   std::map<std::string, std::string, std::less<>> flags;  ///< settings given as flags: row name -> text
   std::string settings_file;                              ///< --config
   bool json = false;
-  std::function<void()> action;  ///< of the command that was named
+  std::function<void()> action;   ///< of the command that was named
+  mutable bool answered = false;  ///< a JSON document was printed: a failure after it adds none
 
   ResolvedSettings resolve() const;
 

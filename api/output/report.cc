@@ -89,21 +89,24 @@ std::string comparison(const ProbeOutcome& outcome) {
     return 0.0;
   };
   Table table({{"link", Align::kLeft}, {"tool", Align::kLeft}, {"tool says"}, {"we say"}, {"differs by"}});
-  std::string problems;
+  std::vector<std::string> problems;
+  bool any = false;
   for (const probes::ToolResult& tool : outcome.tools) {
-    if (!tool.problem.empty()) {
-      problems += fmt::format("note: {} was not compared: {}\n", tool.tool, tool.problem);
-      continue;
+    const bool says = tool.problem.empty();
+    if (!says) {
+      std::string line = fmt::format("note: {} was not compared: {}\n", tool.tool, tool.problem);
+      if (std::find(problems.begin(), problems.end(), line) == problems.end())
+        problems.push_back(std::move(line));
     }
+    if (tool.from == tool.to) continue;  // not even tried between two hosts
+    any = true;
     const double beta = ours(tool);
     table.add({tool.from + " -> " + tool.to, tool.tool,
-               format_bandwidth(SecondsPerByte{1 / tool.bytes_per_second}),
+               says ? format_bandwidth(SecondsPerByte{1 / tool.bytes_per_second}) : "-",
                beta > 0 ? format_bandwidth(SecondsPerByte{beta}) : "-",
-               beta > 0 ? signed_percent(1 / (beta * tool.bytes_per_second) - 1) : "-"});
+               says && beta > 0 ? signed_percent(1 / (beta * tool.bytes_per_second) - 1) : "-"});
   }
-  const bool any = std::any_of(outcome.tools.begin(), outcome.tools.end(),
-                               [](const probes::ToolResult& tool) { return tool.problem.empty(); });
-  return (any ? "\n" + table.text() : std::string()) + problems;
+  return (any ? "\n" + table.text() : std::string()) + fmt::format("{}", fmt::join(problems, ""));
 }
 
 }  // namespace

@@ -51,6 +51,18 @@ class MainPath(product.Product):
             with self.subTest(what=what):
                 self.assertIn("id  ", self.ok("show", what))
 
+    def test_a_comparison_that_cannot_be_made_says_so_and_keeps_the_probe(self):
+        flags = ["probe", "--local", "2", "--budget", "2s", "-e", "64K", "--compare"]
+        done = self.tune(*flags)
+        self.assertEqual(done.returncode, 9, done.stderr)
+        self.assertIn("all-reduce", done.stdout)
+        self.assertIn("iperf3 was not compared: there is one host only", done.stdout)
+        self.assertIn("iperf3: there is one host only", self.message(done.stderr))
+        done = self.tune(*flags, "--json")
+        self.assertEqual(done.returncode, 9, done.stderr)
+        probe = json.loads(done.stdout)
+        self.assertEqual(self.json("show", "clusters", "local")["current_fit"]["id"], probe["fit"])
+
     def test_one_call_from_nothing_to_a_plan(self):
         text = self.ok("resnet50", "--probe", "--local", "2", "--scale-bytes", "0.001")
         self.assertIn("> ", text)

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "executor/transport/local/local.h"
 #include "perfmodel/error.h"
@@ -58,6 +59,26 @@ TEST(CompareWithTools, SaysWhenThereIsNoLink) {
   const auto results = compare_with_tools(*transports[0]);
   ASSERT_FALSE(results.empty());
   EXPECT_THAT(results[0].problem, testing::HasSubstr("one host"));
+}
+
+TEST(CompareWithTools, NamesTheHostWhereTheToolIsMissing) {
+  auto transports = make_local_transports(2);
+  ComparisonOptions options;
+  options.program = "no-such-iperf3";
+  std::vector<ToolResult> results, others;
+  {
+    const std::jthread second([&] { others = compare_with_tools(*transports[1], options); });
+    results = compare_with_tools(*transports[0], options);
+  }
+  EXPECT_TRUE(others.empty());
+  ASSERT_GE(results.size(), 2U);
+  // Each direction's server is started first, on the receiving host.
+  EXPECT_THAT(results[0].problem,
+              testing::AllOf(testing::HasSubstr("does not start on host local1"),
+                             testing::HasSubstr("no-such-iperf3"), testing::HasSubstr("package iperf3")));
+  EXPECT_THAT(results[1].problem, testing::HasSubstr("does not start on host local0"));
+  EXPECT_EQ(results[0].from, "local0");
+  EXPECT_EQ(results[0].to, "local1");
 }
 
 TEST(ChildProcess, HandsOverWhatWasWritten) {

@@ -1,0 +1,71 @@
+#include "api/output/report.h"
+
+#include <gmock/gmock.h>
+
+namespace commtune::api {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// Two hosts whose links carry 0.125 and 0.1 GB/s, compared with a tool.
+ProbeOutcome compared(std::vector<probes::ToolResult> tools) {
+  ProbeOutcome outcome;
+  outcome.cluster.name = "pair";
+  outcome.cluster.hosts = {{"a", 1}, {"b", 1}};
+  probes::LinkReport links;
+  links.hosts = {"a", "b"};
+  links.links = {{0, 1, Seconds{1e-4}, SecondsPerByte{8e-9}}, {1, 0, Seconds{1e-4}, SecondsPerByte{10e-9}}};
+  outcome.links = probes::to_json(links);
+  outcome.tools = std::move(tools);
+  return outcome;
+}
+
+probes::ToolResult iperf3(int from, double bytes_per_second, const std::string& problem) {
+  probes::ToolResult result;
+  result.tool = "iperf3";
+  result.source = from;
+  result.destination = 1 - from;
+  result.from = from == 0 ? "a" : "b";
+  result.to = from == 0 ? "b" : "a";
+  result.bytes_per_second = bytes_per_second;
+  result.problem = problem;
+  return result;
+}
+
+TEST(Comparison, StandsBesideWhatToolsSay) {
+  // We: 1 / 8 ns = 0.125 GB/s, by 0.125 / 0.1 - 1 = 25 % more than the tool.
+  const ProbeOutcome outcome = compared({iperf3(0, 1e8, ""), iperf3(1, 1e8, "")});
+  const std::string text = probe_report(outcome);
+  EXPECT_THAT(text, HasSubstr("a -> b"));
+  EXPECT_THAT(text, HasSubstr("+25.0 %"));
+  EXPECT_THAT(text, HasSubstr("+0.0 %"));
+  EXPECT_FALSE(not_compared(outcome).has_value());
+}
+
+TEST(Comparison, ShowsOurSideWhereAToolIsMissing) {
+  const std::string problem = "it does not start on host b (iperf3: No such file or directory)";
+  const ProbeOutcome outcome = compared({iperf3(0, 0, problem), iperf3(1, 0, problem)});
+  const std::string text = probe_report(outcome);
+  EXPECT_THAT(text, testing::ContainsRegex("a -> b +iperf3 +- +0.125 GB/s +-"));
+  EXPECT_THAT(text, testing::ContainsRegex("b -> a +iperf3 +- +0.100 GB/s +-"));
+  const auto first = text.find("iperf3 was not compared: " + problem);
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(text.find("was not compared", first + problem.size()), std::string::npos) << "said twice";
+  EXPECT_EQ(not_compared(outcome), "iperf3: " + problem);
+}
+
+TEST(Comparison, IsMadeWhenOneDirectionIs) {
+  const ProbeOutcome outcome = compared({iperf3(0, 1e8, ""), iperf3(1, 0, "it did not end in time")});
+  EXPECT_FALSE(not_compared(outcome).has_value());
+  EXPECT_THAT(probe_report(outcome), HasSubstr("it did not end in time"));
+}
+
+TEST(Comparison, IsNothingWhereNoneWasAskedFor) {
+  const ProbeOutcome outcome = compared({});
+  EXPECT_FALSE(not_compared(outcome).has_value());
+  EXPECT_THAT(probe_report(outcome), Not(HasSubstr("iperf3")));
+}
+
+}  // namespace
+}  // namespace commtune::api
