@@ -1,7 +1,6 @@
 #include "probes/measurer.h"
 
 #include <algorithm>
-#include <array>
 
 #include "probes/links.h"
 #include "probes/stepper.h"
@@ -16,6 +15,12 @@ constexpr int kMostRoundTrips = 200;
 
 std::string label(const Quantity& quantity, Bytes size) {
   return describe(quantity) + ", " + format_size(size);
+}
+
+double seconds_of(const Quantity& quantity, const std::vector<Report>& reports) {
+  if (quantity.subject != Subject::kMessage) return alone_seconds(reports);
+  return one_way_seconds(reports[static_cast<std::size_t>(quantity.source)],
+                         reports[static_cast<std::size_t>(quantity.destination)]);
 }
 
 }  // namespace
@@ -91,13 +96,16 @@ std::vector<double> Measurer::one_way_times(Command command, const Visit& visit)
 std::vector<double> Measurer::repeat(const Command& command, const Visit& visit, const std::string& what) {
   if (visit.first) warm_up(command, visit, what);
   const bool streamed = visit.quantity.in_flight > 1;
+  const auto once_more = [&](const Command& one) {
+    return seconds_of(visit.quantity, conductor_.perform(one, visit.expected, what));
+  };
   Command shorter = command;
   shorter.messages = visit.quantity.in_flight;
   std::vector<double> wholes, parts;
   const Seconds began = elapsed();
   for (int i = 0; i < visit.repetitions; ++i) {
-    wholes.push_back(alone_seconds(conductor_.perform(command, visit.expected, what)));
-    if (streamed) parts.push_back(alone_seconds(conductor_.perform(shorter, visit.expected, what)));
+    wholes.push_back(once_more(command));
+    if (streamed) parts.push_back(once_more(shorter));
     show(what);
     // As long as expected, or as those before took: the first guess of a stream may be far too short.
     const Seconds once = std::max(visit.expected / (visit.repetitions + 1), (elapsed() - began) / (i + 1));
@@ -158,9 +166,8 @@ namespace {
 constexpr int kPairStreams = 2;
 
 double pair_seconds(const std::vector<Report>& reports, const Pair& pair) {
-  const std::array<Report, 2> ends{reports[static_cast<std::size_t>(pair.first)],
-                                   reports[static_cast<std::size_t>(pair.second)]};
-  return alone_seconds(ends);
+  return one_way_seconds(reports[static_cast<std::size_t>(pair.first)],
+                         reports[static_cast<std::size_t>(pair.second)]);
 }
 
 }  // namespace

@@ -22,6 +22,12 @@ double alone_seconds(std::span<const Report> reports) {
   return seconds(end - start);
 }
 
+double one_way_seconds(const Report& source, const Report& destination) {
+  Nanoseconds end = source.head.started;
+  for (const Nanoseconds one : destination.ends) end = std::max(end, one);
+  return seconds(end - source.head.started);
+}
+
 double steady_seconds(double shorter, int fewer, double longer, int more) {
   assert(fewer < more);
   // Streams of equal length scatter by as much.

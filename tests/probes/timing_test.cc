@@ -29,6 +29,12 @@ TEST(AloneSeconds, CountTheStartOfWhoOnlySends) {
   EXPECT_NEAR(alone_seconds(reports), 2200e-9, 1e-15);
 }
 
+TEST(OneWaySeconds, CountFromTheSendersStartThoughTheReceiverCameLate) {
+  // It came at 3500, when all but the last of the bytes were there: the link took 3000 ns, not 500.
+  EXPECT_NEAR(one_way_seconds(report(1000, {}), report(3500, {3600, 4000})), 3000e-9, 1e-15);
+  EXPECT_NEAR(one_way_seconds(report(1800, {}), report(1500, {4000})), 2200e-9, 1e-15);
+}
+
 TEST(SteadySeconds, AreWhatEachMessageMoreAdds) {
   // A latency of 50 and 10 a message: 50 + 2 * 10 = 70 and 50 + 6 * 10 = 110, so (110 - 70) / (6 - 2) = 10.
   EXPECT_NEAR(steady_seconds(70e-9, 2, 110e-9, 6), 10e-9, 1e-15);
