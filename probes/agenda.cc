@@ -6,14 +6,11 @@
 
 #include "perfmodel/fit.h"
 #include "probes/schedule.h"
+#include "probes/stream_shape.h"
 
 namespace commtune::probes {
 
 namespace {
-
-// Bytes that are under way when messages are streamed, and the limits of their number.
-constexpr std::uint64_t kStreamBytes = 1 << 20;
-constexpr std::uint64_t kFewest = 2, kMost = 64;
 
 // Gains, in units of "the interval of one median shrinks by its set width". Only their ratios matter: a size
 // beyond the measured range is worth most, since nothing may be predicted there; between measured sizes a new
@@ -41,9 +38,6 @@ constexpr int kFewestStreams = 3, kMostStreams = 5;
 // among ranks that share processors scatters by several per cent.
 constexpr Seconds kAloneTime{25e-3};
 constexpr int kMostAlone = 12;
-// A stream's length beyond the messages that start together, in time and in windows of such messages.
-constexpr Seconds kLongStream{8e-3};
-constexpr int kLeastWindows = 2, kMostWindows = 32;
 constexpr Seconds kBackToBackTime{10e-3};
 // Below this size a repetition says more about start-up than about bytes.
 constexpr Bytes kBulk = 64_KiB;
@@ -62,17 +56,6 @@ Quantity as_target(Quantity quantity) {
 
 }  // namespace
 
-int streamed_at_once(Bytes size) {
-  const std::uint64_t fitting = kStreamBytes / std::max<std::uint64_t>(size.count, 1);
-  return static_cast<int>(std::clamp(fitting, kFewest, kMost));
-}
-
-int streamed_in_all(int at_once, Seconds each) {
-  const double fitting = kLongStream / each;
-  return at_once +
-         static_cast<int>(std::clamp<double>(fitting, kLeastWindows * at_once, kMostWindows * at_once));
-}
-
 Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
                std::span<const ProbeSample> already)
     : options_(options) {
@@ -88,6 +71,7 @@ Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
       point.seconds = sample.raw_seconds;
       point.median = sample.sample.time.count();
       point.width = sample.sample.half_width / sample.sample.time;
+      point.at_once = sample.quantity.in_flight;
       if (point.seconds.empty()) {
         point.seconds.assign(static_cast<std::size_t>(sample.sample.repetitions), point.median);
       }
@@ -131,10 +115,16 @@ double Agenda::repetition_time(const State& state, Bytes size) const {
   return (stream_messages(state, size) + 2) * message_time(state, size) + 2 * options_.overhead.count();
 }
 
+int Agenda::at_once(const State& state, Bytes size) const {
+  const auto known = state.points.find(size);
+  if (known != state.points.end()) return known->second.at_once;
+  return streamed_at_once(size, Seconds{message_time(state, size)}, state.target.latency);
+}
+
 /// Of both streams of a repetition.
 int Agenda::stream_messages(const State& state, Bytes size) const {
-  const int at_once = streamed_at_once(size);
-  return at_once + streamed_in_all(at_once, Seconds{message_time(state, size)});
+  const int together = at_once(state, size);
+  return together + streamed_in_all(together, Seconds{message_time(state, size)});
 }
 
 /// Of one of many in one command: there and back, where it is a message.
@@ -274,7 +264,7 @@ std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_lef
     Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions,
                 true,       Seconds{step.seconds}, traffic(step)};
     if (visit.quantity.in_flight == kStreaming) {
-      visit.quantity.in_flight = streamed_at_once(step.size);
+      visit.quantity.in_flight = at_once(state, step.size);
       visit.messages = stream_messages(state, step.size) - visit.quantity.in_flight;
     }
     const auto known = state.points.find(step.size);
@@ -289,6 +279,7 @@ ProbeSample Agenda::record(const Visit& visit, std::span<const double> seconds) 
   State& state = states_[visit.target];
   Point& point = state.points[visit.size];
   point.visited = true;
+  point.at_once = visit.quantity.in_flight;
   state.visited = true;
   point.seconds.insert(point.seconds.end(), seconds.begin(), seconds.end());
   std::vector<double> sorted = point.seconds;
@@ -335,7 +326,7 @@ std::vector<std::string> Agenda::missing(std::size_t most) const {
     const State& state = states_[step.state];
     const bool known = state.points.contains(step.size);
     Quantity quantity = state.target.quantity;
-    if (quantity.in_flight == kStreaming) quantity.in_flight = streamed_at_once(step.size);
+    if (quantity.in_flight == kStreaming) quantity.in_flight = at_once(state, step.size);
     lines.push_back(describe(quantity) + ", " + format_size(step.size) +
                     (known ? ": more repetitions, about " : ": about ") + format_time(Seconds{step.seconds}));
   }

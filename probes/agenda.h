@@ -18,22 +18,11 @@
 
 namespace commtune::probes {
 
-/// In Quantity::in_flight of a target: as many as streaming() says for the size.
+/// In Quantity::in_flight of a target: as many as streamed_at_once() says for the size.
 inline constexpr int kStreaming = 0;
 
 /// A warm-up is no larger: enough to open a connection's congestion window.
 inline constexpr Bytes kWarmUpBytes{256 << 10};
-
-/// Messages under way at once when messages of this size are streamed. Enough of them to hide latency while
-/// small (a plan may have hundreds under way), few when large (bandwidth hides it).
-int streamed_at_once(Bytes size);
-
-/// Messages in all of a stream whose messages take so long each, `at_once` under way: as many as make its
-/// start a small part of it, within limits.
-///
-/// A repetition is two streams, one of `at_once` messages and one of these: their difference is the steady
-/// state (timing.h).
-int streamed_in_all(int at_once, Seconds each);
 
 /// A cost as a function of size that shall be known.
 struct Target {
@@ -43,6 +32,7 @@ struct Target {
   Bytes largest;        ///< of the same
   double sent = 1;      ///< bytes that the busiest rank sends, per byte of a message
   Seconds startup{};    ///< guess of the cost of an empty message, before anything is known
+  Seconds latency{};    ///< guess of the time that an empty message alone takes, which a stream has to hide
   SecondsPerByte beta;  ///< guess of the time per byte
 };
 
@@ -93,6 +83,7 @@ class Agenda {
     double median = 0;
     double width = 0;      ///< relative half width
     bool visited = false;  ///< in this session
+    int at_once = 0;       ///< messages under way: more of them would be another quantity
   };
   struct State {
     Target target;
@@ -111,6 +102,7 @@ class Agenda {
 
   double message_time(const State& state, Bytes size) const;
   double repetition_time(const State& state, Bytes size) const;
+  int at_once(const State& state, Bytes size) const;
   int stream_messages(const State& state, Bytes size) const;
   double back_to_back_time(const State& state, Bytes size) const;
   double visit_time(const State& state, Bytes size, int repetitions) const;

@@ -121,6 +121,7 @@ class Chooser {
     target.quantity.in_flight = in_flight;
     target.weight = kLinkWeight * (in_flight == 1 ? 1 : kStreamedShare);
     target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamedBetweenTwo);
+    target.latency = guess.latency;
     target.startup = in_flight == 1 ? guess.latency : std::min(kStreamedMessage, guess.latency);
     target.beta = guess.beta;
     targets_.push_back(target);
@@ -139,8 +140,8 @@ class Chooser {
       if (in_flight == kStreaming)
         target.smallest = Bytes{kElementBytes * static_cast<std::uint64_t>(workers)};
       target.sent = bytes_sent(road, operation, workers);
-      target.startup =
-          guess_.latency * latencies(road, operation, workers) / (in_flight == 1 ? 1 : kStreamedStartup);
+      target.latency = guess_.latency * latencies(road, operation, workers);
+      target.startup = target.latency / (in_flight == 1 ? 1 : kStreamedStartup);
       target.beta.value = guess_.beta.value * target.sent;
       targets_.push_back(target);
     }
