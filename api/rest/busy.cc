@@ -11,8 +11,38 @@ double seconds(std::chrono::milliseconds time) { return std::chrono::duration<do
 
 }  // namespace
 
-Permit::Permit(std::counting_semaphore<>& places, std::chrono::milliseconds wait) : places_(places) {
-  if (!places_.try_acquire_for(wait))
+bool Places::take(std::chrono::milliseconds wait) {
+  std::unique_lock lock(mutex_);
+  if (free_ > 0) {
+    --free_;
+    return true;
+  }
+  Waiter self;
+  const auto place = waiting_.insert(waiting_.end(), &self);
+  if (self.called.wait_for(lock, wait, [&self] { return self.served; })) return true;
+  waiting_.erase(place);
+  return false;
+}
+
+void Places::give_back() {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) {
+    ++free_;
+    return;
+  }
+  Waiter& next = *waiting_.front();
+  waiting_.pop_front();
+  next.served = true;
+  next.called.notify_one();  // under the lock: afterwards `next` may be gone
+}
+
+std::size_t Places::waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+Permit::Permit(Places& places, std::chrono::milliseconds wait) : places_(places) {
+  if (!places_.take(wait))
     throw Error(
         ErrorCode::kUnavailable,
         fmt::format("other questions kept the service busy for {:g} s (--compute-time): ask again later",

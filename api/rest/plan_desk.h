@@ -6,12 +6,12 @@
 #include <future>
 #include <memory>
 #include <mutex>
-#include <semaphore>
 #include <string>
 #include <unordered_map>
 
 #include "api/actions/answer.h"
 #include "api/rest/books.h"
+#include "api/rest/busy.h"
 #include "api/rest/events.h"
 #include "api/rest/metrics.h"
 #include "api/rest/store_access.h"
@@ -26,7 +26,7 @@ class PlanDesk {
     ProfileBook& profiles;
     Metrics& metrics;
     Events& events;
-    std::counting_semaphore<>& busy;
+    Places& busy;
     std::chrono::milliseconds compute_time;  ///< longest wait for a turn, and longest recommendation
     const std::atomic<bool>& stopping;
   };

@@ -18,8 +18,8 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kAbandonedAfter{10};
 
-std::ptrdiff_t planning_threads(const ServeOptions& options) {
-  if (options.planning_threads > 0) return options.planning_threads;
+std::size_t planning_threads(const ServeOptions& options) {
+  if (options.planning_threads > 0) return static_cast<std::size_t>(options.planning_threads);
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
@@ -77,7 +77,7 @@ Service::Service(const ServiceParts& parts, Store store)
       router_(make_routes(*this)),
       metrics_(std::make_unique<Metrics>(labels_of(router_))),
       busy_(planning_threads(parts.options)),
-      what_ifs_(std::max<std::ptrdiff_t>(1, planning_threads(parts.options) - 1)),
+      what_ifs_(std::max<std::size_t>(2, planning_threads(parts.options)) - 1),
       fits_(store_),
       profiles_(store_),
       tokens_(store_),

@@ -82,8 +82,8 @@ class Service : public Application {
   StoreAccess store_;
   Router router_;
   std::unique_ptr<Metrics> metrics_;
-  std::counting_semaphore<> busy_;      // questions worked on
-  std::counting_semaphore<> what_ifs_;  // of them, curves and maps
+  Places busy_;      // questions worked on
+  Places what_ifs_;  // of them, curves and maps
   std::atomic<bool> stopping_ = false;
   FitBook fits_;
   ProfileBook profiles_;

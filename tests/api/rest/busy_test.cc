@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <thread>
+#include <vector>
 
 #include "perfmodel/error.h"
 
@@ -27,13 +29,40 @@ std::pair<ErrorCode, std::string> refusal(const Work& work) {
 }
 
 TEST(Permit, IsWaitedForNoLongerThanAllowed) {
-  std::counting_semaphore<> places(1);
+  Places places(1);
   std::optional<Permit> first(std::in_place, places, hours(1));
   const auto [code, text] = refusal([&] { const Permit second(places, milliseconds(1)); });
   EXPECT_EQ(code, ErrorCode::kUnavailable);
   EXPECT_THAT(text, HasSubstr("busy for 0.001 s (--compute-time)"));
   first.reset();
   const Permit third(places, hours(1));
+}
+
+TEST(Permit, IsGivenInTheOrderOfAsking) {
+  constexpr int kWaiting = 8;
+  Places places(1);
+  std::optional<Permit> first(std::in_place, places, hours(1));
+  std::vector<int> order;  // written by who has the place
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kWaiting; ++i) {
+    threads.emplace_back([&, i] {
+      const Permit permit(places, hours(1));
+      order.push_back(i);
+    });
+    while (places.waiting() != static_cast<std::size_t>(i) + 1) std::this_thread::yield();
+  }
+  first.reset();
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(order, testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+TEST(Permit, GoesPastThoseWhoGaveUp) {
+  Places places(1);
+  std::optional<Permit> first(std::in_place, places, hours(1));
+  EXPECT_FALSE(places.take(milliseconds(0)));
+  EXPECT_EQ(places.waiting(), 0);
+  first.reset();
+  const Permit second(places, hours(1));
 }
 
 TEST(TimeLimit, EndsWorkThatTakesLonger) {
