@@ -15,6 +15,7 @@ const std::string kSummaryColumns =
 const std::string kFrom = " FROM plans LEFT JOIN clusters ON clusters.id = plans.cluster";
 const std::string kSelectSummary = kSummaryColumns + kFrom;
 const std::string kSelect = kSummaryColumns + ", plans.plan, plans.ranking" + kFrom;
+const std::string kSelectRanking = kSummaryColumns + ", plans.ranking" + kFrom;
 
 constexpr std::size_t kShortestPrefix = 4;
 
@@ -37,16 +38,17 @@ PlanRow read_plan(Query& query) {
   return row;
 }
 
-void check_plan(const Store& store, const NewPlan& plan) {
+PlanRanking read_ranking(Query& query) {
+  PlanRanking row;
+  read_summary(query, row);
+  read_values(query, row.ranking);
+  return row;
+}
+
+void check_times(const NewPlan& plan) {
   check_duration("plan.predicted", plan.predicted);
   check_duration("plan.half_width", plan.half_width);
   check_duration("plan.bound", plan.bound);
-  const auto profile = store.find_profile(plan.profile);
-  if (!profile) {
-    throw Error(ErrorCode::kNotFound,
-                "profile " + std::to_string(plan.profile) + ": there is none in the store");
-  }
-  check(plan.plan, profile->profile);
 }
 
 std::optional<RowId> cluster_of_fit(Connection& db, std::optional<RowId> fit) {
@@ -85,7 +87,8 @@ std::optional<std::string> complete_digest(Connection& db, std::string_view pref
 RowId Store::add_plan(const NewPlan& plan) {
   Connection& db = impl_->db;
   Transaction transaction(db);
-  check_plan(*this, plan);
+  check_times(plan);
+  check(plan.plan, impl_->known_profile(*this, plan.profile));
   const std::optional<RowId> cluster = cluster_of_fit(db, plan.fit);
   Query query = db.query(
       "INSERT INTO plans (digest, method, model, road, workers, messages, profile, fit, cluster, "
@@ -115,6 +118,21 @@ std::optional<PlanRow> Store::find_plan(std::string_view prefix) const {
   Query query = impl_->db.query(kSelect + " WHERE plans.digest = ? ORDER BY plans.id DESC LIMIT 1");
   bind_values(query, *whole);
   return find_row(impl_->db, query, "plan " + *whole, read_plan);
+}
+
+std::optional<PlanRanking> Store::find_ranking(std::string_view digest, const std::string& name,
+                                               const nlohmann::json& value) const {
+  // What was stored is json_text of an object, so a member with this value is there letter by letter.
+  const std::string member = json_text(name) + ":" + json_text(value);
+  Query query = impl_->db.query(kSelectRanking +
+                                " WHERE plans.id = (SELECT max(id) FROM plans WHERE digest = ?)"
+                                " AND instr(plans.ranking, ?) > 0");
+  bind_values(query, digest, member);
+  auto found = find_row(impl_->db, query, "plan " + std::string(digest), read_ranking);
+  if (!found || !found->ranking.is_object() || found->ranking.value(name, nlohmann::json()) != value) {
+    return std::nullopt;
+  }
+  return found;
 }
 
 PageOf<PlanSummary> Store::plans(std::optional<RowId> cluster, const Page& page) const {

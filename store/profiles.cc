@@ -42,13 +42,13 @@ std::optional<RowId> same_profile(Connection& db, const std::string& digest, con
 }  // namespace
 
 RowId Store::put_profile(const Profile& profile) {
-  const nlohmann::json json = to_json(profile);
-  profile_from_json(json);  // what is stored can be read again
   const std::string key = digest(profile);
   Connection& db = impl_->db;
   if (const auto known = same_profile(db, key, profile.model)) {
     return *known;
   }
+  const nlohmann::json json = to_json(profile);
+  profile_from_json(json);  // what is stored can be read again
   Transaction transaction(db);
   if (const auto known = same_profile(db, key, profile.model)) {
     return *known;  // another process was quicker
@@ -75,6 +75,23 @@ std::optional<ProfileRow> Store::find_profile(std::string_view digest) const {
   Query query = impl_->db.query(kSelect + " WHERE digest = ? ORDER BY id DESC LIMIT 1");
   bind_values(query, digest);
   return find_row(impl_->db, query, "profile " + std::string(digest), read_profile);
+}
+
+const Profile& Store::Impl::known_profile(const Store& store, RowId id) {
+  constexpr std::size_t kMost = 16;
+  Query query = db.query("SELECT digest FROM profiles WHERE id = ?");
+  bind_values(query, id);
+  if (!query.next()) {
+    throw Error(ErrorCode::kNotFound, "profile " + std::to_string(id) + ": there is none in the store");
+  }
+  std::string key = query.column_text();  // an id may come again when the transaction that made it is undone
+  if (const auto found = profiles.find(key); found != profiles.end()) {
+    return found->second;
+  }
+  if (profiles.size() == kMost) {
+    profiles.erase(profiles.begin());
+  }
+  return profiles.emplace(std::move(key), store.find_profile(id).value().profile).first->second;
 }
 
 PageOf<ProfileSummary> Store::profiles(const Page& page) const {

@@ -173,6 +173,11 @@ struct PlanSummary {
   Origin origin;
 };
 
+/// A plan's row without the plan.
+struct PlanRanking : PlanSummary {
+  nlohmann::json ranking;
+};
+
 struct PlanRow : PlanSummary {
   Plan plan;
   nlohmann::json ranking;

@@ -161,6 +161,10 @@ class Store {
   /// The newest plan whose digest starts with `prefix` (at least 4 digits). Throws Error{kBadInput} when
   /// plans with different digests do.
   std::optional<PlanRow> find_plan(std::string_view prefix) const;
+  /// What was compared for the newest plan with exactly this digest, if its ranking has the member `name`
+  /// with the value `value`. Much cheaper than find_plan where it has not: nothing is parsed then.
+  std::optional<PlanRanking> find_ranking(std::string_view digest, const std::string& name,
+                                          const nlohmann::json& value) const;
   PageOf<PlanSummary> plans(std::optional<RowId> cluster = {}, const Page& page = {}) const;
 
   // ---- runs ----

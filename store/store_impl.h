@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -19,8 +20,11 @@ namespace commtune {
 struct Store::Impl {
   OpenOptions options;
   sql::Connection db;
+  std::map<std::string, Profile> profiles{};  ///< by digest: some that were read before
 
   Timestamp now() const { return options.clock(); }
+  /// A stored profile, as far as its digest says what it is. Throws Error{kNotFound} when there is none.
+  const Profile& known_profile(const Store& store, RowId id);
 };
 
 namespace sql {

@@ -81,13 +81,14 @@ json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Sec
   return environment;
 }
 
-json answer_to_json(const Given& given) {
+json answer_to_json(Given given) {
   const tuner::Answer& answer = given.outcome.answer;
   const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
   const auto stored = given.outcome.plans.find(chosen.method);
   const RowId id = stored == given.outcome.plans.end() ? 0 : stored->second;
   const ServersOf servers = servers_of(chosen.plan.road);
-  json out = tuner::to_json(answer);
+  json out = std::move(given.outcome.document);
+  if (out.is_null()) out = tuner::to_json(answer);
   out.erase("plan");
   out.erase("chosen");
   out.erase("compute_seconds");

@@ -35,6 +35,6 @@ struct Given {
 nlohmann::json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration);
 
 /// PlanAnswer.
-nlohmann::json answer_to_json(const Given& given);
+nlohmann::json answer_to_json(Given given);
 
 }  // namespace commtune::api

@@ -57,11 +57,12 @@ void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, T
           store.add_plan(to_row(entry, outcome.profile, keeping.fit, {{"chosen", false}}));
     }
     const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
-    nlohmann::json ranking{{"chosen", true}, {"answer", tuner::to_json(answer)}, {"plans", outcome.plans}};
-    if (!keeping.question.is_null()) ranking["question"] = keeping.question;
-    if (keeping.given != nullptr) ranking["cluster"] = commtune::to_json(*keeping.given);
-    outcome.plans[chosen.method] =
-        store.add_plan(to_row(chosen, outcome.profile, keeping.fit, std::move(ranking)));
+    NewPlan row = to_row(chosen, outcome.profile, keeping.fit, {{"chosen", true}, {"plans", outcome.plans}});
+    row.ranking["answer"] = tuner::to_json(answer);
+    if (!keeping.question.is_null()) row.ranking["question"] = keeping.question;
+    if (keeping.given != nullptr) row.ranking["cluster"] = commtune::to_json(*keeping.given);
+    outcome.plans[chosen.method] = store.add_plan(row);
+    outcome.document = std::move(row.ranking["answer"]);
   });
 }
 
@@ -76,7 +77,7 @@ TuneOutcome tune_job(Context& context, const TuneRequest& request) {
 }
 
 nlohmann::json to_json(const TuneOutcome& outcome) {
-  nlohmann::json out = tuner::to_json(outcome.answer);
+  nlohmann::json out = outcome.document.is_null() ? tuner::to_json(outcome.answer) : outcome.document;
   out["fit"] = fit_to_json(outcome.fit);
   out["profile"] = outcome.profile;
   out["plans"] = outcome.plans;

@@ -25,6 +25,7 @@ struct TuneOutcome {
   std::optional<RowId> fit;  ///< absent: the cluster was given
   RowId profile = 0;
   std::map<std::string, RowId> plans;  ///< method -> stored plan
+  nlohmann::json document = nullptr;   ///< tuner::to_json(answer) once keep_answer has made it
 };
 
 /// True when the store has a fit of this cluster as it is now.

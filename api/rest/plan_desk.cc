@@ -104,10 +104,10 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
     if (!known.fit)
       throw Error(ErrorCode::kNotFound,
                   fmt::format("cluster \"{}\" has no fit yet: its probe has not ended", cluster));
-    const Case made = make_case(question, seats, profile->profile, known.fit->snapshot);
-    const std::string key =
-        key_of(question, *profile, record_of(made, question.overrides, cluster, known.fit->id));
-    return compute(question, seats, *profile, known.fit, key);
+    Case made = make_case(question, seats, profile->profile, known.fit->snapshot);
+    json record = record_of(made, question.overrides, cluster, known.fit->id);
+    std::string key = key_of(question, *profile, record);
+    return compute(question, {std::move(made), known.fit, std::move(record), std::move(key)});
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit) throw;
     ++parts_.metrics.plans_unknown;
@@ -115,8 +115,9 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
   }
 }
 
-PlanDesk::One PlanDesk::compute(const Question& question, const Seats& seats, const KnownProfile& profile,
-                                const FitPointer& fit, const std::string& key) {
+PlanDesk::One PlanDesk::compute(const Question& question, Asked asked) {
+  const std::string& key = asked.key;
+  const FitPointer& fit = asked.fit;
   std::promise<void> done;
   for (;;) {  // one at a time works on a question; the others wait for its answer
     std::shared_future<void> other;
@@ -141,7 +142,7 @@ PlanDesk::One PlanDesk::compute(const Question& question, const Seats& seats, co
   };
   try {
     const auto begin = std::chrono::steady_clock::now();
-    Given given{{}, question, make_case(question, seats, profile.profile, fit->snapshot), {}};
+    Given given{{}, question, std::move(asked.made), {}};
     {
       const Permit permit(parts_.busy, parts_.compute_time);
       given.outcome.answer = tuner::tune(given.made.profile, given.made.cluster, given.made.options);
@@ -150,19 +151,19 @@ PlanDesk::One PlanDesk::compute(const Question& question, const Seats& seats, co
                                               time_limit(parts_.compute_time, parts_.stopping));
     }
     given.outcome.fit = fit->id;
-    const bool created = keep(given, record_of(given.made, question.overrides, fit->cluster_name, fit->id));
-    const json document = answer_to_json(given);
-    json again = document;
-    again["cached"] = true;
+    const bool created = keep(given, asked.record);
+    json document = answer_to_json(std::move(given));
+    document["cached"] = true;
     auto kept = std::make_shared<const Kept>(Kept{fit->cluster_name, fit->id,
-                                                  std::make_shared<const std::string>(to_text(again)),
+                                                  std::make_shared<const std::string>(to_text(document)),
                                                   document.at("id").get<RowId>()});
+    document["cached"] = false;
     ++parts_.metrics.plans_made;
     parts_.metrics.planning.observe(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     leave(kept);
     if (created) parts_.events.publish("plan", {{"id", kept->plan}});
-    return {document, std::move(kept), created};
+    return {std::move(document), std::move(kept), created};
   } catch (...) {
     leave(nullptr);
     throw;
@@ -175,9 +176,8 @@ bool PlanDesk::keep(Given& given, const json& record) {
   const tuner::Entry& chosen = outcome.answer.ranking.at(outcome.answer.chosen);
   {
     const auto reader = parts_.store.reader();
-    const auto known = reader->find_plan(std::string_view(digest(chosen.plan)));
-    if (known && known->ranking.is_object() && known->ranking.value("question", json()) == record &&
-        known->predicted == chosen.prediction.iteration &&
+    const auto known = reader->find_ranking(digest(chosen.plan), "question", record);
+    if (known && known->predicted == chosen.prediction.iteration &&
         (given.question.keep != Keep::kAll || !known->ranking.at("plans").empty())) {
       outcome.plans = known->ranking.at("plans").get<std::map<std::string, RowId>>();
       outcome.plans[chosen.method] = known->id;

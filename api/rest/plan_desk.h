@@ -60,8 +60,14 @@ class PlanDesk {
     bool created = false;
   };
   One answer_one(const Question& question, const Seats& seats, const std::string& cluster);
-  One compute(const Question& question, const Seats& seats, const KnownProfile& profile,
-              const FitPointer& fit, const std::string& key);
+  /// A question with everything looked up.
+  struct Asked {
+    Case made;
+    FitPointer fit;
+    nlohmann::json record;  ///< record_of
+    std::string key;        ///< everything that the answer depends on
+  };
+  One compute(const Question& question, Asked asked);
   /// Stores the answer's plans, unless nothing is to be kept, or finds those that an earlier service stored
   /// for the same question.
   bool keep(Given& given, const nlohmann::json& record);

@@ -50,6 +50,48 @@ TEST(Plans, MayComeWithoutAFit) {
   EXPECT_TRUE(row->ranking.is_null());
 }
 
+TEST(Plans, MustSuitTheProfileThatHasTheIdNow) {
+  Store store = memory_store();
+  const auto undone = [&] {
+    store.atomically([&] {
+      store.add_plan({.plan = small_plan(), .profile = store.put_profile(small_profile())});
+      throw std::runtime_error("undone");
+    });
+  };
+  EXPECT_THROW(undone(), std::runtime_error);
+  Profile other = small_profile();
+  other.layers.front().forward *= 2;
+  const RowId profile = store.put_profile(other);
+  EXPECT_EQ(profile, 1);  // as the one that was undone had
+  EXPECT_THROW(store.add_plan({.plan = small_plan(), .profile = profile}), Error);
+  Plan plan = small_plan();
+  plan.profile = digest(other);
+  EXPECT_EQ(store.add_plan({.plan = plan, .profile = profile}), 1);
+}
+
+TEST(Plans, AreFoundByAMemberOfTheirRanking) {
+  Store store = memory_store();
+  const RowId profile = store.put_profile(small_profile());
+  const nlohmann::json asked{{"seed", 1}, {"who", "\"me\", \\ and \u00e4"}};
+  const auto add = [&](nlohmann::json ranking) {
+    return store.add_plan({.plan = small_plan(), .profile = profile, .ranking = std::move(ranking)});
+  };
+  const auto found = [&](const nlohmann::json& value) {
+    return store.find_ranking(digest(small_plan()), "question", value);
+  };
+  EXPECT_FALSE(found(asked));
+  const RowId first = add({{"question", asked}, {"plans", {{"joint", 7}}}});
+  ASSERT_TRUE(found(asked));
+  EXPECT_EQ(found(asked)->id, first);
+  EXPECT_EQ(found(asked)->ranking.at("plans"), nlohmann::json({{"joint", 7}}));
+  EXPECT_FALSE(found({{"seed", 2}}));
+  EXPECT_FALSE(store.find_ranking("0123456789abcdef", "question", asked));
+  add({{"answer", {{"question", asked}}}});  // the newest: it says so, but of something else
+  EXPECT_FALSE(found(asked));
+  add(nullptr);
+  EXPECT_FALSE(found(asked));
+}
+
 TEST(Plans, MustSuitTheirProfile) {
   Store store = memory_store();
   const RowId profile = store.put_profile(small_profile());
