@@ -45,6 +45,7 @@ class ComputeClock {
  public:
   void reset(double kappa) {
     slow_ = 1 + kappa;
+    slowed_rate_ = 1 / slow_;
     now_ = 0;
     work_ = 0;
     busy_[0].clear();
@@ -97,15 +98,19 @@ class ComputeClock {
       };
       bool busy = false;
       const double until = std::min(edge(a, busy_[0].end(), busy), edge(b, busy_[1].end(), busy));
-      const double rate = busy ? 1 / slow_ : 1;
-      if (amount <= (until - at) * rate) return at + amount / rate - from;
-      amount -= (until - at) * rate;
+      if (!busy) {
+        if (amount <= until - at) return at + amount - from;
+        amount -= until - at;
+      } else {
+        if (amount <= (until - at) * slowed_rate_) return at + amount / slowed_rate_ - from;
+        amount -= (until - at) * slowed_rate_;
+      }
       at = until;
     }
     return at - from;
   }
 
-  double slow_ = 1, now_ = 0, work_ = 0;
+  double slow_ = 1, slowed_rate_ = 1, now_ = 0, work_ = 0;
   std::array<BusyTimes, 2> busy_;
 };
 

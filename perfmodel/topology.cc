@@ -122,7 +122,9 @@ double expected_maximum(int n) {
   for (int i = 0; i < 50; ++i) {
     const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0));
     const double step = (0.5 * std::erfc(-x / std::sqrt(2.0)) - p) / density;
-    x -= std::clamp(step, -0.5, 0.5);
+    const double next = x - std::clamp(step, -0.5, 0.5);
+    if (next == x) break;  // as it would stay
+    x = next;
   }
   return x;
 }

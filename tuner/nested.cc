@@ -74,6 +74,7 @@ class Program {
         worst_(worst),
         options_(options),
         states_((atoms.size() + 1) * options.steps),
+        reached_(atoms.size() + 1),
         bytes_(atoms.size() + 1, 0) {
     for (std::size_t i = 0; i < atoms.size(); ++i) bytes_[i + 1] = bytes_[i] + atoms[i].bytes;
     const auto least = [](const StageCost& s) {
@@ -88,24 +89,49 @@ class Program {
     const std::size_t n = atoms_.size();
     const auto largest = static_cast<std::uint64_t>(options_.largest * static_cast<double>(bytes_.back()));
     offer(0, {0, 0, 0, 0, Side::kLeft});
+    note_reached(0);
     for (std::size_t placed = 1; placed <= n; ++placed) {
       for (std::size_t before = placed; before-- > 0;) {
         if (before + 1 < placed && bytes_[placed] - bytes_[before] > largest) break;
         extend(before, placed);
       }
+      note_reached(placed);
     }
     return trace(n);
   }
 
  private:
+  /// The states that so many atoms can be in, and the best that any of them has.
+  struct Reached {
+    std::vector<std::uint16_t> steps;
+    double left_end = kNever, right_length = kNever;
+  };
+
   State& at(std::size_t placed, std::size_t step) { return states_[placed * options_.steps + step]; }
+
+  /// After all ways to place so many atoms were offered.
+  void note_reached(std::size_t placed) {
+    Reached& reached = reached_[placed];
+    for (std::size_t step = 0; step < options_.steps; ++step) {
+      const State& state = at(placed, step);
+      if (state.right_length == kNever) continue;
+      reached.steps.push_back(static_cast<std::uint16_t>(step));
+      reached.left_end = std::min(reached.left_end, state.left_end);
+      reached.right_length = std::min(reached.right_length, state.right_length);
+    }
+  }
+
+  /// Whether a state with such ends, or with later ones, leads to anything faster than `worst_`.
+  bool hopeful(std::size_t placed, double left_end, double right_length) const {
+    const double rest = beta_ * static_cast<double>(bytes_.back() - bytes_[placed]);
+    const double least =
+        std::max(std::max(left_end, compute_end_) + right_length, left_end + right_length + rest);
+    return least < worst_;
+  }
 
   /// Keeps a state unless it cannot lead to anything faster than `worst_` or a better one has its place.
   void offer(std::size_t placed, const State& state) {
-    const double rest = beta_ * static_cast<double>(bytes_.back() - bytes_[placed]);
-    const double least = std::max(std::max(state.left_end, compute_end_) + state.right_length,
-                                  state.left_end + state.right_length + rest);
-    if (!(least < worst_)) return;
+    if (!hopeful(placed, state.left_end, state.right_length)) return;
     const auto step = static_cast<std::size_t>(state.left_end / worst_ * static_cast<double>(options_.steps));
     State& kept = at(placed, std::min(step, options_.steps - 1));
     if (state.right_length < kept.right_length ||
@@ -118,26 +144,39 @@ class Program {
   void extend(std::size_t before, std::size_t placed) {
     const Atom& lowest = atoms_[placed - 1];
     const bool fused = placed - before > 1 || lowest.pieces.size() > 1;
+    const Reached& reached = reached_[before];
+    if (reached.steps.empty()) return;
     const BlockCost cost = cost_of(road_, Bytes{bytes_[placed] - bytes_[before]}, fused, options_.parted);
-    for (std::size_t step = 0; step < options_.steps; ++step) {
+    // No state does better than one with the earliest ends of all: most blocks are ruled out by that at once.
+    const double soonest = std::max(reached.left_end, lowest.ready);
+    const double shortest = std::max(reached.right_length, lowest.tail + cost.left_lag);
+    const bool left = hopeful(placed, soonest + cost.left, shortest);
+    const bool right = hopeful(placed, reached.left_end, shortest + cost.right);
+    const bool parted =
+        options_.parted &&
+        hopeful(placed, soonest + cost.reduce,
+                std::max(reached.right_length, lowest.tail + cost.distribute_lag) + cost.distribute);
+    if (!left && !right && !parted) return;
+    for (const std::uint16_t step : reached.steps) {
       const State& from = at(before, step);
-      if (from.right_length == kNever) continue;
       State next = from;
       next.parent_atoms = static_cast<std::uint16_t>(before);
-      next.parent_step = static_cast<std::uint16_t>(step);
+      next.parent_step = step;
       const double start = std::max(from.left_end, lowest.ready);
 
-      next.side = Side::kLeft;
-      next.left_end = start + cost.left;
-      next.right_length = std::max(from.right_length, lowest.tail + cost.left_lag);
-      offer(placed, next);
-
-      next.side = Side::kRight;
-      next.left_end = from.left_end;
-      next.right_length = std::max(from.right_length, lowest.tail + cost.left_lag) + cost.right;
-      offer(placed, next);
-
-      if (!options_.parted) continue;
+      if (left) {
+        next.side = Side::kLeft;
+        next.left_end = start + cost.left;
+        next.right_length = std::max(from.right_length, lowest.tail + cost.left_lag);
+        offer(placed, next);
+      }
+      if (right) {
+        next.side = Side::kRight;
+        next.left_end = from.left_end;
+        next.right_length = std::max(from.right_length, lowest.tail + cost.left_lag) + cost.right;
+        offer(placed, next);
+      }
+      if (!parted) continue;
       next.side = Side::kParted;
       next.left_end = start + cost.reduce;
       next.right_length = std::max(from.right_length, lowest.tail + cost.distribute_lag) + cost.distribute;
@@ -173,6 +212,7 @@ class Program {
   const double compute_end_, worst_;
   const NestedOptions options_;
   std::vector<State> states_;
+  std::vector<Reached> reached_;
   std::vector<std::uint64_t> bytes_;
   double beta_ = 0;
 };
