@@ -244,6 +244,11 @@ ssize_t Connection::write(const char* data, std::size_t size) {
   return static_cast<ssize_t>(size);
 }
 
+bool Connection::client_gone() const {
+  pollfd set{socket_, POLLRDHUP, 0};  // POLLHUP and POLLERR are always told
+  return ::poll(&set, 1, 0) > 0;
+}
+
 bool Connection::flush() {
   if (out_.empty()) return !broken_;
   const bool sent = send_all(out_.data(), out_.size(), Clock::now() + limits_.write_time);

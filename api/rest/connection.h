@@ -45,6 +45,8 @@ class Connection : public httplib::Stream {
   bool is_used_up() const {
     return client_closes_ || head_left_ > 0 || body_read_ < body_length_ || chunked_;
   }
+  /// True once the client has closed its side or the connection has broken; never waits.
+  bool client_gone() const;
   bool flush();
   /// Says that no more is coming and lets the client read what was sent.
   void close_gently();

@@ -152,6 +152,7 @@ std::variant<Admitted, Refused> Gate::admit(const Head& head, bool counts) {
   request.path = path;
   request.arguments = std::move(match->arguments);
   request.caller = std::move(caller);
+  request.client_gone = head.client_gone;
   request.if_none_match = head.header("If-None-Match");
   request.idempotency_key = head.header("Idempotency-Key");
   if (!request.idempotency_key.empty() && !is_word(request.idempotency_key, kLongestKey))

@@ -39,6 +39,7 @@ Head head_of(const httplib::Request& request) {
   head.content_length = request.get_header_value<std::uint64_t>("Content-Length");
   head.lengths = request.get_header_value_count("Content-Length");
   head.header = [&request](const char* name) { return request.get_header_value(name); };
+  head.client_gone = [&request] { return request.progress && !request.progress(0, 0); };
   return head;
 }
 
@@ -162,7 +163,11 @@ class OwnServer : public Base {
         return;
       }
       bool closed = false;
-      const bool served = this->process_request(connection, shared_.stopping, closed, nullptr);
+      // A server's request has no progress to tell of: its place carries the connection to head_of().
+      const auto connect = [&connection](httplib::Request& request) {
+        request.progress = [&connection](std::uint64_t, std::uint64_t) { return !connection.client_gone(); };
+      };
+      const bool served = this->process_request(connection, shared_.stopping, closed, connect);
       if (!connection.flush()) return;
       if (!served || closed || connection.is_used_up()) break;
     }

@@ -20,6 +20,7 @@ struct Head {
   std::size_t content_length = 0;
   std::size_t lengths = 0;                              ///< how often Content-Length came
   std::function<std::string(const char* name)> header;  ///< "" when absent
+  std::function<bool()> client_gone;                    ///< nobody waits for the answer any more
 };
 
 /// What the listener asks about each request. Called from many threads at once.

@@ -24,6 +24,7 @@ struct Request {
   std::string if_none_match;    ///< empty: none
   std::string last_event_id;
   Caller caller;
+  std::function<bool()> client_gone;  ///< nobody waits for the answer any more; may be empty
 
   /// A query parameter, or "" when it is absent.
   std::string_view parameter(const std::string& name) const;

@@ -70,7 +70,7 @@ Reply get_scaling(Service& service, const Request& request) {
   given.options.draws = static_cast<int>(request.integer("draws", 0, 1024, tuner::TuneOptions{}.draws));
   check_draws(given.options.draws, given.profile);
   const int most = static_cast<int>(request.integer("most", 1, 4096, 64));
-  return service.compute([&](const tuner::Watch& watch) {
+  return service.compute(request, [&](const tuner::Watch& watch) {
     given.watch = watch;
     return json_reply(to_json(scale(given, count_series(fmt::format("1..{}", most)))));
   });
@@ -86,7 +86,7 @@ Reply get_phase_map(Service& service, const Request& request) {
        numbers(request, "bandwidth_scales", 16, kSmallestScale, kLargestScale, {0.1, 0.3, 1, 3, 10}))
     axes.per_byte_factors.push_back(1 / scale);
   axes.latency_factors = numbers(request, "latency_scales", 4, kSmallestScale, kLargestScale, {1});
-  return service.compute([&](const tuner::Watch& watch) {
+  return service.compute(request, [&](const tuner::Watch& watch) {
     given.watch = watch;
     json out = to_json(map(given, axes));
     out["flips"] = tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, watch));
@@ -108,7 +108,7 @@ Reply get_servers(Service& service, const Request& request) {
     throw Error(ErrorCode::kBadInput,
                 fmt::format("parameter most = {}: at most {} colocated servers, as many as workers", most,
                             given.options.workers));
-  return service.compute([&](const tuner::Watch& watch) {
+  return service.compute(request, [&](const tuner::Watch& watch) {
     given.watch = watch;
     return json_reply(to_json(servers(given, count_series(fmt::format("1..{}", most)), where)));
   });

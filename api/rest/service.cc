@@ -106,11 +106,22 @@ Reply Service::with_body(const Head& head, std::string body) {
   return carry_out(std::move(std::get<Admitted>(admission)), std::move(body));
 }
 
-Reply Service::compute(const std::function<Reply(const tuner::Watch&)>& what_if) {
+Reply Service::compute(const Request& request, const std::function<Reply(const tuner::Watch&)>& what_if) {
   const std::chrono::milliseconds most = parts_.options.compute_time;
   const Permit turn(what_ifs_, most);
   const Permit permit(busy_, most);
-  return what_if(time_limit(most, stopping_));
+  bool gone = false;
+  const auto watch = [&, limit = time_limit(most, stopping_)](double fraction) {
+    gone = request.client_gone && request.client_gone();
+    if (gone) throw Error(ErrorCode::kInterrupted, "nobody waits for the answer any more");
+    limit(fraction);
+  };
+  try {
+    return what_if(watch);
+  } catch (const Error& error) {
+    if (!gone) throw;
+    return problem(HttpError{499, "client_gone", error.what()}, request.id);  // for the log and the metrics
+  }
 }
 
 Reply Service::carry_out(Admitted admitted, std::string body) {

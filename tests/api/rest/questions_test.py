@@ -1,9 +1,12 @@
 #!/usr/bin/python3
 """What schedulers and pages ask beside a plan: glances that nothing is kept of, what-ifs, scores of nodes."""
 
+import re
+import socket
+import time
 import unittest
 
-from server import ServiceTest
+from server import PATIENCE_SECONDS, ServiceTest
 
 JOB = {"model": "resnet50", "cluster": "lab"}
 
@@ -91,6 +94,31 @@ class Limits(ServiceTest):
             self.assertIn("longer than the 0.001 s", refused["detail"])
         plan = self.server.ask("POST", "/v1/plans", JOB)
         self.assertEqual(plan.json()["status"], "planned")
+
+
+class Leaving(ServiceTest):
+    flags = ("--compute-time", "1h")
+
+    def metric(self, name):
+        lines = self.server.ask("GET", "/metrics").body.decode().splitlines()
+        return sum(float(line.split()[-1]) for line in lines if re.match(name, line))
+
+    def wait_for(self, name, value):
+        for _ in range(10 * PATIENCE_SECONDS):
+            if self.metric(name) == value:
+                return
+            time.sleep(0.1)
+        self.fail(f"{name} never was {value}")
+
+    def test_a_map_whose_client_has_gone_is_not_finished(self):
+        values = ",".join(str(i) for i in range(1, 17))
+        path = f"/v1/phase-map?model=resnet50&cluster=lab&workers={values}&bandwidth_scales={values}&latency_scales=1,2,3,4"
+        host, port = self.server.address.split(":")
+        with socket.create_connection((host, int(port))) as client:
+            client.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+            self.wait_for("commtune_http_in_flight", 2)  # the map, and the question for the metrics
+        self.wait_for(r'commtune_http_requests_total\{.*route="/v1/phase-map",status="499"\}', 1)
+        self.wait_for("commtune_http_in_flight", 1)
 
 
 if __name__ == "__main__":
