@@ -204,8 +204,9 @@ JobRow JobRunner::announce(RowId id) {
 
 JobRow JobRunner::enqueue(const NewJob& job) {
   const RowId id = parts_.store.write([&](Store& store) { return Jobs(store).enqueue(job); });
-  wake();
-  return announce(id);
+  JobRow row = announce(id);
+  wake();  // now: events tell of a job that it waits before they tell that it runs
+  return row;
 }
 
 JobRow JobRunner::cancel(RowId id) {
@@ -219,8 +220,9 @@ JobRow JobRunner::cancel(RowId id) {
 
 JobRow JobRunner::resume(RowId id) {
   parts_.store.write([&](Store& store) { Jobs(store).requeue(id); });
+  JobRow row = announce(id);
   wake();
-  return announce(id);
+  return row;
 }
 
 void JobRunner::forget_answers() {
