@@ -15,10 +15,8 @@ namespace commtune::probes {
 namespace {
 
 constexpr std::uint32_t kTagRange = kTagNumbers / 2;
-constexpr float kValue = 1.0F;  // a mean of ones is one, however often it is taken
 /// More than the ranks of a host find room for in its caches.
 constexpr std::size_t kColdBytes = std::size_t{64} << 20;
-constexpr std::size_t kPageBytes = 4096;
 
 Nanoseconds after(Nanoseconds start) { return now() - start; }
 
@@ -42,7 +40,7 @@ struct GaveUp {
 }  // namespace
 
 Performer::Performer(Communicator& communicator)
-    : communicator_(communicator), scratch_(RoadSettings{}.chunk.count) {
+    : communicator_(communicator), scratch_(RoadSettings{}.chunk.count), memory_(kColdBytes) {
   const std::vector<int> host = host_of_rank(communicator.peers().hosts);
   for (std::size_t rank = 0; rank < host.size(); ++rank) {
     if (static_cast<std::size_t>(host[rank]) == first_rank_.size()) {
@@ -101,42 +99,6 @@ void Performer::measure(const Command& command, Report& report) {
   }
 }
 
-// --- buffers --------------------------------------------------------------------------------------------
-
-void Performer::prepare(std::size_t slots, std::size_t bytes) {
-  const std::size_t elements = (bytes + sizeof(float) - 1) / sizeof(float);
-  if (memory_.size() < slots) memory_.resize(slots);
-  for (std::size_t i = 0; i < slots; ++i) {
-    if (memory_[i].size() < elements) memory_[i].assign(elements, kValue);
-  }
-}
-
-std::span<std::byte> Performer::slot(std::size_t index, std::size_t bytes) {
-  return std::as_writable_bytes(std::span(memory_[index])).first(bytes);
-}
-
-void Performer::refill(std::size_t slots, std::size_t bytes) {
-  const std::size_t elements = (bytes + sizeof(float) - 1) / sizeof(float);
-  for (std::size_t i = 0; i < slots; ++i) {
-    std::fill_n(memory_[i].begin(), elements, kValue);
-  }
-}
-
-void Performer::check_sums(const Command& command, std::size_t slots, std::size_t bytes) {
-  for (std::size_t i = 0; i < slots; ++i) {
-    const std::span<std::byte> data = slot(i, bytes);
-    for (const std::size_t index : {std::size_t{0}, bytes / sizeof(float) - 1}) {
-      const float sum = element(DataType::kFloat32, data, index);
-      if (std::abs(sum - kValue) > 1e-5F) {
-        throw Error(ErrorCode::kConflict, describe(communicator_.peers(), communicator_.rank()) + ": " +
-                                              describe(command.quantity) + ", element " +
-                                              std::to_string(index) + ": the mean of ones is " +
-                                              std::to_string(sum));
-      }
-    }
-  }
-}
-
 // --- time -----------------------------------------------------------------------------------------------
 
 void Performer::wait_for_start(Nanoseconds start) {
@@ -182,9 +144,9 @@ Performer::Job& Performer::new_job(const Command& command) {
 Task Performer::run_messages(Job& job, std::size_t index) {
   Flow& flow = job.sending;
   const Quantity& quantity = flow.command.quantity;
-  const std::span<std::byte> data = slot(index, flow.command.bytes);
-  while (flow.next < flow.command.messages) {
+  for (std::size_t passed = 0; flow.next < flow.command.messages; ++passed) {
     const int message = flow.next++;
+    const std::span<std::byte> data = memory_.place(index, passed);
     const RoadMessage on_its_way{communicator_, scratch_, flow.settings,
                                  flow.base + static_cast<std::uint32_t>(message), data};
     co_await run_operation(quantity.road, quantity.operation, on_its_way, job.server.get());
@@ -215,6 +177,15 @@ void Performer::close_server(Job& job, Deadline until) {
   if (job.server) progress_until([&] { return job.server->finished(); }, until);
 }
 
+void Performer::check_sums(const Command& command) {
+  if (const auto wrong = memory_.first_wrong()) {
+    throw Error(ErrorCode::kConflict, describe(communicator_.peers(), communicator_.rank()) + ": " +
+                                          describe(command.quantity) + ", element " +
+                                          std::to_string(wrong->element) + ": the mean of ones is " +
+                                          std::to_string(wrong->value));
+  }
+}
+
 void Performer::measure_operation(const Command& command, Report& report) {
   const Quantity& quantity = command.quantity;
   const auto* servers = std::get_if<ParameterServer>(&quantity.road);
@@ -222,7 +193,7 @@ void Performer::measure_operation(const Command& command, Report& report) {
   const bool serves = servers != nullptr && server_of(*servers, quantity.workers, communicator_.rank()) >= 0;
   if (!works && !serves) return;
   const auto slots = works ? static_cast<std::size_t>(std::min(quantity.in_flight, command.messages)) : 0;
-  prepare(slots, command.bytes);
+  memory_.lay_out(slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kAll);
   Job& job = new_job(command);
   open_server(job);
   for (std::size_t i = 0; i < slots; ++i) job.tasks.push_back(run_messages(job, i));
@@ -236,9 +207,9 @@ void Performer::measure_operation(const Command& command, Report& report) {
   }
   close_server(job, until);
   if (ends_with_sum(quantity.operation)) {
-    check_sums(command, slots, command.bytes);
+    check_sums(command);
   } else {
-    refill(slots, command.bytes);  // a stage alone leaves parts of sums behind
+    memory_.refill();  // a stage alone leaves parts of sums behind
   }
 }
 
@@ -260,7 +231,7 @@ std::optional<Pair> Performer::pair_of(const Command& command) const {
 }
 
 Task Performer::send_messages(Flow& flow, int to, std::size_t index) {
-  const std::span<const std::byte> data = slot(index, flow.command.bytes);
+  const std::span<const std::byte> data = memory_.place(index);
   while (flow.next < flow.command.messages) {
     const auto message = static_cast<std::uint32_t>(flow.next++);
     co_await communicator_.send(to, make_tag(Channel::kReduce, flow.base + message), data);
@@ -268,7 +239,7 @@ Task Performer::send_messages(Flow& flow, int to, std::size_t index) {
 }
 
 Task Performer::receive_messages(Flow& flow, int from, std::size_t index) {
-  const std::span<std::byte> data = slot(index, flow.command.bytes);
+  const std::span<std::byte> data = memory_.place(index);
   while (flow.next < flow.command.messages) {
     const auto message = static_cast<std::uint32_t>(flow.next++);
     co_await communicator_.receive(from, make_tag(Channel::kReduce, flow.base + message), data);
@@ -278,8 +249,8 @@ Task Performer::receive_messages(Flow& flow, int from, std::size_t index) {
 
 /// There and back, again and again; `ends` are durations.
 Task Performer::round_trips(Flow& flow, int with) {
-  const std::span<std::byte> out = slot(0, flow.command.bytes);
-  const std::span<std::byte> in = slot(1, flow.command.bytes);
+  const std::span<std::byte> out = memory_.place(0);
+  const std::span<std::byte> in = memory_.place(1);
   for (Nanoseconds& duration : flow.ends) {
     const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next++));
     const Nanoseconds start = now();
@@ -291,7 +262,7 @@ Task Performer::round_trips(Flow& flow, int with) {
 }
 
 Task Performer::echoes(Flow& flow, int with) {
-  const std::span<std::byte> data = slot(0, flow.command.bytes);
+  const std::span<std::byte> data = memory_.place(0);
   for (; flow.next < flow.command.messages; ++flow.next) {
     const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next));
     co_await communicator_.receive(with, tag, data);
@@ -305,7 +276,7 @@ void Performer::measure_pair(const Command& command, Report& report) {
   const bool source = communicator_.rank() == pair->first;
   const int other = source ? pair->second : pair->first;
   const auto slots = static_cast<std::size_t>(std::min(command.quantity.in_flight, command.messages));
-  prepare(2 * slots, command.bytes);
+  memory_.lay_out(2 * slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kOne);
   Job& job = new_job(command);
   const bool both_ways = command.quantity.subject == Subject::kExchange;
   if (command.quantity.in_flight == 1 && !both_ways) {
@@ -330,26 +301,23 @@ void Performer::measure_pair(const Command& command, Report& report) {
 void Performer::measure_memory(const Command& command, Report& report) {
   const bool sums = command.quantity.subject == Subject::kSum;
   // What is summed has just arrived; what is copied, a gradient, was written long before.
-  const std::size_t region = sums ? command.bytes : std::max(command.bytes, kColdBytes);
-  const std::size_t step = (command.bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
-  prepare(2, region);
-  const std::span<std::byte> into = slot(0, region);
-  const std::span<const std::byte> from = slot(1, region);
+  memory_.lay_out(2, 2 * static_cast<std::size_t>(command.messages), command.bytes,
+                  sums ? Places::kOne : Places::kAll);
   const bool reports = communicator_.rank() == command.quantity.source;
   wait_for_start(command.start);
   report.head.started = now();
-  for (std::size_t i = 0, offset = 0; i < static_cast<std::size_t>(command.messages); ++i) {
+  for (std::size_t i = 0; i < static_cast<std::size_t>(command.messages); ++i) {
     const Nanoseconds start = now();
+    const std::span<std::byte> into = memory_.place(0, i);
+    const std::span<const std::byte> from = memory_.place(1, i);
     if (sums) {
       add(DataType::kFloat32, into, from);
     } else {
-      std::memcpy(into.data() + offset, from.data() + offset, command.bytes);
+      std::memcpy(into.data(), from.data(), from.size());
     }
     if (reports) report.ends.push_back(after(start));
-    offset += step;
-    if (offset + command.bytes > region) offset = 0;
   }
-  if (sums) refill(1, command.bytes);
+  if (sums) memory_.refill();
 }
 
 /// Steps on a thread of their own, as in a training process: alone, or while all-reduces keep the network
@@ -363,7 +331,7 @@ void Performer::measure_steps(const Command& command, Report& report) {
     return;
   }
   const auto slots = static_cast<std::size_t>(command.quantity.in_flight);
-  prepare(slots, command.bytes);
+  memory_.lay_out(slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kAll);
   Job& job = new_job(command);
   for (std::size_t i = 0; i < slots; ++i) job.tasks.push_back(run_messages(job, i));
   stepper.start();

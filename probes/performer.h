@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "executor/communicator.h"
@@ -13,6 +12,7 @@
 #include "executor/roads/road.h"
 #include "executor/task.h"
 #include "probes/command.h"
+#include "probes/message_memory.h"
 #include "probes/schedule.h"
 
 namespace commtune::probes {
@@ -64,11 +64,7 @@ class Performer {
   Job& new_job(const Command& command);
   /// Source and destination in which this rank takes part, by the command's pairing.
   std::optional<Pair> pair_of(const Command& command) const;
-  /// Memory of one message under way; ones at first.
-  std::span<std::byte> slot(std::size_t index, std::size_t bytes);
-  void prepare(std::size_t slots, std::size_t bytes);
-  void refill(std::size_t slots, std::size_t bytes);
-  void check_sums(const Command& command, std::size_t slots, std::size_t bytes);
+  void check_sums(const Command& command);
   /// Starts the job's tasks and makes progress until all are done.
   void finish(Job& job, Deadline until);
   /// Makes progress until it is so; throws GaveUp at the deadline.
@@ -80,7 +76,7 @@ class Performer {
   Road paced_road_;  ///< its road
   Scratch scratch_;
   std::vector<int> first_rank_;  ///< of each host
-  std::vector<std::vector<float>> memory_;
+  MessageMemory memory_;
   std::unique_ptr<Job> job_;
 };
 
