@@ -24,7 +24,7 @@ constexpr double kSmoothShare = 0.15;    // of it, where the fit explains everyt
 constexpr double kMostOctaves = 6;
 constexpr double kNarrowGain = 2;
 constexpr int kTrusted = 5;            // repetitions from which a median's residual tells something
-constexpr double kUnknownWidth = 0.1;  // of a median of one repetition
+constexpr double kUnknownWidth = 0.1;  // of a median of one repetition, or of one visit
 constexpr double kWidest = 10;         // times the set width: beyond, more width does not matter more
 
 // A visit takes at most this share of the whole budget, unless it is a single repetition.
@@ -39,11 +39,21 @@ constexpr int kFewestStreams = 3, kMostStreams = 5;
 constexpr Seconds kAloneTime{25e-3};
 constexpr int kMostAlone = 12;
 constexpr Seconds kBackToBackTime{10e-3};
+// Visits of a size are so far apart, as a share of the budget, while there is something else to do.
+constexpr double kVisitsApart = 0.1;
+// How far visits of a size differ is known from so many others that take about as long.
+constexpr std::size_t kLikeSizes = 3;
 // Below this size a repetition says more about start-up than about bytes.
 constexpr Bytes kBulk = 64_KiB;
 
 double octaves(Bytes a, Bytes b) {
   return std::abs(std::log2(static_cast<double>(a.count) / static_cast<double>(b.count)));
+}
+
+/// Times within a factor of four.
+int time_class(double seconds) {
+  constexpr double kLeast = 1e-9;
+  return static_cast<int>(std::floor(std::log2(std::max(seconds, kLeast)) / 2));
 }
 
 Quantity as_target(Quantity quantity) {
@@ -67,15 +77,8 @@ Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
     std::erase_if(state.grid, [&](Bytes size) { return size < state.target.smallest && size < last; });
     for (const ProbeSample& sample : already) {
       if (as_target(sample.quantity) != state.target.quantity) continue;
-      Point point;
-      point.seconds = sample.raw_seconds;
-      point.median = sample.sample.time.count();
-      point.width = sample.sample.half_width / sample.sample.time;
-      point.at_once = sample.quantity.in_flight;
-      if (point.seconds.empty()) {
-        point.seconds.assign(static_cast<std::size_t>(sample.sample.repetitions), point.median);
-      }
-      state.points[sample.sample.size] = std::move(point);
+      state.points[sample.sample.size] = {SizeTimes(sample.raw_seconds, sample.sample),
+                                          sample.quantity.in_flight};
     }
     refit(state);
     states_.push_back(std::move(state));
@@ -90,22 +93,24 @@ double Agenda::message_time(const State& state, Bytes size) const {
   }
   const auto above = state.points.lower_bound(size);
   if (above == state.points.begin()) {
-    return std::min(above->second.median, state.target.startup.count() + state.target.beta.value * bytes);
+    return std::min(above->second.times.median(),
+                    state.target.startup.count() + state.target.beta.value * bytes);
   }
   const auto below = std::prev(above);
   const auto from = static_cast<double>(below->first.count);
   if (above != state.points.end()) {
     const auto to = static_cast<double>(above->first.count);
-    return std::lerp(below->second.median, above->second.median, (bytes - from) / (to - from));
+    return std::lerp(below->second.times.median(), above->second.times.median(),
+                     (bytes - from) / (to - from));
   }
   double slope = state.target.beta.value;
   if (below->first >= kBulk && below != state.points.begin()) {
     const auto before = std::prev(below);
-    const double own =
-        (below->second.median - before->second.median) / (from - static_cast<double>(before->first.count));
+    const double own = (below->second.times.median() - before->second.times.median()) /
+                       (from - static_cast<double>(before->first.count));
     slope = own > 0 ? own : slope;
   }
-  return below->second.median + slope * (bytes - from);
+  return below->second.times.median() + slope * (bytes - from);
 }
 
 double Agenda::repetition_time(const State& state, Bytes size) const {
@@ -182,14 +187,16 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
         return found == state.residual.end() ? 0 : found->second / options_.width;
       };
       const double unexplained = std::min(std::max(misfit(above->first), misfit(below->first)), 3.0);
-      const double rises = std::log2(std::max(above->second.median / below->second.median, 1.0));
+      const double rises =
+          std::log2(std::max(above->second.times.median() / below->second.times.median(), 1.0));
       step.gain = kBetweenGain * std::min(distance, kMostOctaves) *
                   (kSmoothShare * std::min(rises, 1.0) + unexplained);
     } else {
       const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
       // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.
       const bool streamed = state.target.quantity.in_flight == kStreaming;
-      const double startup = streamed ? 1 : state.points.begin()->second.median / known.median;
+      const double startup =
+          streamed ? 1 : state.points.begin()->second.times.median() / known.times.median();
       step.gain = kRangeGain * std::min(octaves(size, nearest), kMostOctaves) *
                   std::min(kStartupCounts * startup, 1.0);
     }
@@ -198,20 +205,55 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
   return step;
 }
 
-/// More repetitions of a measured size, as many as it has, within limits.
+/// How far visits of a size are apart, by how long it takes: what disturbs a host for some time matters to
+/// short operations most. Learnt from sizes that were visited more than once.
+void Agenda::learn_between_visits() {
+  std::map<int, std::vector<double>> known;
+  for (const State& state : states_) {
+    for (const auto& [size, point] : state.points) {
+      if (point.times.between_visits() > 0)
+        known[time_class(point.times.median())].push_back(point.times.between_visits());
+    }
+  }
+  between_visits_.clear();
+  for (auto& [like, widths] : known) {
+    if (widths.size() >= kLikeSizes) between_visits_[like] = median_interval(widths).median;
+  }
+}
+
+/// Of a median, as far as it is known.
+double Agenda::width(const State& state, const Point& point) const {
+  if (point.times.repetitions() == 1) return kUnknownWidth;
+  // A stream is many messages, and long.
+  const bool streamed = state.target.quantity.in_flight == kStreaming;
+  if (streamed || !point.times.visited_once()) return point.times.width();
+  const auto like = between_visits_.find(time_class(point.times.median()));
+  return std::max(point.times.width(), like == between_visits_.end() ? kUnknownWidth : like->second);
+}
+
+/// Another visit of a measured size, with as many repetitions as one had so far, within limits.
 std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size, const Point& point) const {
-  const auto done = static_cast<int>(point.seconds.size());
-  const double width = done == 1 ? kUnknownWidth : point.width;
-  if (width <= options_.width || done >= options_.max_iterations) {
+  const State& state = states_[index];
+  const int done = point.times.repetitions();
+  const double wide = width(state, point);
+  if (wide <= options_.width || done >= options_.max_iterations) {
     return std::nullopt;
   }
-  const State& state = states_[index];
   const double once = repetition_time(state, size);
   const int most = std::max(1, static_cast<int>(kLongestNarrowing.count() / once));
-  const int more = std::min({std::max(done, 2), most, options_.max_iterations - done});
-  const double counted = std::min(width / options_.width, kWidest);
+  const int usual = done / std::max(1, point.times.visits());
+  const int more = std::min({std::max(usual, 2), most, options_.max_iterations - done});
+  const double counted = std::min(wide / options_.width, kWidest);
   const double shrinks = counted * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
   return Step{index, size, more, kNarrowGain * shrinks * state.target.weight, visit_time(state, size, more)};
+}
+
+/// Whether it is long enough ago that a size was visited for the next visit to tell something new.
+bool Agenda::rested(const Step& step, Seconds left) const {
+  const auto& points = states_[step.state].points;
+  const auto known = points.find(step.size);
+  return known == points.end() || known->second.times.visits() == 0 ||
+         known->second.times.left() - left >= kVisitsApart * options_.budget;
 }
 
 /// Of a stream that was not measured at all: what bytes cost shows best at the largest size that takes no
@@ -256,43 +298,38 @@ Bytes Agenda::traffic(const Step& step) const {
 }
 
 std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_left) {
-  for (const Step& step : steps()) {
-    if (step.seconds > left.count() || (traffic_left && traffic(step) > *traffic_left)) {
-      continue;
-    }
-    const State& state = states_[step.state];
-    Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions,
-                true,       Seconds{step.seconds}, traffic(step)};
-    if (visit.quantity.in_flight == kStreaming) {
-      visit.quantity.in_flight = at_once(state, step.size);
-      visit.messages = stream_messages(state, step.size) - visit.quantity.in_flight;
-    }
-    const auto known = state.points.find(step.size);
-    visit.first = (known == state.points.end() || !known->second.visited) && warms_up(state, step.size);
-    return visit;
+  left_ = left;
+  const std::vector<Step> all = steps();
+  const auto fits = [&](const Step& step) {
+    return step.seconds <= left.count() && !(traffic_left && traffic(step) > *traffic_left);
+  };
+  auto chosen = std::ranges::find_if(all, [&](const Step& step) { return fits(step) && rested(step, left); });
+  if (chosen == all.end()) chosen = std::ranges::find_if(all, fits);
+  if (chosen == all.end()) return std::nullopt;
+  const Step& step = *chosen;
+  const State& state = states_[step.state];
+  Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions,
+              true,       Seconds{step.seconds}, traffic(step)};
+  if (visit.quantity.in_flight == kStreaming) {
+    visit.quantity.in_flight = at_once(state, step.size);
+    visit.messages = stream_messages(state, step.size) - visit.quantity.in_flight;
   }
-  return std::nullopt;
+  const auto known = state.points.find(step.size);
+  visit.first =
+      (known == state.points.end() || known->second.times.visits() == 0) && warms_up(state, step.size);
+  return visit;
 }
 
 ProbeSample Agenda::record(const Visit& visit, std::span<const double> seconds) {
   assert(!seconds.empty());
   State& state = states_[visit.target];
   Point& point = state.points[visit.size];
-  point.visited = true;
-  point.at_once = visit.quantity.in_flight;
   state.visited = true;
-  point.seconds.insert(point.seconds.end(), seconds.begin(), seconds.end());
-  std::vector<double> sorted = point.seconds;
-  const MedianInterval interval = median_interval(sorted);
-  point.median = interval.median;
-  point.width = interval.relative_half_width();
+  point.at_once = visit.quantity.in_flight;
+  point.times.add(seconds, left_);
+  learn_between_visits();
   refit(state);
-  ProbeSample sample;
-  sample.quantity = visit.quantity;
-  sample.sample = {visit.size, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
-                   static_cast<int>(point.seconds.size())};
-  sample.raw_seconds = point.seconds;
-  return sample;
+  return {visit.quantity, point.times.sample(visit.size), point.times.seconds()};
 }
 
 /// What a fit with as many pieces as the data support leaves unexplained at each size.
@@ -302,10 +339,7 @@ void Agenda::refit(State& state) {
     return;
   }
   std::vector<Sample> samples;
-  for (const auto& [size, point] : state.points) {
-    samples.push_back({size, Seconds{point.median}, Seconds{point.width * point.median},
-                       static_cast<int>(point.seconds.size())});
-  }
+  for (const auto& [size, point] : state.points) samples.push_back(point.times.sample(size));
   FitOptions options;
   options.bootstrap = 0;
   const Fit fit = fit_curve(samples, options);

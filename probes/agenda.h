@@ -3,8 +3,9 @@
 //
 // Each target is a cost as a function of size. The agenda repeatedly takes the step with the largest expected
 // gain per second: a new size (far from measured ones, beyond the measured range, or where the fit so far
-// explains its neighbours badly), or more repetitions where the median's interval is still wide. So whatever
-// the budget, what has been measured when it is spent was worth the most.
+// explains its neighbours badly), or more repetitions where the median's interval is still wide, at another
+// moment, since a host's state lasts longer than a visit. So whatever the budget, what has been measured when
+// it is spent was worth the most.
 
 #include <cstdint>
 #include <map>
@@ -15,6 +16,7 @@
 
 #include "perfmodel/units.h"
 #include "probes/sample.h"
+#include "probes/size_times.h"
 
 namespace commtune::probes {
 
@@ -79,11 +81,8 @@ class Agenda {
 
  private:
   struct Point {
-    std::vector<double> seconds;  ///< every repetition
-    double median = 0;
-    double width = 0;      ///< relative half width
-    bool visited = false;  ///< in this session
-    int at_once = 0;       ///< messages under way: more of them would be another quantity
+    SizeTimes times;
+    int at_once = 0;  ///< messages under way: more of them would be another quantity
   };
   struct State {
     Target target;
@@ -108,6 +107,9 @@ class Agenda {
   double visit_time(const State& state, Bytes size, int repetitions) const;
   std::optional<Step> widening(std::size_t index, Bytes size) const;
   std::optional<Step> narrowing(std::size_t index, Bytes size, const Point& point) const;
+  void learn_between_visits();
+  double width(const State& state, const Point& point) const;
+  bool rested(const Step& step, Seconds left) const;
   void prefer_largest(std::span<Step> by_size) const;
   std::vector<Step> steps() const;
   Bytes traffic(const Step& step) const;
@@ -116,6 +118,8 @@ class Agenda {
 
   AgendaOptions options_;
   std::vector<State> states_;
+  std::map<int, double> between_visits_;  ///< by class of time: how far visits of a size are apart
+  Seconds left_{};                        ///< of the budget, when next() was asked last
 };
 
 }  // namespace commtune::probes

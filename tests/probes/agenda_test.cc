@@ -132,6 +132,45 @@ TEST(Agenda, RefinesSizesAroundAProtocolSwitch) {
   EXPECT_GE(near, 3);
 }
 
+TEST(Agenda, VisitsASizeAgainAtAnotherMoment) {
+  // 10 links of 11 sizes, some 12 ms a visit: a second for each to be visited once. What a visit says is off
+  // by up to 10 % for all of its repetitions, which agree within 0.1 %.
+  AgendaOptions options = small_options();
+  options.last = Bytes{4096};
+  std::vector<Target> targets;
+  for (int destination = 1; destination <= 10; ++destination) targets.push_back(message_target(destination));
+  Agenda agenda(targets, options, {});
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> mood(0.9, 1.1), noise(0.999, 1.001);
+  std::map<std::pair<int, Bytes>, std::vector<Seconds>> visits;
+  std::map<std::pair<int, Bytes>, ProbeSample> last;
+  for (Seconds left = options.budget; left > Seconds{0.5};) {
+    const auto visit = agenda.next(left, std::nullopt);
+    if (!visit) break;
+    const std::pair key{visit->quantity.destination, visit->size};
+    visits[key].push_back(left);
+    const double of_the_visit = mood(random);
+    std::vector<double> times;
+    for (int i = 0; i < visit->repetitions; ++i)
+      times.push_back(truth(visit->size) * of_the_visit * noise(random));
+    left -= visit->expected;
+    last[key] = agenda.record(*visit, times);
+  }
+  std::size_t again = 0, apart = 0, doubtful = 0;
+  for (const auto& [key, moments] : visits) {
+    if (moments.size() < 2) continue;
+    ++again;
+    apart += moments[0] - moments[1] >= 0.09 * options.budget ? 1 : 0;
+    // The interval covers what a visit's own repetitions know nothing of.
+    const Sample& sample = last[key].sample;
+    doubtful += sample.half_width / sample.time > 0.002 ? 1 : 0;
+  }
+  EXPECT_GT(again, visits.size() / 2);
+  // Not all: when nothing else is left to do, a size need not wait.
+  EXPECT_GT(apart, again / 2);
+  EXPECT_GT(doubtful, again * 3 / 4);
+}
+
 TEST(Agenda, GoesOnFromEarlierSamples) {
   Agenda first({message_target()}, small_options(), {});
   Simulation before;
