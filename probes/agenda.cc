@@ -56,6 +56,18 @@ int time_class(double seconds) {
   return static_cast<int>(std::floor(std::log2(std::max(seconds, kLeast)) / 2));
 }
 
+/// How far a cost may lie below the line between two known sizes, as a part of itself, if it never falls and
+/// a byte of a larger message costs no more than one of a smaller. The least is then the larger of what `low`
+/// takes and of `high` by its bytes: a stream's cost, whose processors and links work on different messages
+/// at the same time. 0 to 1, most where both are equal.
+double room_below_line(Bytes size, Bytes low, double low_cost, Bytes high, double high_cost) {
+  const auto at = static_cast<double>(size.count), from = static_cast<double>(low.count),
+             to = static_cast<double>(high.count);
+  const double line = std::lerp(low_cost, high_cost, (at - from) / (to - from));
+  const double least = std::max(low_cost, high_cost * at / to);
+  return least > 0 ? std::clamp(line / least - 1, 0.0, 1.0) : 0;
+}
+
 Quantity as_target(Quantity quantity) {
   const bool streamed = quantity.in_flight > 1 &&
                         (quantity.subject == Subject::kMessage || quantity.subject == Subject::kExchange ||
@@ -189,8 +201,13 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
       const double unexplained = std::min(std::max(misfit(above->first), misfit(below->first)), 3.0);
       const double rises =
           std::log2(std::max(above->second.times.median() / below->second.times.median(), 1.0));
+      // Formulas tell where an operation's cost bends (formula_shape.h), but rest on those of links.
+      const bool shaped = state.target.quantity.subject == Subject::kOperation;
+      const double open = shaped ? 0
+                                 : room_below_line(size, below->first, below->second.times.median(),
+                                                   above->first, above->second.times.median());
       step.gain = kBetweenGain * std::min(distance, kMostOctaves) *
-                  (kSmoothShare * std::min(rises, 1.0) + unexplained);
+                  (kSmoothShare * std::min(rises, 1.0) + unexplained + open);
     } else {
       const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
       // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.

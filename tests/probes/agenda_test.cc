@@ -171,6 +171,36 @@ TEST(Agenda, VisitsASizeAgainAtAnotherMoment) {
   EXPECT_GT(doubtful, again * 3 / 4);
 }
 
+TEST(Agenda, LooksForTheBendBetweenStartUpAndBytes) {
+  // 300 us at 4 B and 8.39 ms at 1 MiB, 8 ns a byte: the line between them is up to twice the larger of
+  // start-up and bytes, most at 37.5 KB, where these are equal. Nothing tells sizes of equal gain apart
+  // otherwise.
+  AgendaOptions options = small_options();
+  options.last = Bytes{1 << 20};
+  std::vector<ProbeSample> ends;
+  for (const auto& [size, seconds] : {std::pair{Bytes{4}, 300e-6}, std::pair{Bytes{1 << 20}, 8.39e-3}}) {
+    ProbeSample sample;
+    sample.quantity = message_target().quantity;
+    sample.sample = {size, Seconds{seconds}, Seconds{seconds / 1000}, 20};
+    ends.push_back(sample);
+  }
+  const auto visit = Agenda({message_target()}, options, ends).next(Seconds{100}, std::nullopt);
+  ASSERT_TRUE(visit);
+  EXPECT_GE(visit->size, Bytes{2 << 10});
+  EXPECT_LE(visit->size, Bytes{64 << 10});
+  // Where a message costs the same whatever its size there is none to look for: gains of others come first.
+  ends.back().sample.time = Seconds{301e-6};
+  ends.back().quantity.destination = 2;
+  ends.push_back(ends.front());
+  ends.back().quantity.destination = 2;
+  ends.push_back(ends.front());
+  ends.back().sample = {Bytes{1 << 20}, Seconds{8.39e-3}, Seconds{8e-6}, 20};
+  const auto other =
+      Agenda({message_target(2), message_target(1)}, options, ends).next(Seconds{100}, std::nullopt);
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->quantity.destination, 1);
+}
+
 TEST(Agenda, GoesOnFromEarlierSamples) {
   Agenda first({message_target()}, small_options(), {});
   Simulation before;
