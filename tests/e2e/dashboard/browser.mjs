@@ -14,6 +14,10 @@ const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-ru
 export const SCREENSHOTS = process.env.COMMTUNE_E2E_SCREENSHOTS ?? join(folder, 'screenshots');
 mkdirSync(SCREENSHOTS, { recursive: true });
 
+/** Milliseconds for what ends at once, except on a slow machine under load: spent only where something hangs. */
+export const PATIENCE = 1_800_000;
+const WAIT = 300_000; // for one thing to appear
+
 export function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS });
 }
@@ -28,12 +32,12 @@ export class Tab {
     tab.page = await context.newPage();
     tab.faults = [];
     tab.hosts = new Set();
-    tab.page.on('pageerror', (error) => tab.faults.push(`error: ${error.message}`));
+    tab.page.on('pageerror', (error) => tab.faults.push(`error: ${error.stack}`));
     tab.page.on('console', (message) => {
       if (message.type() === 'error' && !tab.expected?.test(message.text())) tab.faults.push(`console: ${message.text()}`);
     });
     tab.page.on('request', (request) => tab.hosts.add(new URL(request.url()).origin));
-    tab.page.setDefaultTimeout(60_000);
+    tab.page.setDefaultTimeout(WAIT);
     return tab;
   }
 
@@ -43,7 +47,7 @@ export class Tab {
   }
 
   /** Until a function in the page returns something. Asked from here: the page's policy forbids playwright's own way. */
-  async until(condition, argument, patience = 60_000) {
+  async until(condition, argument, patience = WAIT) {
     const deadline = Date.now() + patience;
     for (;;) {
       if (await this.page.evaluate(condition, argument).catch(() => false)) return;
@@ -59,8 +63,12 @@ export class Tab {
       const waits = document.querySelector('[data-state="loading"], [aria-busy="true"]');
       const charts = [...document.querySelectorAll('ct-chart')].filter((chart) => chart.clientWidth > 0);
       return !waits && charts.every((chart) => chart.dataset.drawn === 'yes');
-    }, undefined, 90_000);
-    await this.page.waitForTimeout(350); // the charts' short animation
+    });
+    // What was asked for is drawn a frame or two later, and moves there for a moment.
+    await this.page.evaluate(async () => {
+      for (let frames = 0; frames < 4; ++frames) await new Promise(requestAnimationFrame);
+    });
+    await this.page.waitForTimeout(350);
   }
 
   /** The series of a figure as ECharts has them. */
@@ -69,6 +77,37 @@ export class Tab {
       const chart = document.querySelector(`[data-figure="${id}"] ct-chart`);
       return chart.instance.getOption().series.map((one) => ({ type: one.type, id: one.id, name: one.name, points: one.data.length }));
     }, figure);
+  }
+
+  /** What the tooltip of a figure says while it can be seen: its title and the values under it by name. */
+  tip(figure) {
+    return this.page.evaluate((id) => {
+      const tip = document.querySelector(`[data-figure="${id}"] .tip`);
+      if (!tip || getComputedStyle(tip).visibility === 'hidden') return undefined;
+      const texts = (selector) => [...tip.querySelectorAll(selector)].map((one) => one.textContent);
+      const values = texts('dd');
+      return { title: texts('b')[0], values: Object.fromEntries(texts('dt').map((name, index) => [name, values[index]])) };
+    }, figure);
+  }
+
+  /**
+   * Points at a place of a figure until its tooltip has this title (or one that matches), and gives the tooltip.
+   * A function in the page says where the place is: each time anew, for what is above may still grow.
+   */
+  async pointAt(figure, place, argument, title) {
+    const deadline = Date.now() + WAIT;
+    const fits = (said) => said && (title instanceof RegExp ? title.test(said) : said === title);
+    for (;;) {
+      const { x, y } = await this.page.evaluate(place, argument);
+      await this.page.mouse.move(x, y);
+      await this.page.waitForTimeout(60);
+      const tip = await this.tip(figure);
+      if (fits(tip?.title)) return tip;
+      if (Date.now() > deadline) throw new Error(`${figure}: no tooltip "${title}" but ${JSON.stringify(tip)}`);
+      // A pointer that rests tells a chart nothing, and what it is on stays in front of all else until it leaves.
+      await this.page.mouse.move(1, 1);
+      await this.page.waitForTimeout(60);
+    }
   }
 
   /** Seconds that the page's own thread works while something is done. */

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 const here = dirname(fileURLToPath(import.meta.url));
+const PATIENCE = 1_200_000; // milliseconds for what ends soon, except on a slow machine under load
 const program = process.env.COMMTUNE_E2E_TUNE;
 if (!program) throw new Error('COMMTUNE_E2E_TUNE: set it to the tune program');
 
@@ -21,23 +22,23 @@ export class Product {
 
   /** Standard output of a call that has to succeed. A probe waits for its turn: one at a time on a machine. */
   async tune(...words) {
-    for (let left = 60; ; --left) {
+    for (const deadline = Date.now() + PATIENCE; ;) {
       try {
-        const { stdout } = await promisify(execFile)(program, words, { env: this.environment, cwd: this.home, maxBuffer: 1 << 26, timeout: 120_000 });
+        const { stdout } = await promisify(execFile)(program, words, { env: this.environment, cwd: this.home, maxBuffer: 1 << 26, timeout: PATIENCE });
         return stdout;
       } catch (error) {
-        if (left === 0 || !/another probe is running/.test(error.message)) throw error;
+        if (Date.now() > deadline || !/another probe is running/.test(error.message)) throw error;
         await new Promise((resolve) => setTimeout(resolve, 1000));
       }
     }
   }
 
-  /** Calls on the first host of an emulated cluster of four, the third of them slow; false where there can be none. */
-  onFourHosts(calls) {
+  /** Calls on the first host of an emulated cluster of four with these rates, the third of them slow; false where there can be none. */
+  onFourHosts(rate, slow, calls) {
     const scripts = join(here, '..', '..', 'cluster');
     const name = `dashboard${process.pid}`;
-    const run = (script, words) => spawnSync(join(scripts, script), words, { env: this.environment, encoding: 'utf8', timeout: 120_000 });
-    const options = ['--name', name, '--hosts', '4', '--rate', '1Gbit', '--delay', '200us', '--host', '3:200Mbit', '--print-hostfile'];
+    const run = (script, words) => spawnSync(join(scripts, script), words, { env: this.environment, encoding: 'utf8', timeout: PATIENCE });
+    const options = ['--name', name, '--hosts', '4', '--rate', rate, '--delay', '200us', '--host', `3:${slow}`, '--print-hostfile'];
     if (process.env.COMMTUNE_E2E_SWITCH) options.push('--switch', process.env.COMMTUNE_E2E_SWITCH);
     const up = run('up', options);
     if (up.status === 77) {
@@ -58,7 +59,7 @@ export class Product {
 
   /** The made-up lab of the service's tests, with so many more plans, runs and samples in a fit. */
   async makeStore(plans, runs, samples) {
-    await promisify(execFile)(process.env.COMMTUNE_MADE_STORE, [this.environment.COMMTUNE_DB, plans, runs, samples].map(String), { timeout: 120_000 });
+    await promisify(execFile)(process.env.COMMTUNE_MADE_STORE, [this.environment.COMMTUNE_DB, plans, runs, samples].map(String), { timeout: PATIENCE });
   }
 
   end() {
@@ -89,7 +90,7 @@ export class Service {
     this.said = '';
     this.process = spawn(program, this.words, { env: this.product.environment, cwd: this.product.home, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.process.stdout, this.process.stderr]) stream.on('data', (text) => (this.said += text));
-    for (let left = 200; left > 0; --left) {
+    for (const deadline = Date.now() + PATIENCE; Date.now() < deadline;) {
       if (this.process.exitCode !== null) throw new Error(`tune serve ended: ${this.said}`);
       try {
         if ((await fetch(`${this.url}/readyz`)).ok) return;
@@ -101,11 +102,19 @@ export class Service {
     throw new Error(`tune serve did not get ready: ${this.said}`);
   }
 
+  /** What it answers to a question that has to succeed; one with a body is posted. */
+  async ask(path, body) {
+    const posted = body && { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) };
+    const response = await fetch(this.url + path, posted);
+    if (!response.ok) throw new Error(`${path}: ${response.status}`);
+    return response.json();
+  }
+
   stop() {
     if (!this.process || this.process.exitCode !== null || this.process.signalCode !== null) return Promise.resolve();
     const ended = new Promise((resolve) => this.process.once('exit', resolve));
     this.process.kill('SIGTERM');
-    const hard = setTimeout(() => this.process.kill('SIGKILL'), 10_000);
+    const hard = setTimeout(() => this.process.kill('SIGKILL'), 120_000);
     return ended.finally(() => clearTimeout(hard));
   }
 }

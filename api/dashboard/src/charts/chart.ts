@@ -114,6 +114,11 @@ class ChartElement extends HTMLElement {
     return this.chart;
   }
 
+  /** For tests and tools: what the chart shows, in the order in which it is drawn; its data, as the spec has it. */
+  get shown(): unknown {
+    return this.drawn?.data;
+  }
+
   connectedCallback(): void {
     this.setAttribute('role', 'img');
     this.sizes.observe(this);

@@ -51,7 +51,8 @@ export function timelineChart(key: string, spans: readonly Span[], lanes: readon
         tooltip: {
           ...TOOLTIP(colors),
           formatter: (item: { dataIndex: number }) => {
-            const span = spans[item.dataIndex]!;
+            const span = spans[item.dataIndex];
+            if (!span) return ''; // zoomed away under a pointer that rests
             return tip(span.name, [['from', time(span.start)], ['to', time(span.end)], ['for', `${time(span.end - span.start)} (${percent((span.end - span.start) / end)})`], ...span.details]);
           },
         },
