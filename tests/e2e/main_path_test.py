@@ -38,7 +38,7 @@ class MainPath(product.Product):
         self.assert_whole()
 
     def test_tables_for_people(self):
-        self.assertIn("all-reduce", self.ok("probe", "--local", "2", "--budget", "2s", "-e", "64K"))
+        self.assertIn("all-reduce", self.ok("probe", "--local", "2", *product.FEW))
         text = self.ok("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--explain")
         self.assertIn("scaled by request: tensor sizes x 0.01, layer times x 0.02", text)
         self.assertIn("lower bound:", text)
@@ -52,7 +52,7 @@ class MainPath(product.Product):
                 self.assertIn("id  ", self.ok("show", what))
 
     def test_a_comparison_that_cannot_be_made_says_so_and_keeps_the_probe(self):
-        flags = ["probe", "--local", "2", "--budget", "2s", "-e", "64K", "--compare"]
+        flags = ["probe", "--local", "2", *product.FEW, "--compare"]
         done = self.tune(*flags)
         self.assertEqual(done.returncode, 9, done.stderr)
         self.assertIn("all-reduce", done.stdout)

@@ -49,10 +49,10 @@ class Package(unittest.TestCase):
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, **more)
         try:
             url = server.stdout.readline().split()[-1]
-            self.assertEqual(urllib.request.urlopen(url + "/readyz", timeout=20).read(), b"ok\n")
+            self.assertEqual(urllib.request.urlopen(url + "/readyz", timeout=600).read(), b"ok\n")
         finally:
             server.terminate()
-            server.communicate(timeout=60)
+            server.communicate(timeout=600)
 
     def test_it_has_what_it_should_and_names_what_it_needs(self):
         for name in FILES:

@@ -117,7 +117,7 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=10 State=UP
             time.sleep(0.1)
 
     def ask(self, *command):
-        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=60, check=False).stdout
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False).stdout
 
     def stop(self):
         # Steps outlive the daemons: what a failed test left running would run on for ever.
