@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   if (how == "disagree" && fails) plan.credit = Bytes{1};
   RunOptions options;
   options.iterations = 1000;
-  options.timeout = Seconds{2};
+  options.timeout = Seconds{5};
   const auto fail_in_the_middle = [&](const RunProgress& progress) {
     if (!fails || progress.phase != RunProgress::Phase::kTiming || progress.done != 5) return;
     if (how == "kill") std::raise(SIGKILL);

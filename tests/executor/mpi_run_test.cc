@@ -21,7 +21,7 @@ int main() {
         if (ranks_of(job.plan) != ranks) continue;
         RunOptions options;
         options.iterations = 3;
-        options.timeout = Seconds{20};
+        options.timeout = Seconds{200};
         // Compares every element with the serial reference, and throws.
         run_plan(*transport, job.plan, job.profile, options);
         ++runs;

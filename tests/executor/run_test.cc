@@ -2,13 +2,14 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <thread>
 
 #include "executor/transport/local/local.h"
 #include "perfmodel/error.h"
@@ -25,7 +26,7 @@ RunOptions short_run() {
   options.iterations = 2;
   options.warmup = 1;
   options.check_iterations = 2;
-  options.timeout = Seconds{10};
+  options.timeout = Seconds{100};
   options.chunk = Bytes{4096};  // so that small tensors travel in several chunks
   return options;
 }
@@ -86,7 +87,6 @@ TEST_P(LargeMessages, EndWhereALibraryAsksBeforeItSends) {
   RunOptions options = short_run();
   options.chunk = Bytes{60 << 10};
   options.iterations = 10;
-  options.timeout = Seconds{5};
   for (const std::uint64_t credit : {100'000, 300'000, 500'000}) {
     plan.credit = Bytes{credit};
     SCOPED_TRACE(fmt::format("credit {}", credit));
@@ -158,28 +158,31 @@ TEST(RunPlan, NamesRankTensorAndStageWhenAPeerStopsAnswering) {
   const Profile profile = profile_of({1000, 5000});
   const Plan plan = wait_free_plan(profile, 2, AllToAll{});
   RunOptions options = short_run();
-  options.timeout = Seconds{0.5};
-  std::mutex mutex;
+  options.timeout = Seconds{2};
+  std::latch other_ended(1);
   std::string text;
   const auto body = [&](Transport& transport) {
     const int rank = transport.peers().rank;
     const auto stop_in_the_middle = [&](const RunProgress& progress) {
       if (rank == 1 && progress.phase == RunProgress::Phase::kChecking) {
-        std::this_thread::sleep_for(std::chrono::seconds(3));  // as a stopped process would
+        other_ended.wait();  // as a stopped process would
         throw Error(ErrorCode::kInterrupted, "stopped");
       }
     };
     try {
       run_plan(transport, plan, profile, options, stop_in_the_middle);
+      other_ended.count_down();
     } catch (const Error& error) {
-      const std::lock_guard lock(mutex);
-      if (rank == 0) text = error.what();
+      if (rank == 0) {
+        text = error.what();
+        other_ended.count_down();
+      }
       throw;
     }
   };
   EXPECT_THROW(on_ranks(2, body), Error);
   EXPECT_EQ(text,
-            "rank 0 (host local0): waited 0.5 s for rank 1 (host local1) in the reduce stage of message 0 "
+            "rank 0 (host local0): waited 2.0 s for rank 1 (host local1) in the reduce stage of message 0 "
             "(layer1.weight)");
 }
 
@@ -187,7 +190,8 @@ TEST(RunPlan, WritesATraceThatIsJson) {
   const Profile profile = profile_of({1000, 20, 3000});
   const Plan plan = wait_free_plan(profile, 2, AllToAll{});
   RunOptions options = short_run();
-  const auto directory = std::filesystem::path(::testing::TempDir()) / "commtune_trace_test";
+  const auto directory =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("commtune_trace_test_{}", ::getpid());
   options.trace_directory = directory.string();
   options.trace_steps = 1;
   const RunReport report = run_everywhere(plan, profile, options);

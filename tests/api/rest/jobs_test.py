@@ -4,6 +4,7 @@
 import http.client
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -12,7 +13,20 @@ from pathlib import Path
 
 from server import PATIENCE_SECONDS, Server
 
-LONG_SECONDS = 600  # of a probe that does not end by itself while it is looked at
+LONG_SECONDS = 3600  # of a probe that does not end by itself while it is looked at
+
+
+def wait_for_the_probes_lock():
+    """Until no probe holds it (probes/host_lock.cc): the ranks of one that was ended are still there for a moment."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock:
+            try:
+                return lock.bind("\0commtune-probe")
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise
+        time.sleep(0.1)
 
 
 class Jobs(unittest.TestCase):
@@ -23,13 +37,16 @@ class Jobs(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory(prefix="commtune-jobs-")
         cls.addClassCleanup(cls.folder.cleanup)
         cls.database = Path(cls.folder.name) / "store.db"
+        wait_for_the_probes_lock()
+        few = ["--budget", "240s", "-e", "64K", "-f", "64", "-n", "2", "--max-iterations", "2"]
         probe = subprocess.run(
-            [os.environ["COMMTUNE_E2E_TUNE"], "probe", "--local", "2", "--budget", "1s", "-e", "64K", "--db", str(cls.database)],
+            [os.environ["COMMTUNE_E2E_TUNE"], "probe", "--local", "2", *few, "--db", str(cls.database)],
             capture_output=True, text=True, check=False)
         if probe.returncode != 0:
             raise unittest.SkipTest(f"this machine cannot be probed: {probe.stderr}")
 
     def setUp(self):
+        wait_for_the_probes_lock()
         self.server = Server(self.database)
         self.addCleanup(lambda: self.server.process.poll() is None and self.server.kill())
 
@@ -96,6 +113,7 @@ class Jobs(unittest.TestCase):
         deadline = time.monotonic() + PATIENCE_SECONDS  # its process notices that its parent is gone
         while self.server.ask("GET", "/v1/probes?limit=1").json()["rows"][0]["state"] == "running" and time.monotonic() < deadline:
             time.sleep(0.1)
+        wait_for_the_probes_lock()
         self.assertEqual(self.server.ask("POST", f"/v1/jobs/{job}/resume").status, 202)
         self.wait_for(job, "running")
         self.assertEqual(self.job(job)["attempts"], 2)

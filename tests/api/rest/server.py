@@ -34,7 +34,8 @@ class Server:
 
     def __init__(self, database, *flags, environment=None, listen="127.0.0.1:0"):
         self.process = subprocess.Popen(
-            [os.environ["COMMTUNE_E2E_TUNE"], "serve", "--listen", listen, "--db", str(database), *flags],
+            [os.environ["COMMTUNE_E2E_TUNE"], "serve", "--listen", listen, "--db", str(database),
+             *(() if "--compute-time" in flags else ("--compute-time", f"{PATIENCE_SECONDS}s")), *flags],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -49,6 +49,8 @@ ServeOptions options() {
   ServeOptions made;
   made.port = 0;
   made.planning_threads = 2;
+  made.compute_time =
+      std::chrono::hours(1);  // a plan waits for its turn: a minute under a sanitizer and load
   return made;
 }
 

@@ -171,11 +171,13 @@ void wait_ends_at_its_deadline(Transport& transport) {
 void wake_ends_a_wait(Transport& transport) {
   // Before the wait begins, and while it sleeps.
   transport.wake();
-  EXPECT_TRUE(transport.wait(Clock::now() + seconds(60)).empty());
   const auto start = Clock::now();
+  EXPECT_TRUE(transport.wait(start + seconds(200)).empty());
+  EXPECT_LT(Clock::now() - start, seconds(100));
+  const auto again = Clock::now();
   std::jthread other([&] { transport.wake(); });
-  EXPECT_TRUE(transport.wait(start + seconds(60)).empty());
-  EXPECT_LT(Clock::now() - start, seconds(30));
+  EXPECT_TRUE(transport.wait(again + seconds(200)).empty());
+  EXPECT_LT(Clock::now() - again, seconds(100));
 }
 
 void an_answer_lands_on_its_question(Transport& transport) {
@@ -222,7 +224,7 @@ void the_library_sums_if_it_can(Transport& transport) {
 
 std::vector<Completion> wait_for(Transport& transport, std::size_t count) {
   std::vector<Completion> ended;
-  const auto deadline = Clock::now() + seconds(20);
+  const auto deadline = Clock::now() + seconds(200);
   while (ended.size() < count) {
     const auto more = transport.wait(deadline);
     ended.insert(ended.end(), more.begin(), more.end());
