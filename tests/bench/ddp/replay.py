@@ -9,11 +9,14 @@ DDP's own: nothing of it is replaced.
 DDP as a careful user would set it up: gradient_as_bucket_view (no copy from gradient to bucket), static_graph, no
 buffers to broadcast, one thread for element-wise work, the garbage collector kept out of the timed iterations.
 
-Started once per rank with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME set. Then obeys commands on
-stdin, a line each, and answers each with one line of JSON on stdout:
+Started once per rank with RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and GLOO_SOCKET_IFNAME set. Has a job, which is a
+process of its own, for each bucket size it is given: they differ by MASTER_PORT, and share only what importing PyTorch
+takes. Then obeys commands on stdin, a line each that begins with the number of a job (0, 1, ...), and answers each with
+one line of JSON on stdout:
 
-  check            two iterations in which every element of every gradient is compared with the known mean
-  run W K          W iterations of warm-up, then K timed ones; see Replay.run for the answer
+  J ready          that it is, and what it is
+  J check          two iterations in which every element of every gradient is compared with the known mean
+  J run W K        W iterations of warm-up, then K timed ones; see Replay.run for the answer
   quit
 
 Needs PyTorch with gloo: Debian's python3-torch.
@@ -231,30 +234,80 @@ def peak_bytes():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def answer(values):
-    print(json.dumps(values), flush=True)
-
-
-def serve(replay, gradients):
-    for line in sys.stdin:
+def work(settings, serial, commands, answers):
+    """One job, from its first line on `commands` to the end of that stream."""
+    os.environ["MASTER_PORT"] = str(int(os.environ["MASTER_PORT"]) + serial)
+    torch.set_num_threads(1)
+    baseline = peak_bytes()
+    dist.init_process_group("gloo")
+    with open(settings.profile, encoding="utf-8") as file:
+        replay = Replay(json.load(file), settings.bucket_mib[serial], settings)
+    replay.check()
+    for line in commands:
         command, *numbers = line.split()
-        if command == "check":
-            answer(replay.check())
+        if command == "ready":
+            values = {"torch": torch.__version__, "baseline_bytes": baseline, "pid": os.getpid()}
+        elif command == "check":
+            values = replay.check()
         elif command == "run":
-            answer(replay.run(int(numbers[0]), int(numbers[1]), gradients))
-        elif command == "quit":
-            return
+            values = replay.run(int(numbers[0]), int(numbers[1]), settings.gradients)
         else:
             raise SystemExit(f"{command}: not a command")
+        print(json.dumps(values), file=answers, flush=True)
+    dist.destroy_process_group()
+
+
+def fork_job(settings, serial, inherited):
+    """A job as a process of its own: (the stream for its commands, the stream of its answers)."""
+    commands_in, commands_out = os.pipe()
+    answers_in, answers_out = os.pipe()
+    if os.fork() == 0:
+        for stream in inherited:
+            os.close(stream.fileno())  # another job's commands end when the parent lets go of them, not we
+        os.close(commands_out)
+        os.close(answers_in)
+        status = 1
+        try:
+            work(settings, serial, os.fdopen(commands_in), os.fdopen(answers_out, "w"))
+            status = 0
+        except BaseException:  # pylint: disable=broad-except
+            sys.excepthook(*sys.exc_info())
+        finally:
+            sys.stderr.flush()
+            os._exit(status)  # what is above belongs to the parent
+    os.close(commands_in)
+    os.close(answers_out)
+    return os.fdopen(commands_out, "w"), os.fdopen(answers_in)
+
+
+def serve(settings):
+    """Hands each command to its job and its answer back."""
+    jobs = []
+    for serial in range(len(settings.bucket_mib)):
+        jobs.append(fork_job(settings, serial, [stream for job in jobs for stream in job]))
+    for line in sys.stdin:
+        serial, _, command = line.strip().partition(" ")
+        if serial == "quit":
+            break
+        commands, answers = jobs[int(serial)]
+        print(command, file=commands, flush=True)
+        reply = answers.readline()
+        if not reply:
+            raise SystemExit(1)  # it has said why
+        print(reply, end="", flush=True)
+    for commands, _ in jobs:
+        commands.close()
+    for _ in jobs:
+        os.wait()
 
 
 def main():
     parser = argparse.ArgumentParser(
-        description="One rank of a DDP job that replays a profile; commands on stdin: check, run W K, quit.",
-        epilog="example: RANK=0 WORLD_SIZE=4 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 replay.py resnet50.json --bucket-mib 25",
+        description="One rank of DDP jobs that replay a profile; commands on stdin: J ready, J check, J run W K, quit.",
+        epilog="example: RANK=0 WORLD_SIZE=4 MASTER_ADDR=10.0.0.1 MASTER_PORT=29500 replay.py resnet50.json --bucket-mib 25 5",
     )
     parser.add_argument("profile", help='file of format "commtune/profile/1"')
-    parser.add_argument("--bucket-mib", type=float, default=25, help="DDP's bucket_cap_mb (default %(default)s)")
+    parser.add_argument("--bucket-mib", type=float, nargs="+", default=[25], help="DDP's bucket_cap_mb, a job each (default 25)")
     parser.add_argument("--no-bucket-view", dest="bucket_view", action="store_false", help="gradients apart from buckets")
     parser.add_argument("--no-static-graph", dest="static_graph", action="store_false")
     parser.add_argument(
@@ -264,15 +317,7 @@ def main():
         help="in-place: they lie where DDP wants them, as an accelerator leaves them; returned: fresh memory from autograd",
     )
     settings = parser.parse_args()
-    torch.set_num_threads(1)
-    baseline = peak_bytes()
-    dist.init_process_group("gloo")
-    with open(settings.profile, encoding="utf-8") as file:
-        replay = Replay(json.load(file), settings.bucket_mib, settings)
-    replay.check()
-    answer({"ready": True, "torch": torch.__version__, "baseline_bytes": baseline, "pid": os.getpid()})
-    serve(replay, settings.gradients)
-    dist.destroy_process_group()
+    serve(settings)
 
 
 if __name__ == "__main__":

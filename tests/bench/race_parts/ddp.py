@@ -1,4 +1,4 @@
-"""The peer: PyTorch DDP on the emulated cluster, one process a host, alive from its first round to its last."""
+"""The peer: PyTorch DDP on the emulated cluster, one process a host and bucket size, alive from its first round to its last."""
 
 import contextlib
 import dataclasses
@@ -43,23 +43,23 @@ def require(install):
         raise RaceError(f"{PACKAGE} is installed, but {PYTHON} cannot use it")
 
 
-class Job:
-    """One DDP job on a cluster that is up; obeys as `ddp/replay.py` says. A context manager."""
+class Peers:
+    """DDP jobs on a cluster that is up, one for each bucket size; see `ddp/replay.py`. A context manager."""
 
-    def __init__(self, cluster, profile_path, bucket_mib, serial, flags=()):
-        self.title = f"DDP {bucket_mib:g} MiB"
+    def __init__(self, cluster, profile_path, buckets_mib, flags=()):
         hosts = cluster.addresses()
         self._errors = tempfile.TemporaryFile("w+")
         self._ranks = []
+        sizes = [f"{bucket:g}" for bucket in buckets_mib]
         for rank in range(len(hosts)):
             variables = {
                 "RANK": str(rank),
                 "WORLD_SIZE": str(len(hosts)),
                 "MASTER_ADDR": hosts[0],
-                "MASTER_PORT": str(FIRST_PORT + serial),
+                "MASTER_PORT": str(FIRST_PORT),
                 "GLOO_SOCKET_IFNAME": DEVICE,
             }
-            command = [PYTHON, str(REPLAY), str(profile_path), "--bucket-mib", f"{bucket_mib:g}", *flags]
+            command = [PYTHON, str(REPLAY), str(profile_path), "--bucket-mib", *sizes, *flags]
             self._ranks.append(
                 subprocess.Popen(
                     cluster.command_on(rank + 1, command),
@@ -70,7 +70,7 @@ class Job:
                     text=True,
                 )
             )
-        self.ready = self._answers()
+        self.jobs = [Job(self, serial, f"DDP {size} MiB") for serial, size in enumerate(sizes)]
 
     def __enter__(self):
         return self
@@ -87,22 +87,38 @@ class Job:
                 rank.kill()
                 rank.wait()
 
-    def _answers(self):
-        answers = []
-        for rank, process in enumerate(self._ranks):
-            line = process.stdout.readline()
-            if not line:
-                self._errors.seek(0)
-                said = [text for text in self._errors.read().splitlines() if text.strip()]
-                raise RaceError(f"{self.title}: rank {rank} ended: {said[-1] if said else 'without a word'}")
-            answers.append(json.loads(line))
-        return answers
+    def ask(self, serial, command):
+        """What each rank of a job answers to a command."""
+        for rank in self._ranks:
+            with contextlib.suppress(OSError):  # it ended, which its answer will tell
+                rank.stdin.write(f"{serial} {command}\n")
+                rank.stdin.flush()
+        return [self._answer(serial, rank) for rank in range(len(self._ranks))]
+
+    def _answer(self, serial, rank):
+        line = self._ranks[rank].stdout.readline()
+        if line:
+            return json.loads(line)
+        self._errors.seek(0)
+        said = [text for text in self._errors.read().splitlines() if text.strip()]
+        raise RaceError(f"{self.jobs[serial].title}: rank {rank} ended: {said[-1] if said else 'without a word'}")
+
+
+class Job:
+    """One bucket size as a competitor; the same interface as ours.Job."""
+
+    def __init__(self, peers, serial, title):
+        self.title = title
+        self._peers = peers
+        self._serial = serial
+        self._baseline_bytes = None
 
     def _ask(self, command):
-        for rank in self._ranks:
-            rank.stdin.write(command + "\n")
-            rank.stdin.flush()
-        return self._answers()
+        return self._peers.ask(self._serial, command)
+
+    def ready(self):
+        """Returns when all ranks have found each other and checked every gradient once."""
+        self._baseline_bytes = self._ask("ready")[0]["baseline_bytes"]
 
     def check(self):
         """Every element of every gradient on every rank against the known mean."""
@@ -114,5 +130,5 @@ class Job:
             iterations=[max(times) for times in zip(*(answer["iteration_seconds"] for answer in answers))],
             cpu_seconds=sum(answer["cpu_seconds"] for answer in answers) / iterations,
             peak_bytes=max(answer["peak_bytes"] for answer in answers),
-            detail={"baseline_bytes": self.ready[0]["baseline_bytes"]},
+            detail={"baseline_bytes": self._baseline_bytes},
         )
