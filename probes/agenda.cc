@@ -4,9 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "perfmodel/fit.h"
 #include "probes/schedule.h"
-#include "probes/stream_shape.h"
 
 namespace commtune::probes {
 
@@ -23,7 +21,6 @@ constexpr double kBetweenGain = 3;       // per factor of two from the nearest m
 constexpr double kSmoothShare = 0.15;    // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
 constexpr double kNarrowGain = 2;
-constexpr int kTrusted = 5;            // repetitions from which a median's residual tells something
 constexpr double kUnknownWidth = 0.1;  // of a median of one repetition, or of one visit
 constexpr double kWidest = 10;         // times the set width: beyond, more width does not matter more
 
@@ -43,9 +40,6 @@ constexpr Seconds kBackToBackTime{10e-3};
 constexpr double kVisitsApart = 0.1;
 // How far visits of a size differ is known from so many others that take about as long.
 constexpr std::size_t kLikeSizes = 3;
-// Below this size a repetition says more about start-up than about bytes.
-constexpr Bytes kBulk = 64_KiB;
-
 double octaves(Bytes a, Bytes b) {
   return std::abs(std::log2(static_cast<double>(a.count) / static_cast<double>(b.count)));
 }
@@ -82,7 +76,7 @@ Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
                std::span<const ProbeSample> already)
     : options_(options) {
   for (const Target& target : targets) {
-    State state;
+    TargetState state;
     state.target = target;
     const Bytes last = std::min(state.target.largest, options_.last);
     state.grid = log_sizes(options_.first, last, std::sqrt(options_.factor));
@@ -92,66 +86,18 @@ Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
       state.points[sample.sample.size] = {SizeTimes(sample.raw_seconds, sample.sample),
                                           sample.quantity.in_flight};
     }
-    refit(state);
+    state.refit();
     states_.push_back(std::move(state));
   }
 }
 
-/// Of one message, from what was measured or else from the guesses.
-double Agenda::message_time(const State& state, Bytes size) const {
-  const auto bytes = static_cast<double>(size.count);
-  if (state.points.empty()) {
-    return state.target.startup.count() + state.target.beta.value * bytes;
-  }
-  const auto above = state.points.lower_bound(size);
-  if (above == state.points.begin()) {
-    return std::min(above->second.times.median(),
-                    state.target.startup.count() + state.target.beta.value * bytes);
-  }
-  const auto below = std::prev(above);
-  const auto from = static_cast<double>(below->first.count);
-  if (above != state.points.end()) {
-    const auto to = static_cast<double>(above->first.count);
-    return std::lerp(below->second.times.median(), above->second.times.median(),
-                     (bytes - from) / (to - from));
-  }
-  double slope = state.target.beta.value;
-  if (below->first >= kBulk && below != state.points.begin()) {
-    const auto before = std::prev(below);
-    const double own = (below->second.times.median() - before->second.times.median()) /
-                       (from - static_cast<double>(before->first.count));
-    slope = own > 0 ? own : slope;
-  }
-  return below->second.times.median() + slope * (bytes - from);
+double Agenda::repetition_time(const TargetState& state, Bytes size) const {
+  return state.repetition_time(size, options_.overhead);
 }
 
-double Agenda::repetition_time(const State& state, Bytes size) const {
-  const bool streamed = state.target.quantity.in_flight == kStreaming;
-  if (!streamed) return message_time(state, size) + options_.overhead.count();
-  // The first messages of a stream also show their latency.
-  return (stream_messages(state, size) + 2) * message_time(state, size) + 2 * options_.overhead.count();
-}
-
-int Agenda::at_once(const State& state, Bytes size) const {
-  const auto known = state.points.find(size);
-  if (known != state.points.end()) return known->second.at_once;
-  return streamed_at_once(size, Seconds{message_time(state, size)}, state.target.latency);
-}
-
-/// Of both streams of a repetition.
-int Agenda::stream_messages(const State& state, Bytes size) const {
-  const int together = at_once(state, size);
-  return together + streamed_in_all(together, Seconds{message_time(state, size)});
-}
-
-/// Of one of many in one command: there and back, where it is a message.
-double Agenda::back_to_back_time(const State& state, Bytes size) const {
-  return message_time(state, size) * (state.target.quantity.subject == Subject::kMessage ? 2 : 1);
-}
-
-double Agenda::visit_time(const State& state, Bytes size, int repetitions) const {
+double Agenda::visit_time(const TargetState& state, Bytes size, int repetitions) const {
   if (is_back_to_back(state.target.quantity)) {
-    return repetitions * back_to_back_time(state, size) + options_.overhead.count();
+    return repetitions * state.back_to_back_time(size) + options_.overhead.count();
   }
   return repetitions * repetition_time(state, size);
 }
@@ -160,65 +106,62 @@ Seconds Agenda::expected(std::size_t target, Bytes size) const {
   return Seconds{repetition_time(states_[target], size)};
 }
 
-/// The first messages of a kind find their way cold; larger ones must open the connections' windows.
-bool Agenda::warms_up(const State& state, Bytes size) { return !state.visited || size >= kBulk; }
-
-/// A size that was not measured yet.
-std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) const {
-  const State& state = states_[index];
+/// Of a size that was not measured yet.
+int Agenda::first_repetitions(const TargetState& state, Bytes size) const {
   const double once = repetition_time(state, size);
-  Step step{index, size, options_.iterations, 0, 0};
-  if (state.target.quantity.in_flight == kStreaming) {
+  int repetitions = 0;
+  if (state.streams()) {
     // A long stream is many messages already.
     const int fitting = static_cast<int>(kStreamTime.count() / once);
-    step.repetitions = std::clamp(fitting, kFewestStreams, kMostStreams);
+    repetitions = std::clamp(fitting, kFewestStreams, kMostStreams);
   } else if (is_back_to_back(state.target.quantity)) {
-    const int fitting = static_cast<int>(kBackToBackTime.count() / back_to_back_time(state, size));
-    step.repetitions = std::clamp(fitting, step.repetitions, options_.max_iterations);
+    const int fitting = static_cast<int>(kBackToBackTime.count() / state.back_to_back_time(size));
+    repetitions = std::clamp(fitting, options_.iterations, options_.max_iterations);
   } else {
     const int fitting = static_cast<int>(std::min<double>(kAloneTime.count() / once, kMostAlone));
-    step.repetitions = std::clamp(fitting, step.repetitions, options_.max_iterations);
+    repetitions = std::clamp(fitting, options_.iterations, options_.max_iterations);
   }
   const double share = kVisitShare * options_.budget.count();
-  if (once * step.repetitions > share) {
-    const int fewest = state.target.quantity.in_flight == kStreaming ? kFewestStreams : 1;
-    step.repetitions = std::max(fewest, std::min(step.repetitions, static_cast<int>(share / once)));
+  if (once * repetitions <= share) return repetitions;
+  const int fewest = state.streams() ? kFewestStreams : 1;
+  return std::max(fewest, std::min(repetitions, static_cast<int>(share / once)));
+}
+
+/// Of a size that was not measured yet, for a target of weight 1.
+double Agenda::widening_gain(const TargetState& state, Bytes size) const {
+  if (state.points.empty()) return kFirstGain;
+  const auto above = state.points.lower_bound(size);
+  if (above == state.points.begin() || above == state.points.end()) {
+    const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
+    // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.
+    const double startup =
+        state.streams() ? 1 : state.points.begin()->second.times.median() / known.times.median();
+    return kRangeGain * std::min(octaves(size, nearest), kMostOctaves) *
+           std::min(kStartupCounts * startup, 1.0);
   }
+  const auto below = std::prev(above);
+  const double low = below->second.times.median(), high = above->second.times.median();
+  const double distance = std::min(octaves(size, above->first), octaves(size, below->first));
+  const auto misfit = [&](Bytes at) {
+    const auto found = state.residual.find(at);
+    return found == state.residual.end() ? 0 : found->second / options_.width;
+  };
+  const double unexplained = std::min(std::max(misfit(above->first), misfit(below->first)), 3.0);
+  const double rises = std::log2(std::max(high / low, 1.0));
+  // Formulas tell where an operation's cost bends (formula_shape.h), but rest on those of links.
+  const bool shaped = state.target.quantity.subject == Subject::kOperation;
+  const double open = shaped ? 0 : room_below_line(size, below->first, low, above->first, high);
+  return kBetweenGain * std::min(distance, kMostOctaves) *
+         (kSmoothShare * std::min(rises, 1.0) + unexplained + open);
+}
+
+/// A size that was not measured yet.
+Agenda::Step Agenda::widening(std::size_t index, Bytes size) const {
+  const TargetState& state = states_[index];
+  Step step{index, size, first_repetitions(state, size), 0, 0};
   step.seconds = visit_time(state, size, step.repetitions) +
-                 (warms_up(state, size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
-  if (state.points.empty()) {
-    step.gain = kFirstGain;
-  } else {
-    const auto above = state.points.lower_bound(size);
-    const bool inside = above != state.points.begin() && above != state.points.end();
-    if (inside) {
-      const auto below = std::prev(above);
-      const double distance = std::min(octaves(size, above->first), octaves(size, below->first));
-      const auto misfit = [&](Bytes at) {
-        const auto found = state.residual.find(at);
-        return found == state.residual.end() ? 0 : found->second / options_.width;
-      };
-      const double unexplained = std::min(std::max(misfit(above->first), misfit(below->first)), 3.0);
-      const double rises =
-          std::log2(std::max(above->second.times.median() / below->second.times.median(), 1.0));
-      // Formulas tell where an operation's cost bends (formula_shape.h), but rest on those of links.
-      const bool shaped = state.target.quantity.subject == Subject::kOperation;
-      const double open = shaped ? 0
-                                 : room_below_line(size, below->first, below->second.times.median(),
-                                                   above->first, above->second.times.median());
-      step.gain = kBetweenGain * std::min(distance, kMostOctaves) *
-                  (kSmoothShare * std::min(rises, 1.0) + unexplained + open);
-    } else {
-      const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
-      // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.
-      const bool streamed = state.target.quantity.in_flight == kStreaming;
-      const double startup =
-          streamed ? 1 : state.points.begin()->second.times.median() / known.times.median();
-      step.gain = kRangeGain * std::min(octaves(size, nearest), kMostOctaves) *
-                  std::min(kStartupCounts * startup, 1.0);
-    }
-  }
-  step.gain *= state.target.weight;
+                 (state.warms_up(size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
+  step.gain = widening_gain(state, size) * state.target.weight;
   return step;
 }
 
@@ -226,7 +169,7 @@ std::optional<Agenda::Step> Agenda::widening(std::size_t index, Bytes size) cons
 /// short operations most. Learnt from sizes that were visited more than once.
 void Agenda::learn_between_visits() {
   std::map<int, std::vector<double>> known;
-  for (const State& state : states_) {
+  for (const TargetState& state : states_) {
     for (const auto& [size, point] : state.points) {
       if (point.times.between_visits() > 0)
         known[time_class(point.times.median())].push_back(point.times.between_visits());
@@ -239,18 +182,19 @@ void Agenda::learn_between_visits() {
 }
 
 /// Of a median, as far as it is known.
-double Agenda::width(const State& state, const Point& point) const {
+double Agenda::width(const TargetState& state, const TargetState::Point& point) const {
   if (point.times.repetitions() == 1) return kUnknownWidth;
   // A stream is many messages, and long.
-  const bool streamed = state.target.quantity.in_flight == kStreaming;
+  const bool streamed = state.streams();
   if (streamed || !point.times.visited_once()) return point.times.width();
   const auto like = between_visits_.find(time_class(point.times.median()));
   return std::max(point.times.width(), like == between_visits_.end() ? kUnknownWidth : like->second);
 }
 
 /// Another visit of a measured size, with as many repetitions as one had so far, within limits.
-std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size, const Point& point) const {
-  const State& state = states_[index];
+std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size,
+                                              const TargetState::Point& point) const {
+  const TargetState& state = states_[index];
   const int done = point.times.repetitions();
   const double wide = width(state, point);
   if (wide <= options_.width || done >= options_.max_iterations) {
@@ -290,11 +234,9 @@ std::vector<Agenda::Step> Agenda::steps() const {
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const auto began = result.size();
     for (const Bytes size : states_[i].grid) {
-      if (!states_[i].points.contains(size)) {
-        if (const auto step = widening(i, size)) result.push_back(*step);
-      }
+      if (!states_[i].points.contains(size)) result.push_back(widening(i, size));
     }
-    if (states_[i].points.empty() && states_[i].target.quantity.in_flight == kStreaming) {
+    if (states_[i].points.empty() && states_[i].streams()) {
       prefer_largest(std::span(result).subspan(began));
     }
     for (const auto& [size, point] : states_[i].points) {
@@ -307,9 +249,9 @@ std::vector<Agenda::Step> Agenda::steps() const {
 }
 
 Bytes Agenda::traffic(const Step& step) const {
-  const State& state = states_[step.state];
-  const bool streamed = state.target.quantity.in_flight == kStreaming;
-  const int messages = (step.repetitions + 1) * (streamed ? stream_messages(state, step.size) : 1);
+  const TargetState& state = states_[step.state];
+  const bool streamed = state.streams();
+  const int messages = (step.repetitions + 1) * (streamed ? state.stream_messages(step.size) : 1);
   return Bytes{static_cast<std::uint64_t>(
       std::ceil(state.target.sent * static_cast<double>(step.size.count) * messages))};
 }
@@ -324,48 +266,26 @@ std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_lef
   if (chosen == all.end()) chosen = std::ranges::find_if(all, fits);
   if (chosen == all.end()) return std::nullopt;
   const Step& step = *chosen;
-  const State& state = states_[step.state];
+  const TargetState& state = states_[step.state];
   Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions,
               true,       Seconds{step.seconds}, traffic(step)};
   if (visit.quantity.in_flight == kStreaming) {
-    visit.quantity.in_flight = at_once(state, step.size);
-    visit.messages = stream_messages(state, step.size) - visit.quantity.in_flight;
+    visit.quantity.in_flight = state.at_once(step.size);
+    visit.messages = state.stream_messages(step.size) - visit.quantity.in_flight;
   }
   const auto known = state.points.find(step.size);
   visit.first =
-      (known == state.points.end() || known->second.times.visits() == 0) && warms_up(state, step.size);
+      (known == state.points.end() || known->second.times.visits() == 0) && state.warms_up(step.size);
   return visit;
 }
 
 ProbeSample Agenda::record(const Visit& visit, std::span<const double> seconds) {
   assert(!seconds.empty());
-  State& state = states_[visit.target];
-  Point& point = state.points[visit.size];
-  state.visited = true;
-  point.at_once = visit.quantity.in_flight;
-  point.times.add(seconds, left_);
+  TargetState& state = states_[visit.target];
+  state.record(visit.size, visit.quantity.in_flight, seconds, left_);
   learn_between_visits();
-  refit(state);
-  return {visit.quantity, point.times.sample(visit.size), point.times.seconds()};
-}
-
-/// What a fit with as many pieces as the data support leaves unexplained at each size.
-void Agenda::refit(State& state) {
-  state.residual.clear();
-  if (state.points.size() < 4) {
-    return;
-  }
-  std::vector<Sample> samples;
-  for (const auto& [size, point] : state.points) samples.push_back(point.times.sample(size));
-  FitOptions options;
-  options.bootstrap = 0;
-  const Fit fit = fit_curve(samples, options);
-  for (const Sample& sample : samples) {
-    // What the repetitions' own scatter explains asks for repetitions, not for new sizes.
-    if (sample.repetitions < kTrusted) continue;
-    const double miss = std::abs(fit.curve(sample.size).count() - sample.time.count()) / sample.time.count();
-    state.residual[sample.size] = std::max(0.0, miss - 2 * (sample.half_width / sample.time));
-  }
+  const SizeTimes& times = state.points.at(visit.size).times;
+  return {visit.quantity, times.sample(visit.size), times.seconds()};
 }
 
 bool Agenda::complete() const { return steps().empty(); }
@@ -374,10 +294,10 @@ std::vector<std::string> Agenda::missing(std::size_t most) const {
   std::vector<std::string> lines;
   for (const Step& step : steps()) {
     if (lines.size() == most) break;
-    const State& state = states_[step.state];
+    const TargetState& state = states_[step.state];
     const bool known = state.points.contains(step.size);
     Quantity quantity = state.target.quantity;
-    if (quantity.in_flight == kStreaming) quantity.in_flight = at_once(state, step.size);
+    if (quantity.in_flight == kStreaming) quantity.in_flight = state.at_once(step.size);
     lines.push_back(describe(quantity) + ", " + format_size(step.size) +
                     (known ? ": more repetitions, about " : ": about ") + format_time(Seconds{step.seconds}));
   }

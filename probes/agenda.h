@@ -16,27 +16,12 @@
 
 #include "perfmodel/units.h"
 #include "probes/sample.h"
-#include "probes/size_times.h"
+#include "probes/target_state.h"
 
 namespace commtune::probes {
 
-/// In Quantity::in_flight of a target: as many as streamed_at_once() says for the size.
-inline constexpr int kStreaming = 0;
-
 /// A warm-up is no larger: enough to open a connection's congestion window.
 inline constexpr Bytes kWarmUpBytes{256 << 10};
-
-/// A cost as a function of size that shall be known.
-struct Target {
-  Quantity quantity;    ///< in flight 1, or kStreaming
-  double weight = 1;    ///< how much it matters beside the others
-  Bytes smallest;       ///< of the sizes worth measuring
-  Bytes largest;        ///< of the same
-  double sent = 1;      ///< bytes that the busiest rank sends, per byte of a message
-  Seconds startup{};    ///< guess of the cost of an empty message, before anything is known
-  Seconds latency{};    ///< guess of the time that an empty message alone takes, which a stream has to hide
-  SecondsPerByte beta;  ///< guess of the time per byte
-};
 
 struct AgendaOptions {
   Bytes first{4}, last{64 << 20};
@@ -80,17 +65,6 @@ class Agenda {
   Seconds expected(std::size_t target, Bytes size) const;
 
  private:
-  struct Point {
-    SizeTimes times;
-    int at_once = 0;  ///< messages under way: more of them would be another quantity
-  };
-  struct State {
-    Target target;
-    std::map<Bytes, Point> points;     ///< measured sizes
-    bool visited = false;              ///< in this session
-    std::vector<Bytes> grid;           ///< sizes that may be measured
-    std::map<Bytes, double> residual;  ///< |residual| / measured of the fit so far
-  };
   struct Step {
     std::size_t state = 0;
     Bytes size;
@@ -99,25 +73,21 @@ class Agenda {
     double seconds = 0;
   };
 
-  double message_time(const State& state, Bytes size) const;
-  double repetition_time(const State& state, Bytes size) const;
-  int at_once(const State& state, Bytes size) const;
-  int stream_messages(const State& state, Bytes size) const;
-  double back_to_back_time(const State& state, Bytes size) const;
-  double visit_time(const State& state, Bytes size, int repetitions) const;
-  std::optional<Step> widening(std::size_t index, Bytes size) const;
-  std::optional<Step> narrowing(std::size_t index, Bytes size, const Point& point) const;
+  double repetition_time(const TargetState& state, Bytes size) const;
+  double visit_time(const TargetState& state, Bytes size, int repetitions) const;
+  int first_repetitions(const TargetState& state, Bytes size) const;
+  double widening_gain(const TargetState& state, Bytes size) const;
+  Step widening(std::size_t index, Bytes size) const;
+  std::optional<Step> narrowing(std::size_t index, Bytes size, const TargetState::Point& point) const;
   void learn_between_visits();
-  double width(const State& state, const Point& point) const;
+  double width(const TargetState& state, const TargetState::Point& point) const;
   bool rested(const Step& step, Seconds left) const;
   void prefer_largest(std::span<Step> by_size) const;
   std::vector<Step> steps() const;
   Bytes traffic(const Step& step) const;
-  static bool warms_up(const State& state, Bytes size);
-  static void refit(State& state);
 
   AgendaOptions options_;
-  std::vector<State> states_;
+  std::vector<TargetState> states_;
   std::map<int, double> between_visits_;  ///< by class of time: how far visits of a size are apart
   Seconds left_{};                        ///< of the budget, when next() was asked last
 };
