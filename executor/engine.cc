@@ -215,6 +215,8 @@ std::vector<Served> Engine::served() const { return server_ ? server_->served() 
 
 std::uint64_t Engine::buffer_bytes() const { return buffer_bytes_; }
 
+std::chrono::nanoseconds Engine::copying() const { return copying_; }
+
 // ---- The communication thread ----
 
 void Engine::communicate() noexcept {
@@ -374,6 +376,7 @@ void Engine::step_ended(MessageState& message) {
 void Engine::hand_back(MessageState& message) {
   message.buffer->scatter(fusion_);
   buffer_bytes_ = scratch_.allocated() + fusion_.allocated();
+  copying_ = fusion_.copying();
   message.times->distributed = Clock::now();
   for (const std::size_t layer : message.layers) {
     if (left_[layer].fetch_sub(1) == 1) left_[layer].notify_all();

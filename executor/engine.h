@@ -74,6 +74,8 @@ class Engine {
   std::vector<Served> served() const;
   /// Fusion buffers and receive blocks allocated so far.
   std::uint64_t buffer_bytes() const;
+  /// Time that the communication thread copied between gradients and fusion buffers so far.
+  std::chrono::nanoseconds copying() const;
 
  private:
   struct MessageState;
@@ -120,6 +122,7 @@ class Engine {
   std::exception_ptr failure_;       // written before failed_ is set
   std::vector<MessageTimes> times_;  // by message; whose turn it is, left_ says
   std::atomic<std::uint64_t> buffer_bytes_{0};
+  std::atomic<std::chrono::nanoseconds> copying_{std::chrono::nanoseconds{0}};
 
   // Communication thread's own.
   Scratch scratch_;

@@ -3,6 +3,11 @@
 #include <cstring>
 
 namespace commtune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
 
 MessageBuffer::MessageBuffer(const Message& message, const Gradients& gradients) {
   for (const Piece& piece : message.pieces) {
@@ -19,21 +24,25 @@ MessageBuffer::MessageBuffer(const Message& message, const Gradients& gradients)
 std::span<std::byte> MessageBuffer::gather(FusionPool& pool) {
   if (!fused()) return parts_.front();
   fusion_ = pool.take(bytes_);
+  const Clock::time_point start = Clock::now();
   std::byte* at = fusion_.data();
   for (const std::span<std::byte> part : parts_) {
     std::memcpy(at, part.data(), part.size());
     at += part.size();
   }
+  pool.count_copying(Clock::now() - start);
   return fusion_;
 }
 
 void MessageBuffer::scatter(FusionPool& pool) {
   if (!fused()) return;
+  const Clock::time_point start = Clock::now();
   const std::byte* at = fusion_.data();
   for (const std::span<std::byte> part : parts_) {
     std::memcpy(part.data(), at, part.size());
     at += part.size();
   }
+  pool.count_copying(Clock::now() - start);
   pool.give_back(fusion_);
 }
 

@@ -2,6 +2,7 @@
 // Where a message's bytes lie: in the gradient itself when it is one stretch of memory, otherwise gathered
 // into a fusion buffer and scattered back.
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -27,6 +28,10 @@ class FusionPool {
   void give_back(std::span<const std::byte> memory);
   std::size_t allocated() const;
 
+  /// Time that copying between gradients and fusion buffers took so far.
+  std::chrono::nanoseconds copying() const { return copying_; }
+  void count_copying(std::chrono::nanoseconds time) { copying_ += time; }
+
  private:
   struct Block {
     std::unique_ptr<std::byte[]> memory;
@@ -34,6 +39,7 @@ class FusionPool {
     bool taken = false;
   };
   std::vector<Block> blocks_;
+  std::chrono::nanoseconds copying_{0};
 };
 
 class MessageBuffer {

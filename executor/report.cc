@@ -9,9 +9,11 @@
 namespace commtune {
 
 // NOLINTBEGIN(bugprone-macro-parentheses): the library's macro
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankReport, rank, host, worker, iteration_seconds, waited_seconds,
-                                   cpu_seconds, wall_seconds, peak_bytes, gradient_bytes, buffer_bytes,
-                                   clock_offset_seconds, trace)
+// With defaults: reports that were stored by earlier versions lack what later ones added.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(RankReport, rank, host, worker, iteration_seconds,
+                                                waited_seconds, cpu_seconds, copying_seconds, delayed_seconds,
+                                                wall_seconds, peak_bytes, gradient_bytes, buffer_bytes,
+                                                clock_offset_seconds, trace)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MessageReport, queued_seconds, started_seconds, reduced_seconds,
                                    distributed_seconds, used_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, iterations, tensors, spot_elements)

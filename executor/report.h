@@ -19,6 +19,8 @@ struct RankReport {
   std::vector<double> iteration_seconds;
   std::vector<double> waited_seconds;
   double cpu_seconds = 0;        ///< of the process, over the timed iterations
+  double copying_seconds = 0;    ///< of its communication thread, to and from fusion buffers, over the same
+  double delayed_seconds = 0;    ///< its threads could run and had no core, over the same; 0: not told
   double wall_seconds = 0;       ///< of the timed iterations together
   std::uint64_t peak_bytes = 0;  ///< largest resident set
   std::uint64_t gradient_bytes = 0;

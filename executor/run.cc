@@ -1,7 +1,6 @@
 #include "executor/run.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,7 @@
 
 #include "executor/engine.h"
 #include "executor/exchange.h"
+#include "executor/process_usage.h"
 #include "executor/replay.h"
 #include "executor/trace.h"
 #include "perfmodel/error.h"
@@ -22,21 +22,6 @@ namespace commtune {
 namespace {
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto value = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-  };
-  return value(usage.ru_utime) + value(usage.ru_stime);
-}
-
-std::uint64_t peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-}
 
 /// values not empty; sorts them.
 double quantile(std::vector<double>& values, double q) {
@@ -132,7 +117,7 @@ class Run {
     } else {
       serve();
     }
-    own_.peak_bytes = peak_bytes();
+    own_.peak_bytes = process_usage().peak.count;
     merge();
     return hand_up();
   }
@@ -174,7 +159,8 @@ class Run {
     if (!options_.trace_directory.empty()) trace_.emplace(trace_options(), plan_, profile_);
     if (trace_) own_.trace = trace_->path();
     std::vector<std::pair<std::vector<LayerTimes>, std::vector<MessageTimes>>> traced;
-    const double cpu_before = cpu_seconds();
+    const ProcessUsage before = process_usage();
+    const std::chrono::nanoseconds copied_before = engine.copying();
     const Clock::time_point start = Clock::now();
     for (int i = 0; i < options_.iterations; ++i) {
       const IterationTimes times = replay.iterate(engine, Compare::kSpots);
@@ -189,8 +175,17 @@ class Run {
       }
       tell(RunProgress::Phase::kTiming, i + 1, options_.iterations);
     }
-    own_.cpu_seconds = cpu_seconds() - cpu_before;
+    note_usage(before, start);
+    own_.copying_seconds = seconds(engine.copying() - copied_before);
+  }
+
+  /// What this process used since then.
+  void note_usage(const ProcessUsage& before, Clock::time_point start) {
     own_.wall_seconds = seconds(Clock::now() - start);
+    const ProcessUsage now = process_usage();
+    own_.cpu_seconds = (now.cpu - before.cpu).count();
+    // Threads that ended meanwhile took theirs with them.
+    own_.delayed_seconds = std::max(0.0, (now.delayed - before.delayed).count());
   }
 
   void write_trace(const std::vector<std::pair<std::vector<LayerTimes>, std::vector<MessageTimes>>>& traced) {
@@ -200,12 +195,11 @@ class Run {
   }
 
   void serve() {
-    const double cpu_before = cpu_seconds();
+    const ProcessUsage before = process_usage();
     const Clock::time_point start = Clock::now();
     Engine engine(communicator_, plan_, profile_, {}, engine_options());
     engine.finish();
-    own_.cpu_seconds = cpu_seconds() - cpu_before;
-    own_.wall_seconds = seconds(Clock::now() - start);
+    note_usage(before, start);
     own_.buffer_bytes = engine.buffer_bytes();
   }
 

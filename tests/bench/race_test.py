@@ -207,19 +207,26 @@ class Explanation(unittest.TestCase):
             {"queued_seconds": q, "started_seconds": s, "reduced_seconds": d, "distributed_seconds": d, "used_seconds": d}
             for q, s, d in times
         ]
-        ranks = [{"rank": 0, "iteration_seconds": [iteration]}, {"rank": 1, "iteration_seconds": [other_rank]}]
+        usage = {"copying_seconds": 0.05, "delayed_seconds": 0.1}
+        ranks = [{"rank": 0, "iteration_seconds": [iteration], **usage}, {"rank": 1, "iteration_seconds": [other_rank]}]
         report = {"messages": messages, "ranks": ranks, "iteration_seconds": [other_rank]}
         one.chosen.rounds[0].detail["report"] = report
         return dict(explain.stages(one, made, plan([[1], [0]]), [LINK] * 4))
 
     def test_lines_by_hand(self):
         # Bound 7.5; the plan is optimal. Services last 1.8 and 1.7 s: the second then ends at 4 + 1.7 and the iteration
-        # at 7.7. It started 0.1 s late: 7.8. Rank 0 took 7.9, another rank 8.0.
+        # at 7.7; of that, copies took 0.05 s and waiting for cores 0.1 s. It started 0.1 s late: 7.8. Rank 0 took 7.9, another rank 8.0.
         found = self.explained(7.9, 8.0)
-        expected = [("bound", 7.5), ("road", 7.5), ("plan", 7.5), ("stage cost", 7.7), ("idle wire", 7.8), ("waking up", 7.9), ("stragglers", 8.0)]
+        expected = [("bound", 7.5), ("road", 7.5), ("plan", 7.5), ("copies", 7.55), ("contention", 7.65), ("stage cost", 7.7)]
+        expected += [("idle wire", 7.8), ("waking up", 7.9), ("stragglers", 8.0)]
         self.assertEqual(list(found), [name for name, _ in expected])
         for name, seconds in expected:
             self.assertAlmostEqual(found[name], seconds, msg=name)
+
+    def test_copies_and_contention_explain_no_more_than_there_is(self):
+        rank = {"iteration_seconds": [1.0, 1.0], "copying_seconds": 0.4, "delayed_seconds": 9.0}
+        self.assertEqual(explain.parts_of_service(rank, 0.5), (0.2, 0.3))
+        self.assertEqual(explain.parts_of_service(rank, 0.1), (0.1, 0.0))
 
     def test_roads_on_an_uneven_network(self):
         slow = bound.Port(100.0, 100.0, 0.0)

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <vector>
 
 namespace commtune {
 namespace {
@@ -40,6 +41,22 @@ TEST(MessageBuffer, GathersPiecesInThePlansOrderAndScattersThemBack) {
   EXPECT_EQ(memory[3], std::byte{99});
   EXPECT_EQ(memory[4], std::byte{4});
   EXPECT_EQ(memory[35], std::byte{35});
+}
+
+TEST(MessageBuffer, CountsTheTimeThatCopyingTakes) {
+  std::vector<std::byte> memory(std::size_t{1} << 20);
+  const Gradients gradients{std::span(memory).first(400'000), std::span(memory).last(400'000)};
+  FusionPool pool;
+  MessageBuffer whole(Message{{{0, Bytes{0}, Bytes{400'000}}}}, gradients);
+  whole.gather(pool);
+  whole.scatter(pool);
+  EXPECT_EQ(pool.copying().count(), 0);
+  MessageBuffer fused(Message{{{0, Bytes{0}, Bytes{400'000}}, {1, Bytes{0}, Bytes{400'000}}}}, gradients);
+  fused.gather(pool);
+  const auto there = pool.copying();
+  EXPECT_GT(there.count(), 0);
+  fused.scatter(pool);
+  EXPECT_GT(pool.copying(), there);
 }
 
 TEST(FusionPool, ReusesTheSmallestBlockThatIsLargeEnough) {

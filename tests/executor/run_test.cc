@@ -123,6 +123,21 @@ TEST(RunPlan, ReportsEveryRankAndEveryMessage) {
   // No iteration is shorter than its layers: 3 layers of 50 us both ways.
   EXPECT_GE(report.median_seconds, 300e-6);
   EXPECT_EQ(to_json(run_report_from_json(to_json(report))), to_json(report));
+  EXPECT_GT(report.ranks[0].peak_bytes, 0U);
+  EXPECT_GE(report.ranks[0].copying_seconds, 0);
+  EXPECT_GE(report.ranks[0].delayed_seconds, 0);
+}
+
+TEST(RunReport, IsReadWithoutWhatEarlierVersionsDidNotCount) {
+  RunReport report;
+  report.ranks.resize(1);
+  report.ranks[0].host = "a";
+  report.ranks[0].cpu_seconds = 2;
+  nlohmann::json json = to_json(report);
+  json["ranks"][0].erase("copying_seconds");
+  json["ranks"][0].erase("delayed_seconds");
+  const RunReport read = run_report_from_json(json);
+  EXPECT_EQ(to_json(read), to_json(report));
 }
 
 TEST(RunPlan, EndsOnAllRanksWithOneTextWhenTheyDisagree) {

@@ -5,12 +5,15 @@ Each line is the difference between two iterations that differ in one respect, f
   bound                  no lossless schedule is faster on these links, whatever its road
   + road                 the same for the plan's own road (its bytes through the busiest link)
   + plan                 the plan's messages in its order, each taking its bytes at the links' true rate and nothing else
-  + stage cost           the same order, but each message keeps the wire as long as it was measured to do
+  + copies               to and from fusion buffers, while a message holds the wire
+  + contention           rank 0's threads could run and had no core
+  + stage cost           the same order, but each message keeps the wire as long as it was measured to do: what is left
   + idle wire            the measured ends: what passed between a message that could go and its start
   + waking up            rank 0's measured iteration: layers that ended late, threads that woke late, the update's calls
   + stragglers           the slowest rank's iteration in the place of rank 0's
 
-Times are rank 0's medians over the timed iterations. The wire is one machine: where messages overlap, each is charged
+Copies and contention are what rank 0 counted per iteration, at most what there is to explain: some of either may have been
+hidden behind the wire's work. Other times are rank 0's medians over the timed iterations. The wire is one machine: where messages overlap, each is charged
 with what it adds to the end of the one before.
 """
 
@@ -107,6 +110,13 @@ def measured_services(messages, decoupled):
     return services
 
 
+def parts_of_service(rank, excess):
+    """Of the seconds by which messages held the wire too long, those that copying and waiting for a core can explain."""
+    iterations = len(rank["iteration_seconds"])
+    copies = min(rank.get("copying_seconds", 0) / iterations, excess)
+    return copies, min(rank.get("delayed_seconds", 0) / iterations, excess - copies)
+
+
 def stages(result, profile, plan, ports):
     """(name, seconds) from the bound to the measured iteration; differences are the table's lines."""
     report = result.chosen.rounds[-1].detail["report"]
@@ -118,11 +128,16 @@ def stages(result, profile, plan, ports):
     services = measured_services(messages, bool(plan["sequence"]))
     ends = {index: message["distributed_seconds"] for index, message in enumerate(messages)}
     first = next(rank for rank in report["ranks"] if rank["rank"] == 0)
+    planned = steps.iteration(steps.in_order(cost))
+    served = steps.iteration(steps.as_served(services))
+    copies, contention = parts_of_service(first, max(0.0, served - planned))
     return [
         ("bound", result.bounds.per_layer_barrier),
         ("road", max(result.bounds.per_layer_barrier, bounds_of.jackson(bodies))),
-        ("plan", steps.iteration(steps.in_order(cost))),
-        ("stage cost", steps.iteration(steps.as_served(services))),
+        ("plan", planned),
+        ("copies", planned + copies),
+        ("contention", planned + copies + contention),
+        ("stage cost", served),
         ("idle wire", steps.iteration(ends)),
         ("waking up", statistics.median(first["iteration_seconds"])),
         ("stragglers", statistics.median(report["iteration_seconds"])),

@@ -1,0 +1,47 @@
+#include "executor/process_usage.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace commtune {
+namespace {
+
+TEST(ProcessUsage, CountsWhatWasComputed) {
+  const ProcessUsage before = process_usage();
+  while ((process_usage().cpu - before.cpu).count() < 0.05) {
+  }
+  EXPECT_GT(before.peak.count, 1U << 20);
+  EXPECT_GE(process_usage().peak.count, before.peak.count);
+}
+
+TEST(ProcessUsage, CountsHowLongThreadsHadNoCore) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  std::atomic<bool> stop = false;
+  std::atomic<int> at_it = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < CPU_COUNT(&allowed) + 1; ++i) {
+    threads.emplace_back([&] {
+      ++at_it;
+      while (!stop) {
+      }
+    });
+  }
+  const ProcessUsage before = process_usage();
+  // One thread more than there are cores: somebody always waits.
+  ProcessUsage now = before;
+  while ((now.delayed - before.delayed).count() < 0.05 && (now.cpu - before.cpu).count() < 60) {
+    now = process_usage();
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  if (before.delayed.count() == 0 && now.delayed.count() == 0) GTEST_SKIP() << "no schedstat in this kernel";
+  EXPECT_GT((now.delayed - before.delayed).count(), 0.05);
+}
+
+}  // namespace
+}  // namespace commtune
