@@ -112,8 +112,8 @@ struct Engine::MessageState {
   }
 };
 
-Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& profile, Gradients gradients,
-               const EngineOptions& options)
+Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& profile,
+               const Gradients& gradients, const EngineOptions& options)
     : communicator_(communicator),
       plan_(plan),
       options_(options),

@@ -49,7 +49,7 @@ class Engine {
  public:
   /// plan       satisfies check(plan, profile); equal on all ranks
   /// gradients  one per tensor of the profile; none on a dedicated server
-  Engine(Communicator& communicator, const Plan& plan, const Profile& profile, Gradients gradients,
+  Engine(Communicator& communicator, const Plan& plan, const Profile& profile, const Gradients& gradients,
          const EngineOptions& options);
   /// Ends the communication thread, whatever is under way.
   ~Engine();

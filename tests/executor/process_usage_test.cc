@@ -23,8 +23,10 @@ TEST(ProcessUsage, CountsHowLongThreadsHadNoCore) {
   ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
   std::atomic<bool> stop = false;
   std::atomic<int> at_it = 0;
+  const int one_too_many = CPU_COUNT(&allowed) + 1;
   std::vector<std::thread> threads;
-  for (int i = 0; i < CPU_COUNT(&allowed) + 1; ++i) {
+  threads.reserve(static_cast<std::size_t>(one_too_many));
+  for (int i = 0; i < one_too_many; ++i) {
     threads.emplace_back([&] {
       ++at_it;
       while (!stop) {
