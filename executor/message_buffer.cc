@@ -2,12 +2,9 @@
 
 #include <cstring>
 
+#include "executor/transport/transport.h"
+
 namespace commtune {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-}  // namespace
 
 MessageBuffer::MessageBuffer(const Message& message, const Gradients& gradients) {
   for (const Piece& piece : message.pieces) {

@@ -3,30 +3,21 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { launch, PATIENCE, Tab } from './browser.mjs';
-import { freePort, Product, Service } from './product.mjs';
+import { PATIENCE } from './browser.mjs';
+import { Lab } from './lab.mjs';
 
-let product;
+const lab = new Lab();
 let service;
-let browser;
 let tab;
 let plan; // with its ranking
 
 before(async () => {
-  product = new Product();
-  await product.makeStore(0, 0, 0);
-  service = new Service(product, await freePort());
-  await service.start();
-  browser = await launch();
-  tab = await Tab.open(browser, service.url, { colorScheme: 'light', permissions: ['clipboard-read', 'clipboard-write'] });
+  await lab.open({ colorScheme: 'light', permissions: ['clipboard-read', 'clipboard-write'] });
+  ({ service, tab } = lab);
   plan = await service.ask('/v1/plans', { model: 'resnet50', cluster: 'lab' });
 }, { timeout: PATIENCE });
 
-after(async () => {
-  await browser?.close();
-  await service?.stop();
-  product?.end();
-});
+after(() => lab.close());
 
 /** An iteration as the service tells it; times in milliseconds. */
 function timeline({ layers, messages }) {

@@ -2,30 +2,21 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { launch, PATIENCE, Tab } from './browser.mjs';
-import { freePort, Product, Service } from './product.mjs';
+import { PATIENCE } from './browser.mjs';
+import { Lab } from './lab.mjs';
 
-let product;
+const lab = new Lab();
 let service;
-let browser;
 let tab;
 const cluster = 'lab';
 const api = (path) => service.ask(path);
 
 before(async () => {
-  product = new Product();
-  await product.makeStore(0, 0, 0);
-  service = new Service(product, await freePort());
-  await service.start();
-  browser = await launch();
-  tab = await Tab.open(browser, service.url, { colorScheme: 'light' });
+  await lab.open({ colorScheme: 'light' });
+  ({ service, tab } = lab);
 }, { timeout: PATIENCE });
 
-after(async () => {
-  await browser?.close();
-  await service?.stop();
-  product?.end();
-});
+after(() => lab.close());
 
 describe('what if', () => {
   const iteration = () => tab.page.textContent('[data-part="iteration"]');
