@@ -35,13 +35,12 @@ struct Parcel {
 /// The channels of one road during one iteration.
 class Channels {
  public:
-  void reset(const RoadCost& cost) {
-    shared_ = cost.shared_channel;
-    in_turn_ = static_cast<std::size_t>(cost.in_turn);
+  /// The road must live until the next reset.
+  void reset(const FlatRoad& road) {
+    road_ = &road;
+    shared_ = road.cost->shared_channel;
+    in_turn_ = static_cast<std::size_t>(road.cost->in_turn);
     server_free_.assign(2 * in_turn_, 0.0);
-    both_.assign(cost.both);
-    reduce_.assign(cost.reduce);
-    distribute_.assign(cost.distribute);
     channel_ = {};
     under_way_ = under_way_until_ = 0;
   }
@@ -55,7 +54,8 @@ class Channels {
   Passage send(const Parcel& parcel, Stage stage, double start, ComputeClock& clock) {
     const bool reduce = stage == Stage::kReduce;
     const std::size_t channel = shared_ || reduce ? 0 : 1;
-    return pass(channel, reduce ? reduce_ : distribute_, start, parcel.bytes, parcel.copying / 2, clock);
+    return pass(channel, reduce ? road_->reduce : road_->distribute, start, parcel.bytes, parcel.copying / 2,
+                clock);
   }
 
   /// Time during which at least one message was under way.
@@ -98,44 +98,45 @@ class Channels {
   }
 
   Journey to_all(const Parcel& parcel, double start, ComputeClock& clock) {
-    if (shared_) return as_one(parcel, pass(0, both_, start, parcel.bytes, parcel.copying, clock));
+    if (shared_) return as_one(parcel, pass(0, road_->both, start, parcel.bytes, parcel.copying, clock));
     const double half = parcel.copying / 2;
-    const Passage there = pass(0, reduce_, start, parcel.bytes, half, clock);
-    return {there, pass(1, distribute_, there.end, parcel.bytes, half, clock), pushed(parcel, there)};
+    const Passage there = pass(0, road_->reduce, start, parcel.bytes, half, clock);
+    return {there, pass(1, road_->distribute, there.end, parcel.bytes, half, clock), pushed(parcel, there)};
   }
 
   /// The same to one server, which takes a message after the other: it may keep a message waiting while the
   /// channel, whose occupancy is that of all servers together, goes on with the next.
   Journey to_one(const Parcel& parcel, double start, ComputeClock& clock) {
     double* const server = &server_free_[2 * (parcel.number % in_turn_)];
-    const double in = reduce_.alone.bytes_part(parcel.bytes),
-                 out = distribute_.alone.bytes_part(parcel.bytes);
+    const double in = road_->reduce.alone.bytes_part(parcel.bytes),
+                 out = road_->distribute.alone.bytes_part(parcel.bytes);
     if (shared_) {
-      return as_one(parcel,
-                    pass(0, both_, start, parcel.bytes, parcel.copying, clock, {server, std::max(in, out)}));
+      return as_one(parcel, pass(0, road_->both, start, parcel.bytes, parcel.copying, clock,
+                                 {server, std::max(in, out)}));
     }
     const double half = parcel.copying / 2;
-    const Passage there = pass(0, reduce_, start, parcel.bytes, half, clock, {server, in});
-    return {there, pass(1, distribute_, there.end, parcel.bytes, half, clock, {server + 1, out}),
+    const Passage there = pass(0, road_->reduce, start, parcel.bytes, half, clock, {server, in});
+    return {there, pass(1, road_->distribute, there.end, parcel.bytes, half, clock, {server + 1, out}),
             pushed(parcel, there)};
   }
 
   Journey as_one(const Parcel& parcel, Passage both) const {
-    const double reduce = reduce_.alone(parcel.bytes), distribute = distribute_.alone(parcel.bytes);
+    const double reduce = road_->reduce.alone(parcel.bytes),
+                 distribute = road_->distribute.alone(parcel.bytes);
     const double share = reduce + distribute > 0 ? reduce / (reduce + distribute) : 1;
     const double middle = both.from + share * (both.end - both.from);
     return {{both.from, middle}, {middle, both.end}, pushed(parcel, both)};
   }
 
   double pushed(const Parcel& parcel, Passage passage) const {
-    const double push = std::min(reduce_.occupancy(parcel.bytes), reduce_.alone(parcel.bytes));
+    const double push = std::min(road_->reduce.occupancy(parcel.bytes), road_->reduce.alone(parcel.bytes));
     return std::min(passage.end, passage.from + push + parcel.copying / 2);
   }
 
   bool shared_ = true;
   std::size_t in_turn_ = 0;
   std::vector<double> server_free_;  ///< per server in turn: when it may take, and when it may give
-  FlatCost both_, reduce_, distribute_;
+  const FlatRoad* road_ = nullptr;
   std::array<Channel, 2> channel_;
   double under_way_ = 0, under_way_until_ = 0;
 };

@@ -12,8 +12,7 @@ namespace commtune {
 /// A cost curve laid out for the inner loop.
 class FlatCurve {
  public:
-  void assign(const Curve& curve) {
-    pieces_.clear();
+  explicit FlatCurve(const Curve& curve) {
     for (const CurvePiece& piece : curve.pieces()) {
       pieces_.push_back({static_cast<double>(piece.from.count), piece.alpha.count(), piece.beta.value});
     }
@@ -43,10 +42,15 @@ class FlatCurve {
 /// What one stage costs, ready to be asked for every message.
 struct FlatCost {
   FlatCurve alone, occupancy;
-  void assign(const StageCost& cost) {
-    alone.assign(cost.alone);
-    occupancy.assign(cost.occupancy);
-  }
+  explicit FlatCost(const StageCost& cost) : alone(cost.alone), occupancy(cost.occupancy) {}
+};
+
+/// What a road costs, laid out once for many simulations. Keeps a pointer to the road's cost.
+struct FlatRoad {
+  const RoadCost* cost;
+  FlatCost both, reduce, distribute;
+  explicit FlatRoad(const RoadCost& road)
+      : cost(&road), both(road.both), reduce(road.reduce), distribute(road.distribute) {}
 };
 
 }  // namespace commtune

@@ -40,16 +40,20 @@ class Simulator::Engine {
   explicit Engine(const Workload& work) : work_(work), arrival_(work.layers()) {}
 
   Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline) {
-    begin(plan, cost, timeline);
-    if (plan.order == Order::kPriority) {
-      run_by_priority();
-    } else if (plan.sequence.empty()) {
-      run_in_list_order();
-    } else {
-      run_decoupled();
-    }
-    events_ += plan.sequence.empty() ? plan.messages() : plan.sequence.size();
-    return finish(cost);
+    const FlatRoad road(cost);
+    begin(plan, road, timeline);
+    send_all();
+    finish();
+    return prediction(cost);
+  }
+
+  Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
+    begin(plan, road, nullptr);
+    give_up_ = work_.clock((limit - road.cost->straggling).count()) * (1 + kRounding);
+    send_all();
+    if (given_up()) return Seconds{kNever};
+    finish();
+    return iteration(*road.cost);
   }
 
   Prediction run(const Plan& plan, const RoadCost& cost, Timeline* timeline) {
@@ -59,24 +63,39 @@ class Simulator::Engine {
   std::uint64_t events() const { return events_; }
 
  private:
-  void begin(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline) {
+  void begin(const FlatPlan& plan, const FlatRoad& road, Timeline* timeline) {
+    const RoadCost& cost = *road.cost;
     plan_ = &plan;
     timeline_ = timeline;
     credit_ends_early_ = cost.credit_ends_early;
     delivery_ = cost.delivery.count();
     copy_ = cost.copy.value;
-    channels_.reset(cost);
+    channels_.reset(road);
     clock_.reset(cost.interference);
     flight_.clear(plan.credit);
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
+    give_up_ = kNever;
     waited_ = 0;
     last_end_ = 0;
     smallest_ = ~std::uint64_t{0};
     largest_ = 0;
     if (timeline_ != nullptr) timeline_->messages.assign(plan.messages(), {});
   }
+
+  void send_all() {
+    if (plan_->order == Order::kPriority) {
+      run_by_priority();
+    } else if (plan_->sequence.empty()) {
+      run_in_list_order();
+    } else {
+      run_decoupled();
+    }
+  }
+
+  /// What has arrived so far makes the iteration longer than anybody wants to know.
+  bool given_up() const { return iteration_ > give_up_; }
 
   /// Compute work that must be done before this message may go.
   double released_work(std::uint32_t message) const {
@@ -113,11 +132,8 @@ class Simulator::Engine {
     last_end_ = std::max(last_end_, end);
     if (plan_->barrier == Barrier::kFull) return;
     const std::uint32_t layer = plan_->lowest_layer[message];
-    if (!walks_layers_) {
-      iteration_ = std::max(iteration_, end + work_.tail[layer]);
-    } else {
-      arrival_[layer] = std::max(arrival_[layer], end);
-    }
+    iteration_ = std::max(iteration_, end + work_.tail[layer]);
+    if (walks_layers_) arrival_[layer] = std::max(arrival_[layer], end);
   }
 
   /// First moment at which the credit lets the next step start.
@@ -126,9 +142,10 @@ class Simulator::Engine {
   void run_in_list_order() {
     const auto n = static_cast<std::uint32_t>(plan_->messages());
     double start = 0;
-    for (std::uint32_t message = 0; message < n; ++message) {
+    for (std::uint32_t message = 0; message < n && !given_up(); ++message) {
       start = std::max({start, release_in_order(message), when_credit_allows()});
       send(message, start);
+      ++events_;
     }
   }
 
@@ -143,6 +160,8 @@ class Simulator::Engine {
     reduced_.assign(plan_->messages(), 0.0);
     double start = 0;
     for (const Step& step : plan_->sequence) {
+      if (given_up()) return;
+      ++events_;
       const bool reduce = step.stage == Stage::kReduce;
       const double released = reduce ? release_in_order(step.message) : reduced_[step.message];
       start = std::max({start, released, when_credit_allows()});
@@ -177,13 +196,14 @@ class Simulator::Engine {
     double now = 0;
     std::size_t next = 0;  // into by_release_
     std::size_t started = 0;
-    while (started < n) {
+    while (started < n && !given_up()) {
       const double allowed = waiting_.empty() ? kNever : when_credit_allows();
       if (allowed <= now) {
         const std::uint32_t message = by_rank_[waiting_.smallest()];
         waiting_.erase(plan_->rank[message]);
         send(message, now);
         ++started;
+        ++events_;
         continue;
       }
       const double release = next < n ? std::max(now, clock_.when(released_work(by_release_[next]))) : kNever;
@@ -225,21 +245,30 @@ class Simulator::Engine {
     return now;
   }
 
-  Prediction finish(const RoadCost& cost) {
+  /// The forward pass, once everything has arrived.
+  void finish() {
     if (timeline_ != nullptr) record_backward();
     if (walks_layers_) {
       iteration_ = walk_forward();
     } else if (plan_->barrier == Barrier::kFull) {
       iteration_ = std::max(iteration_, last_end_ + work_.total_update + work_.total_forward);
     }
-    const double computing = walks_layers_ ? iteration_ - waited_ : work_.compute();
     if (timeline_ != nullptr) to_real_time(*timeline_, work_.contention);
+  }
+
+  /// Time of the iteration in which somebody computed.
+  double computing() const { return walks_layers_ ? iteration_ - waited_ : work_.compute(); }
+  Seconds iteration(const RoadCost& cost) const {
+    return Seconds{work_.real(iteration_, computing())} + cost.straggling;
+  }
+
+  Prediction prediction(const RoadCost& cost) const {
     Prediction prediction;
-    prediction.iteration = Seconds{work_.real(iteration_, computing)} + cost.straggling;
+    prediction.iteration = iteration(cost);
     prediction.compute = Seconds{work_.real(work_.compute(), work_.compute())};
     const Seconds exposed = prediction.iteration - prediction.compute;
     prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
-    const double beside_compute = std::max(0.0, channels_.under_way() - (iteration_ - computing));
+    const double beside_compute = std::max(0.0, channels_.under_way() - (iteration_ - computing()));
     prediction.communication = Seconds{work_.real(channels_.under_way(), beside_compute)};
     prediction.basis = cost.basis;
     prediction.extrapolated = plan_->messages() > 0 && (Bytes{smallest_} < cost.measured_smallest ||
@@ -285,7 +314,9 @@ class Simulator::Engine {
   Flight flight_;
   bool walks_layers_ = false;
   std::vector<double> arrival_;  ///< per layer: when the last message of which it is the lowest is back
-  double iteration_ = 0, waited_ = 0, last_end_ = 0;
+  double iteration_ = 0;         ///< before finish(): no more than it will be
+  double waited_ = 0, last_end_ = 0;
+  double give_up_ = kNever;  ///< when iteration_ gets longer than this
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<double> reduced_;  ///< decoupled plans: when a message's reduce stage has ended
   std::vector<std::uint32_t> by_release_, by_rank_, counts_;
@@ -301,6 +332,10 @@ Prediction Simulator::run(const FlatPlan& plan, const RoadCost& cost, Timeline* 
 
 Prediction Simulator::run(const Plan& plan, const RoadCost& cost, Timeline* timeline) {
   return engine_->run(plan, cost, timeline);
+}
+
+Seconds Simulator::time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
+  return engine_->time(plan, road, limit);
 }
 
 std::uint64_t Simulator::events() const { return engine_->events(); }

@@ -2,10 +2,12 @@
 // The timeline simulator: one steady-state iteration of a plan, as a pure function. MODEL section 3.
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "perfmodel/flat_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/stage_cost.h"
 #include "perfmodel/workload.h"
@@ -41,6 +43,8 @@ struct Timeline {
   std::vector<MessageSpan> messages;
 };
 
+inline constexpr Seconds kNoLimit{std::numeric_limits<double>::infinity()};
+
 /// Predicts one iteration in steady state, many times over: it owns the arrays that a run needs, so that a
 /// run allocates nothing once they have grown. Not for two threads at once; any number of objects may exist.
 ///
@@ -68,6 +72,10 @@ class Simulator {
   /// flight
   Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
   Prediction run(const Plan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
+
+  /// T alone, for a search that tries thousands of plans on one road. A plan that turns out to take longer
+  /// than `limit` is given up there: what is returned then is infinity.
+  Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit = kNoLimit);
 
   /// Message stages simulated so far by this object: what a search's budget is counted in.
   std::uint64_t events() const;

@@ -21,10 +21,10 @@ class Climber {
           const ClimbLimits& limits)
       : best_(draft),
         stream_(stream),
-        cost_(cost),
+        road_(cost),
         simulator_(simulator),
         limits_(limits),
-        time_(judge(draft)) {}
+        time_(judge(draft, kNoLimit)) {}
 
   double run() {
     while (!done()) {
@@ -40,15 +40,16 @@ class Climber {
  private:
   bool done() const { return time_ <= limits_.good_enough || simulator_.events() >= limits_.max_events; }
 
-  double judge(const Draft& draft) {
+  double judge(const Draft& draft, Seconds limit) {
     flatten(draft, stream_, flat_);
-    return simulator_.run(flat_, cost_).iteration.count();
+    return simulator_.time(flat_, road_, limit).count();
   }
 
   /// Takes the trial if it is faster.
   bool try_out() {
-    const double time = judge(trial_);
-    if (time >= time_ * (1 - kWorthwhile)) return false;
+    const double limit = time_ * (1 - kWorthwhile);
+    const double time = judge(trial_, Seconds{limit});
+    if (time >= limit) return false;
     time_ = time;
     std::swap(best_, trial_);
     return true;
@@ -103,8 +104,8 @@ class Climber {
 
   /// reach >= 0: by 2^reach tensors; below: by 2^reach of the message that gets smaller.
   bool shift_end(std::size_t message, int direction, int reach) {
-    const std::uint64_t end = best_.ends[message];
-    const std::uint64_t low = best_.begin(message), high = best_.ends[message + 1];
+    const std::uint64_t end = best_.end(message);
+    const std::uint64_t low = best_.begin(message), high = best_.end(message + 1);
     std::uint64_t place = 0;
     if (reach >= 0) {
       const auto hop = static_cast<std::size_t>(1) << reach;
@@ -118,7 +119,7 @@ class Climber {
     }
     if (place <= low || place >= high || place == end) return false;
     trial_ = best_;
-    trial_.ends[message] = place;
+    trial_.ends[message] = stream_.cut(place);
     return try_out();
   }
 
@@ -163,7 +164,7 @@ class Climber {
   /// The tensor's end that is nearest to so many quarters of the message, or that place itself in a large
   /// tensor.
   std::uint64_t cut_place(std::size_t message, int quarter) const {
-    const std::uint64_t low = best_.begin(message), high = best_.ends[message];
+    const std::uint64_t low = best_.begin(message), high = best_.end(message);
     const std::uint64_t aim =
         low + (high - low) / 4 * static_cast<std::uint64_t>(quarter) / stream_.element() * stream_.element();
     if (aim <= low || aim >= high) return low;
@@ -181,7 +182,7 @@ class Climber {
     if (place <= best_.begin(message)) return false;
     const auto number = static_cast<std::uint32_t>(message);
     Draft base = best_;
-    base.ends.insert(base.ends.begin() + static_cast<std::ptrdiff_t>(message), place);
+    base.ends.insert(base.ends.begin() + static_cast<std::ptrdiff_t>(message), stream_.cut(place));
     for (Step& step : base.steps) {
       if (step.message > number) ++step.message;
     }
@@ -226,7 +227,7 @@ class Climber {
   Draft& best_;
   Draft trial_;
   const Stream& stream_;
-  const RoadCost& cost_;
+  const FlatRoad road_;
   Simulator& simulator_;
   const ClimbLimits limits_;
   FlatPlan flat_;

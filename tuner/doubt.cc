@@ -79,11 +79,12 @@ std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& rankin
     std::vector<RoadCost> costs;
     costs.reserve(roads.size());
     for (const Road& road : roads) costs.push_back(road_cost(road, cluster, job.workers));
+    const std::vector<FlatRoad> flat(costs.begin(), costs.end());
     std::optional<Slowed> slowed;
     if (cluster.contention.value != job.work.contention) slowed.emplace(job, cluster);
     Simulator& by = slowed ? slowed->simulator : simulator;
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      times[i].push_back(by.run(plans[i], costs[road_of[i]]).iteration.count());
+      times[i].push_back(by.time(plans[i], flat[road_of[i]]).count());
     }
   }
   return times;

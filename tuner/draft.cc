@@ -19,14 +19,20 @@ std::size_t Stream::tensor_at(std::uint64_t place) const {
   return static_cast<std::size_t>(after - ends_.begin()) - 1;
 }
 
-Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, bool decoupled) {
+Cut Stream::cut(std::uint64_t place) const {
+  const auto tensor = [&](std::uint64_t byte) { return static_cast<std::uint32_t>(tensor_at(byte)); };
+  return {place, place > 0 ? tensor(place - 1) : 0, tensor(place)};
+}
+
+Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, const Stream& stream,
+               bool decoupled) {
   Draft draft;
   draft.decoupled = decoupled;
   draft.credit = kUnlimited;
   std::uint64_t end = 0;
   for (const Block& block : blocks) {
     for (std::size_t i = 0; i < block.count; ++i) end += atoms[block.first + i].bytes;
-    draft.ends.push_back(end);
+    draft.ends.push_back(stream.cut(end));
   }
   const auto place = [&](std::uint32_t message, bool reduce, bool distribute) {
     if (reduce) draft.steps.push_back({message, Stage::kReduce});
@@ -51,9 +57,8 @@ void flatten(const Draft& draft, const Stream& stream, FlatPlan& flat) {
   flat.barrier = Barrier::kPerLayer;
   flat.credit = draft.credit.count;
   const auto add = [&](std::size_t message) {
-    const std::uint64_t begin = draft.begin(message), end = draft.ends[message];
-    const std::size_t first = stream.tensor_at(begin), last = stream.tensor_at(end - 1);
-    flat.add_message(end - begin, stream.layer(last), first != last);
+    const Cut begin = message == 0 ? Cut{} : draft.ends[message - 1], end = draft.ends[message];
+    flat.add_message(end.at - begin.at, stream.layer(end.below), begin.above != end.below);
   };
   if (draft.decoupled) {
     for (std::size_t message = 0; message < draft.ends.size(); ++message) add(message);
@@ -67,7 +72,7 @@ Plan plan_of(const Draft& draft, const Stream& stream, const Planning& job, cons
   Plan plan = job.empty_plan(road);
   const auto message_of = [&](std::size_t index) {
     Message message;
-    const std::uint64_t begin = draft.begin(index), end = draft.ends[index];
+    const std::uint64_t begin = draft.begin(index), end = draft.end(index);
     for (std::size_t i = stream.tensor_at(begin); i < stream.tensors() && stream.end(i) < end; ++i) {
       const std::uint64_t from = std::max(begin, stream.end(i)), until = std::min(end, stream.end(i + 1));
       message.pieces.push_back({stream.id(i), Bytes{from - stream.end(i)}, Bytes{until - from}});

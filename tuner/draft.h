@@ -17,6 +17,12 @@
 
 namespace commtune::tuner {
 
+/// A place between two bytes of the stream.
+struct Cut {
+  std::uint64_t at = 0;
+  std::uint32_t below = 0, above = 0;  ///< the tensors (in order of appearance) of the bytes before and after
+};
+
 /// The stream of a job's gradients.
 class Stream {
  public:
@@ -29,6 +35,7 @@ class Stream {
   std::uint64_t end(std::size_t i) const { return ends_[i]; }
   /// Which tensor (from 0, in order of appearance) holds the byte at this place.
   std::size_t tensor_at(std::uint64_t place) const;
+  Cut cut(std::uint64_t place) const;
   TensorId id(std::size_t i) const { return static_cast<TensorId>(tensors() - 1 - i); }
   std::uint32_t layer(std::size_t i) const { return layers_[i]; }
 
@@ -39,16 +46,18 @@ class Stream {
 };
 
 struct Draft {
-  std::vector<std::uint64_t> ends;  ///< where each message ends; rising, the last at the end of the stream
-  std::vector<Step> steps;          ///< coupled: one (kReduce) per message, else both stages
+  std::vector<Cut> ends;    ///< where each message ends; rising, the last at the end of the stream
+  std::vector<Step> steps;  ///< coupled: one (kReduce) per message, else both stages
   bool decoupled = false;
   Bytes credit{};
 
-  std::uint64_t begin(std::size_t message) const { return message == 0 ? 0 : ends[message - 1]; }
+  std::uint64_t begin(std::size_t message) const { return message == 0 ? 0 : ends[message - 1].at; }
+  std::uint64_t end(std::size_t message) const { return ends[message].at; }
 };
 
 /// The blocks' schedule: left parts as they appear, then right parts as they are needed.
-Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, bool decoupled);
+Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, const Stream& stream,
+               bool decoupled);
 
 /// For Simulator::run. Reuses the arrays of `flat`.
 void flatten(const Draft& draft, const Stream& stream, FlatPlan& flat);

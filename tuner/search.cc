@@ -103,7 +103,7 @@ class Search {
     const std::vector<Block> blocks =
         nested_blocks(atoms, option.cost, job_.work.total_backward, worst, options);
     if (blocks.empty()) return;
-    Promising found{&option, draft_of(atoms, blocks, options.parted), 0};
+    Promising found{&option, draft_of(atoms, blocks, stream_, options.parted), 0};
     flatten(found.draft, stream_, flat_);
     found.time = simulator_.run(flat_, option.cost).iteration.count();
     fastest_ = std::min(fastest_, found.time);

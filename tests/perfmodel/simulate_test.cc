@@ -618,5 +618,26 @@ TEST(Simulator, GivesTheSameAnswersWhenUsedAgain) {
   }
 }
 
+TEST(Simulator, TakesNoLongerThanTheLimitOrGivesUp) {
+  std::mt19937_64 random(12);
+  int given_up = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const Job job = random_job(random);
+    const Workload work{job.profile};
+    const FlatPlan plan{job.plan, work};
+    const FlatRoad road{job.cost};
+    Simulator simulator(work);
+    const Seconds time = simulator.run(plan, job.cost).iteration;
+    EXPECT_EQ(simulator.time(plan, road, time), time) << round;
+    const std::uint64_t before = simulator.events();
+    const Seconds cut_off = simulator.time(plan, road, 0.9 * time);
+    EXPECT_TRUE(cut_off == time || std::isinf(cut_off.count())) << round;
+    const std::uint64_t whole = before / 2;  // two runs to the end so far
+    if (simulator.events() - before < whole) ++given_up;
+    EXPECT_EQ(simulator.run(plan, job.cost).iteration, time) << "after giving up, round " << round;
+  }
+  EXPECT_GT(given_up, 200);
+}
+
 }  // namespace
 }  // namespace commtune

@@ -66,7 +66,7 @@ double best_nested(const std::vector<Atom>& atoms, const Stream& stream, const R
         block.side = static_cast<Side>(rest % sides);
         rest /= sides;
       }
-      flatten(draft_of(atoms, blocks, parted), stream, flat);
+      flatten(draft_of(atoms, blocks, stream, parted), stream, flat);
       best = std::min(best, simulator.run(flat, cost).iteration.count());
     }
   }
@@ -88,7 +88,7 @@ TEST(Nested, FindsTheBestPlacementOfNeighbouringBlocks) {
       const auto blocks =
           nested_blocks(atoms, cost, job.work.total_backward, 1.2 * best, {.parted = parted, .steps = 400});
       ASSERT_FALSE(blocks.empty());
-      flatten(draft_of(atoms, blocks, parted), stream, flat);
+      flatten(draft_of(atoms, blocks, stream, parted), stream, flat);
       // Steps of 1/400 of 1.2 T, and a lag that a stream of parted stages can hide.
       EXPECT_LE(simulator.run(flat, cost).iteration.count(), best * (parted ? 1.03 : 1.01))
           << "round " << round;
@@ -115,7 +115,7 @@ TEST(Draft, BecomesTheSamePlanThatItWasJudgedAs) {
     for (const bool parted : {false, true}) {
       const RoadOption& ring = job.roads[0];
       const auto blocks = nested_blocks(atoms, ring.cost, job.work.total_backward, 10, {.parted = parted});
-      const Draft draft = draft_of(atoms, blocks, parted);
+      const Draft draft = draft_of(atoms, blocks, stream, parted);
       const Plan plan = plan_of(draft, stream, job, ring.road);
       ASSERT_NO_THROW(check(plan, job.profile));
       FlatPlan flat;
@@ -136,7 +136,7 @@ TEST(Climb, NeverMakesADraftSlowerAndKeepsItValid) {
     for (const RoadOption& option : job.roads) {
       const bool parted = option.cost.may_part && round % 2 == 0;
       const auto blocks = nested_blocks(atoms, option.cost, job.work.total_backward, 10, {.parted = parted});
-      Draft draft = draft_of(atoms, blocks, parted);
+      Draft draft = draft_of(atoms, blocks, stream, parted);
       FlatPlan flat;
       flatten(draft, stream, flat);
       const double before = simulator.run(flat, option.cost).iteration.count();

@@ -50,14 +50,16 @@ Plan byte_scheduler(const Planning& job, const RoadOption& option, const ByteSch
 
 Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {
   Simulator simulator(job.work);
+  const FlatRoad road(option.cost);
   std::optional<ByteSchedulerOptions> best;
-  Seconds fastest{};
+  Seconds fastest = kNoLimit;
   for (Bytes partition = 256_KiB; partition <= 64_MiB; partition = Bytes{partition.count * 4}) {
     if (job.work.total_bytes / partition.count > kMostPieces) continue;
     for (const std::uint64_t in_flight : {1, 4}) {  // as ByteScheduler counts them: the next one included
       const ByteSchedulerOptions settings{partition, Bytes{partition.count * (in_flight - 1)}};
-      const Seconds time = simulator.run(by_priority(job, option, settings), option.cost).iteration;
-      if (best && time >= fastest) continue;
+      const FlatPlan plan(by_priority(job, option, settings), job.work);
+      const Seconds time = simulator.time(plan, road, fastest);
+      if (time >= fastest) continue;
       best = settings;
       fastest = time;
     }
