@@ -73,6 +73,12 @@ void check_road(const Plan& plan) {
     if (road.placement == Placement::kColocated && road.servers > plan.workers) {
       reject(where, "colocated servers live in workers, and there are only " + std::to_string(plan.workers));
     }
+    const bool dedicated = road.placement == Placement::kDedicated;
+    if (road.first < 0 || road.first >= (dedicated ? 1 : plan.workers)) {
+      reject("road.first = " + std::to_string(road.first),
+             dedicated ? "dedicated servers are no workers: leave it out"
+                       : "must be a worker, 0 to " + std::to_string(plan.workers - 1));
+    }
   };
   const auto nothing = [](const AllToAll&) {};
   std::visit(Overloaded{nothing, check_servers}, plan.road);
@@ -262,14 +268,16 @@ std::vector<Step> read_sequence(const JsonPlace& place, std::size_t messages) {
 }
 
 Road read_parameter_server(const JsonPlace& place) {
-  place.expect_keys({"kind", "servers", "placement", "assignment", "local_sum"});
+  place.expect_keys({"kind", "servers", "placement", "assignment", "local_sum", "first"});
   const JsonPlace servers = place["servers"];
   const JsonPlace placement = place["placement"];
   const JsonPlace assignment = place["assignment"];
   const auto local_sum = place.find("local_sum");
+  const auto first = place.find("first");
   return ParameterServer{static_cast<int>(servers.integer(1, kMostProcesses)),
                          read_enum(placement, kPlacements), read_enum(assignment, kAssignments),
-                         local_sum ? read_enum(*local_sum, kLocalSums) : LocalSum::kNone};
+                         local_sum ? read_enum(*local_sum, kLocalSums) : LocalSum::kNone,
+                         first ? static_cast<int>(first->integer(0, kMostProcesses - 1)) : 0};
 }
 
 void add_to(Digest& digest, const Road& road) {
@@ -279,8 +287,9 @@ void add_to(Digest& digest, const Road& road) {
   const auto add_servers = [&](const ParameterServer& r) {
     digest.add("parameter-server").add(r.servers).add(to_string(r.placement));
     digest.add(enum_name(r.assignment, kAssignments));
-    // Plans without it keep the digest that they had before there was one.
+    // Plans without these keep the digest that they had before there were any.
     if (r.local_sum != LocalSum::kNone) digest.add("local-sum").add(enum_name(r.local_sum, kLocalSums));
+    if (r.first != 0) digest.add("first").add(r.first);
   };
   std::visit(Overloaded{add_all_to_all, add_servers}, road);
 }
@@ -342,6 +351,7 @@ nlohmann::json to_json(const Road& road) {
                            {"placement", to_string(r.placement)},
                            {"assignment", enum_name(r.assignment, kAssignments)}};
     if (r.local_sum != LocalSum::kNone) json["local_sum"] = enum_name(r.local_sum, kLocalSums);
+    if (r.first != 0) json["first"] = r.first;
     return json;
   };
   return std::visit(Overloaded{all_to_all, servers}, road);
@@ -445,6 +455,7 @@ std::string describe(const Road& road) {
   const auto servers = [](const ParameterServer& r) {
     return std::to_string(r.servers) + " " + to_string(r.placement) +
            (r.servers == 1 ? " server" : " servers") +
+           (r.first > 0 ? " from worker " + std::to_string(r.first) + " on" : "") +
            (r.assignment == Assignment::kHashed ? ", hashed" : "") +
            (r.local_sum == LocalSum::kFirst ? ", local sum first" : "");
   };

@@ -44,7 +44,7 @@ struct AllToAll {
 };
 
 enum class Placement {
-  kColocated,  ///< servers live in the first S workers' processes and share their network cards
+  kColocated,  ///< servers live in S workers' processes and share their network cards
   kDedicated,  ///< servers are ranks of their own, on hosts of their own
 };
 
@@ -65,6 +65,7 @@ struct ParameterServer {
   Placement placement = Placement::kColocated;
   Assignment assignment = Assignment::kEven;
   LocalSum local_sum = LocalSum::kNone;
+  int first = 0;  ///< colocated: server i lives in worker (first + i) mod N, so that slow hosts can be spared
   bool operator==(const ParameterServer&) const = default;
 };
 

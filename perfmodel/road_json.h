@@ -9,8 +9,8 @@
 namespace commtune {
 
 /// {"kind": "all-to-all", "algorithm": "ring"} or {"kind": "parameter-server", "servers": 4, "placement":
-/// "colocated", "assignment": "even"}, and "local_sum": "first" where there is one ("none" otherwise, which
-/// is not written). Throws Error{kBadInput} with the path.
+/// "colocated", "assignment": "even"}, and, written only where they are not the usual, "local_sum": "first"
+/// ("none") and "first": 1 (0). Throws Error{kBadInput} with the path.
 Road road_from_json(const JsonPlace& place);
 nlohmann::json to_json(const Road& road);
 

@@ -40,6 +40,10 @@ void check_road(const Road& road, int workers) {
                 "servers = " + std::to_string(servers->servers) + ": must be at least 1" +
                     (colocated ? " and at most the " + counted(workers, "worker") : ""));
   }
+  if (servers->first < 0 || servers->first >= workers) {
+    throw Error(ErrorCode::kBadInput, "first = " + std::to_string(servers->first) + ": must be one of the " +
+                                          counted(workers, "worker"));
+  }
 }
 
 /// The operations of a road: both stages at once, then each alone.

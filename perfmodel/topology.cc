@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace commtune {
 
@@ -44,24 +45,41 @@ void sum_up(Topology& place) {
   }
 }
 
-/// Servers in the first workers' processes.
-std::vector<Card> colocated_cards(const Topology& place, double servers, bool inside) {
+/// How many of workers [from, until) have a server beside them.
+int serving(const Topology& place, WorkerRow servers, int from, int until) {
+  const auto overlap = [&](int first, int end) {
+    return std::max(0, std::min(until, end) - std::max(from, first));
+  };
+  const int end = servers.first + servers.count;
+  return overlap(servers.first, std::min(end, place.workers)) + overlap(0, end - place.workers);
+}
+
+/// Servers in workers' processes. A row of alike hosts is one card for each number of servers on a host of
+/// it.
+std::vector<Card> colocated_cards(const Topology& place, WorkerRow servers, bool inside) {
   std::vector<Card> cards;
+  int begin = 0;
   for (const HostRow& row : place.rows) {
-    const double ranks = inside ? 1 : row.ranks, hosts = inside ? row.ranks : row.hosts;
-    const double full = std::min(hosts, std::floor(servers / ranks));
-    if (full > 0) cards.push_back({ranks, ranks, row.pace});
-    servers -= full * ranks;
-    if (full == hosts) continue;
-    if (servers > 0) cards.push_back({ranks, servers, row.pace});
-    if (hosts - full > (servers > 0 ? 1 : 0)) cards.push_back({ranks, 0, row.pace});
-    servers = 0;
+    const int ranks = inside ? 1 : row.ranks, hosts = inside ? row.ranks : row.hosts;
+    const int end = begin + ranks * hosts;
+    std::set<int> changes{0, hosts};  // hosts at which the number may change
+    for (const int edge : {servers.first, (servers.first + servers.count) % place.workers}) {
+      if (edge < begin || edge >= end) continue;
+      changes.insert((edge - begin) / ranks);
+      changes.insert((edge - begin) / ranks + 1);
+    }
+    for (auto host = changes.begin(); *host < hosts; ++host) {
+      const int worker = begin + *host * ranks;
+      const int here = serving(place, servers, worker, worker + ranks);
+      cards.push_back({1.0 * ranks, 1.0 * here, row.pace});
+    }
+    begin = end;
   }
   return cards;
 }
 
 std::vector<Card> dedicated_cards(const Topology& place, int servers, bool inside) {
-  std::vector<Card> cards = colocated_cards(place, 0, inside);
+  std::vector<Card> cards = colocated_cards(place, {}, inside);
   for (const HostRow& row : place.spare) {
     for (int host = 0; host < row.hosts && servers > 0; ++host) {
       const int here = std::min(servers, row.ranks);
@@ -107,7 +125,27 @@ bool inside_one_host(const Topology& place, const Road& road) {
 std::vector<Card> cards_of(const Topology& place, const ParameterServer& road) {
   const bool inside = inside_one_host(place, road);
   return road.placement == Placement::kDedicated ? dedicated_cards(place, road.servers, inside)
-                                                 : colocated_cards(place, road.servers, inside);
+                                                 : colocated_cards(place, {road.first, road.servers}, inside);
+}
+
+WorkerRow spared_workers(const Topology& place) {
+  std::vector<bool> fast;
+  for (const HostRow& row : place.rows) {
+    fast.insert(fast.end(), static_cast<std::size_t>(row.hosts) * static_cast<std::size_t>(row.ranks),
+                row.pace.time_per_byte <= 1);
+  }
+  const auto workers = static_cast<int>(fast.size());
+  const auto slow = static_cast<int>(std::count(fast.begin(), fast.end(), false));
+  WorkerRow longest;
+  if (slow == 0 || slow == workers) return longest;
+  // Around once from every slow worker to the next.
+  for (int worker = 0; worker < workers; ++worker) {
+    if (fast[static_cast<std::size_t>(worker)]) continue;
+    int count = 0;
+    while (fast[static_cast<std::size_t>((worker + 1 + count) % workers)]) ++count;
+    if (count > longest.count) longest = {(worker + 1) % workers, count};
+  }
+  return longest;
 }
 
 JobPace pace_of(const Cluster& cluster, int workers) {

@@ -39,10 +39,22 @@ struct Card {
 /// Whether nothing of a job leaves its one host. Dedicated servers on spare hosts do.
 bool inside_one_host(const Topology& place, const Road& road);
 
-/// The cards of a job whose S servers are in the first workers' processes, or, dedicated, on the spare hosts
-/// slot by slot, then on further ones with a server each. Alike neighbours are listed once. Inside
-/// one host every rank has a card of its own.
+/// The cards of a job whose S servers are in workers' processes, or, dedicated, on the spare hosts slot by
+/// slot, then on further ones with a server each. Alike neighbours are listed once. Inside one host every
+/// rank has a card of its own.
 std::vector<Card> cards_of(const Topology& place, const ParameterServer& road);
+
+/// Workers that follow each other, the last one being followed by the first.
+struct WorkerRow {
+  int first = 0, count = 0;
+};
+/// The longest row of workers whose hosts' cards are of the fastest class: where servers belong. Empty where
+/// all of them are, or none.
+WorkerRow spared_workers(const Topology& place);
+/// The worker beside which the first of so many colocated servers should be: of those where all of them fit.
+inline int first_server(const WorkerRow& spared, int servers) {
+  return servers <= spared.count ? spared.first : 0;
+}
 
 /// What the cluster does to the compute of a job of so many workers.
 JobPace pace_of(const Cluster& cluster, int workers);

@@ -5,6 +5,7 @@
 
 #include "perfmodel/bound.h"
 #include "perfmodel/error.h"
+#include "perfmodel/topology.h"
 
 namespace commtune::tuner {
 
@@ -16,14 +17,15 @@ struct ServerKinds {
 };
 
 void add_servers(std::vector<Road>& roads, const std::set<int>& counts, Placement placement,
-                 ServerKinds kinds) {
+                 ServerKinds kinds, WorkerRow spared = {}) {
   for (const LocalSum sum : {LocalSum::kNone, LocalSum::kFirst}) {
     if (sum == LocalSum::kFirst && !kinds.local_sum) continue;
     for (const Assignment assignment : {Assignment::kEven, Assignment::kHashed}) {
       if (assignment == Assignment::kHashed && !kinds.hashed) continue;
       for (const int servers : counts) {
         if (servers > 1 || assignment == Assignment::kEven)
-          roads.emplace_back(ParameterServer{servers, placement, assignment, sum});
+          roads.emplace_back(
+              ParameterServer{servers, placement, assignment, sum, first_server(spared, servers)});
       }
     }
   }
@@ -105,6 +107,7 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
   std::set<Collective> algorithms{Collective::kRing};
   const int colocated = limits.colocated_servers > 0 ? std::min(limits.colocated_servers, workers) : workers;
   ServerKinds kinds{limits.hashed, may_sum_locally(cluster, workers)};
+  const WorkerRow spared = spared_workers(topology_of(cluster, workers));
   std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
   for (const OperationFit& fit : cluster.operations) {
     if (const auto* servers = std::get_if<ParameterServer>(&fit.road)) {
@@ -117,10 +120,11 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
       algorithms.insert(std::get<AllToAll>(fit.road).algorithm);
     }
   }
+  if (spared.count > 0) beside.insert(std::min(spared.count, colocated));
   std::vector<Road> roads;
   roads.reserve(algorithms.size() + 2 * (beside.size() + apart.size()));
   for (const Collective algorithm : algorithms) roads.emplace_back(AllToAll{algorithm});
-  add_servers(roads, beside, Placement::kColocated, kinds);
+  add_servers(roads, beside, Placement::kColocated, kinds, spared);
   add_servers(roads, apart, Placement::kDedicated, kinds);
   return roads;
 }

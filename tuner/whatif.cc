@@ -10,6 +10,7 @@
 
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
+#include "perfmodel/topology.h"
 #include "tuner/doubt.h"
 #include "tuner/method.h"
 
@@ -79,9 +80,14 @@ std::vector<Road> all_to_all_roads(const Cluster& cluster, const TuneOptions& op
 
 std::vector<Road> server_roads(const Cluster& cluster, const TuneOptions& options, int count,
                                Placement placement) {
-  std::vector<Road> roads{ParameterServer{count, placement}};
-  if (may_sum_locally(cluster, options.workers))
-    roads.emplace_back(ParameterServer{count, placement, Assignment::kEven, LocalSum::kFirst});
+  ParameterServer servers{count, placement};
+  if (placement == Placement::kColocated)
+    servers.first = first_server(spared_workers(topology_of(cluster, options.workers)), count);
+  std::vector<Road> roads{servers};
+  if (may_sum_locally(cluster, options.workers)) {
+    servers.local_sum = LocalSum::kFirst;
+    roads.emplace_back(servers);
+  }
   return roads;
 }
 

@@ -30,15 +30,22 @@ struct Layout {
   std::size_t chunks_of(int server) const { return chunks(slice_of(server).length, chunk_bytes()); }
 };
 
+/// How many workers are between the first colocated server's and this one.
+int places_after_first(const ParameterServer& road, int workers, int worker) {
+  return (worker - road.first + workers) % workers;
+}
+
 }  // namespace
 
 int server_rank(const ParameterServer& road, int workers, int server) {
-  return road.placement == Placement::kColocated ? server : workers + server;
+  return road.placement == Placement::kColocated ? (road.first + server) % workers : workers + server;
 }
 
 int server_of(const ParameterServer& road, int workers, int rank) {
-  const int server = road.placement == Placement::kColocated ? rank : rank - workers;
-  return server >= 0 && server < road.servers ? server : -1;
+  const bool colocated = road.placement == Placement::kColocated;
+  if (colocated != (rank < workers)) return -1;
+  const int server = colocated ? places_after_first(road, workers, rank) : rank - workers;
+  return server < road.servers ? server : -1;
 }
 
 Range slice(const ParameterServer& road, std::uint32_t number, std::size_t bytes, std::size_t element,
@@ -229,7 +236,7 @@ void Server::send_back(std::uint32_t number, Sum& sum) {
   // Starting after its own rank, so that servers do not all answer the same worker first.
   const std::size_t pushers = sum.pushers.size();
   for (std::size_t i = 1; i <= pushers; ++i) {
-    const int worker = sum.pushers[(static_cast<std::size_t>(server_) + i) % pushers];
+    const int worker = sum.pushers[(static_cast<std::size_t>(communicator_.rank()) + i) % pushers];
     if (worker == communicator_.rank()) continue;
     communicator_.send(worker, make_tag(Channel::kDistribute, number), sum.result, answer.sends);
   }
@@ -280,9 +287,10 @@ Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* he
   std::size_t most = 0;
   for (int server = 0; server < road.servers; ++server) most = std::max(most, layout.chunks_of(server));
   // Chunk by chunk over the servers, each worker starting with another one.
+  const int own = places_after_first(road, settings.workers, communicator.rank());
   for (std::size_t index = 0; index < most; ++index) {
     for (int i = 0; i < road.servers; ++i) {
-      const int server = (communicator.rank() + 1 + i) % road.servers;
+      const int server = (own + 1 + i) % road.servers;
       const Range whole = layout.slice_of(server);
       if (index >= chunks(whole.length, chunk_bytes)) continue;
       const std::span<std::byte> bytes = message.part(chunk(whole, chunk_bytes, index));

@@ -2,8 +2,8 @@
 // Parameter servers: workers push slices of a message, servers sum them and send the sum back (Li et al.,
 // OSDI 2014; colocated as in BytePS, Jiang et al., OSDI 2020). Synchronous: a sum is over all workers.
 //
-// Placement: server s is rank s when colocated (in the worker's own communication thread, so that a rank's
-// slice for its own server never leaves the process), rank N+s when dedicated.
+// Placement: server s is worker (first + s) mod N's rank when colocated (in the worker's own communication
+// thread, so that a rank's slice for its own server never leaves the process), rank N+s when dedicated.
 // Assignment: kEven cuts each message into S slices on element boundaries; kHashed gives message i whole to
 // server i mod S.
 // Local sum: with LocalSum::kFirst what is said here of a message holds for each host's part of it

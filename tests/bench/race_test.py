@@ -235,6 +235,11 @@ class Explanation(unittest.TestCase):
         servers = {"kind": "parameter-server", "servers": 3, "placement": "colocated", "assignment": "even"}
         self.assertAlmostEqual(explain.road_seconds_per_byte(ring, ports), 15e-3)  # 1.5 / 100
         self.assertAlmostEqual(explain.road_seconds_per_byte(servers, ports), 10e-3)  # what the bound says
+        spared = servers | {"first": 1}
+        slow_first = ports[-1:] + ports[:-1]
+        self.assertAlmostEqual(explain.road_seconds_per_byte(spared, slow_first), 10e-3)
+        tree = {"kind": "all-to-all", "algorithm": "double-binary-tree"}
+        self.assertAlmostEqual(explain.road_seconds_per_byte(tree, ports), bound.seconds_per_byte(ports))
 
 
 class Peer(unittest.TestCase):

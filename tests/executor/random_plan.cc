@@ -87,8 +87,9 @@ std::vector<Road> roads_for(int workers) {
   for (const LocalSum local_sum : {LocalSum::kNone, LocalSum::kFirst}) {
     for (const Assignment assignment : {Assignment::kEven, Assignment::kHashed}) {
       for (int servers = 1; servers <= 3; ++servers) {
+        const int first = servers % 2 == 0 ? 0 : workers - 1;  // then the next ones are workers 0 and 1
         if (servers <= workers)
-          roads.emplace_back(ParameterServer{servers, Placement::kColocated, assignment, local_sum});
+          roads.emplace_back(ParameterServer{servers, Placement::kColocated, assignment, local_sum, first});
         roads.emplace_back(ParameterServer{servers, Placement::kDedicated, assignment, local_sum});
       }
     }

@@ -88,6 +88,11 @@ TEST(Plan, HasOnePriorityAMessage) {
   EXPECT_THAT(complaint([](Plan& p) { p.priority = {5, 5}; }), HasSubstr("value 5 appears twice"));
 }
 
+/// Colocated servers, the first beside this worker.
+ParameterServer beside(int servers, int first) {
+  return {servers, Placement::kColocated, Assignment::kEven, LocalSum::kNone, first};
+}
+
 TEST(Plan, SuitsItsRoad) {
   EXPECT_THAT(complaint([](Plan& p) { p.order = Order::kPriority; }), HasSubstr("same order on every rank"));
   EXPECT_NO_THROW(check(changed([](Plan& p) {
@@ -107,6 +112,12 @@ TEST(Plan, SuitsItsRoad) {
                         }),
                         three_tensors()));
   EXPECT_THAT(complaint([](Plan& p) { p.road = ParameterServer{0}; }), StartsWith("road.servers = 0"));
+  EXPECT_THAT(complaint([](Plan& p) { p.road = beside(3, 4); }),
+              StartsWith("road.first = 4: must be a worker"));
+  EXPECT_THAT(complaint([](Plan& p) {
+                p.road = ParameterServer{3, Placement::kDedicated, Assignment::kEven, LocalSum::kNone, 1};
+              }),
+              StartsWith("road.first = 1: dedicated servers are no workers"));
   EXPECT_THAT(complaint([](Plan& p) { p.workers = 0; }), StartsWith("workers = 0"));
 }
 
@@ -160,7 +171,7 @@ TEST(Plan, SurvivesJson) {
         changed([](Plan& p) {
           p.road = ParameterServer{3, Placement::kColocated, Assignment::kEven, LocalSum::kFirst};
         }),
-        changed([](Plan& p) {
+        changed([](Plan& p) { p.road = beside(3, 2); }), changed([](Plan& p) {
           p.road = AllToAll{Collective::kHalvingDoubling};
           p.sequence = {reduce(0), reduce(1), distribute(1), distribute(0)};
         })}) {
@@ -183,6 +194,7 @@ TEST(Plan, DigestSeesEverythingButTheMethod) {
   EXPECT_NE(of([](Plan& p) { p.road = ParameterServer{2}; }), of([](Plan& p) {
               p.road = ParameterServer{2, Placement::kColocated, Assignment::kEven, LocalSum::kFirst};
             }));
+  EXPECT_NE(of([](Plan& p) { p.road = beside(2, 0); }), of([](Plan& p) { p.road = beside(2, 1); }));
   EXPECT_NE(of([](Plan& p) { std::swap(p.messages[0], p.messages[1]); }), original);
   EXPECT_NE(of([](Plan& p) { std::swap(p.messages[0].pieces[0], p.messages[0].pieces[1]); }), original);
   EXPECT_NE(of([](Plan& p) { p.priority = {0, 1}; }), original);
@@ -222,10 +234,10 @@ TEST(PlanFromJson, NamesThePathTheRuleAndTheValue) {
                              {"local_sum", "twice"}};
               }),
               StartsWith("road.local_sum: expected one of \"none\", \"first\", got \"twice\""));
-  // Files from before there was a local sum.
+  // Files from before there was a local sum or a first server.
   EXPECT_NO_THROW(plan_from_json([] {
     json j = to_json(changed([](Plan& p) { p.road = ParameterServer{2}; }));
-    EXPECT_FALSE(j["road"].contains("local_sum"));
+    EXPECT_FALSE(j["road"].contains("local_sum") || j["road"].contains("first"));
     return j;
   }()));
   EXPECT_THAT(reading_complaint([](json& j) { j["workers"] = 1e3; }),
@@ -249,6 +261,7 @@ TEST(Road, DescribesItself) {
             "2 dedicated servers, hashed");
   EXPECT_EQ(describe(ParameterServer{2, Placement::kDedicated, Assignment::kEven, LocalSum::kFirst}),
             "2 dedicated servers, local sum first");
+  EXPECT_EQ(describe(beside(3, 1)), "3 colocated servers from worker 1 on");
 }
 
 }  // namespace

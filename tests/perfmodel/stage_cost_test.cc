@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "perfmodel/error.h"
+#include "perfmodel/topology.h"
 
 namespace commtune {
 namespace {
@@ -221,6 +222,37 @@ TEST(RoadCost, ColocatedServersKeepAwayFromASlowHost) {
   const Cluster cluster = with_slow_host(cluster_of(4), 3, {1, 2, 1});
   EXPECT_NEAR(occupied(road_cost(ps(2, Placement::kColocated), cluster, 4).both), 4 * 2e-6 + 8e-3, 1e-12);
   EXPECT_NEAR(occupied(road_cost(ps(4, Placement::kColocated), cluster, 4).both), 6 * 2e-6 + 12e-3, 1e-12);
+}
+
+TEST(RoadCost, ColocatedServersMayBeginAtAnyWorker) {
+  // Hosts of one worker: three servers spare host 1, which carries its own push alone: m at 2 ns, where the
+  // others' cards carry 2/3 m + 3/3 m at 1 ns.
+  const Cluster cluster = with_slow_host(cluster_of(4), 1, {1, 2, 1});
+  const auto from = [](int servers, int first) {
+    return Road{ParameterServer{servers, Placement::kColocated, Assignment::kEven, LocalSum::kNone, first}};
+  };
+  EXPECT_NEAR(occupied(road_cost(from(3, 2), cluster, 4).both), 5 * 2e-6 + 8e-3, 1e-12);
+  EXPECT_NEAR(occupied(road_cost(from(3, 0), cluster, 4).both), 5 * 2e-6 + 2 * 4e-3 * 5 / 3, 1e-12);
+  // Hosts of two: one server on either of hosts 0 and 1, beside workers 1 and 2. Each host sends the
+  // halves of its two pushes that go elsewhere, and half the sum to each of the two workers elsewhere.
+  const RoadCost across = road_cost(from(2, 1), cluster_of(2, 2), 4);
+  EXPECT_NEAR(occupied(across.both), 4 * 2e-6 + 4e-3 * 2, 1e-12);
+  EXPECT_THROW(road_cost(from(3, 4), cluster, 4), Error);
+}
+
+TEST(Topology, SparesSlowHostsWhereverTheyAre) {
+  const auto spared = [](std::vector<std::size_t> slow, int hosts, int slots) {
+    Cluster cluster = cluster_of(hosts, slots);
+    for (const std::size_t host : slow) cluster.hosts[host].pace = {1, 3, 1};
+    const WorkerRow row = spared_workers(topology_of(cluster, hosts * slots));
+    return std::pair(row.first, row.count);
+  };
+  EXPECT_EQ(spared({3}, 4, 1), std::pair(0, 3));
+  EXPECT_EQ(spared({0}, 4, 1), std::pair(1, 3));
+  EXPECT_EQ(spared({1}, 4, 1), std::pair(2, 3));  // workers 2, 3 and 0
+  EXPECT_EQ(spared({1, 2}, 5, 2), std::pair(6, 6));
+  EXPECT_EQ(spared({}, 4, 1), std::pair(0, 0));
+  EXPECT_EQ(spared({0, 1}, 2, 1), std::pair(0, 0));
 }
 
 TEST(RoadCost, DedicatedServersOnAnotherHostAreReachedOverItsLink) {

@@ -160,6 +160,26 @@ TEST(Tune, SumsInsideHostsBeforeDedicatedServersWhereThatWins) {
   }));
 }
 
+TEST(Tune, ServersKeepAwayFromASlowHostWhereverItIs) {
+  const Profile profile = *shipped_profile("resnet50");
+  TuneOptions options;
+  options.draws = 0;
+  for (const int slow : {0, 1, 3}) {
+    Cluster cluster = made_cluster(4, 20e-6, 8e-9);
+    cluster.hosts[static_cast<std::size_t>(slow)].pace.time_per_byte = 4;
+    const Answer answer = tune(profile, cluster, options);
+    const auto* servers = std::get_if<ParameterServer>(&answer.ranking.front().plan.road);
+    ASSERT_NE(servers, nullptr) << slow << ": " << describe(answer.ranking.front().plan.road);
+    for (int server = 0; server < servers->servers; ++server)
+      EXPECT_NE((servers->first + server) % 4, slow) << describe(*servers);
+    const auto roads = roads_for(cluster, 4, options.limits);
+    const Road all_others =
+        ParameterServer{3, Placement::kColocated, Assignment::kEven, LocalSum::kNone, (slow + 1) % 4};
+    EXPECT_EQ(std::count(roads.begin(), roads.end(), all_others), 1);
+    EXPECT_NO_THROW(check(answer.ranking.front().plan, profile));
+  }
+}
+
 TEST(Tune, SlowHostsCountWhereTheyAreUsed) {
   Cluster cluster = made_cluster(4, 200e-6, 8e-9);
   cluster.hosts[3].pace.compute = 1.5;

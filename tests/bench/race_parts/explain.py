@@ -28,15 +28,19 @@ def road_seconds_per_byte(road, ports):
     workers = len(ports)
     if workers < 2:
         return 0.0
-    slowest = min(min(port.up, port.down) for port in ports)
+    rates = [min(port.up, port.down) for port in ports]
     if road["kind"] == "all-to-all":
-        return 2 * (workers - 1) / workers / slowest
+        if road["algorithm"] in ("ring", "halving-doubling", "hierarchical"):
+            return 2 * (workers - 1) / workers / min(rates)
+        # In trees and the library's own algorithm links carry different shares: what they cost is "stage cost".
+        return bounds_of.seconds_per_byte(ports)
     servers = road["servers"]
     if road["placement"] == "dedicated":
-        return 1 / slowest
+        return 1 / min(rates)
     # A worker sends its gradients to the servers elsewhere; a server's host also sends the sums to N - 1 workers.
-    plain = [1 / min(port.up, port.down) for port in ports[servers:]]
-    serving = [((servers - 1) + (workers - 1)) / servers / min(port.up, port.down) for port in ports[:servers]]
+    from_first = rates[road.get("first", 0):] + rates[:road.get("first", 0)]
+    plain = [1 / rate for rate in from_first[servers:]]
+    serving = [((servers - 1) + (workers - 1)) / servers / rate for rate in from_first[:servers]]
     return max(plain + serving)
 
 
