@@ -128,25 +128,16 @@ class Climber {
     bool better = false;
     for (std::size_t message = 0; message + 1 < best_.ends.size();) {
       bool merged = false;
-      for (const std::uint32_t gone : {std::uint32_t{0}, std::uint32_t{1}}) {
+      for (const Place place : {Place::kOfSecond, Place::kOfFirst}) {
         if (done() || merged) break;
         trial_ = best_;
-        trial_.ends.erase(trial_.ends.begin() + static_cast<std::ptrdiff_t>(message));
-        drop(trial_.steps, static_cast<std::uint32_t>(message) + gone, static_cast<std::uint32_t>(message));
+        tuner::merge(trial_, message, place);
         merged = try_out();
       }
       better = better || merged;
       if (!merged) ++message;
     }
     return better;
-  }
-
-  /// Removes a message's steps; of the two merged ones the other keeps number `kept`, those above move down.
-  static void drop(std::vector<Step>& steps, std::uint32_t gone, std::uint32_t kept) {
-    std::erase_if(steps, [gone](const Step& step) { return step.message == gone; });
-    for (Step& step : steps) {
-      if (step.message > kept) --step.message;
-    }
   }
 
   /// One message becomes two; either part stays, the other goes wherever that helps most.

@@ -165,16 +165,19 @@ Decision decide(const std::vector<Entry>& ranking) {
   for (std::size_t i = 1; i < ranking.size(); ++i) {
     if (regret(i) < regret(least)) least = i;
   }
+  // Of plans that are as much effort, fewer messages are less work for the hosts.
+  const auto rank = [&](std::size_t i) {
+    return std::tuple(effort_of(ranking[i]), ranking[i].messages, regret(i));
+  };
   Decision decision{least, true};
   if (ranking[least].doubt->probability_best >= kSure) {
     // Nothing to doubt; among plans that are exactly as good the simplest still goes first.
     for (std::size_t i = 0; i < ranking.size(); ++i) {
       const bool equal = regret(i) <= regret(least) + 1e-9;
-      if (equal && effort_of(ranking[i]) < effort_of(ranking[decision.chosen])) decision.chosen = i;
+      if (equal && rank(i) < rank(decision.chosen)) decision.chosen = i;
     }
     return decision;
   }
-  const auto rank = [&](std::size_t i) { return std::pair(effort_of(ranking[i]), regret(i)); };
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     if (i == least || regret(i) > regret(least) + kIndifferent) continue;
     decision.clear = false;

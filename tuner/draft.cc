@@ -1,6 +1,7 @@
 #include "tuner/draft.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tuner/messages.h"
 
@@ -48,6 +49,55 @@ Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks,
     place(m, side == Side::kRight, side != Side::kLeft);
   }
   return draft;
+}
+
+std::optional<Draft> draft_from(const Plan& plan, const Stream& stream) {
+  if (plan.order != Order::kList || plan.release != Release::kGradient) return {};
+  struct Stretch {
+    std::uint64_t begin, end;
+    std::uint32_t message;
+  };
+  std::vector<Stretch> stretches;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> places;  // of a message's pieces: begin, end
+  for (const Message& message : plan.messages) {
+    places.clear();
+    for (const Piece& piece : message.pieces) {
+      const std::uint64_t begin = stream.place_of(piece);
+      places.emplace_back(begin, begin + piece.length.count);
+    }
+    std::sort(places.begin(), places.end());
+    for (std::size_t i = 1; i < places.size(); ++i)
+      if (places[i].first != places[i - 1].second) return {};
+    if (places.empty()) return {};
+    stretches.push_back(
+        {places.front().first, places.back().second, static_cast<std::uint32_t>(stretches.size())});
+  }
+  std::sort(stretches.begin(), stretches.end(),
+            [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
+  Draft draft;
+  draft.decoupled = !plan.sequence.empty();
+  draft.credit = plan.credit;
+  std::vector<std::uint32_t> number(stretches.size());
+  for (const Stretch& stretch : stretches) {
+    number[stretch.message] = static_cast<std::uint32_t>(draft.ends.size());
+    draft.ends.push_back(stream.cut(stretch.end));
+  }
+  if (draft.decoupled) {
+    for (const Step& step : plan.sequence) draft.steps.push_back({number[step.message], step.stage});
+  } else {
+    for (const std::uint32_t message : number) draft.steps.push_back({message, Stage::kReduce});
+  }
+  return draft;
+}
+
+void merge(Draft& draft, std::size_t message, Place place) {
+  draft.ends.erase(draft.ends.begin() + static_cast<std::ptrdiff_t>(message));
+  const auto kept = static_cast<std::uint32_t>(message);
+  const std::uint32_t gone = place == Place::kOfFirst ? kept + 1 : kept;
+  std::erase_if(draft.steps, [gone](const Step& step) { return step.message == gone; });
+  for (Step& step : draft.steps) {
+    if (step.message > kept) --step.message;
+  }
 }
 
 void flatten(const Draft& draft, const Stream& stream, FlatPlan& flat) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "perfmodel/plan.h"
@@ -37,6 +38,10 @@ class Stream {
   std::size_t tensor_at(std::uint64_t place) const;
   Cut cut(std::uint64_t place) const;
   TensorId id(std::size_t i) const { return static_cast<TensorId>(tensors() - 1 - i); }
+  /// Where a piece begins.
+  std::uint64_t place_of(const Piece& piece) const {
+    return ends_[tensors() - 1 - piece.tensor] + piece.offset.count;
+  }
   std::uint32_t layer(std::size_t i) const { return layers_[i]; }
 
  private:
@@ -58,6 +63,15 @@ struct Draft {
 /// The blocks' schedule: left parts as they appear, then right parts as they are needed.
 Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, const Stream& stream,
                bool decoupled);
+
+/// The draft that becomes this plan's messages in its order; nothing where one of them is no stretch of the
+/// stream or the order is not the list's.
+std::optional<Draft> draft_from(const Plan& plan, const Stream& stream);
+
+/// Where in the order the steps of two messages go that become one.
+enum class Place { kOfFirst, kOfSecond };
+/// Makes a message and the next one in the stream one.
+void merge(Draft& draft, std::size_t message, Place place);
 
 /// For Simulator::run. Reuses the arrays of `flat`.
 void flatten(const Draft& draft, const Stream& stream, FlatPlan& flat);

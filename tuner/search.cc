@@ -1,12 +1,15 @@
 #include "tuner/search.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
+#include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
 #include "tuner/atoms.h"
 #include "tuner/climb.h"
 #include "tuner/draft.h"
+#include "tuner/lighten.h"
 #include "tuner/messages.h"
 #include "tuner/nested.h"
 
@@ -23,6 +26,12 @@ constexpr double kSlack = 1.1;
 constexpr double kCreditPrice = 1.005;
 /// Roads with a channel for each stage need small messages to keep both busy.
 constexpr AtomOptions kFine{1.0 / 192, 1.0 / 64, 1.0 / 192};
+/// Sums in another order differ by this part.
+constexpr double kRounding = 1e-12;
+
+/// Costs over those that were fitted, where fewer messages must do no harm either.
+constexpr std::array kOtherNetworks{1.0, 0.9, 1.1};
+
 struct Promising {
   const RoadOption* option;
   Draft draft;
@@ -51,6 +60,7 @@ class Search {
       std::vector<Promising> drafts = seeds();
       for (std::size_t i = 0; i < std::min(kClimbs, drafts.size()) && !over(); ++i) climb_from(drafts[i]);
     }
+    if (stream_.tensors() > 0) lighten();
     SearchReport report;
     report.stop = good_enough()                                ? StopReason::kBound
                   : simulator_.events() >= options_.max_events ? StopReason::kBudget
@@ -120,6 +130,49 @@ class Search {
         target(), std::min(options_.max_events, simulator_.events() + options_.max_events / kClimbs)};
     const double time = climb(found.draft, stream_, found.option->cost, simulator_, limits);
     if (time < best_time()) keep(found);
+  }
+
+  /// The same in fewer messages, if it is as fast also where the network is somewhat faster or slower than it
+  /// was measured to be: neighbours merged in the best plan itself and, where that is a start, in one that is
+  /// searched for on its road.
+  void lighten() {
+    const auto option = std::find_if(job_.roads.begin(), job_.roads.end(),
+                                     [this](const RoadOption& each) { return each.road == best_.plan.road; });
+    const FlatPlan now(best_.plan, job_.work);
+    std::vector<Allowed> allowed;
+    for (const double factor : kOtherNetworks) {
+      Allowed there{slower(option->cost, factor), {}};
+      there.time = simulator_.time(now, FlatRoad(there.cost)) * (1 + kRounding);
+      allowed.push_back(std::move(there));
+    }
+    const std::uint64_t max_events = simulator_.events() + options_.max_events / kClimbs;
+    std::vector<Draft> drafts;
+    if (auto same = draft_from(best_.plan, stream_)) drafts.push_back(*std::move(same));
+    if (best_time() >= start_) add_light(drafts, *option, {allowed.front().time.count(), max_events});
+    for (Draft& draft : drafts) {
+      if (!tuner::lighten(draft, stream_, simulator_, allowed, max_events)) continue;
+      if (draft.ends.size() >= best_.plan.messages.size()) continue;
+      Plan plan = plan_of(draft, stream_, job_, option->road);
+      const Prediction prediction = simulator_.run(plan, option->cost);
+      best_ = {std::move(plan), prediction};
+      simplify(option->cost);
+    }
+  }
+
+  static RoadCost slower(RoadCost cost, double factor) {
+    for (StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
+      stage->alone = times(stage->alone, factor);
+      stage->occupancy = times(stage->occupancy, factor);
+    }
+    return cost;
+  }
+
+  void add_light(std::vector<Draft>& drafts, const RoadOption& option, const ClimbLimits& limits) {
+    const double worst = kSlack * job_.work.clock(best_time() - option.cost.straggling.count());
+    const auto blocks = nested_blocks(coarse_, option.cost, job_.work.total_backward, worst);
+    if (blocks.empty()) return;
+    drafts.push_back(draft_of(coarse_, blocks, stream_, false));
+    climb(drafts.back(), stream_, option.cost, simulator_, limits);
   }
 
   void keep(const Promising& found) {

@@ -72,6 +72,13 @@ TEST(Decide, TakesTheBetterOfTwoAsSimple) {
   EXPECT_FALSE(decision.clear);
 }
 
+TEST(Decide, TakesFewerMessagesOfTwoAsSimple) {
+  std::vector<Entry> ranking{entry_with(0.001, 0.5, "ddp-25mib"), entry_with(0.002, 0.3, "wfbp-a2a")};
+  ranking[0].messages = 161;
+  ranking[1].messages = 20;
+  EXPECT_EQ(decide(ranking).chosen, 1U);
+}
+
 TEST(Decide, StaysWithTheBestWhereTheOthersAreClearlyWorse) {
   const Decision decision = decide({entry_with(0.001, 0.6, "joint"), entry_with(0.05, 0.4, "wfbp-a2a")});
   EXPECT_EQ(decision.chosen, 0U);
@@ -94,7 +101,7 @@ TEST(Tune, GivesEveryEntryItsDoubt) {
 TEST(Tune, ChoosesTheSimplerPlanWhereNoneWinsClearly) {
   int clear = 0, unclear = 0;
   for (const char* model : {"resnet50", "vgg16"}) {
-    for (const double slower : {0.02, 0.3, 1.0, 4.0}) {
+    for (const double slower : {0.02, 0.3, 1.0, 2.0, 4.0}) {
       const Answer answer = tune(*shipped_profile(model), with_network(doubtful(0.1), 1, slower));
       const auto regret = [](const Entry& entry) { return entry.doubt->expected_regret; };
       const Entry& chosen = answer.ranking[answer.chosen];

@@ -1,0 +1,63 @@
+#include "tuner/lighten.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace commtune::tuner {
+
+namespace {
+
+class Judge {
+ public:
+  Judge(const Stream& stream, Simulator& simulator, std::span<const Allowed> allowed)
+      : stream_(stream), simulator_(simulator), allowed_(allowed) {
+    for (const Allowed& each : allowed) roads_.emplace_back(each.cost);
+  }
+
+  bool passes(const Draft& draft) {
+    flatten(draft, stream_, flat_);
+    for (std::size_t i = 0; i < roads_.size(); ++i) {
+      if (simulator_.time(flat_, roads_[i], allowed_[i].time) > allowed_[i].time) return false;
+    }
+    return true;
+  }
+
+ private:
+  const Stream& stream_;
+  Simulator& simulator_;
+  std::span<const Allowed> allowed_;
+  std::vector<FlatRoad> roads_;
+  FlatPlan flat_;
+};
+
+}  // namespace
+
+bool lighten(Draft& draft, const Stream& stream, Simulator& simulator, std::span<const Allowed> allowed,
+             std::uint64_t max_events) {
+  Judge judge(stream, simulator, allowed);
+  if (!judge.passes(draft)) return false;
+  Draft trial;
+  const auto merges = [&](std::size_t message) {
+    return std::ranges::any_of(std::array{Place::kOfSecond, Place::kOfFirst}, [&](Place place) {
+      if (simulator.events() >= max_events) return false;
+      trial = draft;
+      merge(trial, message, place);
+      return judge.passes(trial);
+    });
+  };
+  for (bool lighter = true; std::exchange(lighter, false);) {
+    for (std::size_t message = 0; message + 1 < draft.ends.size();) {
+      if (merges(message)) {
+        std::swap(draft, trial);
+        lighter = true;
+      } else {
+        ++message;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,24 @@
+#pragma once
+// Fewer messages where they cost nothing: each is work for the hosts' cores, which no cost of a road counts.
+
+#include <cstdint>
+#include <span>
+
+#include "perfmodel/simulate.h"
+#include "tuner/draft.h"
+
+namespace commtune::tuner {
+
+/// How long the iteration may take on a road that costs this.
+struct Allowed {
+  RoadCost cost;
+  Seconds time{};
+};
+
+/// Merges neighbouring messages of a draft while it keeps to all that is allowed, or until the simulator has
+/// reached `max_events`. Returns whether the draft kept to it in the first place; one that does not stays as
+/// it is. Deterministic.
+bool lighten(Draft& draft, const Stream& stream, Simulator& simulator, std::span<const Allowed> allowed,
+             std::uint64_t max_events);
+
+}  // namespace commtune::tuner
