@@ -242,17 +242,6 @@ std::vector<OperationFit> fit_operations(const std::vector<OperationSamples>& op
   return fits;
 }
 
-/// What the matrix of links says about single hosts: the curves are those of a typical pair. A slow direction
-/// counts for both, since every road sends and receives through each card.
-void set_paces(std::vector<Host>& hosts, const LinkReport& report) {
-  for (const Verdict& verdict : report.verdicts) {
-    if (verdict.kind == VerdictKind::kSlowPair) continue;
-    HostPace& pace = hosts[static_cast<std::size_t>(verdict.host)].pace;
-    double& factor = verdict.kind == VerdictKind::kLateHost ? pace.latency : pace.time_per_byte;
-    factor = std::max(factor, verdict.ratio);
-  }
-}
-
 }  // namespace
 
 std::vector<ProbeSample> latest(std::span<const ProbeSample> samples) {
@@ -283,6 +272,20 @@ std::string fingerprint(const ClusterFacts& facts) {
   return digest.hex();
 }
 
+// The curves are those of a typical pair. A slow direction counts for both, since every road sends and
+// receives through each card.
+std::vector<Host> paced_hosts(std::span<const ProbeSample> samples,
+                              const std::vector<std::string>& rank_hosts) {
+  std::vector<Host> hosts = hosts_of(rank_hosts);
+  for (const Verdict& verdict : analyse_links(samples, rank_hosts).verdicts) {
+    if (verdict.kind == VerdictKind::kSlowPair) continue;
+    HostPace& pace = hosts[static_cast<std::size_t>(verdict.host)].pace;
+    double& factor = verdict.kind == VerdictKind::kLateHost ? pace.latency : pace.time_per_byte;
+    factor = std::max(factor, verdict.ratio);
+  }
+  return hosts;
+}
+
 Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& facts,
                     const FitOptions& options) {
   Sorted sorted;
@@ -295,8 +298,7 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.transport = facts.transport;
   cluster.fingerprint = fingerprint(facts);
   cluster.facts = facts.facts;
-  cluster.hosts = hosts_of(facts.rank_hosts);
-  set_paces(cluster.hosts, analyse_links(current, facts.rank_hosts));
+  cluster.hosts = paced_hosts(current, facts.rank_hosts);
   for (const auto& [link, of] : sorted.links) {
     LinkFit fit{fit_of(curve_samples(of.alone), options), fit_of(curve_samples(of.streamed), options),
                 fit_of(curve_samples(of.duplex), options)};

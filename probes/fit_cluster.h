@@ -27,6 +27,10 @@ std::string fingerprint(const ClusterFacts& facts);
 /// The samples without those that a later one of the same quantity and size supersedes.
 std::vector<ProbeSample> latest(std::span<const ProbeSample> samples);
 
+/// The hosts of the ranks, each with what the links that were measured say about its card.
+std::vector<Host> paced_hosts(std::span<const ProbeSample> samples,
+                              const std::vector<std::string>& rank_hosts);
+
 /// Fits everything that has at least two distinct sizes; the rest is left out. A later sample of the same
 /// quantity and size supersedes an earlier one. Links of one class are fitted together by the median over the
 /// pairs; hosts whose links depart from it (analyse_links) get a pace of their own. Deterministic.

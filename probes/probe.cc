@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "perfmodel/error.h"
+#include "perfmodel/topology.h"
 #include "probes/conductor.h"
 #include "probes/doubtful_fits.h"
 #include "probes/host_facts.h"
@@ -198,7 +199,9 @@ class Session {
   }
 
   Offer offered() {
-    Offer result = offer(options_, facts_.rank_hosts);
+    Cluster cluster;
+    cluster.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
+    Offer result = offer(options_, facts_.rank_hosts, spared_workers(topology_of(cluster, ranks())));
     const auto library = std::find(result.algorithms.begin(), result.algorithms.end(), Collective::kLibrary);
     if (library != result.algorithms.end() && !has_library()) {
       result.algorithms.erase(library);

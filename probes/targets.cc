@@ -166,7 +166,7 @@ double bytes_sent(const Road& road, Operation operation, int workers) {
   return server_bytes(std::get<ParameterServer>(road), operation, workers);
 }
 
-Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_hosts) {
+Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_hosts, WorkerRow spared) {
   const auto ranks = static_cast<int>(rank_hosts.size());
   const bool named = !options.algorithms.empty();
   Offer result;
@@ -179,8 +179,9 @@ Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_ho
                });
   std::vector<ParameterServer> servers = options.servers;
   if (servers.empty()) {
-    for (const int count : {ranks, 1, 2}) {
-      const ParameterServer even{count, Placement::kColocated, Assignment::kEven};
+    for (const int count : {ranks, 1, spared.count > 1 ? spared.count : 2}) {
+      const ParameterServer even{count, Placement::kColocated, Assignment::kEven, LocalSum::kNone,
+                                 first_server(spared, count)};
       if (count <= ranks && std::find(servers.begin(), servers.end(), even) == servers.end())
         servers.push_back(even);
     }

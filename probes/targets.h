@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/topology.h"
 #include "probes/agenda.h"
 #include "probes/probe.h"
 #include "probes/schedule.h"
@@ -27,13 +28,14 @@ struct Shape {
 
 /// Roads and algorithms that both the options and the executor know. Unless the options name algorithms,
 /// stages are timed apart for the ring alone, and the hierarchical algorithm is left out where hosts have one
-/// rank each.
+/// rank each. Unless they name servers, there are as many as ranks, one, and those on `spared` workers (of
+/// clusters with slow hosts) or two.
 struct Offer {
   std::vector<Collective> algorithms;
   std::vector<Collective> staged;  ///< those of them whose stages run apart
   std::vector<ParameterServer> servers;
 };
-Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_hosts);
+Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_hosts, WorkerRow spared = {});
 
 /// Sizes of sub-groups that are measured beside all ranks.
 std::vector<int> sub_groups(const ProbeOptions& options, int ranks);

@@ -54,6 +54,14 @@ TEST(Offer, HasTheRingWhateverElseTheExecutorKnows) {
               testing::Contains(Collective::kHierarchical));
 }
 
+TEST(Offer, HasServersThatSpareSlowHosts) {
+  const Offer all = offer(ProbeOptions{}, {"a", "b", "c", "d"}, {.first = 2, .count = 3});
+  const auto beside = [](int servers, int first) {
+    return ParameterServer{servers, Placement::kColocated, Assignment::kEven, LocalSum::kNone, first};
+  };
+  EXPECT_THAT(all.servers, testing::UnorderedElementsAre(beside(4, 0), beside(1, 2), beside(3, 2)));
+}
+
 TEST(ProbeOptions, AreRefusedByName) {
   const auto refusal = [](auto change) -> std::string {
     ProbeOptions options;
