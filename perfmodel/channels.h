@@ -18,11 +18,9 @@ struct Passage {
   double from = 0, end = 0;
 };
 
-/// How both stages of a message went.
+/// How both stages of a message went; on a shared channel, where they are one operation, both are that.
 struct Journey {
-  Passage reduce,
-      distribute;     ///< on a shared channel, where they are one operation, as their costs divide it
-  double pushed = 0;  ///< the servers have all of it, as far as the sender can tell
+  Passage reduce, distribute;
 };
 
 /// A message on its way.
@@ -48,6 +46,23 @@ class Channels {
   /// Both stages of a message that may be served from `start` on.
   Journey send(const Parcel& parcel, double start, ComputeClock& clock) {
     return in_turn_ > 0 ? to_one(parcel, start, clock) : to_all(parcel, start, clock);
+  }
+
+  /// When the servers have all of a message, as far as its sender can tell.
+  double pushed(const Parcel& parcel, const Journey& journey) const {
+    const double push = std::min(road_->reduce.occupancy(parcel.bytes), road_->reduce.alone(parcel.bytes));
+    return std::min(journey.reduce.end, journey.reduce.from + push + parcel.copying / 2);
+  }
+
+  /// One operation as its stages' own costs divide it.
+  Journey divided(const Parcel& parcel, const Journey& journey) const {
+    if (!shared_) return journey;
+    const double reduce = road_->reduce.alone(parcel.bytes),
+                 distribute = road_->distribute.alone(parcel.bytes);
+    const double share = reduce + distribute > 0 ? reduce / (reduce + distribute) : 1;
+    const Passage both = journey.reduce;
+    const double middle = both.from + share * (both.end - both.from);
+    return {{both.from, middle}, {middle, both.end}};
   }
 
   /// One stage of it: decoupled plans.
@@ -80,13 +95,14 @@ class Channels {
     Channel& by = channel_[channel];
     double service = std::max(from, by.free);
     const double alone = cost.alone(bytes) + copying;
-    const double occupancy = std::min(cost.occupancy(bytes) + copying, alone);
+    const FlatCurve::Piece& kept = cost.occupancy.at(bytes);
+    const double occupancy = std::min(kept.alpha + kept.beta * bytes + copying, alone);
     by.free = service + occupancy;
     if (turn.free != nullptr) {
       service = std::max(service, *turn.free);
       *turn.free = service + turn.time;
     }
-    by.bytes_time += occupancy - std::min(occupancy, cost.occupancy.latency(bytes));
+    by.bytes_time += occupancy - std::min(occupancy, kept.alpha);
     clock.occupy(channel, by.free - occupancy, by.free);
     const double end = service + alone;
     if (service > under_way_until_) under_way_until_ = service;
@@ -98,10 +114,13 @@ class Channels {
   }
 
   Journey to_all(const Parcel& parcel, double start, ComputeClock& clock) {
-    if (shared_) return as_one(parcel, pass(0, road_->both, start, parcel.bytes, parcel.copying, clock));
+    if (shared_) {
+      const Passage both = pass(0, road_->both, start, parcel.bytes, parcel.copying, clock);
+      return {both, both};
+    }
     const double half = parcel.copying / 2;
     const Passage there = pass(0, road_->reduce, start, parcel.bytes, half, clock);
-    return {there, pass(1, road_->distribute, there.end, parcel.bytes, half, clock), pushed(parcel, there)};
+    return {there, pass(1, road_->distribute, there.end, parcel.bytes, half, clock)};
   }
 
   /// The same to one server, which takes a message after the other: it may keep a message waiting while the
@@ -111,26 +130,13 @@ class Channels {
     const double in = road_->reduce.alone.bytes_part(parcel.bytes),
                  out = road_->distribute.alone.bytes_part(parcel.bytes);
     if (shared_) {
-      return as_one(parcel, pass(0, road_->both, start, parcel.bytes, parcel.copying, clock,
-                                 {server, std::max(in, out)}));
+      const Passage both =
+          pass(0, road_->both, start, parcel.bytes, parcel.copying, clock, {server, std::max(in, out)});
+      return {both, both};
     }
     const double half = parcel.copying / 2;
     const Passage there = pass(0, road_->reduce, start, parcel.bytes, half, clock, {server, in});
-    return {there, pass(1, road_->distribute, there.end, parcel.bytes, half, clock, {server + 1, out}),
-            pushed(parcel, there)};
-  }
-
-  Journey as_one(const Parcel& parcel, Passage both) const {
-    const double reduce = road_->reduce.alone(parcel.bytes),
-                 distribute = road_->distribute.alone(parcel.bytes);
-    const double share = reduce + distribute > 0 ? reduce / (reduce + distribute) : 1;
-    const double middle = both.from + share * (both.end - both.from);
-    return {{both.from, middle}, {middle, both.end}, pushed(parcel, both)};
-  }
-
-  double pushed(const Parcel& parcel, Passage passage) const {
-    const double push = std::min(road_->reduce.occupancy(parcel.bytes), road_->reduce.alone(parcel.bytes));
-    return std::min(passage.end, passage.from + push + parcel.copying / 2);
+    return {there, pass(1, road_->distribute, there.end, parcel.bytes, half, clock, {server + 1, out})};
   }
 
   bool shared_ = true;

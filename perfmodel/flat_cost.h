@@ -18,16 +18,6 @@ class FlatCurve {
     }
     if (pieces_.empty()) pieces_.push_back({0, 0, 0});
   }
-  double operator()(double m) const {
-    const Piece& piece = at(m);
-    return piece.alpha + piece.beta * m;
-  }
-  /// The part of the cost that more bytes would not have raised.
-  double latency(double m) const { return at(m).alpha; }
-  /// The other part.
-  double bytes_part(double m) const { return at(m).beta * m; }
-
- private:
   struct Piece {
     double from, alpha, beta;
   };
@@ -36,6 +26,14 @@ class FlatCurve {
     while (pieces_[i].from > m) --i;
     return pieces_[i];
   }
+  double operator()(double m) const {
+    const Piece& piece = at(m);
+    return piece.alpha + piece.beta * m;
+  }
+  /// The part of the cost that fewer bytes would have lowered.
+  double bytes_part(double m) const { return at(m).beta * m; }
+
+ private:
   std::vector<Piece> pieces_;
 };
 

@@ -14,12 +14,16 @@ namespace commtune {
 /// its start to its end, one after the other.
 class Flight {
  public:
-  void clear(std::uint64_t credit) {
+  /// most  bytes that will be added
+  void clear(std::uint64_t credit, std::uint64_t most) {
+    limited_ = credit < most;
     spans_.clear();
     first_ = 0;
     bytes_ = 0;
     credit_ = credit;
   }
+  /// Whether anything can ever be over the credit; if not there is no need to add anything.
+  bool limited() const { return limited_; }
   void add(double from, double until, std::uint64_t bytes) {
     spans_.push_back({from, until, bytes});
     bytes_ += bytes;
@@ -42,6 +46,7 @@ class Flight {
   std::size_t first_ = 0;    // the last one from which on there are more bytes than the credit
   std::uint64_t bytes_ = 0;  // from there on
   std::uint64_t credit_ = 0;
+  bool limited_ = true;
 };
 
 /// Small integers of which the smallest is taken first.

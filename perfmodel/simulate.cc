@@ -72,7 +72,7 @@ class Simulator::Engine {
     copy_ = cost.copy.value;
     channels_.reset(road);
     clock_.reset(cost.interference);
-    flight_.clear(plan.credit);
+    flight_.clear(plan.credit, 2 * work_.total_bytes);  // two stages at most
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
@@ -110,13 +110,17 @@ class Simulator::Engine {
 
   /// Both stages of a message that starts at `start`.
   void send(std::uint32_t message, double start) {
-    const Journey journey = channels_.send(parcel(message), start, clock_);
-    const double end = journey.distribute.end;
-    flight_.add(journey.reduce.from, credit_ends_early_ ? journey.pushed : sent(journey.reduce.from, end),
-                plan_->bytes[message]);
+    const Parcel sending = parcel(message);
+    const Journey journey = channels_.send(sending, start, clock_);
+    const double from = journey.reduce.from, end = journey.distribute.end;
+    if (flight_.limited()) {
+      const double until = credit_ends_early_ ? channels_.pushed(sending, journey) : sent(from, end);
+      flight_.add(from, until, plan_->bytes[message]);
+    }
     if (timeline_ != nullptr) {
-      record(message, Stage::kReduce, journey.reduce);
-      record(message, Stage::kDistribute, journey.distribute);
+      const Journey stages = channels_.divided(sending, journey);
+      record(message, Stage::kReduce, stages.reduce);
+      record(message, Stage::kDistribute, stages.distribute);
     }
     arrive(message, end);
   }
@@ -166,7 +170,8 @@ class Simulator::Engine {
       const double released = reduce ? release_in_order(step.message) : reduced_[step.message];
       start = std::max({start, released, when_credit_allows()});
       const Passage passage = channels_.send(parcel(step.message), step.stage, start, clock_);
-      flight_.add(passage.from, sent(passage.from, passage.end), plan_->bytes[step.message]);
+      if (flight_.limited())
+        flight_.add(passage.from, sent(passage.from, passage.end), plan_->bytes[step.message]);
       if (reduce) {
         reduced_[step.message] = passage.end;
       } else {

@@ -101,7 +101,8 @@ class Program {
   }
 
  private:
-  /// The states that so many atoms can be in, and the best that any of them has.
+  /// The states that so many atoms can be in and that no other beats in both ends, by rising left end, and
+  /// the best that any of them has.
   struct Reached {
     std::vector<std::uint16_t> steps;
     double left_end = kNever, right_length = kNever;
@@ -114,10 +115,10 @@ class Program {
     Reached& reached = reached_[placed];
     for (std::size_t step = 0; step < options_.steps; ++step) {
       const State& state = at(placed, step);
-      if (state.right_length == kNever) continue;
+      if (state.right_length >= reached.right_length) continue;
       reached.steps.push_back(static_cast<std::uint16_t>(step));
       reached.left_end = std::min(reached.left_end, state.left_end);
-      reached.right_length = std::min(reached.right_length, state.right_length);
+      reached.right_length = state.right_length;
     }
   }
 
