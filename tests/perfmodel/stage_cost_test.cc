@@ -241,7 +241,7 @@ TEST(RoadCost, ColocatedServersMayBeginAtAnyWorker) {
 }
 
 TEST(Topology, SparesSlowHostsWhereverTheyAre) {
-  const auto spared = [](std::vector<std::size_t> slow, int hosts, int slots) {
+  const auto spared = [](const std::vector<std::size_t>& slow, int hosts, int slots) {
     Cluster cluster = cluster_of(hosts, slots);
     for (const std::size_t host : slow) cluster.hosts[host].pace = {1, 3, 1};
     const WorkerRow row = spared_workers(topology_of(cluster, hosts * slots));
