@@ -29,15 +29,25 @@ struct Link {
   double overhead() const { return streamed.least_alpha().count(); }
 };
 
+using Links = decltype(Cluster::links);
+
 Curve line(double alpha, double beta) { return Curve{Seconds{alpha}, SecondsPerByte{beta}}; }
 
 class Formulas {
  public:
-  Formulas(const Cluster& cluster, int workers)
-      : cluster_(cluster),
-        place_(topology_of(cluster, workers)),
-        gamma_(cluster.reduce_seconds_per_byte.value) {}
+  /// links, gamma  in the place of the cluster's own; the links must outlive this
+  Formulas(const Cluster& cluster, int workers, const Links& links, SecondsPerByte gamma)
+      : cluster_(cluster), links_(links), place_(topology_of(cluster, workers)), gamma_(gamma.value) {}
 
+  Formula of(const Road& road) const {
+    return std::visit(Overloaded{
+                          [this](const AllToAll& a) { return all_to_all(a); },
+                          [this](const ParameterServer& p) { return parameter_server(p); },
+                      },
+                      road);
+  }
+
+ private:
   Formula all_to_all(const AllToAll& road) const {
     switch (road.algorithm) {
       case Collective::kRing:
@@ -65,10 +75,9 @@ class Formulas {
     return formula;
   }
 
- private:
   Link link(LinkClass which) const {
-    const auto found = cluster_.links.find(which);
-    if (found == cluster_.links.end() || found->second.alone.curve.empty()) {
+    const auto found = links_.find(which);
+    if (found == links_.end() || found->second.alone.curve.empty()) {
       throw Error(ErrorCode::kNotFound, "cluster " + cluster_.name + " has no fit of its " +
                                             to_string(which) +
                                             " links: probe it before predicting this road");
@@ -96,7 +105,7 @@ class Formulas {
   /// The slower of the links that a ring over all workers crosses.
   Link pace() const {
     Link slow = between_hosts();
-    if (place_.hosts > 1 && place_.per_host > 1 && cluster_.links.contains(LinkClass::kIntraHost)) {
+    if (place_.hosts > 1 && place_.per_host > 1 && links_.contains(LinkClass::kIntraHost)) {
       const Link inside = link(LinkClass::kIntraHost);
       slow.step = upper(slow.step, inside.step);
       slow.streamed = upper(slow.streamed, inside.streamed);
@@ -301,6 +310,7 @@ class Formulas {
   }
 
   const Cluster& cluster_;
+  const Links& links_;
   const Topology place_;
   const double gamma_;
 };
@@ -312,23 +322,17 @@ StageCost sum_of(const StageCost& a, const StageCost& b) {
 }
 
 Formula formula_of(const Road& road, const Cluster& cluster, int workers) {
-  const Formulas formulas{cluster, workers};
-  return std::visit(Overloaded{
-                        [&](const AllToAll& a) { return formulas.all_to_all(a); },
-                        [&](const ParameterServer& p) { return formulas.parameter_server(p); },
-                    },
-                    road);
+  return Formulas{cluster, workers, cluster.links, SecondsPerByte{cluster.reduce_seconds_per_byte.value}}.of(
+      road);
 }
 
 Formula wire_of(const Road& road, const Cluster& cluster, int workers) {
-  Cluster wires;
-  wires.name = cluster.name;
-  wires.hosts = cluster.hosts;
+  Links wires;
   for (const auto& [kind, measured] : cluster.links) {
     const Fit& fit = measured.streamed.curve.empty() ? measured.alone : measured.streamed;
-    wires.links[kind].alone.curve = Curve{Seconds{0}, fit.curve.least_beta()};
+    wires[kind].alone.curve = Curve{Seconds{0}, fit.curve.least_beta()};
   }
-  return formula_of(road, wires, workers);
+  return Formulas{cluster, workers, wires, SecondsPerByte{0}}.of(road);
 }
 
 }  // namespace commtune

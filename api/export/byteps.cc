@@ -38,8 +38,10 @@ Exported export_byteps(const Plan& plan, const Profile& profile) {
         describe(plan.road)));
   } else {
     if (shape.servers->placement == Placement::kColocated)
-      out.not_expressed.push_back(
-          "servers are colocated with workers: start a server process on each of the first hosts yourself");
+      out.not_expressed.push_back(fmt::format(
+          "servers are colocated with workers: start a server process beside worker {} and on each of the "
+          "following yourself",
+          shape.servers->first));
     if (shape.servers->assignment == Assignment::kEven)
       out.not_expressed.push_back(
           "each message is cut evenly over all servers; BytePS sends a partition to one");

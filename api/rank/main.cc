@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <iostream>
@@ -14,6 +15,7 @@
 #include "api/rank/carry_out.h"
 #include "api/rank/reporter.h"
 #include "api/rank/share.h"
+#include "api/rank/start_limit.h"
 #include "api/version.h"
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/tcp/tcp.h"
@@ -53,15 +55,25 @@ std::unique_ptr<Transport> connect(std::unique_ptr<Transport> first, const Order
   std::_Exit(error_status(failure.code).exit_status);
 }
 
-void serve(std::unique_ptr<Transport>& transport, Reporter& reporter) {
+/// Far longer than any start takes.
+constexpr std::chrono::minutes kStartLimit{5};
+
+/// All ranks, connected, with their order.
+Order start(std::unique_ptr<Transport>& transport, Reporter& reporter) {
+  const StartLimit limit(kStartLimit);
   transport = make_mpi_transport();
   reporter.set_rank(transport->peers().rank);
   reporter.report(Started{std::string(kVersion), transport->peers().hosts});
   std::string text;
   if (transport->peers().rank == 0) std::getline(std::cin, text);
   share(*transport, text);
-  const Order order = order_from_json(parse_json(text, "order"));
+  Order order = order_from_json(parse_json(text, "order"));
   transport = connect(std::move(transport), order);
+  return order;
+}
+
+void serve(std::unique_ptr<Transport>& transport, Reporter& reporter) {
+  const Order order = start(transport, reporter);
   reporter.report(Finished{carry_out(order, *transport, reporter, stop_requested)});
 }
 
