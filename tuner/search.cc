@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "perfmodel/bound.h"
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
 #include "tuner/atoms.h"
@@ -29,7 +30,7 @@ constexpr AtomOptions kFine{1.0 / 192, 1.0 / 64, 1.0 / 192};
 /// Sums in another order differ by this part.
 constexpr double kRounding = 1e-12;
 
-/// Costs over those that were fitted, where fewer messages must do no harm either.
+/// Costs over those that were fitted, with which fewer messages must do no harm either.
 constexpr std::array kOtherNetworks{1.0, 0.9, 1.1};
 
 struct Promising {
@@ -60,7 +61,7 @@ class Search {
       std::vector<Promising> drafts = seeds();
       for (std::size_t i = 0; i < std::min(kClimbs, drafts.size()) && !over(); ++i) climb_from(drafts[i]);
     }
-    if (stream_.tensors() > 0) lighten();
+    if (stream_.tensors() > 0 && good_enough()) lighten();
     SearchReport report;
     report.stop = good_enough()                                ? StopReason::kBound
                   : simulator_.events() >= options_.max_events ? StopReason::kBudget
@@ -132,9 +133,10 @@ class Search {
     if (time < best_time()) keep(found);
   }
 
-  /// The same in fewer messages, if it is as fast also where the network is somewhat faster or slower than it
-  /// was measured to be: neighbours merged in the best plan itself and, where that is a start, in one that is
-  /// searched for on its road.
+  /// The same in fewer messages, where communication hides with room to spare: on the network that was
+  /// measured and on ones somewhat faster and slower the plan is near the bound, and so must it stay.
+  /// Neighbours are merged in the best plan itself and, where that is a start, in one that is searched for on
+  /// its road.
   void lighten() {
     const auto option = std::find_if(job_.roads.begin(), job_.roads.end(),
                                      [this](const RoadOption& each) { return each.road == best_.plan.road; });
@@ -143,6 +145,7 @@ class Search {
     for (const double factor : kOtherNetworks) {
       Allowed there{slower(option->cost, factor), {}};
       there.time = simulator_.time(now, FlatRoad(there.cost)) * (1 + kRounding);
+      if (there.time > lower_bound(job_.work, there.cost) * (1 + options_.gap_limit)) return;
       allowed.push_back(std::move(there));
     }
     const std::uint64_t max_events = simulator_.events() + options_.max_events / kClimbs;
