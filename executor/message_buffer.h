@@ -13,6 +13,8 @@
 namespace commtune {
 
 /// Memory of each tensor's gradient, by TensorId; its owner keeps it for as long as anything here uses it.
+/// Where they lie side by side in the order in which they appear (the last tensor first), a message of
+/// neighbours needs no fusion buffer (is_one_stretch), and predictions count on that.
 using Gradients = std::vector<std::span<std::byte>>;
 
 /// Fusion buffers: taken for as long as a message is under way, kept for the next one. A message gets the

@@ -13,8 +13,6 @@
 namespace commtune {
 namespace {
 
-constexpr std::size_t kAlignment = 64;  // gradients are tensors of their own: none begins where another ends
-
 std::size_t element_count(std::span<const std::byte> gradient, DataType type) {
   return gradient.size() / element_size(type).count;
 }
@@ -40,24 +38,18 @@ void TimeLine::advance(Seconds length) {
 
 Replay::Replay(const Profile& profile, int rank, int workers, Result result)
     : profile_(profile), rank_(rank), workers_(workers), result_(result), layers_(profile.layers.size()) {
-  std::vector<std::size_t> offsets;
   std::uint32_t tensor = 0;
   for (const auto& layer : profile.layers) {
-    Layer step{layer.backward, layer.update + layer.forward, tensor, tensor};
-    for (const Tensor& each : layer.tensors) {
-      offsets.push_back(memory_bytes_);
-      memory_bytes_ += (each.bytes.count / kAlignment + 2) * kAlignment;
-      ++step.end_tensor;
-    }
-    tensor = step.end_tensor;
-    plan_.push_back(step);
+    const auto end = tensor + static_cast<std::uint32_t>(layer.tensors.size());
+    plan_.push_back({layer.backward, layer.update + layer.forward, tensor, end});
+    tensor = end;
   }
+  memory_bytes_ = profile.gradient_bytes().count;
   memory_ = std::make_unique<std::byte[]>(memory_bytes_);
-  tensor = 0;
-  for (const auto& layer : profile.layers) {
-    for (const Tensor& each : layer.tensors) {
-      gradients_.emplace_back(memory_.get() + offsets[tensor++], each.bytes.count);
-    }
+  std::byte* end = memory_.get() + memory_bytes_;
+  for (const TensorRef& each : tensors_of(profile)) {
+    end -= each.bytes.count;
+    gradients_.emplace_back(end, each.bytes.count);
   }
 }
 

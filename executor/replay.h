@@ -54,7 +54,7 @@ class Replay {
   /// profile  lives as long as this
   Replay(const Profile& profile, int rank, int workers, Result result);
 
-  /// Memory of the gradients, for the engine.
+  /// Memory of the gradients, for the engine: side by side, the last tensor first.
   const Gradients& gradients() const { return gradients_; }
   std::uint64_t gradient_bytes() const { return memory_bytes_; }
 

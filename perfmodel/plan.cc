@@ -304,6 +304,19 @@ Bytes message_bytes(const Message& message) {
   return total;
 }
 
+bool is_one_stretch(const Message& message, const std::vector<TensorRef>& tensors) {
+  const auto follows = [&](const Piece& before, const Piece& piece) {
+    const Bytes end = before.offset + before.length;
+    if (piece.tensor == before.tensor) return piece.offset == end;
+    return piece.tensor + 1 == before.tensor && piece.offset.count == 0 &&
+           end == tensors[before.tensor].bytes;
+  };
+  for (std::size_t i = 1; i < message.pieces.size(); ++i) {
+    if (!follows(message.pieces[i - 1], message.pieces[i])) return false;
+  }
+  return true;
+}
+
 bool needs_one_order(const Road& road) {
   const auto* servers = std::get_if<ParameterServer>(&road);
   return servers == nullptr || servers->local_sum == LocalSum::kFirst;

@@ -132,6 +132,11 @@ struct Plan {
 
 Bytes message_bytes(const Message& message);
 
+/// Whether a message is one stretch of memory where gradients lie side by side in the order in which they
+/// appear (the last tensor first): it travels from there and back without a fusion buffer. DDP calls such
+/// gradients views of its buckets.
+bool is_one_stretch(const Message& message, const std::vector<TensorRef>& tensors);
+
 /// Number of processes the plan runs on: workers, plus dedicated servers if any.
 int ranks_of(const Plan& plan);
 

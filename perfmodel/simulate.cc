@@ -105,7 +105,7 @@ class Simulator::Engine {
 
   Parcel parcel(std::uint32_t message) const {
     const double bytes = static_cast<double>(plan_->bytes[message]);
-    return {message, bytes, plan_->fused[message] != 0 ? copy_ * bytes : 0};
+    return {message, bytes, plan_->copied[message] != 0 ? copy_ * bytes : 0};
   }
 
   /// Both stages of a message that starts at `start`.

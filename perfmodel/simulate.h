@@ -56,9 +56,9 @@ inline constexpr Seconds kNoLimit{std::numeric_limits<double>::infinity()};
 /// (of a push: to the end of its occupancy). A step that starts at time t is served from s = max(t, channel
 /// free), keeps its channel until s + occupancy and has ended everywhere at s + alone. Colocated servers and
 /// all-to-all roads have one channel; with dedicated servers a message passes the reduce channel and then, in
-/// the same order, the distribute channel. A fused message also pays for being copied in and out, half a
-/// stage each. A layer's update and forward pass start after the layer before it and after what the barrier
-/// asks for. Compute slows by kappa while a channel is occupied; straggling is added once.
+/// the same order, the distribute channel. A message that has to be copied (FlatPlan::copied) pays for
+/// that, half in either stage. A layer's update and forward pass start after the layer before it and after
+/// what the barrier asks for. Compute slows by kappa while a channel is occupied; straggling is added once.
 class Simulator {
  public:
   explicit Simulator(const Workload& work);

@@ -33,7 +33,7 @@ struct RoadCost {
   /// All-to-all: so long before a message has ended everywhere each rank has sent all its part of it, and the
   /// credit lets the next one start: the last step's bytes are on their way, a link's latency.
   Seconds delivery{};
-  SecondsPerByte copy;   ///< gathering a fused message into its buffer and scattering it back, per byte
+  SecondsPerByte copy;   ///< gathering a message into a fusion buffer and scattering it back, per byte
   bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time
   int in_turn = 0;       ///< message i goes whole to server i mod this; 0: every message to all servers
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace

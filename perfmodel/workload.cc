@@ -43,7 +43,7 @@ FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
       total += piece.length.count;
       lowest = std::min(lowest, work.tensors[piece.tensor].layer);
     }
-    add_message(total, lowest, message.pieces.size() > 1);
+    add_message(total, lowest, !is_one_stretch(message, work.tensors));
   }
   if (order != Order::kPriority) return;
   std::vector<std::uint32_t> urgent(messages());
@@ -57,15 +57,15 @@ FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
 void FlatPlan::clear() {
   bytes.clear();
   lowest_layer.clear();
-  fused.clear();
+  copied.clear();
   rank.clear();
   sequence.clear();
 }
 
-void FlatPlan::add_message(std::uint64_t message_bytes, std::uint32_t lowest, bool is_fused) {
+void FlatPlan::add_message(std::uint64_t message_bytes, std::uint32_t lowest, bool is_copied) {
   bytes.push_back(message_bytes);
   lowest_layer.push_back(lowest);
-  fused.push_back(is_fused ? 1 : 0);
+  copied.push_back(is_copied ? 1 : 0);
 }
 
 }  // namespace commtune

@@ -50,7 +50,7 @@ struct FlatPlan {
 
   std::vector<std::uint64_t> bytes;         ///< per message
   std::vector<std::uint32_t> lowest_layer;  ///< per message: the layer that is ready last and wanted first
-  std::vector<std::uint8_t> fused;          ///< per message: more than one piece, so it has to be copied
+  std::vector<std::uint8_t> copied;         ///< per message: not is_one_stretch(), so it has to be copied
   std::vector<std::uint32_t> rank;  ///< per message: 0 is the most urgent; a permutation; kPriority only
   std::vector<Step> sequence;       ///< as in Plan
   Release release = Release::kGradient;
@@ -61,7 +61,7 @@ struct FlatPlan {
   std::size_t messages() const { return bytes.size(); }
   void clear();
   void add_message(std::uint64_t message_bytes, std::uint32_t lowest,
-                   bool is_fused);  ///< ranks are not filled in
+                   bool is_copied);  ///< ranks are not filled in
 };
 
 }  // namespace commtune

@@ -21,8 +21,7 @@ std::size_t Stream::tensor_at(std::uint64_t place) const {
 }
 
 Cut Stream::cut(std::uint64_t place) const {
-  const auto tensor = [&](std::uint64_t byte) { return static_cast<std::uint32_t>(tensor_at(byte)); };
-  return {place, place > 0 ? tensor(place - 1) : 0, tensor(place)};
+  return {place, place > 0 ? static_cast<std::uint32_t>(tensor_at(place - 1)) : 0};
 }
 
 Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, const Stream& stream,
@@ -107,8 +106,8 @@ void flatten(const Draft& draft, const Stream& stream, FlatPlan& flat) {
   flat.barrier = Barrier::kPerLayer;
   flat.credit = draft.credit.count;
   const auto add = [&](std::size_t message) {
-    const Cut begin = message == 0 ? Cut{} : draft.ends[message - 1], end = draft.ends[message];
-    flat.add_message(end.at - begin.at, stream.layer(end.below), begin.above != end.below);
+    flat.add_message(draft.end(message) - draft.begin(message), stream.layer(draft.ends[message].last),
+                     false);
   };
   if (draft.decoupled) {
     for (std::size_t message = 0; message < draft.ends.size(); ++message) add(message);

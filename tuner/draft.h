@@ -2,9 +2,9 @@
 // A plan as the joint search holds it: cheap to change, cheap to judge.
 //
 // All gradients laid end to end in the order in which they appear (the last tensor first) are one stream of
-// bytes; every message is a stretch of it. A draft is where the stretches end and in which order their steps
-// go. Where a plan's messages are no such stretches it cannot be a draft; such plans enter the search as
-// competitors only.
+// bytes; every message is a stretch of it, which needs no fusion buffer. A draft is where the stretches end
+// and in which order their steps go. Where a plan's messages are no such stretches it cannot be a draft; such
+// plans enter the search as competitors only.
 
 #include <cstddef>
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace commtune::tuner {
 /// A place between two bytes of the stream.
 struct Cut {
   std::uint64_t at = 0;
-  std::uint32_t below = 0, above = 0;  ///< the tensors (in order of appearance) of the bytes before and after
+  std::uint32_t last = 0;  ///< the tensor (in order of appearance) of the byte before
 };
 
 /// The stream of a job's gradients.

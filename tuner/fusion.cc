@@ -30,8 +30,8 @@ struct Choice {
 };
 
 /// The best last group of the first `count` tensors, given when shorter prefixes end.
-Choice best_group(const FusionJob& job, const Curve& curve, double copy,
-                  const std::vector<double>& prefix_end, std::size_t count) {
+Choice best_group(const FusionJob& job, const Curve& curve, const std::vector<double>& prefix_end,
+                  std::size_t count) {
   Choice best;
   GrowingCost cost(curve);
   const double ready = job.ready[count - 1];
@@ -39,8 +39,7 @@ Choice best_group(const FusionJob& job, const Curve& curve, double copy,
   for (std::size_t size = 1; size <= count; ++size) {
     bytes += job.bytes[count - size];
     const double before = prefix_end[count - size];
-    const double copying = size > 1 ? copy * static_cast<double>(bytes) : 0;
-    const double end = std::max(before, ready) + cost(bytes) + copying;
+    const double end = std::max(before, ready) + cost(bytes);
     if (end < best.end) best = {end, size};
     if (before <= ready) break;  // a longer group starts no earlier and lasts no shorter
   }
@@ -56,10 +55,9 @@ double fused_end(const FusionJob& job, const FusionCost& cost, const Groups& gro
     Bytes bytes;
     for (std::size_t i = 0; i < size; ++i) bytes += Bytes{job.bytes[next + i]};
     next += size;
-    const double copying = size > 1 ? cost.copy * static_cast<double>(bytes.count) : 0;
     const double start = std::max(free, job.ready[next - 1]);
-    free = start + cost.occupancy(bytes).count() + copying;
-    end = std::max(end, start + cost.alone(bytes).count() + copying);
+    free = start + cost.occupancy(bytes).count();
+    end = std::max(end, start + cost.alone(bytes).count());
   }
   return end;
 }
@@ -70,11 +68,11 @@ Groups exact_fusion(const FusionJob& job, const FusionCost& cost) {
   std::vector<double> prefix_end(n, 0.0);
   std::vector<std::size_t> last_size(n, 0);
   for (std::size_t count = 1; count < n; ++count) {
-    const Choice best = best_group(job, cost.occupancy, cost.copy, prefix_end, count);
+    const Choice best = best_group(job, cost.occupancy, prefix_end, count);
     prefix_end[count] = best.end;
     last_size[count] = best.size;
   }
-  Groups groups{best_group(job, cost.alone, cost.copy, prefix_end, n).size};
+  Groups groups{best_group(job, cost.alone, prefix_end, n).size};
   for (std::size_t left = n - groups.back(); left > 0; left -= groups.back())
     groups.push_back(last_size[left]);
   std::reverse(groups.begin(), groups.end());

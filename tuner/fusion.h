@@ -1,6 +1,7 @@
 #pragma once
 // Which neighbours to fuse when messages go one after the other in the order in which gradients appear and
-// the forward pass waits for all of them: MODEL section 5.
+// the forward pass waits for all of them: MODEL section 5. Neighbours lie side by side: fusing copies
+// nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,6 @@ struct FusionJob {
 struct FusionCost {
   Curve occupancy;  ///< the channel is kept this long; for messages one at a time the same as alone
   Curve alone;      ///< the last message has ended this long after it was served
-  double copy = 0;  ///< seconds per byte of a group of two or more
 };
 
 /// Sizes of the groups in order, together all tensors.

@@ -31,18 +31,16 @@ struct Asked {
   double kept, lag;
 };
 
-Asked ask(const StageCost& stage, Bytes bytes, double copying) {
-  const double alone = stage.alone(bytes).count() + copying;
-  const double kept = std::min(alone, stage.occupancy(bytes).count() + copying);
+Asked ask(const StageCost& stage, Bytes bytes) {
+  const double alone = stage.alone(bytes).count();
+  const double kept = std::min(alone, stage.occupancy(bytes).count());
   return {kept, alone - kept};
 }
 
-BlockCost cost_of(const RoadCost& road, Bytes bytes, bool fused, bool parted) {
-  const double copying = fused ? (road.copy * bytes).count() : 0;
+BlockCost cost_of(const RoadCost& road, Bytes bytes, bool parted) {
   BlockCost cost;
   if (parted) {
-    const Asked reduce = ask(road.reduce, bytes, copying / 2),
-                distribute = ask(road.distribute, bytes, copying / 2);
+    const Asked reduce = ask(road.reduce, bytes), distribute = ask(road.distribute, bytes);
     cost.reduce = reduce.kept;
     cost.distribute = distribute.kept;
     cost.distribute_lag = distribute.lag;
@@ -51,14 +49,13 @@ BlockCost cost_of(const RoadCost& road, Bytes bytes, bool fused, bool parted) {
     return cost;
   }
   if (road.shared_channel) {
-    const Asked both = ask(road.both, bytes, copying);
+    const Asked both = ask(road.both, bytes);
     cost.left = cost.right = both.kept;
     cost.left_lag = both.lag;
     return cost;
   }
   // Two channels in a row: the slower one paces a stream, the other one adds its time once.
-  const Asked reduce = ask(road.reduce, bytes, copying / 2),
-              distribute = ask(road.distribute, bytes, copying / 2);
+  const Asked reduce = ask(road.reduce, bytes), distribute = ask(road.distribute, bytes);
   cost.left = cost.right = std::max(reduce.kept, distribute.kept);
   cost.left_lag = reduce.kept + reduce.lag + distribute.kept + distribute.lag - cost.left;
   return cost;
@@ -144,10 +141,9 @@ class Program {
   /// All ways to place atoms [before, placed) as one block.
   void extend(std::size_t before, std::size_t placed) {
     const Atom& lowest = atoms_[placed - 1];
-    const bool fused = placed - before > 1 || lowest.pieces.size() > 1;
     const Reached& reached = reached_[before];
     if (reached.steps.empty()) return;
-    const BlockCost cost = cost_of(road_, Bytes{bytes_[placed] - bytes_[before]}, fused, options_.parted);
+    const BlockCost cost = cost_of(road_, Bytes{bytes_[placed] - bytes_[before]}, options_.parted);
     // No state does better than one with the earliest ends of all: most blocks are ruled out by that at once.
     const double soonest = std::max(reached.left_end, lowest.ready);
     const double shortest = std::max(reached.right_length, lowest.tail + cost.left_lag);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <latch>
@@ -104,6 +105,20 @@ INSTANTIATE_TEST_SUITE_P(Roads, LargeMessages,
                            std::erase(name, '-');
                            return name;
                          });
+
+TEST(RunPlan, CopiesOnlyWhatIsNoStretchOfMemory) {
+  const Profile profile = profile_of({1000, 20, 3000});
+  const std::vector<TensorRef> tensors = tensors_of(profile);
+  Plan plan = wait_free_plan(profile, 2, AllToAll{Collective::kRing});
+  plan.messages = {{{{2, {}, tensors[2].bytes}, {1, {}, tensors[1].bytes}, {0, {}, tensors[0].bytes}}}};
+  plan.priority = {0};
+  RunReport report = run_everywhere(plan, profile, short_run());
+  EXPECT_EQ(report.ranks[0].copying_seconds, 0);
+  EXPECT_EQ(report.ranks[0].gradient_bytes, profile.gradient_bytes().count);
+  std::reverse(plan.messages[0].pieces.begin(), plan.messages[0].pieces.end());
+  report = run_everywhere(plan, profile, short_run());
+  EXPECT_GT(report.ranks[0].copying_seconds, 0);
+}
 
 TEST(RunPlan, ReportsEveryRankAndEveryMessage) {
   const Profile profile = profile_of({1000, 20, 3000});

@@ -51,6 +51,21 @@ TEST(Plan, PassesItsCheck) {
   EXPECT_EQ(message_bytes(fused_and_cut().messages[0]), 384_B);
 }
 
+TEST(Plan, MessagesOfNeighboursAreOneStretch) {
+  // In memory: tensor 2, tensor 1, tensor 0.
+  const std::vector<TensorRef> tensors{{0, 8_B}, {0, 16_B}, {1, 24_B}};
+  const auto one_stretch = [&](std::vector<Piece> pieces) { return is_one_stretch({pieces}, tensors); };
+  EXPECT_TRUE(one_stretch({{1, 4_B, 8_B}}));
+  EXPECT_TRUE(one_stretch({{2, 0_B, 24_B}, {1, 0_B, 16_B}, {0, 0_B, 8_B}}));
+  EXPECT_TRUE(one_stretch({{2, 20_B, 4_B}, {1, 0_B, 4_B}}));
+  EXPECT_TRUE(one_stretch({{1, 0_B, 4_B}, {1, 4_B, 12_B}, {0, 0_B, 4_B}}));
+  EXPECT_FALSE(one_stretch({{1, 0_B, 16_B}, {2, 0_B, 24_B}})) << "not in the order in which they appear";
+  EXPECT_FALSE(one_stretch({{2, 0_B, 24_B}, {0, 0_B, 8_B}})) << "tensor 1 lies between";
+  EXPECT_FALSE(one_stretch({{2, 0_B, 20_B}, {1, 0_B, 16_B}})) << "tensor 2's end lies between";
+  EXPECT_FALSE(one_stretch({{2, 0_B, 24_B}, {1, 4_B, 12_B}})) << "tensor 1's start lies between";
+  EXPECT_FALSE(one_stretch({{1, 0_B, 4_B}, {1, 8_B, 8_B}}));
+}
+
 TEST(Plan, CoversEveryByteOnce) {
   EXPECT_EQ(complaint([](Plan& p) {
               p.messages[0].pieces[2].offset = 96_B;

@@ -12,9 +12,9 @@ namespace {
 
 using testing::ElementsAre;
 
-FusionCost line(double a, double b, double copy = 0) {
+FusionCost line(double a, double b) {
   const Curve curve{Seconds{a}, SecondsPerByte{b}};
-  return {curve, curve, copy};
+  return {curve, curve};
 }
 
 TEST(FusedEnd, WalksTheGroups) {
@@ -23,7 +23,6 @@ TEST(FusedEnd, WalksTheGroups) {
   EXPECT_DOUBLE_EQ(fused_end(job, line(1, 0.1), {2, 1}), 7);
   EXPECT_DOUBLE_EQ(fused_end(job, line(1, 0.1), {1, 1, 1}), 7);  // 1 .. 3, 3 .. 5, 5 .. 7
   EXPECT_DOUBLE_EQ(fused_end(job, line(1, 0.1), {3}), 9);        // 5 .. 9
-  EXPECT_DOUBLE_EQ(fused_end(job, line(1, 0.1, 0.05), {3}), 10.5);
 }
 
 TEST(ExactFusion, FusesNothingThatIsFree) {
@@ -34,11 +33,6 @@ TEST(ExactFusion, FusesNothingThatIsFree) {
 TEST(ExactFusion, FusesWhatAppearsAtOnce) {
   EXPECT_THAT(exact_fusion({{5, 5, 5}, {10, 10, 10}}, line(1, 0.1)), ElementsAre(3));
   EXPECT_THAT(exact_fusion({{}, {}}, line(1, 0.1)), ElementsAre());
-}
-
-TEST(ExactFusion, CountsTheCopy) {
-  // Two at once: fused 1 + 2 + copy 20 * 0.1 = 5, apart 4.
-  EXPECT_THAT(exact_fusion({{0, 0}, {10, 10}}, line(1, 0.1, 0.1)), ElementsAre(1, 1));
 }
 
 /// A random cost that never falls, with jumps and slopes of all kinds.
@@ -88,7 +82,7 @@ TEST(ExactFusion, EqualsExhaustiveSearchForAnyCost) {
   for (int round = 0; round < 1000; ++round) {
     const FusionJob job = random_job(random, 10);
     const Curve curve = random_cost(random);
-    const FusionCost cost{curve, curve, random() % 2 == 0 ? 0 : 0.02};
+    const FusionCost cost{curve, curve};
     const Groups groups = exact_fusion(job, cost);
     ASSERT_EQ(std::accumulate(groups.begin(), groups.end(), std::size_t{0}), job.ready.size());
     ASSERT_NEAR(fused_end(job, cost, groups), best_of_all(job, cost), 1e-9) << "round " << round;
@@ -100,7 +94,7 @@ TEST(ExactFusion, EqualsExhaustiveSearchWhenLatenciesOverlap) {
   for (int round = 0; round < 1000; ++round) {
     const FusionJob job = random_job(random, 9);
     const double b = 0.05, o = 0.3;
-    const FusionCost cost{Curve{Seconds{o}, SecondsPerByte{b}}, Curve{Seconds{o + 1}, SecondsPerByte{b}}, 0};
+    const FusionCost cost{Curve{Seconds{o}, SecondsPerByte{b}}, Curve{Seconds{o + 1}, SecondsPerByte{b}}};
     ASSERT_NEAR(fused_end(job, cost, exact_fusion(job, cost)), best_of_all(job, cost), 1e-9);
   }
 }

@@ -32,7 +32,7 @@ Plan mg_wfbp(const Planning& job, const RoadOption& option) {
 
 Plan exact_fusion_plan(const Planning& job, const RoadOption& option) {
   const Curve& alone = option.cost.both.alone;
-  const FusionCost cost{shorter_by(option.cost.delivery, alone), alone, option.cost.copy.value};
+  const FusionCost cost{shorter_by(option.cost.delivery, alone), alone};
   return fused_plan(job, option, exact_fusion(fusion_job(job), cost));
 }
 

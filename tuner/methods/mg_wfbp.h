@@ -13,7 +13,7 @@ FusionJob fusion_job(const Planning& job);
 Plan mg_wfbp(const Planning& job, const RoadOption& option);
 
 /// Neighbours fused so that the last gradient is back as early as any such fusion allows: MODEL section 5.
-/// Copies and the cost's true shape are taken into account.
+/// The cost's true shape is taken into account.
 Plan exact_fusion_plan(const Planning& job, const RoadOption& option);
 
 }  // namespace commtune::tuner
