@@ -18,6 +18,11 @@ namespace {
 
 /// A plan that is the best one in this share of the draws wins clearly.
 constexpr double kSure = 0.9;
+/// Differences of regret that are rounding.
+constexpr double kSame = 1e-9;
+/// Messages are work for the hosts: more than so many times as many as an equally good plan has are not worth
+/// a simpler method.
+constexpr std::size_t kCrowd = 8;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
 constexpr double kHalfWidth = 1.96;
 
@@ -165,25 +170,21 @@ Decision decide(const std::vector<Entry>& ranking) {
   for (std::size_t i = 1; i < ranking.size(); ++i) {
     if (regret(i) < regret(least)) least = i;
   }
-  // Of plans that are as much effort, fewer messages are less work for the hosts.
-  const auto rank = [&](std::size_t i) {
-    return std::tuple(effort_of(ranking[i]), ranking[i].messages, regret(i));
-  };
-  Decision decision{least, true};
-  if (ranking[least].doubt->probability_best >= kSure) {
-    // Nothing to doubt; among plans that are exactly as good the simplest still goes first.
-    for (std::size_t i = 0; i < ranking.size(); ++i) {
-      const bool equal = regret(i) <= regret(least) + 1e-9;
-      if (equal && rank(i) < rank(decision.chosen)) decision.chosen = i;
-    }
-    return decision;
-  }
+  // Where nothing is in doubt only plans that are exactly as good are as good.
+  const bool sure = ranking[least].doubt->probability_best >= kSure;
+  const double tolerance = sure ? kSame : kIndifferent;
+  std::vector<std::size_t> equals;
   for (std::size_t i = 0; i < ranking.size(); ++i) {
-    if (i == least || regret(i) > regret(least) + kIndifferent) continue;
-    decision.clear = false;
-    if (rank(i) < rank(decision.chosen)) decision.chosen = i;
+    if (regret(i) <= regret(least) + tolerance) equals.push_back(i);
   }
-  return decision;
+  std::size_t fewest = ranking[least].messages;
+  for (const std::size_t i : equals) fewest = std::min(fewest, ranking[i].messages);
+  const auto rank = [&](std::size_t i) {
+    const Entry& entry = ranking[i];
+    return std::tuple(entry.messages > kCrowd * fewest, effort_of(entry), entry.messages, regret(i));
+  };
+  const auto simpler = [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); };
+  return {*std::min_element(equals.begin(), equals.end(), simpler), sure || equals.size() == 1};
 }
 
 }  // namespace commtune::tuner

@@ -51,7 +51,8 @@ struct Decision {
 };
 
 /// The entry of least expected regret; where others can hardly be told from it (kIndifferent), the simplest
-/// of them, and of several as simple the one of least regret. Needs the doubt of every entry.
+/// of them that has not many times as many messages as another, and of several as simple the one of fewest
+/// messages, then of least regret. Needs the doubt of every entry.
 Decision decide(const std::vector<Entry>& ranking);
 
 }  // namespace commtune::tuner

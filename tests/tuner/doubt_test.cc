@@ -79,6 +79,15 @@ TEST(Decide, TakesFewerMessagesOfTwoAsSimple) {
   EXPECT_EQ(decide(ranking).chosen, 1U);
 }
 
+TEST(Decide, TakesManyTimesFewerMessagesEvenIfThatIsMoreEffort) {
+  std::vector<Entry> ranking{entry_with(0.001, 0.5, "joint"), entry_with(0.002, 0.3, "wfbp-a2a")};
+  ranking[0].messages = 20;
+  ranking[1].messages = 160;
+  EXPECT_EQ(decide(ranking).chosen, 1U);
+  ranking[1].messages = 161;
+  EXPECT_EQ(decide(ranking).chosen, 0U);
+}
+
 TEST(Decide, StaysWithTheBestWhereTheOthersAreClearlyWorse) {
   const Decision decision = decide({entry_with(0.001, 0.6, "joint"), entry_with(0.05, 0.4, "wfbp-a2a")});
   EXPECT_EQ(decision.chosen, 0U);
