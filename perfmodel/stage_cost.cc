@@ -110,16 +110,25 @@ StageCost over_wire(const StageCost& stage, const StageCost& wire) {
           upper(stage.occupancy, line(0, beta))};
 }
 
-/// Holds the measured cost to what the links can pass, unless a whole message was really seen to be faster:
-/// then it is the links that do more together than one of them was measured to do.
+/// Whether a whole message was really seen to pass faster than the links would let it: then several of them
+/// do more together than one of them was measured to do.
+bool beats_links(const Curve& alone, Bytes largest, const Road& road, const Cluster& cluster, int workers) {
+  return alone(largest) < wire_of(road, cluster, workers).both.occupancy(largest);
+}
+
+/// Holds a cost to what the links can pass.
 void keep_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
+  const Formula wire = wire_of(road, cluster, workers);
+  cost.both = over_wire(cost.both, wire.both);
+  cost.reduce = over_wire(cost.reduce, wire.reduce);
+  cost.distribute = over_wire(cost.distribute, wire.distribute);
+}
+
+/// The same for a measured cost, where the links were measured too.
+void keep_measured_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
   try {
-    const Formula wire = wire_of(road, cluster, workers);
-    const Bytes largest = cost.measured_largest;
-    if (cost.both.alone(largest) < wire.both.occupancy(largest)) return;
-    cost.both = over_wire(cost.both, wire.both);
-    cost.reduce = over_wire(cost.reduce, wire.reduce);
-    cost.distribute = over_wire(cost.distribute, wire.distribute);
+    if (beats_links(cost.both.alone, cost.measured_largest, road, cluster, workers)) return;
+    keep_to_links(cost, road, cluster, workers);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
   }
@@ -145,7 +154,7 @@ std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int w
       reduce != nullptr ? stage_of(*reduce) : share_of(cost.both, road, cluster, workers, Stage::kReduce);
   cost.distribute = distribute != nullptr ? stage_of(*distribute)
                                           : share_of(cost.both, road, cluster, workers, Stage::kDistribute);
-  keep_to_links(cost, road, cluster, workers);
+  keep_measured_to_links(cost, road, cluster, workers);
   cost.basis = Basis::kMeasured;
   cost.explanation = "measured " + to_string(both != nullptr ? named.both : named.reduce) + ", " +
                      describe(road) + ", " + counted(workers, "worker") + ", " + range_text(cost);
@@ -231,6 +240,10 @@ RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
   cost.both = calibrated(formula.both);
   cost.reduce = library ? cost.both : calibrated(formula.reduce);
   cost.distribute = library ? StageCost{} : calibrated(formula.distribute);
+  // A message alone calibrates; what it hides of its two stages a stream of them hides already.
+  const bool faster = other != nullptr && beats_links(other->alone.curve, other->alone.largest, other->road,
+                                                      cluster, other->workers);
+  if (!faster) keep_to_links(cost, road, cluster, workers);
   cost.server_binds = formula.server_binds;
   cost.basis = Basis::kFormula;
   cost.measured_smallest = formula.smallest;
