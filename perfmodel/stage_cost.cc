@@ -183,58 +183,75 @@ int servers_of(const Road& road) {
   return p != nullptr ? p->servers : 1;
 }
 
-/// The fit of the same operation that is nearest in number of workers and servers (in ratio), one of servers
-/// that are assigned their messages alike before all others; of two that are
-/// as near the one nearer in workers, then the one with more servers, whatever order they were measured in.
-const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int workers) {
+bool of_library(const Road& road) { return road == Road{AllToAll{Collective::kLibrary}}; }
+
+/// What a fit calibrates of a formula.
+enum class Pace { kAlone, kStreamed };
+
+bool calibrates(const OperationFit& fit, const Road& road, Pace pace) {
+  if (fit.operation != operations_of(fit.road).both || fit.workers < 2) return false;
+  if (pace == Pace::kAlone) return same_kind(fit.road, road);
+  return !fit.streamed.curve.empty() &&
+         (same_kind(fit.road, road) || !(of_library(road) || of_library(fit.road)));
+}
+
+/// The fit that is nearest in number of workers and servers (in ratio), one of servers that are assigned
+/// their messages alike before all others; of two that are as near the one nearer in workers, then the one
+/// with more servers, whatever order they were measured in. What a stream of messages costs above the links'
+/// share is the executor's work for each transfer: where no road of this kind was streamed another one tells.
+const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int workers, Pace pace) {
   const auto ratio = [](double a, double b) { return std::abs(std::log(a / b)); };
   const auto rank = [&](const OperationFit& fit) {
     const double by_workers = ratio(fit.workers, workers);
     const double distance = by_workers + ratio(servers_of(fit.road), servers_of(road));
-    return std::tuple(!assigned_alike(fit.road, road), std::lround(distance / kAsNear),
-                      std::lround(by_workers / kAsNear), -servers_of(fit.road), fit.workers);
+    return std::tuple(!same_kind(fit.road, road), !assigned_alike(fit.road, road),
+                      std::lround(distance / kAsNear), std::lround(by_workers / kAsNear),
+                      -servers_of(fit.road), fit.workers);
   };
   const OperationFit* nearest = nullptr;
   for (const OperationFit& fit : cluster.operations) {
-    if (!same_kind(fit.road, road) || fit.operation != operations_of(road).both || fit.workers < 2) continue;
+    if (!calibrates(fit, road, pace)) continue;
     if (nearest == nullptr || rank(fit) < rank(*nearest)) nearest = &fit;
   }
   return nearest;
 }
 
-/// What a measurement at another N was to the formula there, for start-up and for bytes.
+/// What a measurement elsewhere was to the formula there, for start-up and for bytes.
 struct Calibration {
   double alpha = 1, beta = 1;
+
+  Curve operator()(const Curve& formula) const { return recalibrated(formula, alpha, beta); }
 };
 
-Calibration calibration(const OperationFit& fit, const Formula& formula) {
+Calibration calibration(const Fit& fit, const Curve& formula) {
   const auto slope = [&](const Curve& curve) {
-    const Bytes half{fit.alone.largest.count / 2};
-    return (curve(fit.alone.largest) - curve(half)).count();
+    const Bytes half{fit.largest.count / 2};
+    return (curve(fit.largest) - curve(half)).count();
   };
-  const double alpha = formula.both.alone.least_alpha().count(), beta = slope(formula.both.alone);
+  const double alpha = formula.least_alpha().count(), beta = slope(formula);
   Calibration scale;
-  if (alpha > 0) scale.alpha = fit.alone.curve.least_alpha().count() / alpha;
-  if (beta > 0) scale.beta = slope(fit.alone.curve) / beta;
+  if (alpha > 0) scale.alpha = fit.curve.least_alpha().count() / alpha;
+  if (beta > 0) scale.beta = slope(fit.curve) / beta;
   return scale;
 }
 
 RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
   const Formula formula = formula_of(road, cluster, workers);
-  const OperationFit* other = nearest_fit(road, cluster, workers);
-  const bool library = road == Road{AllToAll{Collective::kLibrary}};
+  const OperationFit* other = nearest_fit(road, cluster, workers, Pace::kAlone);
+  const OperationFit* stream = nearest_fit(road, cluster, workers, Pace::kStreamed);
+  const bool library = of_library(road);
   if (library && other == nullptr) {
     throw Error(ErrorCode::kNotFound,
                 "cluster " + cluster.name +
                     " has no measurement of the library's own all-reduce, and no formula "
                     "knows what the library would choose: probe it");
   }
-  const Calibration scale = other != nullptr
-                                ? calibration(*other, formula_of(other->road, cluster, other->workers))
-                                : Calibration{};
+  const auto there = [&](const OperationFit& fit) { return formula_of(fit.road, cluster, fit.workers).both; };
+  const Calibration alone = other != nullptr ? calibration(other->alone, there(*other).alone) : Calibration{};
+  const Calibration streamed =
+      stream != nullptr ? calibration(stream->streamed, there(*stream).occupancy) : alone;
   const auto calibrated = [&](const StageCost& stage) {
-    return StageCost{recalibrated(stage.alone, scale.alpha, scale.beta),
-                     recalibrated(stage.occupancy, scale.alpha, scale.beta)};
+    return StageCost{alone(stage.alone), lower(streamed(stage.occupancy), alone(stage.alone))};
   };
   RoadCost cost;
   cost.both = calibrated(formula.both);
@@ -249,7 +266,8 @@ RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
   cost.measured_smallest = formula.smallest;
   cost.measured_largest = formula.largest;
   cost.explanation = "formula over link fits, " + describe(road) + ", " + counted(workers, "worker") +
-                     (other != nullptr ? ", calibrated at " + counted(other->workers, "worker") : "") + ", " +
+                     (other != nullptr ? ", calibrated at " + counted(other->workers, "worker") : "") +
+                     (stream != nullptr ? ", streams as " + describe(stream->road) : "") + ", " +
                      range_text(cost);
   return cost;
 }

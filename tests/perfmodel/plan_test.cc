@@ -54,7 +54,9 @@ TEST(Plan, PassesItsCheck) {
 TEST(Plan, MessagesOfNeighboursAreOneStretch) {
   // In memory: tensor 2, tensor 1, tensor 0.
   const std::vector<TensorRef> tensors{{0, 8_B}, {0, 16_B}, {1, 24_B}};
-  const auto one_stretch = [&](std::vector<Piece> pieces) { return is_one_stretch({pieces}, tensors); };
+  const auto one_stretch = [&](const std::vector<Piece>& pieces) {
+    return is_one_stretch({pieces}, tensors);
+  };
   EXPECT_TRUE(one_stretch({{1, 4_B, 8_B}}));
   EXPECT_TRUE(one_stretch({{2, 0_B, 24_B}, {1, 0_B, 16_B}, {0, 0_B, 8_B}}));
   EXPECT_TRUE(one_stretch({{2, 20_B, 4_B}, {1, 0_B, 4_B}}));

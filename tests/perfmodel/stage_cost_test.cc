@@ -360,6 +360,40 @@ TEST(RoadCost, AMeasurementElsewhereCalibratesTheFormula) {
   EXPECT_THAT(cost.explanation, testing::HasSubstr("calibrated at 4 workers"));
 }
 
+// Streamed, the ring took five times the formula's overhead (6 transfers of 2 us) and twice its time per
+// byte: what the executor does for each transfer, for servers (4 transfers) as for the ring.
+TEST(RoadCost, AStreamMeasuredElsewhereCalibratesTheStream) {
+  Cluster cluster = cluster_of(4);
+  const Road servers = ps(2, Placement::kColocated), library = a2a(Collective::kLibrary);
+  const RoadCost before = road_cost(servers, cluster, 4);
+  EXPECT_NEAR(occupied(before.both, 4_B), 8e-6, 1e-7);
+  OperationFit fit;
+  fit.road = a2a(Collective::kRing);
+  fit.operation = Operation::kAllReduce;
+  fit.workers = 4;
+  fit.alone = fit_of(Curve{Seconds{120e-6}, SecondsPerByte{6e-9}});
+  fit.streamed = fit_of(Curve{Seconds{60e-6}, SecondsPerByte{1.2 * (1.5e-9 + 0.75 * kGamma)}});
+  cluster.operations.push_back(fit);
+  const RoadCost cost = road_cost(servers, cluster, 4);
+  EXPECT_NEAR(occupied(cost.both), 40e-6 + 1.2 * (occupied(before.both) - 8e-6), 1e-9);
+  EXPECT_EQ(alone(cost.both, 4_B), occupied(cost.both, 4_B)) << "a stream costs no more than its messages";
+  EXPECT_EQ(alone(cost.both), alone(before.both)) << "no message of servers was measured";
+  EXPECT_THAT(cost.explanation, testing::HasSubstr("streams as all-to-all ring"));
+
+  // Servers that were streamed know better, and what the library sends nobody else does.
+  fit.road = ps(4, Placement::kColocated);
+  fit.operation = Operation::kPushPull;
+  cluster.operations.push_back(fit);
+  EXPECT_THAT(road_cost(servers, cluster, 4).explanation,
+              testing::HasSubstr("streams as 4 colocated servers"));
+  fit.road = library;
+  fit.operation = Operation::kAllReduce;
+  fit.workers = 2;
+  fit.streamed = {};
+  cluster.operations.push_back(fit);
+  EXPECT_THAT(road_cost(library, cluster, 4).explanation, testing::Not(testing::HasSubstr("streams as")));
+}
+
 // Three servers' pushes and pulls overlapped in part, which the formula for a message alone does not count
 // on: they took 0.7 times its time per byte. Two servers overlap them in their formula for a stream already.
 TEST(RoadCost, ACalibratedRoadIsNoFasterThanItsLinks) {
