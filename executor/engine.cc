@@ -181,7 +181,7 @@ void Engine::gradient_ready(std::size_t layer) {
   communicator_.transport().wake();
 }
 
-bool Engine::wait_until_none(std::atomic<std::int32_t>& left) {
+bool Engine::wait_until_none(const std::atomic<std::int32_t>& left) {
   bool waited = false;
   for (std::int32_t now = left.load(); now != 0; now = left.load()) {
     if (now < 0) std::rethrow_exception(failure_);
@@ -191,9 +191,11 @@ bool Engine::wait_until_none(std::atomic<std::int32_t>& left) {
   return waited;
 }
 
-bool Engine::wait_for(std::size_t layer) {
-  layer_used_[layer] = Clock::now();
-  return wait_until_none(plan_.barrier == Barrier::kFull ? all_left_ : left_[layer]);
+bool Engine::is_back(std::size_t layer) const { return left_before(layer) == 0; }
+
+bool Engine::wait_for(std::size_t layer, Clock::time_point asked) {
+  layer_used_[layer] = asked;
+  return wait_until_none(left_before(layer));
 }
 
 void Engine::finish() {

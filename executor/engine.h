@@ -58,12 +58,17 @@ class Engine {
 
   /// Before the backward pass; every gradient of the iteration before has been waited for.
   void begin_iteration();
+  /// Whether some message waits for the gradients of `layer` and of no layer before it: telling of any other
+  /// layer's late changes nothing.
+  bool releases(std::size_t layer) const { return wakes_[layer]; }
   /// The gradients of `layer` exist, in the memory given to the constructor. Called for every layer, from the
   /// last to the first. From here until wait_for(layer) returns, that memory is the engine's.
   void gradient_ready(std::size_t layer);
-  /// Before the forward pass of `layer`: comes back when what the plan's barrier asks for is back. Returns
-  /// whether it had to wait. Rethrows what ended the communication thread.
-  bool wait_for(std::size_t layer);
+  /// Whether what the plan's barrier asks for before the forward pass of `layer` is back.
+  bool is_back(std::size_t layer) const;
+  /// Before the forward pass of `layer`, which asks for it at the given moment: comes back when is_back().
+  /// Returns whether it had to wait. Rethrows what ended the communication thread.
+  bool wait_for(std::size_t layer, Clock::time_point asked);
   /// After the last iteration, on every rank; a dedicated server calls nothing else. Comes back when this
   /// rank has no more part in anything.
   void finish();
@@ -80,7 +85,10 @@ class Engine {
  private:
   struct MessageState;
 
-  bool wait_until_none(std::atomic<std::int32_t>& left);
+  bool wait_until_none(const std::atomic<std::int32_t>& left);
+  const std::atomic<std::int32_t>& left_before(std::size_t layer) const {
+    return plan_.barrier == Barrier::kFull ? all_left_ : left_[layer];
+  }
   // On the communication thread:
   void communicate() noexcept;
   void run_until_finished();

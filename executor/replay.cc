@@ -24,9 +24,9 @@ std::array<std::size_t, 3> spots(std::size_t elements) { return {0, elements / 2
 
 TimeLine::TimeLine() : now_(Clock::now()) { prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0); }
 
-void TimeLine::advance(Seconds length) {
-  if (length <= Seconds{0}) return;
-  now_ += std::chrono::duration_cast<Clock::duration>(length);
+void TimeLine::advance(Seconds length) { now_ += std::chrono::duration_cast<Clock::duration>(length); }
+
+void TimeLine::catch_up() const {
   const auto since = now_.time_since_epoch();
   const auto whole = std::chrono::duration_cast<std::chrono::seconds>(since);
   timespec until{};
@@ -73,11 +73,13 @@ IterationTimes Replay::iterate(Engine& engine, Compare compare) {
     }
     time_line_.advance(plan_[i].backward);
     layers_[i].backward_end = time_line_.now();
+    if (engine.releases(i)) time_line_.catch_up();
     engine.gradient_ready(i);
   }
   for (std::size_t i = 0; i < plan_.size(); ++i) {
-    const Clock::time_point asked = Clock::now();
-    if (engine.wait_for(i)) {
+    if (!engine.is_back(i)) time_line_.catch_up();
+    const Clock::time_point asked = std::max(time_line_.now(), Clock::now());
+    if (engine.wait_for(i, asked)) {
       time_line_.restart();
       times.waited += Clock::now() - asked;
     }
@@ -86,6 +88,7 @@ IterationTimes Replay::iterate(Engine& engine, Compare compare) {
     layers_[i].forward_end = time_line_.now();
   }
   times.end = time_line_.now();
+  time_line_.catch_up();
   if (compare == Compare::kEverything) {
     compare_everything();
   } else {

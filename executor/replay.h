@@ -15,15 +15,17 @@
 namespace commtune {
 
 /// Computes by the clock: a time line of absolute moments, so that late wake-ups do not add up; the way an
-/// accelerator leaves its host's processor idle. One thread.
+/// accelerator leaves its host's processor idle, which wakes up only for what somebody waits for. One thread.
 class TimeLine {
  public:
   /// Lets this thread's sleeps end within a microsecond or so of their time where the system allows.
   TimeLine();
   /// The time line begins now.
   void begin() { now_ = Clock::now(); }
-  /// A step of this length ends: sleeps until then. Steps of no length cost nothing.
+  /// A step of this length ends.
   void advance(Seconds length);
+  /// Sleeps until the clock is where the time line is: before anything that others can see.
+  void catch_up() const;
   /// Something that the next step needs arrived only now.
   void restart() { now_ = std::max(now_, Clock::now()); }
   /// Where the time line is: the end of the last step.
@@ -46,7 +48,7 @@ struct IterationTimes {
 /// What a timed iteration compares.
 enum class Compare {
   kEverything,  ///< gradients are written in full before the iteration and compared in full after it
-  kSpots,       ///< a few elements of every tensor, written within the layer's time
+  kSpots,       ///< a few elements of every tensor, written before the layer ends
 };
 
 class Replay {

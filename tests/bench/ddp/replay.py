@@ -60,10 +60,14 @@ class TimeLine:
         """A layer of that length: returns when it ends."""
         if nanoseconds == 0:
             return
-        self.at += nanoseconds
+        self.skip(nanoseconds)
         self._until.tv_sec, self._until.tv_nsec = divmod(self.at, 1_000_000_000)
         while self._nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, self._until_pointer, None) != 0:
             pass
+
+    def skip(self, nanoseconds):
+        """A layer of that length, whose end nobody waits for: the processor need not wake up for it."""
+        self.at += nanoseconds
 
     def resume(self):
         """After waiting for something that no layer computes: the line goes on from now, unless it is ahead."""
@@ -75,7 +79,7 @@ class LayerStep(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, layer, hidden, *_parameters):
-        layer.line.spend(layer.forward_ns)
+        layer.line.skip(layer.forward_ns)
         ctx.layer = layer
         return hidden + 1
 
