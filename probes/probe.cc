@@ -252,12 +252,13 @@ class Session {
         end_ = ProbeEnd::kStopped;
         break;
       }
-      const std::optional<Visit> visit = agenda.next(measurer_.left() - reserve, measurer_.traffic_left());
+      std::optional<Visit> visit = agenda.next(measurer_.left() - reserve, measurer_.traffic_left());
       if (!visit) {
         end_ = agenda.complete() ? ProbeEnd::kComplete : ProbeEnd::kBudget;
         break;
       }
-      keep(agenda.record(*visit, measurer_.measure(*visit)));
+      const std::vector<double> seconds = measurer_.measure(*visit);
+      keep(agenda.record(*visit, seconds));
     }
     missing_ = agenda.missing(kMissingLines);
   }
