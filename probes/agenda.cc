@@ -267,15 +267,15 @@ std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_lef
   if (chosen == all.end()) return std::nullopt;
   const Step& step = *chosen;
   const TargetState& state = states_[step.state];
-  Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions, true,
+  Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions,
               true,       Seconds{step.seconds}, traffic(step)};
   if (visit.quantity.in_flight == kStreaming) {
     visit.quantity.in_flight = state.at_once(step.size);
     visit.messages = state.stream_messages(step.size) - visit.quantity.in_flight;
   }
   const auto known = state.points.find(step.size);
-  visit.guessed = known == state.points.end();
-  visit.first = (visit.guessed || known->second.times.visits() == 0) && state.warms_up(step.size);
+  visit.first =
+      (known == state.points.end() || known->second.times.visits() == 0) && state.warms_up(step.size);
   return visit;
 }
 

@@ -39,10 +39,9 @@ struct Visit {
   Bytes size;
   int messages = 1;  ///< of one repetition
   int repetitions = 1;
-  bool first = true;    ///< nothing of this target's size was measured in this session: warm up
-  bool guessed = true;  ///< nothing of this size was ever measured: how long it takes is a guess
-  Seconds expected{};   ///< of all repetitions together
-  Bytes sends;          ///< the busiest rank sends so much in all
+  bool first = true;   ///< nothing of this target's size was measured in this session: warm up
+  Seconds expected{};  ///< of all repetitions together
+  Bytes sends;         ///< the busiest rank sends so much in all
 };
 
 class Agenda {

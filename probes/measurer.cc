@@ -4,7 +4,6 @@
 
 #include "probes/links.h"
 #include "probes/stepper.h"
-#include "probes/stream_shape.h"
 #include "probes/timing.h"
 
 namespace commtune::probes {
@@ -13,7 +12,6 @@ namespace {
 
 constexpr Seconds kBetweenShows{0.2};
 constexpr int kMostRoundTrips = 200;
-constexpr int kPilotMessages = 8;  // of a stream, from which to tell how long it should be
 
 std::string label(const Quantity& quantity, Bytes size) {
   return describe(quantity) + ", " + format_size(size);
@@ -120,30 +118,11 @@ std::vector<double> Measurer::repeat(const Command& command, const Visit& visit,
   return wholes;
 }
 
-/// The first guess of an operation's stream is that of ranks with cores of their own. Where they share some,
-/// a message takes ten times as long, and streams for it would take a large part of the budget.
-void Measurer::shorten(Visit& visit, const std::string& what) {
-  Command command = command_for(visit);
-  const auto seconds_of_messages = [&](int messages) {
-    command.messages = messages;
-    return seconds_of(visit.quantity, conductor_.perform(command, visit.expected, what));
-  };
-  const double alone = seconds_of_messages(1), few = seconds_of_messages(kPilotMessages);
-  const Seconds each{steady_seconds(alone, 1, few, kPilotMessages)};
-  const auto [at_once, in_all] =
-      no_longer_than_needed({visit.quantity.in_flight, visit.messages}, visit.size, each, Seconds{alone});
-  visit.quantity.in_flight = at_once;
-  visit.messages = in_all;
-  visit.expected = (at_once + in_all) * visit.repetitions * each;
-}
-
-std::vector<double> Measurer::measure(Visit& visit) {
+std::vector<double> Measurer::measure(const Visit& visit) {
   const std::string what = label(visit.quantity, visit.size);
   show(what);
-  traffic_ += visit.sends;
-  const bool guessed = visit.guessed && visit.quantity.subject == Subject::kOperation;
-  if (guessed && visit.quantity.in_flight > kPilotMessages) shorten(visit, what);
   const Command command = command_for(visit);
+  traffic_ += visit.sends;
   return is_back_to_back(visit.quantity) ? one_way_times(command, visit) : repeat(command, visit, what);
 }
 

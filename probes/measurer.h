@@ -32,8 +32,7 @@ class Measurer {
 
   /// Repetitions of a visit, the warm-up not among them. Ends early when the budget is spent or the sink asks
   /// for it, but has one time at least.
-  /// The stream of an operation whose time is a guess is cut to what it needs: the visit says what was done.
-  std::vector<double> measure(Visit& visit);
+  std::vector<double> measure(const Visit& visit);
 
   /// All pairs of a round between hosts at once, or one pair alone: one-way times of `count` small messages,
   /// or time per message of a stream of `messages`, by the faster of two such streams (the first warms up)
@@ -60,7 +59,6 @@ class Measurer {
   std::vector<double> one_way_times(Command command, const Visit& visit);
   std::vector<double> repeat(const Command& command, const Visit& visit, const std::string& what);
   void warm_up(const Command& command, const Visit& visit, const std::string& what);
-  void shorten(Visit& visit, const std::string& what);
   std::vector<Pair> pairs_of(Pairing pairing, int round, const Pair& pair) const;
 
   Conductor& conductor_;

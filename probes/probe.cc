@@ -252,13 +252,12 @@ class Session {
         end_ = ProbeEnd::kStopped;
         break;
       }
-      std::optional<Visit> visit = agenda.next(measurer_.left() - reserve, measurer_.traffic_left());
+      const std::optional<Visit> visit = agenda.next(measurer_.left() - reserve, measurer_.traffic_left());
       if (!visit) {
         end_ = agenda.complete() ? ProbeEnd::kComplete : ProbeEnd::kBudget;
         break;
       }
-      const std::vector<double> seconds = measurer_.measure(*visit);
-      keep(agenda.record(*visit, seconds));
+      keep(agenda.record(*visit, measurer_.measure(*visit)));
     }
     missing_ = agenda.missing(kMissingLines);
   }

@@ -34,9 +34,4 @@ int streamed_in_all(int at_once, Seconds each) {
          static_cast<int>(std::clamp<double>(fitting, kLeastWindows * at_once, kMostWindows * at_once));
 }
 
-StreamShape no_longer_than_needed(StreamShape planned, Bytes size, Seconds each, Seconds latency) {
-  const int at_once = std::min(planned.at_once, streamed_at_once(size, each, latency));
-  return {at_once, std::min(planned.in_all, streamed_in_all(at_once, each))};
-}
-
 }  // namespace commtune::probes

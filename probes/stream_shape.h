@@ -21,14 +21,4 @@ int streamed_at_once(Bytes size, Seconds each, Seconds latency);
 /// state (timing.h).
 int streamed_in_all(int at_once, Seconds each);
 
-/// Messages of a stream.
-struct StreamShape {
-  int at_once = 0;  ///< under way together
-  int in_all = 0;   ///< of the longer one of a repetition
-};
-
-/// A stream as it was planned when each message's time was a guess, or as short as it should be by what its
-/// messages took.
-StreamShape no_longer_than_needed(StreamShape planned, Bytes size, Seconds each, Seconds latency);
-
 }  // namespace commtune::probes

@@ -38,22 +38,5 @@ TEST(StreamedInAll, IsLongEnoughForTheStartToBeASmallPart) {
   EXPECT_EQ(streamed_in_all(64, Seconds{1e-9}), 64 + 32 * 64);
 }
 
-TEST(NoLongerThanNeeded, CutsAStreamWhoseMessagesTakeLongerThanGuessed) {
-  // Guessed at 60 us: 64 under way, 197 in all. They take 1.3 ms, of which six fill 8 ms.
-  const StreamShape cut = no_longer_than_needed({64, 197}, Bytes{32}, Seconds{1.3e-3}, Seconds{2.6e-3});
-  EXPECT_EQ(cut.at_once, 6);
-  EXPECT_EQ(cut.in_all, 6 + 2 * 6);
-  // So many hide the latency of a message that takes much longer alone.
-  EXPECT_EQ(no_longer_than_needed({64, 197}, Bytes{32}, Seconds{1.3e-3}, Seconds{13e-3}).at_once, 20);
-}
-
-TEST(NoLongerThanNeeded, LeavesAStreamOfFastMessagesAsItWasPlanned) {
-  // Twice as fast as guessed: no more of them, for so much traffic was not asked for.
-  const StreamShape planned{64, 197};
-  const StreamShape kept = no_longer_than_needed(planned, Bytes{32}, Seconds{30e-6}, Seconds{200e-6});
-  EXPECT_EQ(kept.at_once, planned.at_once);
-  EXPECT_EQ(kept.in_all, planned.in_all);
-}
-
 }  // namespace
 }  // namespace commtune::probes
