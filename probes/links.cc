@@ -114,21 +114,25 @@ Groups real_groups(Groups groups) {
   return groups;
 }
 
-/// Which hosts are closer to each other: by time per byte, and if that tells nothing, by latency.
-Groups find_groups(const Matrix& beta, const Matrix& latency) {
-  if (const auto values = beta.measured(); !values.empty()) {
-    Groups groups = real_groups(components(beta, quantile(values, kFastQuantile) * kSameClass));
-    if (groups.size() > 1) {
-      return groups;
-    }
-  }
-  if (const auto values = latency.measured(); !values.empty()) {
-    const double fast = quantile(values, kFastQuantile);
-    return real_groups(components(latency, std::max(fast * kLate, fast + kLateSeconds)));
-  }
-  std::vector<int> all(static_cast<std::size_t>(beta.size()));
+Groups all_together(int hosts) {
+  std::vector<int> all(static_cast<std::size_t>(hosts));
   std::iota(all.begin(), all.end(), 0);
   return {all};
+}
+
+/// Which hosts are closer to each other, by time per byte.
+Groups groups_by_bandwidth(const Matrix& beta) {
+  const auto values = beta.measured();
+  if (values.empty()) return all_together(beta.size());
+  return real_groups(components(beta, quantile(values, kFastQuantile) * kSameClass));
+}
+
+/// The same by latency.
+Groups groups_by_latency(const Matrix& latency) {
+  const auto values = latency.measured();
+  if (values.empty()) return all_together(latency.size());
+  const double fast = quantile(values, kFastQuantile);
+  return real_groups(components(latency, std::max(fast * kLate, fast + kLateSeconds)));
 }
 
 std::vector<int> group_of(const Groups& groups, int hosts) {
@@ -256,8 +260,9 @@ double expected_beta(const Matrix& beta, const HostRatios& ratios, const std::ve
   return std::max(expected, median(across));
 }
 
-void add_pair_verdicts(LinkReport& report, const Matrix& beta, const HostRatios& ratios) {
-  const std::vector<int> group = group_of(report.groups, beta.size());
+void add_pair_verdicts(LinkReport& report, const Matrix& beta, const Groups& groups,
+                       const HostRatios& ratios) {
+  const std::vector<int> group = group_of(groups, beta.size());
   for (const HostLink& link : report.links) {
     const double expected = expected_beta(beta, ratios, group, link.from, link.to);
     if (link.beta.value <= 0 || expected <= 0 || link.beta.value <= expected * kSameClass) {
@@ -384,10 +389,12 @@ LinkReport analyse_links(std::span<const ProbeSample> samples, std::span<const s
 
   const Matrix beta = beta_matrix(report);
   const Matrix latency = latency_matrix(report);
-  report.groups = find_groups(beta, latency);
-  const HostRatios ratios = host_ratios(beta, report.groups);
+  const Groups by_bandwidth = groups_by_bandwidth(beta);
+  report.groups = by_bandwidth.size() > 1 ? by_bandwidth : groups_by_latency(latency);
+  // Groups that latency alone tells apart are of one class of bandwidth, with all their slow hosts.
+  const HostRatios ratios = host_ratios(beta, by_bandwidth);
   add_host_verdicts(report, ratios);
-  add_pair_verdicts(report, beta, ratios);
+  add_pair_verdicts(report, beta, by_bandwidth, ratios);
   add_latency_verdicts(report, latency);
   return report;
 }
