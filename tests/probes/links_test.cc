@@ -69,7 +69,9 @@ class Hosts {
   std::vector<double> cells(double value) const {
     return std::vector<double>(static_cast<std::size_t>(n_ * n_), value);
   }
-  std::size_t cell(int from, int to) const { return static_cast<std::size_t>(from * n_ + to); }
+  std::size_t cell(int from, int to) const {
+    return static_cast<std::size_t>(from) * static_cast<std::size_t>(n_) + static_cast<std::size_t>(to);
+  }
   int n_;
   std::vector<std::string> names_;
   std::vector<double> beta_, latency_;
