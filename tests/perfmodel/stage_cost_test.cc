@@ -360,7 +360,7 @@ TEST(RoadCost, AMeasurementElsewhereCalibratesTheFormula) {
   EXPECT_THAT(cost.explanation, testing::HasSubstr("calibrated at 4 workers"));
 }
 
-// Streamed, the ring took five times the formula's overhead (6 transfers of 2 us) and twice its time per
+// Streamed, the ring took five times the formula's overhead (6 transfers of 2 us) and 1.2 times its time per
 // byte: what the executor does for each transfer, for servers (4 transfers) as for the ring.
 TEST(RoadCost, AStreamMeasuredElsewhereCalibratesTheStream) {
   Cluster cluster = cluster_of(4);
