@@ -26,6 +26,7 @@ constexpr std::pair<std::string_view, Collective> kCollectives[] = {
     {"ring", Collective::kRing},
     {"halving-doubling", Collective::kHalvingDoubling},
     {"recursive-doubling", Collective::kRecursiveDoubling},
+    {"one-shot", Collective::kOneShot},
     {"double-binary-tree", Collective::kDoubleBinaryTree},
     {"hierarchical", Collective::kHierarchical},
     {"library", Collective::kLibrary}};
@@ -172,12 +173,6 @@ void check_priorities(const Plan& plan) {
   }
 }
 
-bool has_two_stages(const Road& road) {
-  const auto* all_to_all = std::get_if<AllToAll>(&road);
-  return all_to_all == nullptr || (all_to_all->algorithm != Collective::kRecursiveDoubling &&
-                                   all_to_all->algorithm != Collective::kLibrary);
-}
-
 void check_sequence(const Plan& plan) {
   if (plan.sequence.empty()) {
     return;
@@ -320,6 +315,23 @@ bool is_one_stretch(const Message& message, const std::vector<TensorRef>& tensor
 bool needs_one_order(const Road& road) {
   const auto* servers = std::get_if<ParameterServer>(&road);
   return servers == nullptr || servers->local_sum == LocalSum::kFirst;
+}
+
+bool has_two_stages(const Road& road) {
+  const auto* all_to_all = std::get_if<AllToAll>(&road);
+  if (all_to_all == nullptr) return true;
+  switch (all_to_all->algorithm) {
+    case Collective::kRing:
+    case Collective::kHalvingDoubling:
+    case Collective::kDoubleBinaryTree:
+    case Collective::kHierarchical:
+      return true;
+    case Collective::kRecursiveDoubling:
+    case Collective::kOneShot:
+    case Collective::kLibrary:
+      return false;
+  }
+  std::abort();
 }
 
 int ranks_of(const Plan& plan) {

@@ -33,6 +33,7 @@ enum class Collective {
   kRing,
   kHalvingDoubling,
   kRecursiveDoubling,  ///< one stage only: every rank ends with the sum; nothing is left to distribute
+  kOneShot,            ///< every rank sends all it has to every other; one stage only
   kDoubleBinaryTree,
   kHierarchical,  ///< reduce-scatter inside a host, ring between hosts, all-gather inside
   kLibrary,  ///< the transport library's own all-reduce (Open MPI's choice, NCCL's choice): one stage only
@@ -74,6 +75,10 @@ using Road = std::variant<AllToAll, ParameterServer>;
 /// Whether workers need each other before anything reaches a server, so that all of them must start messages
 /// in the same order: all-to-all roads, and servers behind a local sum.
 bool needs_one_order(const Road& road);
+
+/// Whether the sum and its distribution can run apart; otherwise every worker has the sum when the first
+/// ends.
+bool has_two_stages(const Road& road);
 
 /// When a message may start.
 enum class Release {

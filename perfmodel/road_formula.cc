@@ -57,6 +57,8 @@ class Formulas {
         return halving_doubling();
       case Collective::kRecursiveDoubling:
         return recursive_doubling();
+      case Collective::kOneShot:
+        return one_shot();
       case Collective::kDoubleBinaryTree:
         return double_binary_tree();
       case Collective::kHierarchical:
@@ -176,6 +178,16 @@ class Formulas {
     const Link by = between_hosts();
     if (folded()) all = sum_of(all, sum_of(rounds(by, 1, 1, 1), rounds(by, 1, 1, 0)));
     return two_stages(all, {}, by, 1);
+  }
+
+  /// Whole messages to all others at once, g ranks through each host's card: one latency, and the card passes
+  /// g (N-g) m each way. alpha + (g (N-g) - 1) o + g (N-g) m beta.
+  Formula one_shot() const {
+    const bool inside = place_.hosts == 1;
+    const double sent =
+        inside ? place_.workers - 1 : 1.0 * place_.per_host * (place_.workers - place_.per_host);
+    const Link by = between_hosts();
+    return two_stages(passage(by, sent, sent, sent, sent, place_.workers - 1), {}, by, 1);
   }
 
   /// Pipelined: ceil(log2 N) latencies and each byte once. log2(N) alpha + m (beta + gamma).

@@ -57,110 +57,6 @@ Operations operations_of(const Road& road) {
              : Operations{Operation::kPushPull, Operation::kPush, Operation::kPull};
 }
 
-/// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
-/// its bytes at the best rate that was reached, by one message alone or by the largest that were streamed
-/// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
-/// messages, whose cost hardly depends on their size, would promise large ones more than the link's
-/// bandwidth.
-StageCost stage_of(const OperationFit& fit) {
-  const Curve& alone = fit.alone.curve;
-  if (fit.streamed.curve.empty()) return {alone, alone};
-  double least = alone.least_beta().value;
-  if (const Bytes largest = fit.streamed.largest; largest > Bytes{0}) {
-    least = std::min(least, fit.streamed.curve(largest).count() / static_cast<double>(largest.count));
-  }
-  const Curve bytes = line(0, least);
-  return {alone, lower(upper(fit.streamed.curve, bytes), alone)};
-}
-
-/// One-stage algorithms end with the sum everywhere: there is nothing to distribute.
-bool one_stage(const Road& road) {
-  const auto* a = std::get_if<AllToAll>(&road);
-  return a != nullptr &&
-         (a->algorithm == Collective::kRecursiveDoubling || a->algorithm == Collective::kLibrary);
-}
-
-/// A stage that was not measured on its own: its share of the whole by the formula, or half where the links
-/// that the formula needs were not measured either.
-StageCost share_of(const StageCost& both, const Road& road, const Cluster& cluster, int workers,
-                   Stage stage) {
-  if (one_stage(road)) return stage == Stage::kReduce ? both : StageCost{};
-  double share = 0.5;
-  try {
-    const Formula formula = formula_of(road, cluster, workers);
-    const double reduce = formula.reduce.alone(4_MiB).count(), rest = formula.distribute.alone(4_MiB).count();
-    if (reduce + rest > 0) share = reduce / (reduce + rest);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
-  }
-  return times(both, stage == Stage::kReduce ? share : 1 - share);
-}
-
-void widen(std::optional<std::pair<Bytes, Bytes>>& range, const Fit& fit) {
-  range = range ? std::pair{std::max(range->first, fit.smallest), std::min(range->second, fit.largest)}
-                : std::pair{fit.smallest, fit.largest};
-}
-
-/// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
-/// that.
-StageCost over_wire(const StageCost& stage, const StageCost& wire) {
-  const double beta = wire.occupancy.least_beta().value;
-  if (stage.alone.empty()) return stage;
-  return {upper(stage.alone, line(stage.alone.least_alpha().count(), beta)),
-          upper(stage.occupancy, line(0, beta))};
-}
-
-/// Whether a whole message was really seen to pass faster than the links would let it: then several of them
-/// do more together than one of them was measured to do.
-bool beats_links(const Curve& alone, Bytes largest, const Road& road, const Cluster& cluster, int workers) {
-  return alone(largest) < wire_of(road, cluster, workers).both.occupancy(largest);
-}
-
-/// Holds a cost to what the links can pass.
-void keep_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
-  const Formula wire = wire_of(road, cluster, workers);
-  cost.both = over_wire(cost.both, wire.both);
-  cost.reduce = over_wire(cost.reduce, wire.reduce);
-  cost.distribute = over_wire(cost.distribute, wire.distribute);
-}
-
-/// The same for a measured cost, where the links were measured too.
-void keep_measured_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
-  try {
-    if (beats_links(cost.both.alone, cost.measured_largest, road, cluster, workers)) return;
-    keep_to_links(cost, road, cluster, workers);
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
-  }
-}
-
-/// The measured cost of a road, or nothing when it was not measured at this N.
-std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int workers) {
-  const Operations named = operations_of(road);
-  const OperationFit* both = find_operation(cluster, road, named.both, workers);
-  const OperationFit* reduce = find_operation(cluster, road, named.reduce, workers);
-  const OperationFit* distribute = find_operation(cluster, road, named.distribute, workers);
-  if (both == nullptr && (reduce == nullptr || distribute == nullptr)) return std::nullopt;
-
-  RoadCost cost;
-  std::optional<std::pair<Bytes, Bytes>> range;
-  for (const OperationFit* fit : {both, reduce, distribute}) {
-    if (fit != nullptr) widen(range, fit->alone);
-  }
-  cost.measured_smallest = range->first;
-  cost.measured_largest = range->second;
-  cost.both = both != nullptr ? stage_of(*both) : sum_of(stage_of(*reduce), stage_of(*distribute));
-  cost.reduce =
-      reduce != nullptr ? stage_of(*reduce) : share_of(cost.both, road, cluster, workers, Stage::kReduce);
-  cost.distribute = distribute != nullptr ? stage_of(*distribute)
-                                          : share_of(cost.both, road, cluster, workers, Stage::kDistribute);
-  keep_measured_to_links(cost, road, cluster, workers);
-  cost.basis = Basis::kMeasured;
-  cost.explanation = "measured " + to_string(both != nullptr ? named.both : named.reduce) + ", " +
-                     describe(road) + ", " + counted(workers, "worker") + ", " + range_text(cost);
-  return cost;
-}
-
 /// Roads that differ in nothing but the number of servers and how messages are assigned to them.
 bool same_kind(const Road& a, const Road& b) {
   const auto* p = std::get_if<ParameterServer>(&a);
@@ -235,6 +131,131 @@ Calibration calibration(const Fit& fit, const Curve& formula) {
   return scale;
 }
 
+/// By the stream that nearest_fit() finds; nullopt where none was measured.
+std::optional<Calibration> calibration_of_streams(const Road& road, const Cluster& cluster, int workers) {
+  const OperationFit* stream = nearest_fit(road, cluster, workers, Pace::kStreamed);
+  if (stream == nullptr) return std::nullopt;
+  return calibration(stream->streamed, formula_of(stream->road, cluster, stream->workers).both.occupancy);
+}
+
+/// What the formula says of a road's streams, calibrated; nullopt where no stream can tell, or the links that
+/// the formula needs were not measured.
+std::optional<Formula> streams_by_formula(const Road& road, const Cluster& cluster, int workers) {
+  try {
+    const std::optional<Calibration> calibrated = calibration_of_streams(road, cluster, workers);
+    if (!calibrated) return std::nullopt;
+    Formula formula = formula_of(road, cluster, workers);
+    for (StageCost* stage : {&formula.both, &formula.reduce, &formula.distribute}) {
+      stage->occupancy = (*calibrated)(stage->occupancy);
+    }
+    return formula;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return std::nullopt;
+  }
+}
+
+/// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
+/// its bytes at the best rate that was reached, by one message alone or by the largest that were streamed
+/// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
+/// messages, whose cost hardly depends on their size, would promise large ones more than the link's
+/// bandwidth.
+/// otherwise  what a stream costs by formula where none was measured; without either nothing is hidden
+StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
+  const Curve& alone = fit.alone.curve;
+  const bool known = !fit.streamed.curve.empty();
+  if (!known && otherwise.empty()) return {alone, alone};
+  double least = alone.least_beta().value;
+  if (const Bytes largest = fit.streamed.largest; known && largest > Bytes{0}) {
+    least = std::min(least, fit.streamed.curve(largest).count() / static_cast<double>(largest.count));
+  }
+  const Curve bytes = line(0, least);
+  return {alone, lower(upper(known ? fit.streamed.curve : otherwise, bytes), alone)};
+}
+
+/// A stage that was not measured on its own: its share of the whole by the formula, or half where the links
+/// that the formula needs were not measured either.
+StageCost share_of(const StageCost& both, const Road& road, const Cluster& cluster, int workers,
+                   Stage stage) {
+  if (!has_two_stages(road)) return stage == Stage::kReduce ? both : StageCost{};
+  double share = 0.5;
+  try {
+    const Formula formula = formula_of(road, cluster, workers);
+    const double reduce = formula.reduce.alone(4_MiB).count(), rest = formula.distribute.alone(4_MiB).count();
+    if (reduce + rest > 0) share = reduce / (reduce + rest);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+  }
+  return times(both, stage == Stage::kReduce ? share : 1 - share);
+}
+
+void widen(std::optional<std::pair<Bytes, Bytes>>& range, const Fit& fit) {
+  range = range ? std::pair{std::max(range->first, fit.smallest), std::min(range->second, fit.largest)}
+                : std::pair{fit.smallest, fit.largest};
+}
+
+/// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
+/// that.
+StageCost over_wire(const StageCost& stage, const StageCost& wire) {
+  const double beta = wire.occupancy.least_beta().value;
+  if (stage.alone.empty()) return stage;
+  return {upper(stage.alone, line(stage.alone.least_alpha().count(), beta)),
+          upper(stage.occupancy, line(0, beta))};
+}
+
+/// Whether a whole message was really seen to pass faster than the links would let it: then several of them
+/// do more together than one of them was measured to do.
+bool beats_links(const Curve& alone, Bytes largest, const Road& road, const Cluster& cluster, int workers) {
+  return alone(largest) < wire_of(road, cluster, workers).both.occupancy(largest);
+}
+
+/// Holds a cost to what the links can pass.
+void keep_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
+  const Formula wire = wire_of(road, cluster, workers);
+  cost.both = over_wire(cost.both, wire.both);
+  cost.reduce = over_wire(cost.reduce, wire.reduce);
+  cost.distribute = over_wire(cost.distribute, wire.distribute);
+}
+
+/// The same for a measured cost, where the links were measured too.
+void keep_measured_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
+  try {
+    if (beats_links(cost.both.alone, cost.measured_largest, road, cluster, workers)) return;
+    keep_to_links(cost, road, cluster, workers);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+  }
+}
+
+/// The measured cost of a road, or nothing when it was not measured at this N.
+std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int workers) {
+  const Operations named = operations_of(road);
+  const OperationFit* both = find_operation(cluster, road, named.both, workers);
+  const OperationFit* reduce = find_operation(cluster, road, named.reduce, workers);
+  const OperationFit* distribute = find_operation(cluster, road, named.distribute, workers);
+  if (both == nullptr && (reduce == nullptr || distribute == nullptr)) return std::nullopt;
+
+  RoadCost cost;
+  std::optional<std::pair<Bytes, Bytes>> range;
+  for (const OperationFit* fit : {both, reduce, distribute}) {
+    if (fit != nullptr) widen(range, fit->alone);
+  }
+  cost.measured_smallest = range->first;
+  cost.measured_largest = range->second;
+  const Formula streams = streams_by_formula(road, cluster, workers).value_or(Formula{});
+  const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy); };
+  const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy); };
+  cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
+  cost.reduce = reduce != nullptr ? first() : share_of(cost.both, road, cluster, workers, Stage::kReduce);
+  cost.distribute =
+      distribute != nullptr ? second() : share_of(cost.both, road, cluster, workers, Stage::kDistribute);
+  keep_measured_to_links(cost, road, cluster, workers);
+  cost.basis = Basis::kMeasured;
+  cost.explanation = "measured " + to_string(both != nullptr ? named.both : named.reduce) + ", " +
+                     describe(road) + ", " + counted(workers, "worker") + ", " + range_text(cost);
+  return cost;
+}
+
 RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
   const Formula formula = formula_of(road, cluster, workers);
   const OperationFit* other = nearest_fit(road, cluster, workers, Pace::kAlone);
@@ -246,10 +267,11 @@ RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
                     " has no measurement of the library's own all-reduce, and no formula "
                     "knows what the library would choose: probe it");
   }
-  const auto there = [&](const OperationFit& fit) { return formula_of(fit.road, cluster, fit.workers).both; };
-  const Calibration alone = other != nullptr ? calibration(other->alone, there(*other).alone) : Calibration{};
-  const Calibration streamed =
-      stream != nullptr ? calibration(stream->streamed, there(*stream).occupancy) : alone;
+  const Calibration alone =
+      other != nullptr
+          ? calibration(other->alone, formula_of(other->road, cluster, other->workers).both.alone)
+          : Calibration{};
+  const Calibration streamed = calibration_of_streams(road, cluster, workers).value_or(alone);
   const auto calibrated = [&](const StageCost& stage) {
     return StageCost{alone(stage.alone), lower(streamed(stage.occupancy), alone(stage.alone))};
   };
@@ -313,7 +335,7 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   cost.credit_ends_early = p != nullptr;
   cost.delivery = delivery_of(road, cluster, workers);
   cost.in_turn = p != nullptr && p->assignment == Assignment::kHashed ? p->servers : 0;
-  cost.may_part = p == nullptr && !one_stage(road);
+  cost.may_part = p == nullptr && has_two_stages(road);
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};
   cost.interference = cluster.interference.value;
   cost.straggling = Seconds{cluster.jitter_seconds.value * expected_maximum(workers)};

@@ -8,11 +8,8 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr std::array kAll{Collective::kRing,
-                          Collective::kHalvingDoubling,
-                          Collective::kRecursiveDoubling,
-                          Collective::kDoubleBinaryTree,
-                          Collective::kHierarchical,
+constexpr std::array kAll{Collective::kRing,    Collective::kHalvingDoubling,  Collective::kRecursiveDoubling,
+                          Collective::kOneShot, Collective::kDoubleBinaryTree, Collective::kHierarchical,
                           Collective::kLibrary};
 
 bool offered(Collective collective) {

@@ -15,6 +15,7 @@ namespace {
 constexpr double kLinkWeight = 5;  // cheap, and what all formulas rest on
 constexpr double kRingWeight = 2;
 constexpr double kOtherAlgorithmWeight = 0.4;
+constexpr double kOneShotWeight = 0.2;
 constexpr double kAllServersWeight = 1.5;
 constexpr double kFewServersWeight = 0.6;
 constexpr double kStageShare = 0.5;     // of the weight of the whole operation
@@ -29,6 +30,9 @@ constexpr Seconds kStreamedMessage{2e-6};
 // Beyond these sizes messages are limited by bandwidth alone: those streamed cost what the range below says.
 constexpr Bytes kLargestStreamed{512 << 10};
 constexpr Bytes kLargestStreamedBetweenTwo{1 << 20};
+
+// What every rank sends to every other is meant for the smallest messages: larger ones only show the links.
+constexpr Bytes kLargestOneShot{256 << 10};
 
 // Smaller messages have no element for each worker, and so fewer parts on their way than all others: what
 // they cost says nothing of those.
@@ -48,6 +52,8 @@ bool both_stages(Operation operation) {
   return operation == Operation::kAllReduce || operation == Operation::kPushPull;
 }
 
+bool is_one_shot(const Road& road) { return road == Road{AllToAll{Collective::kOneShot}}; }
+
 double all_to_all_bytes(Collective algorithm, Operation operation, int workers) {
   const double n = workers;
   const double stages = both_stages(operation) ? 2 : 1;
@@ -60,6 +66,8 @@ double all_to_all_bytes(Collective algorithm, Operation operation, int workers) 
       return stages;
     case Collective::kRecursiveDoubling:
       return std::bit_width(static_cast<unsigned>(workers - 1));
+    case Collective::kOneShot:
+      return n - 1;
     case Collective::kLibrary:
       return 2;
   }
@@ -84,9 +92,15 @@ double server_bytes(const ParameterServer& servers, Operation operation, int wor
 
 /// Messages that follow each other before an empty one has ended everywhere.
 double latencies(const Road& road, Operation operation, int workers) {
+  if (is_one_shot(road)) return 1;
   const auto* all = std::get_if<AllToAll>(&road);
   const double stages = both_stages(operation) ? 2 : 1;
   return all != nullptr && all->algorithm == Collective::kRing ? stages * (workers - 1) : 2 * stages;
+}
+
+double weight_of(Collective algorithm) {
+  if (algorithm == Collective::kRing) return kRingWeight;
+  return algorithm == Collective::kOneShot ? kOneShotWeight : kOtherAlgorithmWeight;
 }
 
 class Chooser {
@@ -128,6 +142,7 @@ class Chooser {
   }
 
   void add_operation(const Road& road, Operation operation, int workers, double weight) {
+    const Bytes last = is_one_shot(road) ? std::min(options_.last, kLargestOneShot) : options_.last;
     for (const int in_flight : {1, kStreaming}) {
       Target target;
       target.quantity.subject = Subject::kOperation;
@@ -136,9 +151,8 @@ class Chooser {
       target.quantity.workers = workers;
       target.quantity.in_flight = in_flight;
       target.weight = weight * (in_flight == 1 ? 1 : kStreamedShare);
-      target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamed);
-      if (in_flight == kStreaming)
-        target.smallest = Bytes{kElementBytes * static_cast<std::uint64_t>(workers)};
+      target.largest = in_flight == 1 ? last : std::min(last, kLargestStreamed);
+      target.smallest = Bytes{kElementBytes * static_cast<std::uint64_t>(workers)};
       target.sent = bytes_sent(road, operation, workers);
       target.latency = guess_.latency * latencies(road, operation, workers);
       target.startup = target.latency / (in_flight == 1 ? 1 : kStreamedStartup);
@@ -173,6 +187,7 @@ Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_ho
   result.algorithms = available_algorithms(options.algorithms);
   if (!named && !hosts_have_several_ranks(rank_hosts))
     std::erase(result.algorithms, Collective::kHierarchical);
+  if (!named && ranks == 2) std::erase(result.algorithms, Collective::kOneShot);  // as recursive doubling
   std::copy_if(result.algorithms.begin(), result.algorithms.end(), std::back_inserter(result.staged),
                [&](Collective algorithm) {
                  return has_stages(algorithm) && (named || algorithm == Collective::kRing);
@@ -208,8 +223,7 @@ std::vector<Target> choose_targets(const ProbeOptions& options, const Shape& sha
   for (const Collective algorithm : offered.algorithms) {
     const bool staged =
         std::find(offered.staged.begin(), offered.staged.end(), algorithm) != offered.staged.end();
-    chooser.add_road(AllToAll{algorithm}, ranks,
-                     algorithm == Collective::kRing ? kRingWeight : kOtherAlgorithmWeight, staged);
+    chooser.add_road(AllToAll{algorithm}, ranks, weight_of(algorithm), staged);
   }
   for (const ParameterServer& servers : offered.servers) {
     const int workers = servers.placement == Placement::kDedicated ? ranks - servers.servers : ranks;

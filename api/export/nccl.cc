@@ -18,6 +18,7 @@ std::string_view nccl_algorithm(Collective algorithm) {
       return "tree";
     case Collective::kHalvingDoubling:
     case Collective::kRecursiveDoubling:
+    case Collective::kOneShot:
     case Collective::kHierarchical:
     case Collective::kLibrary:
       return "";

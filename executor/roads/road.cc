@@ -8,6 +8,7 @@
 #include "executor/roads/halving_doubling.h"
 #include "executor/roads/hierarchical.h"
 #include "executor/roads/library.h"
+#include "executor/roads/one_shot.h"
 #include "executor/roads/recursive_doubling.h"
 #include "executor/roads/ring.h"
 
@@ -75,6 +76,8 @@ AllToAllAlgorithm algorithm(Collective collective) {
       return {halving_doubling_all_reduce, halving_reduce_scatter, doubling_all_gather};
     case Collective::kRecursiveDoubling:
       return {recursive_doubling_all_reduce};
+    case Collective::kOneShot:
+      return {one_shot_all_reduce};
     case Collective::kDoubleBinaryTree:
       return {double_tree_all_reduce, double_tree_reduce, double_tree_broadcast};
     case Collective::kHierarchical:

@@ -322,6 +322,7 @@ void run(Bench& bench, const std::string& what, const std::vector<std::size_t>& 
       {"ring", Collective::kRing},
       {"halving-doubling", Collective::kHalvingDoubling},
       {"recursive-doubling", Collective::kRecursiveDoubling},
+      {"one-shot", Collective::kOneShot},
       {"double-binary-tree", Collective::kDoubleBinaryTree},
       {"hierarchical", Collective::kHierarchical},
       {"library", Collective::kLibrary}};

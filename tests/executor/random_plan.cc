@@ -81,9 +81,12 @@ std::vector<Step> random_sequence(Random& random, std::size_t messages) {
 }  // namespace
 
 std::vector<Road> roads_for(int workers) {
-  std::vector<Road> roads = {AllToAll{Collective::kRing}, AllToAll{Collective::kHalvingDoubling},
+  std::vector<Road> roads = {AllToAll{Collective::kRing},
+                             AllToAll{Collective::kHalvingDoubling},
                              AllToAll{Collective::kRecursiveDoubling},
-                             AllToAll{Collective::kDoubleBinaryTree}, AllToAll{Collective::kHierarchical}};
+                             AllToAll{Collective::kOneShot},
+                             AllToAll{Collective::kDoubleBinaryTree},
+                             AllToAll{Collective::kHierarchical}};
   for (const LocalSum local_sum : {LocalSum::kNone, LocalSum::kFirst}) {
     for (const Assignment assignment : {Assignment::kEven, Assignment::kHashed}) {
       for (int servers = 1; servers <= 3; ++servers) {

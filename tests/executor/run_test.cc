@@ -98,8 +98,8 @@ TEST_P(LargeMessages, EndWhereALibraryAsksBeforeItSends) {
 
 INSTANTIATE_TEST_SUITE_P(Roads, LargeMessages,
                          ::testing::Values(Collective::kRing, Collective::kHalvingDoubling,
-                                           Collective::kRecursiveDoubling, Collective::kDoubleBinaryTree,
-                                           Collective::kHierarchical),
+                                           Collective::kRecursiveDoubling, Collective::kOneShot,
+                                           Collective::kDoubleBinaryTree, Collective::kHierarchical),
                          [](const auto& test) {
                            std::string name = to_string(test.param);
                            std::erase(name, '-');

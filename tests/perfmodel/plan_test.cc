@@ -160,8 +160,9 @@ TEST(Plan, DecouplesEachStageOnce) {
   EXPECT_THAT(complaint(with({reduce(0), distribute(0)})), HasSubstr("lacks a stage of message 1"));
   EXPECT_THAT(complaint(with({reduce(2)})), HasSubstr("message 2 does not exist"));
   const std::vector<Step> good{reduce(0), distribute(0), reduce(1), distribute(1)};
-  for (const Road& road : {Road{AllToAll{Collective::kLibrary}},
-                           Road{AllToAll{Collective::kRecursiveDoubling}}, Road{ParameterServer{2}}}) {
+  for (const Road& road :
+       {Road{AllToAll{Collective::kLibrary}}, Road{AllToAll{Collective::kRecursiveDoubling}},
+        Road{AllToAll{Collective::kOneShot}}, Road{ParameterServer{2}}}) {
     EXPECT_THAT(complaint([&](Plan& p) {
                   p.sequence = good;
                   p.road = road;

@@ -95,6 +95,16 @@ TEST(RoadCost, RecursiveDoublingLeavesNothingToDistribute) {
   EXPECT_EQ(alone(cost.distribute), 0);
 }
 
+TEST(RoadCost, OneShotPaysOneLatencyAndAllBytes) {
+  // 8 ranks: 7 whole messages each way, and a sum that keeps up with them.
+  const RoadCost cost = road_cost(a2a(Collective::kOneShot), cluster_of(8), 8);
+  EXPECT_NEAR(alone(cost.both), 10e-6 + 6 * kOverhead + 7 * 4e-3, 1e-9);
+  EXPECT_EQ(alone(cost.distribute), 0);
+  // 2 hosts of 4: 4 x 4 messages through each card.
+  const RoadCost shared = road_cost(a2a(Collective::kOneShot), cluster_of(2, 4), 8);
+  EXPECT_NEAR(alone(shared.both), 10e-6 + 15 * kOverhead + 16 * 4e-3, 1e-9);
+}
+
 TEST(RoadCost, DoubleBinaryTreePipelinesItsBytes) {
   // 8 ranks: depth 3, each byte passes once a stage.
   const RoadCost cost = road_cost(a2a(Collective::kDoubleBinaryTree), cluster_of(8), 8);
@@ -308,6 +318,25 @@ TEST(RoadCost, StreamingMayBeatAMessageAloneWhereThatWasMeasured) {
   EXPECT_NEAR(cost.both.occupancy(Bytes{100'000'000}).count(), best * 1e8, 1e-9);
 }
 
+// Recursive doubling was measured one message at a time, the ring's streams as well: those of recursive
+// doubling, 2 steps instead of 6, cost above the links what the ring's do.
+TEST(RoadCost, AMeasuredRoadWithoutStreamsHidesLatencyAsAnotherOnesStreamsDo) {
+  Cluster cluster = cluster_of(4);
+  OperationFit doubling{a2a(Collective::kRecursiveDoubling), Operation::kAllReduce, 4, {}, {}};
+  doubling.alone = fit_of(Curve{Seconds{1e-3}, SecondsPerByte{2.5e-9}}, 1_KiB, 1_MiB);
+  cluster.operations.push_back(doubling);
+  EXPECT_EQ(occupied(road_cost(doubling.road, cluster, 4).both, 1_KiB), 1e-3 + 2.5e-9 * 1024);
+
+  OperationFit ring{a2a(Collective::kRing), Operation::kAllReduce, 4, {}, {}};
+  ring.alone = fit_of(Curve{Seconds{3e-3}, SecondsPerByte{1.7e-9}}, 1_KiB, 1_MiB);
+  ring.streamed = fit_of(Curve{Seconds{3 * 6 * kOverhead}, SecondsPerByte{1.7e-9}}, 1_KiB, 1_MiB);
+  cluster.operations.push_back(ring);
+  const RoadCost cost = road_cost(doubling.road, cluster, 4);
+  EXPECT_NEAR(occupied(cost.both, 4_B), 3 * 2 * kOverhead, 0.02 * 6 * kOverhead);
+  EXPECT_GE(occupied(cost.both), 2.5e-9 * 4e6);  // streaming hides latencies, not bytes
+  EXPECT_NEAR(alone(cost.both), 1e-3 + 2.5e-9 * 4e6, 1e-12);
+}
+
 // Small messages alone were measured, with noise: 1 ns/B where a ring's bytes need 1.5 ns/B of the link.
 TEST(RoadCost, NoMeasuredRoadIsFasterThanItsLinks) {
   Cluster cluster = cluster_of(4);
@@ -503,8 +532,8 @@ TEST(RoadCost, MoreBytesAreNeverFasterOnAnyRoad) {
   for (const int workers : {2, 3, 5, 6}) {
     for (const Road& road :
          {a2a(Collective::kRing), a2a(Collective::kHalvingDoubling), a2a(Collective::kRecursiveDoubling),
-          a2a(Collective::kDoubleBinaryTree), a2a(Collective::kHierarchical), ps(1, Placement::kColocated),
-          ps(2, Placement::kColocated), ps(2, Placement::kDedicated),
+          a2a(Collective::kOneShot), a2a(Collective::kDoubleBinaryTree), a2a(Collective::kHierarchical),
+          ps(1, Placement::kColocated), ps(2, Placement::kColocated), ps(2, Placement::kDedicated),
           ps(2, Placement::kDedicated, Assignment::kHashed), ps_behind_sum(2, Placement::kColocated),
           ps_behind_sum(2, Placement::kDedicated)}) {
       const RoadCost cost = road_cost(road, cluster, workers);

@@ -39,9 +39,9 @@ TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
   // All-reduce, reduce-scatter, all-gather and push-pull of all four; all-reduce and push-pull of two.
   EXPECT_EQ(count([](const Target& t) { return t.quantity.workers == 4; }), 8);
   EXPECT_EQ(count([](const Target& t) { return t.quantity.workers == 2; }), 4);
-  // A streamed message has an element for each worker: 16 B for four, 8 B for two.
-  EXPECT_EQ(count([](const Target& t) { return t.smallest == Bytes{16}; }), 4);
-  EXPECT_EQ(count([](const Target& t) { return t.smallest == Bytes{8}; }), 2);
+  // A message has an element for each worker: 16 B for four, 8 B for two.
+  EXPECT_EQ(count([](const Target& t) { return t.smallest == Bytes{16}; }), 8);
+  EXPECT_EQ(count([](const Target& t) { return t.smallest == Bytes{8}; }), 4);
 }
 
 TEST(Offer, HasTheRingWhateverElseTheExecutorKnows) {
@@ -52,6 +52,25 @@ TEST(Offer, HasTheRingWhateverElseTheExecutorKnows) {
   EXPECT_THAT(all.algorithms, testing::Not(testing::Contains(Collective::kHierarchical)));
   EXPECT_THAT(offer(ProbeOptions{}, {"a", "a", "b", "b"}).algorithms,
               testing::Contains(Collective::kHierarchical));
+}
+
+TEST(Offer, HasOneShotWhereItIsNotRecursiveDoubling) {
+  EXPECT_THAT(offer(ProbeOptions{}, {"a", "b", "c"}).algorithms, testing::Contains(Collective::kOneShot));
+  EXPECT_THAT(offer(ProbeOptions{}, {"a", "b"}).algorithms,
+              testing::Not(testing::Contains(Collective::kOneShot)));
+}
+
+TEST(ChooseTargets, AskForOneShotWhereItIsMeantToBe) {
+  Shape shape;
+  shape.rank_hosts = {"a", "b", "c", "d"};
+  Offer offer;
+  offer.algorithms = {Collective::kOneShot};
+  const std::vector<Target> targets = choose_targets(ProbeOptions{}, shape, offer);
+  ASSERT_EQ(targets.size(), 2U);  // alone and streamed
+  for (const Target& target : targets) {
+    EXPECT_LE(target.largest, 256_KiB);
+    EXPECT_EQ(target.sent, 3);
+  }
 }
 
 TEST(Offer, HasServersThatSpareSlowHosts) {

@@ -64,6 +64,7 @@ TEST(Samples, EveryOperationAndRoadIsReadBack) {
                                              Operation::kPush,      Operation::kPull};
   const std::vector<Road> roads = {AllToAll{Collective::kRing},
                                    AllToAll{Collective::kHalvingDoubling},
+                                   AllToAll{Collective::kOneShot},
                                    AllToAll{Collective::kDoubleBinaryTree},
                                    AllToAll{Collective::kLibrary},
                                    ParameterServer{1, Placement::kColocated, Assignment::kEven},
