@@ -21,6 +21,7 @@ constexpr double kBetweenGain = 3;       // per factor of two from the nearest m
 constexpr double kSmoothShare = 0.15;    // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
 constexpr double kNarrowGain = 2;
+constexpr double kLinkStreamGain = 8;  // times that: what bytes cost on a link, all formulas rest on
 constexpr double kUnknownWidth = 0.1;  // of a median of one repetition, or of one visit
 constexpr double kWidest = 10;         // times the set width: beyond, more width does not matter more
 
@@ -206,7 +207,9 @@ std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size,
   const int more = std::min({std::max(usual, 2), most, options_.max_iterations - done});
   const double counted = std::min(wide / options_.width, kWidest);
   const double shrinks = counted * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
-  return Step{index, size, more, kNarrowGain * shrinks * state.target.weight, visit_time(state, size, more)};
+  const bool link_stream = state.streams() && state.target.quantity.subject != Subject::kOperation;
+  const double gain = kNarrowGain * (link_stream ? kLinkStreamGain : 1) * shrinks * state.target.weight;
+  return Step{index, size, more, gain, visit_time(state, size, more)};
 }
 
 /// Whether it is long enough ago that a size was visited for the next visit to tell something new.

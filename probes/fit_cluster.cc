@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "perfmodel/curve_ops.h"
 #include "perfmodel/digest.h"
 #include "perfmodel/error.h"
 #include "perfmodel/road_formula.h"
@@ -16,6 +17,9 @@ namespace {
 
 // Rates of memory are taken where start-up no longer counts, and where it still fits what a message may be.
 constexpr Bytes kRateFrom = 64_KiB;
+
+// A stream's message whose time is so many times an empty one's is hardly anything but its bytes.
+constexpr double kHardlyButBytes = 8;
 
 std::vector<Host> hosts_of(const std::vector<std::string>& rank_hosts) {
   std::vector<Host> hosts;
@@ -59,6 +63,28 @@ Fit fit_of(const std::vector<Sample>& samples, const FitOptions& options) {
   return by_size.size() < 2 ? Fit{} : fit_curve(by_size, options);
 }
 
+Fit fit_of(const std::vector<Sample>& samples, const Shape& shape, const FitOptions& options) {
+  const std::vector<Sample> by_size = merged_by_size(samples);
+  return by_size.size() < 2 ? Fit{} : fit_with_shape(by_size, shape, options);
+}
+
+/// Of messages that follow each other over a link, the next is handed over while the last one's bytes leave:
+/// each takes the longer of the two, not both (gap g and gap per byte G of LogGP, Alexandrov et al., SPAA
+/// 1995). Where the one gives way to the other is borrowed, up to the first size that is hardly anything but
+/// its bytes.
+Fit fit_of_stream(const std::vector<Sample>& samples, const FitOptions& options) {
+  const std::vector<Sample> by_size = merged_by_size(samples);
+  if (by_size.size() < 2) return {};
+  const Sample &least = by_size.front(), &most = by_size.back();
+  const Curve gap{least.time, SecondsPerByte{0}};
+  const Curve bytes{Seconds{0}, SecondsPerByte{most.time.count() / static_cast<double>(most.size.count)}};
+  const auto bulk =
+      std::ranges::find_if(by_size, [&](const Sample& s) { return s.time > least.time * kHardlyButBytes; });
+  const std::span bend(by_size.begin(), bulk == by_size.end() ? bulk : std::next(bulk));
+  return fit_with_borrowed(by_size, borrowed_samples(bend, {upper(gap, bytes), least.size, most.size}),
+                           options);
+}
+
 bool is_empty(const Fit& fit) { return fit.curve.empty(); }
 
 using SamplesByPair = std::map<std::pair<int, int>, std::vector<Sample>>;
@@ -88,6 +114,24 @@ std::vector<Sample> curve_samples(const SamplesByPair& pairs) {
   std::vector<Sample> result;
   for (const auto& [ends, samples] : pairs) {
     if (samples.size() == most) result.insert(result.end(), samples.begin(), samples.end());
+  }
+  return result;
+}
+
+/// The same for streams, with what the survey streamed over all other pairs that are as fast: what bytes cost
+/// between two hosts is far surer from all of them than from the few streams of one.
+std::vector<Sample> stream_samples(const SamplesByPair& pairs) {
+  std::vector<Sample> result;
+  for (const Sample& own : merged_by_size(curve_samples(pairs))) {
+    std::vector<Sample> same_size;
+    for (const auto& [ends, samples] : pairs) {
+      std::ranges::copy_if(samples, std::back_inserter(same_size),
+                           [&](const Sample& sample) { return sample.size == own.size; });
+    }
+    const Seconds limit = std::ranges::min(same_size, {}, &Sample::time).time * kSameClass;
+    if (own.time <= limit)
+      std::erase_if(same_size, [&](const Sample& sample) { return sample.time > limit; });
+    result.push_back(own.time <= limit ? merged(same_size) : own);
   }
   return result;
 }
@@ -214,11 +258,6 @@ std::optional<Formula> formula_for(const Quantity& quantity, const Cluster& clus
   }
 }
 
-Fit fit_operation(const std::vector<Sample>& samples, const Shape& shape, const FitOptions& options) {
-  const std::vector<Sample> by_size = merged_by_size(samples);
-  return by_size.size() < 2 ? Fit{} : fit_with_shape(by_size, shape, options);
-}
-
 /// links  of the cluster are fitted already: formulas over them say how costs change between measured sizes
 std::vector<OperationFit> fit_operations(const std::vector<OperationSamples>& operations,
                                          const Cluster& links, const FitOptions& options) {
@@ -228,9 +267,8 @@ std::vector<OperationFit> fit_operations(const std::vector<OperationSamples>& op
     OperationFit fit{quantity.road, quantity.operation, quantity.workers, {}, {}};
     if (const std::optional<Formula> formula = formula_for(quantity, links)) {
       const StageCost& stage = stage_of(*formula, quantity.operation);
-      fit.alone = fit_operation(entry.alone, {stage.alone, formula->smallest, formula->largest}, options);
-      fit.streamed =
-          fit_operation(entry.streamed, {stage.occupancy, formula->smallest, formula->largest}, options);
+      fit.alone = fit_of(entry.alone, {stage.alone, formula->smallest, formula->largest}, options);
+      fit.streamed = fit_of(entry.streamed, {stage.occupancy, formula->smallest, formula->largest}, options);
     } else {
       fit.alone = fit_of(entry.alone, options);
       fit.streamed = fit_of(entry.streamed, options);
@@ -300,8 +338,8 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.facts = facts.facts;
   cluster.hosts = paced_hosts(current, facts.rank_hosts);
   for (const auto& [link, of] : sorted.links) {
-    LinkFit fit{fit_of(curve_samples(of.alone), options), fit_of(curve_samples(of.streamed), options),
-                fit_of(curve_samples(of.duplex), options)};
+    LinkFit fit{fit_of(curve_samples(of.alone), options), fit_of_stream(stream_samples(of.streamed), options),
+                fit_of_stream(curve_samples(of.duplex), options)};
     if (!is_empty(fit.alone)) {
       cluster.links.emplace(link, std::move(fit));
     }

@@ -113,8 +113,12 @@ std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const Shap
 }
 
 Fit fit_with_shape(std::span<const Sample> samples, const Shape& shape, const FitOptions& options) {
+  return fit_with_borrowed(samples, borrowed_samples(samples, shape), options);
+}
+
+Fit fit_with_borrowed(std::span<const Sample> samples, std::span<const Sample> borrowed,
+                      const FitOptions& options) {
   std::vector<Sample> all(samples.begin(), samples.end());
-  const std::vector<Sample> borrowed = borrowed_samples(samples, shape);
   all.insert(all.end(), borrowed.begin(), borrowed.end());
   Fit fit = fit_curve(all, options);
   const auto [least, most] = std::minmax_element(

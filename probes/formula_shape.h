@@ -28,6 +28,10 @@ struct Shape {
 /// samples  at least two distinct sizes, positive times; errors as in fit_curve()
 Fit fit_with_shape(std::span<const Sample> samples, const Shape& shape, const FitOptions& options);
 
+/// Fits samples together with borrowed ones; range and quality are those of the samples.
+Fit fit_with_borrowed(std::span<const Sample> samples, std::span<const Sample> borrowed,
+                      const FitOptions& options);
+
 /// The borrowed samples alone; none where the shape costs nothing at a measured size.
 std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const Shape& shape);
 

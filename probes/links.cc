@@ -11,9 +11,6 @@ namespace commtune::probes {
 
 namespace {
 
-// A link belongs to the fast class up to this ratio over it: wide enough for noise and for protocol overhead,
-// narrow enough that link speeds sold next to each other (1/2.5/5/10/25/40/100 Gb/s) are told apart.
-constexpr double kSameClass = 1.25;
 // Latencies vary more, and small differences do not matter: a host is late from this ratio and excess on.
 constexpr double kLate = 1.5;
 constexpr double kLateSeconds = 50e-6;

@@ -12,6 +12,11 @@
 
 namespace commtune::probes {
 
+/// A link belongs to the fast class up to this ratio of times per byte over it: wide enough for noise and for
+/// protocol overhead, narrow enough that link speeds sold next to each other (1/2.5/5/10/25/40/100 Gb/s) are
+/// told apart.
+inline constexpr double kSameClass = 1.25;
+
 /// One direction between two hosts, by their indices in LinkReport::hosts.
 struct HostLink {
   int from = 0, to = 0;

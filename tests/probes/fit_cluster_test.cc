@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace commtune::probes {
 namespace {
 
@@ -89,6 +91,40 @@ TEST(FitCluster, PrefersTheMoreRepeatedOfTwoStreamsOfASize) {
   }
   const Fit streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
   EXPECT_NEAR(streamed.curve(Bytes{1 << 20}).count(), 8e-9 * (1 << 20), 1e-6);
+}
+
+TEST(FitCluster, TakesTheLongerOfHandingOverAndBytesForAStream) {
+  // 6 us to hand a message over, 8 ns for a byte to leave, at the same time: equal at 750 B.
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
+  for (const std::uint64_t bytes : {4, 1 << 16, 1 << 19}) {
+    samples.push_back(message(0, 2, 8, bytes, std::max(6e-6, 8e-9 * static_cast<double>(bytes))));
+  }
+  const Fit streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
+  EXPECT_NEAR(streamed.curve(Bytes{64}).count(), 6e-6, 0.03 * 6e-6);
+  EXPECT_NEAR(streamed.curve(Bytes{3072}).count(), 8e-9 * 3072, 0.03 * 8e-9 * 3072);
+  EXPECT_NEAR(streamed.curve(Bytes{1 << 19}).count(), 8e-9 * (1 << 19), 0.01 * 8e-9 * (1 << 19));
+}
+
+TEST(FitCluster, KnowsWhatBytesCostFromAllPairsThatAreAsFast) {
+  // One pair's curve, whose largest stream was disturbed; what the survey streamed over the other pairs, once
+  // each, of which those of host c are slow.
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
+  const auto stream = [&](int from, int to, std::uint64_t bytes, double beta, double width) {
+    samples.push_back(message(from, to, 4, bytes, beta * static_cast<double>(bytes)));
+    samples.back().sample.half_width = samples.back().sample.time * width;
+    samples.back().sample.repetitions = width > 0 ? 3 : 1;
+  };
+  stream(0, 2, 4, 1e-6, 0.1);
+  stream(0, 2, 1 << 16, 8.2e-9, 0);
+  stream(0, 2, 1 << 19, 8.8e-9, 0.08);
+  for (const auto& [from, to] : std::vector<std::pair<int, int>>{{2, 0}, {1, 2}, {2, 1}}) {
+    stream(from, to, 1 << 16, 8e-9, 0);
+  }
+  for (const auto& [from, to] : std::vector<std::pair<int, int>>{{0, 3}, {3, 0}, {2, 3}, {3, 2}}) {
+    stream(from, to, 1 << 16, 40e-9, 0);
+  }
+  const Fit streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
+  EXPECT_NEAR(streamed.curve(Bytes{1 << 16}).count(), 8e-9 * (1 << 16), 0.02 * 8e-9 * (1 << 16));
 }
 
 TEST(FitCluster, GivesASlowHostAPaceOfItsOwn) {
