@@ -1,11 +1,13 @@
 """One case: probe its cluster as a user would, rank all methods, run every method's plan."""
 
 import contextlib
+import itertools
 import json
 import tempfile
 from pathlib import Path
 
 from race_parts import emulated, ours
+from stolen_time import calmly
 
 from . import results
 
@@ -68,7 +70,7 @@ def rows_of(answer, tuner, arguments, say):
         method = entry["method"]
         if arguments.method and method not in arguments.method:
             continue
-        report = measure(tuner, chosen, method, arguments)
+        report, stolen = calmly(lambda method=method: measure(tuner, chosen, method, arguments))
         row = results.Row(
             method=method,
             road=entry["road"],
@@ -77,9 +79,16 @@ def rows_of(answer, tuner, arguments, say):
             half_width=report["half_width_seconds"],
             iterations=len(report["iteration_seconds"]),
             chosen=method == answer["chosen"],
+            stolen=stolen,
         )
         say(results.line(row))
         yield row
+
+
+def probed(program, cluster, database, arguments):
+    tuner = Tuner(program, cluster, database, arguments.tune_arg)
+    tuner.probe_to(arguments.largest, arguments.budget)
+    return tuner
 
 
 def run_case(case, program, arguments, say):
@@ -89,13 +98,13 @@ def run_case(case, program, arguments, say):
     ) as cluster:
         profile = Path(folder) / "profile.json"
         profile.write_text(json.dumps(case.profile()), encoding="utf-8")
-        tuner = Tuner(program, cluster, Path(folder) / "accuracy.db", arguments.tune_arg)
-        tuner.probe_to(arguments.largest, arguments.budget)
+        databases = (Path(folder) / f"probe-{number}.db" for number in itertools.count())
+        tuner, stolen = calmly(lambda: probed(program, cluster, next(databases), arguments))
         answer = tuner.rank(profile)
         say(results.heading())
         rows = tuple(rows_of(answer, tuner, arguments, say))
     if not rows:
         raise emulated.RaceError(f"{case.name}: no method is called {' or '.join(arguments.method)}")
-    result = results.CaseResult(case, answer["bound_seconds"], rows)
+    result = results.CaseResult(case, answer["bound_seconds"], rows, stolen)
     say(results.verdict(result))
     return result

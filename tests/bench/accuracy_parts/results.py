@@ -21,6 +21,7 @@ class Row:
     half_width: float  # of the median's 95 % interval
     iterations: int
     chosen: bool
+    stolen: float = 0.0  # of the wanted processor time, by other machines, while it ran
 
     @property
     def error(self):
@@ -32,6 +33,7 @@ class CaseResult:
     case: Case
     bound: float  # computed from the probed links: no plan takes less
     rows: tuple
+    stolen: float = 0.0  # as above, while the cluster was probed
 
     @property
     def chosen(self):
@@ -52,7 +54,7 @@ def load(directory, case):
     content = content_of(directory, case)
     if content is None:
         return None
-    return CaseResult(case, content["bound"], tuple(Row(**row) for row in content["rows"]))
+    return CaseResult(case, content["bound"], tuple(Row(**row) for row in content["rows"]), content["stolen"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,7 +101,9 @@ def result_line(results, quick):
     words = [f"{goal.name}={goal.value:.4f}(<={goal.limit:g}{'' if goal.met else ' MISSED'})" for goal in goals]
     rows = sum(len(result.rows) for result in counted(results))
     verdict = "met" if all(goal.met for goal in goals) else "missed"
-    return f"RESULT accuracy cases={len(counted(results))} rows={rows} {' '.join(words)} {verdict}"
+    stolen = statistics.median(row.stolen for result in counted(results) for row in result.rows)
+    return (f"RESULT accuracy cases={len(counted(results))} rows={rows} {' '.join(words)} "
+            f"stolen_median={stolen:.4f} {verdict}")
 
 
 def write_csv(path, results):
@@ -107,30 +111,31 @@ def write_csv(path, results):
         writer = csv.writer(file)
         writer.writerow(["model", "divisor", "compute_seconds", "hosts", "rate", "delay", "odd_host", "ranks_a_host",
                          "communication_over_compute", "method", "road", "predicted_seconds", "measured_seconds",
-                         "half_width_seconds", "iterations", "error", "chosen", "bound_seconds"])
+                         "half_width_seconds", "iterations", "error", "chosen", "bound_seconds", "stolen",
+                         "stolen_while_probed"])
         for result in results:
             case, network = result.case, result.case.network
             for row in result.rows:
                 writer.writerow([case.model, case.divisor, case.compute, network.hosts, network.rate, network.delay,
                                  network.odd_host, network.slots, f"{case.ratio:.3f}", row.method, row.road,
                                  row.predicted, row.measured, row.half_width, row.iterations, row.error,
-                                 int(row.chosen), result.bound])
+                                 int(row.chosen), result.bound, row.stolen, result.stolen])
 
 
 def heading():
-    return f"  {'method':<20} {'predicted':>12}  {'measured':>12} {'95 %':>8}  {'error':>8}"
+    return f"  {'method':<20} {'predicted':>12}  {'measured':>12} {'95 %':>8}  {'error':>8} {'stolen':>7}"
 
 
 def line(row):
     return (f"{'>' if row.chosen else ' '} {row.method:<20} {1e3 * row.predicted:9.2f} ms  {1e3 * row.measured:9.2f} ms "
-            f"± {1e3 * row.half_width:6.2f}  {100 * row.error:+6.1f} %")
+            f"± {1e3 * row.half_width:6.2f}  {100 * row.error:+6.1f} % {100 * row.stolen:5.1f} %")
 
 
 def verdict(result):
     """What a case says of the choice."""
     if not result.chosen:
         return "  the choice was not measured"
-    return f"  regret of the choice {100 * result.regret:.1f} %, {result.over_bound:.3f} of the bound {1e3 * result.bound:.2f} ms"
+    return f"  regret of the choice {100 * result.regret:.1f} %, {result.over_bound:.3f} of the bound {1e3 * result.bound:.2f} ms; probed with {100 * result.stolen:.1f} % stolen"
 
 
 def report(results, quick):
