@@ -44,7 +44,7 @@ Exported export_nccl(const Plan& plan, const Profile& /*profile*/) {
   } else if (shape.servers != nullptr) {
     out.not_expressed.push_back(fmt::format(
         "the plan's road is {}; NCCL has collectives only, and nothing is set", describe(plan.road)));
-  } else if (shape.all_to_all->algorithm != Collective::kLibrary) {
+  } else if (shape.all_to_all != nullptr && shape.all_to_all->algorithm != Collective::kLibrary) {
     out.not_expressed.push_back(
         fmt::format("NCCL has no {}; its own choice is left alone", describe(plan.road)));
   }

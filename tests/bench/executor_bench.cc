@@ -146,6 +146,7 @@ class Bench {
     const auto all = [&]() -> Task {
       next = 0;
       std::vector<Task> lanes;
+      lanes.reserve(static_cast<std::size_t>(flight));
       for (int i = 0; i < flight; ++i) lanes.push_back(lane());
       for (Task& task : lanes) task.start();
       for (Task& task : lanes) co_await task.ended();
