@@ -25,6 +25,7 @@ class ClusterOptions:
     congestion: str = "cubic"
     sysctl: list = dataclasses.field(default_factory=list)
     spin: str = "20us"
+    may_halt: bool = False
     switch: str = ""
     name: str = "default"
 
@@ -73,6 +74,7 @@ class ClusterOptions:
             raise UsageError("--groups needs --trunk RATE")
         trunk = parse_rate(self.trunk or self.rate)
         flags = ["--control", str(control), "--spin", str(parse_time(self.spin))]
+        flags += ["--may-halt"] if self.may_halt else []
         for _ in sizes:
             delay, buffer = parse_time(self.trunk_delay), parse_bytes(self.trunk_buffer)
             flags += ["--trunk", f"rate={trunk},delay={delay},buffer={buffer}"]
@@ -114,6 +116,7 @@ def add_cluster_flags(parser):
     parser.add_argument("--congestion", default=defaults.congestion, help="TCP congestion control (default %(default)s)")
     parser.add_argument("--sysctl", action="append", default=[], metavar="KEY=VALUE", help="set in each host")
     parser.add_argument("--spin", default=defaults.spin, metavar="TIME", help="the switch waits awake for the last stretch before a deadline (default %(default)s)")
+    parser.add_argument("--may-halt", action="store_true", help="idle processors may halt (default: they poll, as on machines tuned for latency)")
     parser.add_argument("--switch", default="", metavar="PATH", help="the commtune-switch program (default: COMMTUNE_SWITCH, then build*/tests/cluster)")
     add_name_flag(parser)
 

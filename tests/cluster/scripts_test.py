@@ -183,6 +183,15 @@ class Network(Base):
 
 
 class Life(Base):
+    @unittest.skipUnless(os.access("/dev/cpu_dma_latency", os.W_OK), "/dev/cpu_dma_latency cannot be written here")
+    def test_processors_halt_only_where_they_may(self):
+        for flags, awake in ((), True), (("--may-halt",), False):
+            self.assertEqual(up("--hosts", "1", *flags).returncode, 0)
+            switch = (emulation.state_dir(NAME) / "switch.pid").read_text().strip()
+            files = {os.readlink(path) for path in Path(f"/proc/{switch}/fd").iterdir()}
+            self.assertEqual("/dev/cpu_dma_latency" in files, awake)
+            down()
+
     def test_a_name_is_up_once(self):
         self.assert_done(up("--hosts", "2"))
         again = up("--hosts", "2")
