@@ -68,21 +68,34 @@ Fit fit_of(const std::vector<Sample>& samples, const Shape& shape, const FitOpti
   return by_size.size() < 2 ? Fit{} : fit_with_shape(by_size, shape, options);
 }
 
-/// Of messages that follow each other over a link, the next is handed over while the last one's bytes leave:
-/// each takes the longer of the two, not both (gap g and gap per byte G of LogGP, Alexandrov et al., SPAA
-/// 1995). Where the one gives way to the other is borrowed, up to the first size that is hardly anything but
-/// its bytes.
+/// Of messages that follow each other, the next is handed over while the last one's bytes leave: each takes
+/// the longer of the two, not both (gap g and gap per byte G of LogGP, Alexandrov et al., SPAA 1995).
+/// smallest  its stream shows what handing over takes
+/// bytes     what the links say
+Curve stream_shape(const Sample& smallest, const Curve& bytes) {
+  return upper(Curve{smallest.time, SecondsPerByte{0}}, bytes);
+}
+
+/// A link's. Where the one gives way to the other is borrowed, up to the first size that is hardly anything
+/// but its bytes.
 Fit fit_of_stream(const std::vector<Sample>& samples, const FitOptions& options) {
   const std::vector<Sample> by_size = merged_by_size(samples);
   if (by_size.size() < 2) return {};
   const Sample &least = by_size.front(), &most = by_size.back();
-  const Curve gap{least.time, SecondsPerByte{0}};
   const Curve bytes{Seconds{0}, SecondsPerByte{most.time.count() / static_cast<double>(most.size.count)}};
   const auto bulk =
       std::ranges::find_if(by_size, [&](const Sample& s) { return s.time > least.time * kHardlyButBytes; });
   const std::span bend(by_size.begin(), bulk == by_size.end() ? bulk : std::next(bulk));
-  return fit_with_borrowed(by_size, borrowed_samples(bend, {upper(gap, bytes), least.size, most.size}),
-                           options);
+  const Shape shape{stream_shape(least, bytes), least.size, most.size};
+  return fit_with_borrowed(by_size, borrowed_samples(bend, shape), options);
+}
+
+/// An operation's.
+Fit fit_of_stream(const std::vector<Sample>& samples, const Formula& formula, const Curve& occupancy,
+                  const FitOptions& options) {
+  if (samples.empty()) return {};
+  const Sample& least = *std::ranges::min_element(samples, {}, &Sample::size);
+  return fit_of(samples, {stream_shape(least, occupancy), formula.smallest, formula.largest}, options);
 }
 
 bool is_empty(const Fit& fit) { return fit.curve.empty(); }
@@ -268,7 +281,7 @@ std::vector<OperationFit> fit_operations(const std::vector<OperationSamples>& op
     if (const std::optional<Formula> formula = formula_for(quantity, links)) {
       const StageCost& stage = stage_of(*formula, quantity.operation);
       fit.alone = fit_of(entry.alone, {stage.alone, formula->smallest, formula->largest}, options);
-      fit.streamed = fit_of(entry.streamed, {stage.occupancy, formula->smallest, formula->largest}, options);
+      fit.streamed = fit_of_stream(entry.streamed, *formula, stage.occupancy, options);
     } else {
       fit.alone = fit_of(entry.alone, options);
       fit.streamed = fit_of(entry.streamed, options);

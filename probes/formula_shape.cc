@@ -36,7 +36,7 @@ class Borrower {
   Borrower(std::span<const Sample> samples, const Shape& shape) : shape_(shape) {
     std::vector<Sample> sorted(samples.begin(), samples.end());
     std::sort(sorted.begin(), sorted.end(), [](const Sample& a, const Sample& b) { return a.size < b.size; });
-    // A stream's start-up is none that the formula knows; a single message's it knows but for a factor.
+    // What the smallest takes beyond the formula every message does.
     const Sample& first = sorted.front();
     missing_ = std::max(first.time - shape_.curve(first.size), Seconds{0});
     for (const Sample& sample : sorted) {

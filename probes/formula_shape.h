@@ -21,7 +21,7 @@ struct Shape {
 /// its cost bends. What an operation takes beyond the formula changes slowly with the size, so samples are
 /// borrowed where a gap is wide: the formula times the ratio of measured to formula, which is interpolated
 /// between the measured neighbours in the logarithm of the size and kept beyond the last ones. What the
-/// formula lacks of a stream's start-up is added to it first. The more the ratio differs between two
+/// formula lacks of the start-up is added to it first. The more the ratio differs between two
 /// neighbours the less the shape is right, and the less its samples weigh; those of one gap together weigh no
 /// more than one sample. They serve the curve alone: range and quality are those of what was measured.
 ///

@@ -164,6 +164,35 @@ TEST(FitCluster, SeparatesStreamedFromAloneOperations) {
   EXPECT_NEAR(fit->streamed.curve(Bytes{65536}).count(), 3e-4 + 12e-9 * 65536, 1e-5);
 }
 
+TEST(FitCluster, TakesTheLongerOfTheTwoForAStreamOfOperationsToo) {
+  // Ring of three: 150 us to hand a message over, 4/3 of its bytes over links of 8 ns/B, equal at 14 KB.
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
+  for (const std::uint64_t bytes : {4, 1 << 16, 1 << 19}) {
+    samples.push_back(message(0, 2, 8, bytes, std::max(6e-6, 8e-9 * static_cast<double>(bytes))));
+  }
+  const auto time = [](std::uint64_t bytes) {
+    return std::max(150e-6, 4.0 / 3 * 8e-9 * static_cast<double>(bytes));
+  };
+  for (const int in_flight : {1, 8}) {
+    for (const std::uint64_t bytes : {16, 1 << 19}) {
+      ProbeSample sample;
+      sample.quantity.subject = Subject::kOperation;
+      sample.quantity.workers = 3;
+      sample.quantity.in_flight = in_flight;
+      sample.sample = {Bytes{bytes}, Seconds{time(bytes)}, Seconds{1e-6}, 5};
+      samples.push_back(sample);
+    }
+  }
+  ClusterFacts three = four_hosts();
+  three.rank_hosts = {"a", "d", "b", "c"};
+  const Cluster cluster = fit_cluster(samples, three);
+  const OperationFit* fit = find_operation(cluster, AllToAll{}, Operation::kAllReduce, 3);
+  ASSERT_NE(fit, nullptr);
+  for (const std::uint64_t bytes : {1 << 10, 1 << 16}) {
+    EXPECT_NEAR(fit->streamed.curve(Bytes{bytes}).count(), time(bytes), 0.04 * time(bytes)) << bytes;
+  }
+}
+
 TEST(FitCluster, GivesRatesAndSlowDowns) {
   std::vector<ProbeSample> samples;
   for (std::uint64_t bytes = 1 << 16; bytes <= 1 << 22; bytes *= 4) {
