@@ -6,6 +6,7 @@
 #include <queue>
 
 #include "perfmodel/batched_bound.h"
+#include "perfmodel/curve_ops.h"
 
 namespace commtune {
 
@@ -18,11 +19,19 @@ struct Least {
   double overhead = 0;  ///< of the channel, per message
 };
 
-Least least_of(const StageCost& cost) {
+/// Lines below a cost: one touches it at an empty message, the other has all that a byte costs. The same line
+/// for a cost that is one; where messages take the longer of start-up and bytes, neither is both.
+enum class Floor { kStartUp, kBytes };
+
+Least least_of(const StageCost& cost, Floor floor) {
+  const auto per_byte = [&](const Curve& curve) {
+    return floor == Floor::kStartUp ? curve.least_beta() : least_time_per_byte(curve);
+  };
+  const SecondsPerByte beta = std::min(per_byte(cost.occupancy), per_byte(cost.alone));
   Least least;
-  least.beta = std::min(cost.occupancy.least_beta().value, cost.alone.least_beta().value);
-  least.latency = cost.alone.least_alpha().count();
-  least.overhead = std::min(least.latency, cost.occupancy.least_alpha().count());
+  least.beta = beta.value;
+  least.latency = start_up_beside(beta, cost.alone).count();
+  least.overhead = std::min(least.latency, start_up_beside(beta, cost.occupancy).count());
   return least;
 }
 
@@ -61,9 +70,9 @@ double started_bound(const Workload& work, const BatchedChannel& channel, double
 }
 
 /// Bounds of a road whose stages share a channel, as one operation or parted: whichever is smaller counts.
-double shared_bound(const Workload& work, const RoadCost& cost) {
-  const Least both = least_of(cost.both), reduce = least_of(cost.reduce),
-              distribute = least_of(cost.distribute);
+double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
+  const Least both = least_of(cost.both, floor), reduce = least_of(cost.reduce, floor),
+              distribute = least_of(cost.distribute, floor);
   const double together = length(jobs_of(work, both.beta, 0, both.latency));
   const double coupled = started_bound(work, {passing_of(both), {}, 1}, together);
   if (!cost.may_part) return coupled;
@@ -79,8 +88,8 @@ double shared_bound(const Workload& work, const RoadCost& cost) {
 }
 
 /// Bounds of a road with a channel for each stage.
-double separate_bound(const Workload& work, const RoadCost& cost) {
-  const Least reduce = least_of(cost.reduce), distribute = least_of(cost.distribute);
+double separate_bound(const Workload& work, const RoadCost& cost, Floor floor) {
+  const Least reduce = least_of(cost.reduce, floor), distribute = least_of(cost.distribute, floor);
   const double first = length(jobs_of(work, reduce.beta, 0, reduce.latency + distribute.latency));
   const double second = length(jobs_of(work, distribute.beta, reduce.latency, distribute.latency));
   const BatchedChannel channels{passing_of(reduce), passing_of(distribute), 1};
@@ -126,11 +135,15 @@ double jackson(const std::vector<double>& head, const std::vector<double>& body,
 Seconds lower_bound(const Workload& work, const RoadCost& cost) {
   const auto real = [&](double clock) { return Seconds{work.real(clock, work.compute())} + cost.straggling; };
   if (work.total_bytes == 0) return real(work.compute());
-  const double bound = cost.shared_channel ? shared_bound(work, cost) : separate_bound(work, cost);
-  const double beta =
-      cost.shared_channel
-          ? std::min(least_of(cost.both).beta, least_of(cost.reduce).beta + least_of(cost.distribute).beta)
-          : std::max(least_of(cost.reduce).beta, least_of(cost.distribute).beta);
+  double bound = 0;
+  for (const Floor floor : {Floor::kStartUp, Floor::kBytes}) {
+    bound = std::max(
+        bound, cost.shared_channel ? shared_bound(work, cost, floor) : separate_bound(work, cost, floor));
+  }
+  const auto per_byte = [](const StageCost& stage) { return least_of(stage, Floor::kBytes).beta; };
+  const double beta = cost.shared_channel
+                          ? std::min(per_byte(cost.both), per_byte(cost.reduce) + per_byte(cost.distribute))
+                          : std::max(per_byte(cost.reduce), per_byte(cost.distribute));
   const double slowed = slowed_compute(work, cost.interference, beta);
   return real(std::max({bound, slowed, work.compute()}));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace commtune {
@@ -123,6 +124,33 @@ Curve upper(const Curve& a, const Curve& b) {
 Curve lower(const Curve& a, const Curve& b) {
   if (a.empty() || b.empty()) return Curve{};
   return envelope(a, b, Envelope::kLower);
+}
+
+SecondsPerByte least_time_per_byte(const Curve& curve) {
+  if (curve.empty()) return SecondsPerByte{0};
+  const std::vector<CurvePiece>& pieces = curve.pieces();
+  // Within a piece a byte costs the less the more there are.
+  double least = pieces.back().beta.value;
+  for (std::size_t i = 1; i < pieces.size(); ++i) {
+    const auto end = static_cast<double>(pieces[i].from.count);
+    least = std::min(least, line_of(pieces[i - 1]).at(end) / end);
+  }
+  return SecondsPerByte{least};
+}
+
+Seconds start_up_beside(SecondsPerByte beta, const Curve& curve) {
+  if (curve.empty()) return Seconds{0};
+  const std::vector<CurvePiece>& pieces = curve.pieces();
+  double least = std::numeric_limits<double>::infinity();
+  const auto consider = [&](const CurvePiece& piece, Bytes at) {
+    const auto m = static_cast<double>(at.count);
+    least = std::min(least, line_of(piece).at(m) - beta.value * m);
+  };
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    consider(pieces[i], pieces[i].from);
+    if (i + 1 < pieces.size()) consider(pieces[i], pieces[i + 1].from);
+  }
+  return Seconds{std::max(least, 0.0)};
 }
 
 Curve recalibrated(const Curve& curve, double alpha_factor, double beta_factor) {

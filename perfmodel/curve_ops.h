@@ -24,6 +24,13 @@ Curve lower(const Curve& a, const Curve& b);
 /// c(m) - time, or as much of that as leaves no piece a negative start-up.
 Curve shorter_by(Seconds time, const Curve& curve);
 
+/// The least that a byte costs in a message of any size: the largest beta with t(m) >= beta * m for every m.
+SecondsPerByte least_time_per_byte(const Curve& curve);
+
+/// What every message costs beside so much per byte: the largest alpha with t(m) >= alpha + beta * m for
+/// every m; for a beta of at most least_time_per_byte().
+Seconds start_up_beside(SecondsPerByte beta, const Curve& curve);
+
 /// c(m) with every latency multiplied by alpha_factor and every time per byte by beta_factor; raised where
 /// the cost would fall at a breakpoint.
 Curve recalibrated(const Curve& curve, double alpha_factor, double beta_factor);

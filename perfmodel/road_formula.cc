@@ -297,7 +297,7 @@ class Formulas {
     const double summed = hashed ? n : n / s;
     Formula formula = two_stages(passage(by, share, load.stage, parts, stream_parts, summed),
                                  passage(by, share, load.stage, parts, stream_parts, 0), by, 1 / s);
-    formula.server_binds = load.servers || gamma_ * n / s > by.step.least_beta().value * load.stage;
+    formula.server_binds = load.servers || gamma_ * n / s > least_time_per_byte(by.step).value * load.stage;
     return formula;
   }
 
@@ -317,7 +317,8 @@ class Formulas {
     const double all_parts = std::max(1.0, hashed ? 2 * stream_parts : pushers + s - 2);
     formula.both.occupancy =
         passage(by, load.together, load.together, all_parts, all_parts, summed).occupancy;
-    formula.server_binds = load.servers || gamma_ * n / s > by.step.least_beta().value * load.together;
+    formula.server_binds =
+        load.servers || gamma_ * n / s > least_time_per_byte(by.step).value * load.together;
     return formula;
   }
 
@@ -342,7 +343,7 @@ Formula wire_of(const Road& road, const Cluster& cluster, int workers) {
   Links wires;
   for (const auto& [kind, measured] : cluster.links) {
     const Fit& fit = measured.streamed.curve.empty() ? measured.alone : measured.streamed;
-    wires[kind].alone.curve = Curve{Seconds{0}, fit.curve.least_beta()};
+    wires[kind].alone.curve = Curve{Seconds{0}, least_time_per_byte(fit.curve)};
   }
   return Formulas{cluster, workers, wires, SecondsPerByte{0}}.of(road);
 }

@@ -165,7 +165,7 @@ StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
   const Curve& alone = fit.alone.curve;
   const bool known = !fit.streamed.curve.empty();
   if (!known && otherwise.empty()) return {alone, alone};
-  double least = alone.least_beta().value;
+  double least = least_time_per_byte(alone).value;
   if (const Bytes largest = fit.streamed.largest; known && largest > Bytes{0}) {
     least = std::min(least, fit.streamed.curve(largest).count() / static_cast<double>(largest.count));
   }
@@ -197,7 +197,7 @@ void widen(std::optional<std::pair<Bytes, Bytes>>& range, const Fit& fit) {
 /// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
 /// that.
 StageCost over_wire(const StageCost& stage, const StageCost& wire) {
-  const double beta = wire.occupancy.least_beta().value;
+  const double beta = least_time_per_byte(wire.occupancy).value;
   if (stage.alone.empty()) return stage;
   return {upper(stage.alone, line(stage.alone.least_alpha().count(), beta)),
           upper(stage.occupancy, line(0, beta))};

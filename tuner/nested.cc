@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <limits>
 
+#include "perfmodel/curve_ops.h"
+
 namespace commtune::tuner {
 
 namespace {
@@ -75,7 +77,7 @@ class Program {
         bytes_(atoms.size() + 1, 0) {
     for (std::size_t i = 0; i < atoms.size(); ++i) bytes_[i + 1] = bytes_[i] + atoms[i].bytes;
     const auto least = [](const StageCost& s) {
-      return std::min(s.alone.least_beta(), s.occupancy.least_beta()).value;
+      return std::min(least_time_per_byte(s.alone), least_time_per_byte(s.occupancy)).value;
     };
     beta_ = options.parted        ? least(road.reduce) + least(road.distribute)
             : road.shared_channel ? least(road.both)

@@ -86,5 +86,22 @@ TEST(CurveOps, RecalibrationNeverMakesACostFall) {
   EXPECT_GE(other(1000_B), other(999_B));
 }
 
+TEST(CurveOps, KnowWhatAByteCostsAtLeast) {
+  // The longer of 6 us and 8 ns/B: equal at 750 B. No line from 6 us lies below it but the flat one.
+  const Curve longer =
+      upper(Curve{Seconds{6e-6}, SecondsPerByte{0}}, Curve{Seconds{0}, SecondsPerByte{8e-9}});
+  EXPECT_DOUBLE_EQ(least_time_per_byte(longer).value, 8e-9);
+  EXPECT_NEAR(start_up_beside(SecondsPerByte{8e-9}, longer).count(), 0, 1e-15);
+  EXPECT_NEAR(start_up_beside(SecondsPerByte{4e-9}, longer).count(), 3e-6, 1e-15);
+  EXPECT_DOUBLE_EQ(start_up_beside(SecondsPerByte{0}, longer).count(), 6e-6);
+  // A line is its own floor; what a stretch costs at its far end counts.
+  const Curve line{Seconds{6e-6}, SecondsPerByte{8e-9}};
+  EXPECT_DOUBLE_EQ(least_time_per_byte(line).value, 8e-9);
+  EXPECT_DOUBLE_EQ(start_up_beside(SecondsPerByte{8e-9}, line).count(), 6e-6);
+  const Curve jump{{{0_B, Seconds{0}, {1e-9}}, {1000_B, Seconds{4e-6}, {1e-9}}}};
+  EXPECT_DOUBLE_EQ(least_time_per_byte(jump).value, 1e-9);
+  EXPECT_EQ(least_time_per_byte(Curve{}).value, 0);
+}
+
 }  // namespace
 }  // namespace commtune

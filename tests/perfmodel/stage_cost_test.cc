@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
 #include "perfmodel/topology.h"
 
@@ -355,6 +356,16 @@ TEST(RoadCost, NoMeasuredRoadIsFasterThanItsLinks) {
   // 64 MiB were seen to pass at that rate: then several links carry what one was measured to carry.
   cluster.operations.front().alone.largest = 64_MiB;
   EXPECT_NEAR(alone(road_cost(fit.road, cluster, 4).both), 1e-3 + 1e-9 * 4e6, 1e-12);
+}
+
+TEST(RoadCost, NorThanLinksWhoseStreamsHideTheirStartUpBehindBytes) {
+  Cluster cluster = cluster_of(4);
+  cluster.links[LinkClass::kInterHost].streamed.curve =
+      upper(Curve{Seconds{kOverhead}, SecondsPerByte{0}}, Curve{Seconds{0}, SecondsPerByte{kBeta}});
+  OperationFit fit{a2a(Collective::kRing), Operation::kAllReduce, 4, {}, {}};
+  fit.alone = fit_of(Curve{Seconds{1e-3}, SecondsPerByte{1e-9}}, 1_KiB, 512_KiB);
+  cluster.operations.push_back(fit);
+  EXPECT_NEAR(alone(road_cost(fit.road, cluster, 4).both), 1e-3 + 1.5e-9 * 4e6, 1e-12);
 }
 
 TEST(RoadCost, MeasuredStagesAddUpToTheWhole) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "perfmodel/curve_ops.h"
 #include "tuner/messages.h"
 
 namespace commtune::tuner {
@@ -17,7 +18,7 @@ class Greedy {
         element_(element_size(job.profile.type).count),
         cost_(option.cost.shared_channel ? option.cost.both : option.cost.reduce),
         start_up_(std::min(cost_.occupancy.least_alpha(), cost_.alone.least_alpha()).count()),
-        per_byte_(std::min(cost_.occupancy.least_beta(), cost_.alone.least_beta()).value) {}
+        per_byte_(std::min(least_time_per_byte(cost_.occupancy), least_time_per_byte(cost_.alone)).value) {}
 
   std::vector<Message> messages() {
     const auto last = static_cast<TensorId>(work_.tensors.size());
