@@ -1,6 +1,7 @@
 #include "perfmodel/bound.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <numeric>
 #include <queue>
@@ -17,6 +18,7 @@ namespace {
 struct Least {
   double latency = 0, beta = 0;
   double overhead = 0;  ///< of the channel, per message
+  bool operator==(const Least&) const = default;
 };
 
 /// Lines below a cost: one touches it at an empty message, the other has all that a byte costs. The same line
@@ -33,6 +35,14 @@ Least least_of(const StageCost& cost, Floor floor) {
   least.latency = start_up_beside(beta, cost.alone).count();
   least.overhead = std::min(least.latency, start_up_beside(beta, cost.occupancy).count());
   return least;
+}
+
+/// Whether both lines are one, for all stages of a road.
+bool floors_agree(const RoadCost& cost) {
+  return std::ranges::all_of(std::array{&cost.both, &cost.reduce, &cost.distribute},
+                             [](const StageCost* stage) {
+                               return least_of(*stage, Floor::kStartUp) == least_of(*stage, Floor::kBytes);
+                             });
 }
 
 /// Jobs of one machine: one per layer with gradients.
@@ -135,11 +145,11 @@ double jackson(const std::vector<double>& head, const std::vector<double>& body,
 Seconds lower_bound(const Workload& work, const RoadCost& cost) {
   const auto real = [&](double clock) { return Seconds{work.real(clock, work.compute())} + cost.straggling; };
   if (work.total_bytes == 0) return real(work.compute());
-  double bound = 0;
-  for (const Floor floor : {Floor::kStartUp, Floor::kBytes}) {
-    bound = std::max(
-        bound, cost.shared_channel ? shared_bound(work, cost, floor) : separate_bound(work, cost, floor));
-  }
+  const auto bound_by = [&](Floor floor) {
+    return cost.shared_channel ? shared_bound(work, cost, floor) : separate_bound(work, cost, floor);
+  };
+  double bound = bound_by(Floor::kBytes);
+  if (!floors_agree(cost)) bound = std::max(bound, bound_by(Floor::kStartUp));
   const auto per_byte = [](const StageCost& stage) { return least_of(stage, Floor::kBytes).beta; };
   const double beta = cost.shared_channel
                           ? std::min(per_byte(cost.both), per_byte(cost.reduce) + per_byte(cost.distribute))

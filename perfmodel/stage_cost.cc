@@ -1,6 +1,7 @@
 #include "perfmodel/stage_cost.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <tuple>
@@ -131,22 +132,21 @@ Calibration calibration(const Fit& fit, const Curve& formula) {
   return scale;
 }
 
-/// By the stream that nearest_fit() finds; nullopt where none was measured.
-std::optional<Calibration> calibration_of_streams(const Road& road, const Cluster& cluster, int workers) {
-  const OperationFit* stream = nearest_fit(road, cluster, workers, Pace::kStreamed);
-  if (stream == nullptr) return std::nullopt;
-  return calibration(stream->streamed, formula_of(stream->road, cluster, stream->workers).both.occupancy);
+/// By the streams of a fit.
+Calibration calibration_of_streams(const OperationFit& fit, const Cluster& cluster) {
+  return calibration(fit.streamed, formula_of(fit.road, cluster, fit.workers).both.occupancy);
 }
 
 /// What the formula says of a road's streams, calibrated; nullopt where no stream can tell, or the links that
 /// the formula needs were not measured.
 std::optional<Formula> streams_by_formula(const Road& road, const Cluster& cluster, int workers) {
   try {
-    const std::optional<Calibration> calibrated = calibration_of_streams(road, cluster, workers);
-    if (!calibrated) return std::nullopt;
+    const OperationFit* stream = nearest_fit(road, cluster, workers, Pace::kStreamed);
+    if (stream == nullptr) return std::nullopt;
+    const Calibration calibrated = calibration_of_streams(*stream, cluster);
     Formula formula = formula_of(road, cluster, workers);
     for (StageCost* stage : {&formula.both, &formula.reduce, &formula.distribute}) {
-      stage->occupancy = (*calibrated)(stage->occupancy);
+      stage->occupancy = calibrated(stage->occupancy);
     }
     return formula;
   } catch (const Error& error) {
@@ -242,7 +242,11 @@ std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int w
   }
   cost.measured_smallest = range->first;
   cost.measured_largest = range->second;
-  const Formula streams = streams_by_formula(road, cluster, workers).value_or(Formula{});
+  const bool all_streamed = std::ranges::none_of(
+      std::array{both, reduce, distribute},
+      [](const OperationFit* fit) { return fit != nullptr && fit->streamed.curve.empty(); });
+  const Formula streams =
+      all_streamed ? Formula{} : streams_by_formula(road, cluster, workers).value_or(Formula{});
   const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy); };
   const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy); };
   cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
@@ -271,7 +275,7 @@ RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
       other != nullptr
           ? calibration(other->alone, formula_of(other->road, cluster, other->workers).both.alone)
           : Calibration{};
-  const Calibration streamed = calibration_of_streams(road, cluster, workers).value_or(alone);
+  const Calibration streamed = stream != nullptr ? calibration_of_streams(*stream, cluster) : alone;
   const auto calibrated = [&](const StageCost& stage) {
     return StageCost{alone(stage.alone), lower(streamed(stage.occupancy), alone(stage.alone))};
   };
