@@ -28,6 +28,13 @@ constexpr std::uint64_t kWakeEvent = ~std::uint64_t{0};
 constexpr std::size_t kReadBudget = std::size_t{1}
                                     << 20;  // bytes read from one peer before the others have a turn
 
+// Small messages travel together, as a system call and a packet for each cost more than their bytes: a
+// smaller one than this waits until all that its rank does next has been started, and so much is read beyond
+// the end of a message, as others may have come with it.
+constexpr std::size_t kSentAtOnce = std::size_t{8} << 10;
+constexpr std::size_t kReadAhead = std::size_t{16} << 10;
+constexpr std::size_t kMostParts = 64;  // of what one system call sends: two a message
+
 /// What precedes each message on the wire. All ranks run the same program on the same kind of processor.
 struct Header {
   std::uint64_t size = 0;
@@ -67,6 +74,7 @@ struct Connection {
   tcp::Pace pace;
   bool readable = false;
   bool writable = true;
+  bool held = false;    // small messages wait for others to go with them
   bool ending = false;  // the peer has closed its side; what it sent before is still to be read
   bool closed = false;
 
@@ -104,7 +112,12 @@ class TcpTransport final : public Transport {
     Connection& connection = connections_[static_cast<std::size_t>(to)];
     const bool idle = connection.sends.first == kNone;
     append(connection.sends, id);
-    if (idle && connection.writable) flush(to);
+    if (!connection.writable || !(idle || connection.held)) return id;
+    if (data.size() >= kSentAtOnce) {
+      flush(to);
+    } else if (!std::exchange(connection.held, true)) {
+      held_.push_back(to);
+    }
     return id;
   }
 
@@ -132,6 +145,7 @@ class TcpTransport final : public Transport {
 
   std::span<const Completion> wait(Deadline until) override {
     release_reported();
+    flush_held();
     bool woken = false;
     do {
       poll_once(completed_.empty() ? until : Deadline{}, woken);
@@ -267,13 +281,21 @@ class TcpTransport final : public Transport {
     }
   }
 
+  void flush_held() {
+    for (const int peer : held_) {
+      if (connections_[static_cast<std::size_t>(peer)].held) flush(peer);
+    }
+    held_.clear();
+  }
+
   /// Writes queued messages until there are none or the kernel takes no more.
   void flush(int peer) {
     Connection& connection = connections_[static_cast<std::size_t>(peer)];
+    connection.held = false;
     while (connection.sends.first != kNone) {
       const std::size_t room = connection.pace.room(connection.socket.get());
       if (room == 0) return;
-      std::array<iovec, 16> parts;
+      std::array<iovec, kMostParts> parts;
       const std::size_t count = gather(connection.sends.first, parts, room);
       msghdr message{};
       message.msg_iov = parts.data();
@@ -291,7 +313,7 @@ class TcpTransport final : public Transport {
 
   /// The unsent parts of the transfers from `id` on, as far as they fit, and no more than `most` bytes of
   /// them.
-  std::size_t gather(TransferId id, std::array<iovec, 16>& parts, std::size_t most) {
+  std::size_t gather(TransferId id, std::array<iovec, kMostParts>& parts, std::size_t most) {
     std::size_t count = 0;
     for (; id != kNone && most > 0 && count + 2 <= parts.size(); id = transfers_[id].next) {
       Transfer& transfer = transfers_[id];
@@ -321,25 +343,13 @@ class TcpTransport final : public Transport {
     }
   }
 
-  /// Reads what has come, straight to where it belongs, together with the next message's header.
+  /// Reads what has come, straight to where it belongs, and with it the beginning of what follows.
   void drain(int peer) {
     Connection& connection = connections_[static_cast<std::size_t>(peer)];
     for (std::size_t total = 0; total < kReadBudget;) {
-      std::array<iovec, 2> parts;
-      std::size_t count = 0;
-      std::size_t wanted = 0;
-      Header next;
-      const bool in_payload = connection.header_bytes == sizeof(Header);
-      if (in_payload) {
-        parts[count++] = {target_of(connection) + connection.payload_bytes,
-                          connection.incoming.size - connection.payload_bytes};
-        parts[count++] = {&next, sizeof next};
-      } else {
-        parts[count++] = {reinterpret_cast<std::byte*>(&connection.incoming) + connection.header_bytes,
-                          sizeof(Header) - connection.header_bytes};
-      }
-      for (std::size_t i = 0; i < count; ++i) wanted += parts[i].iov_len;
-      const ssize_t got = readv(connection.socket.get(), parts.data(), static_cast<int>(count));
+      const std::span<std::byte> rest = rest_of_payload(connection);
+      const std::array<iovec, 2> parts{{{rest.data(), rest.size()}, {ahead_.data(), ahead_.size()}}};
+      const ssize_t got = readv(connection.socket.get(), parts.data(), static_cast<int>(parts.size()));
       if (got < 0) {
         if (errno == EINTR) continue;
         if (errno != EAGAIN && errno != EWOULDBLOCK) throw lost(peer, std::strerror(errno));
@@ -350,25 +360,50 @@ class TcpTransport final : public Transport {
         close_connection(peer);
         return;
       }
-      total += static_cast<std::size_t>(got);
-      if (in_payload) {
-        const std::size_t payload =
-            std::min(static_cast<std::size_t>(got), connection.incoming.size - connection.payload_bytes);
-        connection.payload_bytes += payload;
-        if (connection.payload_bytes == connection.incoming.size) {
-          finish_incoming(connection);
-          connection.incoming = next;
-          connection.header_bytes = static_cast<std::size_t>(got) - payload;
-        }
-      } else {
-        connection.header_bytes += static_cast<std::size_t>(got);
-      }
-      if (connection.header_bytes == sizeof(Header) && connection.payload_bytes == 0) begin_incoming(peer);
-      if (static_cast<std::size_t>(got) < wanted) {  // the socket was empty: an event will tell of more
+      const auto read = static_cast<std::size_t>(got);
+      total += read;
+      const std::size_t direct = std::min(read, rest.size());
+      if (direct > 0) account_received(connection, direct);
+      unpack(peer, std::span(ahead_).first(read - direct));
+      if (read < rest.size() + ahead_.size()) {  // the socket was empty: an event will tell of more
         connection.readable = connection.ending;
         return;
       }
     }
+  }
+
+  /// Headers and payloads that follow each other, from any point of a message to any other.
+  void unpack(int peer, std::span<const std::byte> bytes) {
+    Connection& connection = connections_[static_cast<std::size_t>(peer)];
+    while (!bytes.empty()) {
+      const bool in_payload = connection.header_bytes == sizeof(Header);
+      const std::span<std::byte> place =
+          in_payload ? rest_of_payload(connection) : rest_of_header(connection);
+      const std::size_t length = std::min(bytes.size(), place.size());
+      std::copy_n(bytes.begin(), length, place.begin());
+      bytes = bytes.subspan(length);
+      if (in_payload) {
+        account_received(connection, length);
+      } else {
+        connection.header_bytes += length;
+        if (connection.header_bytes == sizeof(Header)) begin_incoming(peer);
+      }
+    }
+  }
+
+  std::span<std::byte> rest_of_header(Connection& connection) {
+    return std::as_writable_bytes(std::span(&connection.incoming, 1)).subspan(connection.header_bytes);
+  }
+
+  /// Empty outside of one.
+  std::span<std::byte> rest_of_payload(Connection& connection) {
+    if (connection.header_bytes < sizeof(Header)) return {};
+    return std::span(target_of(connection), connection.incoming.size).subspan(connection.payload_bytes);
+  }
+
+  void account_received(Connection& connection, std::size_t payload) {
+    connection.payload_bytes += payload;
+    if (connection.payload_bytes == connection.incoming.size) finish_incoming(connection);
   }
 
   std::byte* target_of(const Connection& connection) {
@@ -379,7 +414,6 @@ class TcpTransport final : public Transport {
   /// A header is complete: finds the receive that it belongs to.
   void begin_incoming(int peer) {
     Connection& connection = connections_[static_cast<std::size_t>(peer)];
-    if (connection.target != kNone || connection.early_target != nullptr) return;
     connection.target = take(connection.receives, connection.incoming.tag);
     if (connection.target != kNone) {
       check_room(peer, connection.incoming, connection.target);
@@ -434,6 +468,8 @@ class TcpTransport final : public Transport {
   std::vector<Connection> connections_;  // by rank
   std::vector<Transfer> transfers_;      // by TransferId
   TransferId free_ = kNone;
+  std::vector<int> held_;  // peers for whom small messages wait
+  std::vector<std::byte> ahead_ = std::vector<std::byte>(kReadAhead);
   std::vector<Completion> completed_;  // since the last wait()
   std::vector<Completion> reported_;   // what the last wait() returned
   // Last, hence destroyed first: it leaves the job, together with the other ranks, before the sockets close.

@@ -161,6 +161,31 @@ void many_transfers_with_everybody(Transport& transport) {
   }
 }
 
+void a_crowd_of_any_sizes(Transport& transport) {
+  // Small ones, which may travel together, between some that fill sockets; half of them come before their
+  // receive.
+  const Peers& peers = transport.peers();
+  constexpr std::uint32_t kCount = 600;
+  const auto size = [](std::uint32_t i) { return i % 50 == 49 ? 100'000 + i : i * 7919 % 1500; };
+  std::vector<std::vector<std::byte>> out, in;
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    out.push_back(pattern(size(i), peers.rank + static_cast<int>(i)));
+    in.emplace_back(size(i));
+  }
+  const auto receive_those = [&](std::uint32_t rest) {
+    for (std::uint32_t i = rest; i < kCount; i += 2)
+      transport.receive(previous_of(peers), make_tag(Channel::kReduce, i), in[i]);
+  };
+  receive_those(0);
+  for (std::uint32_t i = 0; i < kCount; ++i)
+    transport.send(next_of(peers), make_tag(Channel::kReduce, i), out[i]);
+  const std::size_t ended = wait_for(transport, kCount / 2).size();
+  receive_those(1);
+  wait_for(transport, 2 * kCount - ended);
+  for (std::uint32_t i = 0; i < kCount; ++i)
+    EXPECT_EQ(in[i], pattern(size(i), previous_of(peers) + static_cast<int>(i))) << "message " << i;
+}
+
 void wait_ends_at_its_deadline(Transport& transport) {
   const auto start = Clock::now();
   EXPECT_TRUE(transport.wait(start + milliseconds(20)).empty());
@@ -259,6 +284,7 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"AnyNumberTakesWhatComesNextOnItsChannel", any_number_takes_what_comes_next_on_its_channel},
       {"AReceiveMayHaveRoomToSpare", a_receive_may_have_room_to_spare},
       {"ManyTransfersWithEverybody", many_transfers_with_everybody},
+      {"ACrowdOfAnySizes", a_crowd_of_any_sizes},
       {"WaitEndsAtItsDeadline", wait_ends_at_its_deadline},
       {"WakeEndsAWait", wake_ends_a_wait},
       {"AnAnswerLandsOnItsQuestion", an_answer_lands_on_its_question},

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
+#include <semaphore>
+#include <vector>
 
 #include "perfmodel/error.h"
 #include "tests/executor/ranks.h"
@@ -83,6 +86,44 @@ TEST(TcpTransport, NamesTheRankThatClosedItsConnection) {
              }
            },
            {.ranks_per_host = 2});
+}
+
+TEST(TcpTransport, SmallMessagesTravelTogether) {
+  static constexpr std::uint32_t kCount = 20;
+  on_tcp_ranks(2, [](Transport& transport) {
+    std::array<std::array<std::byte, 100>, kCount> data{};
+    synchronize(transport);
+    for (std::uint32_t i = 0; i < kCount; ++i) {
+      const Tag tag = make_tag(Channel::kReduce, i);
+      if (transport.peers().rank == 0) {
+        transport.send(1, tag, data[i]);
+      } else {
+        transport.receive(0, tag, data[i]);
+      }
+    }
+    EXPECT_EQ(transport.wait(Clock::now() + std::chrono::seconds(200)).size(), kCount);
+  });
+}
+
+TEST(TcpTransport, ALargeMessageTakesSmallOnesAlong) {
+  std::binary_semaphore arrived(0);
+  on_tcp_ranks(2, [&](Transport& transport) {
+    const Tag first = make_tag(Channel::kReduce, 0), second = make_tag(Channel::kReduce, 1);
+    std::array<std::byte, 100> small{};
+    std::vector<std::byte> large(1 << 20);
+    if (transport.peers().rank == 0) {
+      transport.send(1, first, small);
+      transport.send(1, second, large);
+      EXPECT_TRUE(arrived.try_acquire_for(std::chrono::seconds(200))) << "it waited for its rank";
+      wait_for(transport, 2);
+    } else {
+      transport.receive(0, first, small);
+      wait_for(transport, 1);
+      arrived.release();
+      transport.receive(0, second, large);
+      wait_for(transport, 1);
+    }
+  });
 }
 
 /// How long 2 MB from rank 0 to rank 1 take, with half of the link for it or with all; at a pace from the
