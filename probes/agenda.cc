@@ -30,7 +30,7 @@ constexpr double kVisitShare = 0.05;
 constexpr Seconds kLongestNarrowing{0.25};
 // Streams of so long in all are enough repetitions for a first visit, and messages that follow each other
 // without a command in between fill so much time.
-constexpr Seconds kStreamTime{50e-3};
+constexpr Seconds kStreamTime{80e-3};
 constexpr int kFewestStreams = 3, kMostStreams = 5;
 // So much time is spent on a first visit where single repetitions are short: the median of a few operations
 // among ranks that share processors scatters by several per cent.

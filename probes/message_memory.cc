@@ -19,8 +19,7 @@ MessageMemory::MessageMemory(std::size_t bytes) : memory_(elements_in(bytes), kV
 
 void MessageMemory::lay_out(std::size_t slots, std::size_t messages, std::size_t message_bytes,
                             Places places) {
-  slots_ = slots;
-  messages_ = messages;
+  touched_.assign(slots, 0);
   message_bytes_ = message_bytes;
   step_ = (message_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
   const std::size_t least = elements_in(slots * step_);
@@ -38,15 +37,14 @@ std::size_t MessageMemory::first_element(std::size_t slot, std::size_t passed) c
 }
 
 std::span<std::byte> MessageMemory::place(std::size_t slot, std::size_t passed) {
+  touched_[slot] = std::max(touched_[slot], std::min(passed + 1, places_));
   const std::span<float> elements = std::span(memory_).subspan(first_element(slot, passed));
   return std::as_writable_bytes(elements).first(message_bytes_);
 }
 
-std::size_t MessageMemory::touched() const { return std::min(messages_, places_); }
-
 std::optional<MessageMemory::Wrong> MessageMemory::first_wrong() const {
-  for (std::size_t slot = 0; slot < slots_; ++slot) {
-    for (std::size_t passed = 0; passed < touched(); ++passed) {
+  for (std::size_t slot = 0; slot < touched_.size(); ++slot) {
+    for (std::size_t passed = 0; passed < touched_[slot]; ++passed) {
       for (const std::size_t index : {std::size_t{0}, message_bytes_ / sizeof(float) - 1}) {
         const float value = memory_[first_element(slot, passed) + index];
         if (std::abs(value - kValue) > kRounding) return Wrong{index, value};
@@ -57,8 +55,8 @@ std::optional<MessageMemory::Wrong> MessageMemory::first_wrong() const {
 }
 
 void MessageMemory::refill() {
-  for (std::size_t slot = 0; slot < slots_; ++slot) {
-    for (std::size_t passed = 0; passed < touched(); ++passed) {
+  for (std::size_t slot = 0; slot < touched_.size(); ++slot) {
+    for (std::size_t passed = 0; passed < touched_[slot]; ++passed) {
       std::fill_n(&memory_[first_element(slot, passed)], elements_in(message_bytes_), kValue);
     }
   }

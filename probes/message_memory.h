@@ -32,19 +32,18 @@ class MessageMemory {
     std::size_t element;
     float value;
   };
-  /// Of the first and the last element of each place that the messages can have touched, one that is not one.
+  /// Of the first and the last element of each place that messages of this layout had, one that is not one.
   std::optional<Wrong> first_wrong() const;
 
-  /// Writes ones to each place that the messages can have touched.
+  /// Writes ones to each place that messages of this layout had, and to no other: while one rank writes, the
+  /// messages of others may still be on their way.
   void refill();
 
  private:
   std::size_t first_element(std::size_t slot, std::size_t passed) const;
-  std::size_t touched() const;  ///< places of a slot
 
   std::vector<float> memory_;
-  std::size_t slots_ = 0;
-  std::size_t messages_ = 0;
+  std::vector<std::size_t> touched_;  ///< by slot: places that messages had
   std::size_t message_bytes_ = 0;
   std::size_t step_ = 0;    ///< from a place to the next, bytes
   std::size_t places_ = 0;  ///< of each slot

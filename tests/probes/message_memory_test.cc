@@ -70,6 +70,20 @@ TEST(MessageMemory, FindsASumThatIsWrongAndMendsIt) {
   EXPECT_FALSE(memory.first_wrong());
 }
 
+TEST(MessageMemory, WritesNothingThatNoMessageHad) {
+  MessageMemory memory(kMiB);
+  memory.lay_out(2, 16, 4096, Places::kAll);
+  const std::span<std::byte> had = memory.place(0, 1);
+  const std::span<std::byte> next(had.data() + had.size(), had.size());
+  write(had, 0, 2.0F);
+  write(next, 0, 2.0F);
+  memory.refill();
+  EXPECT_FALSE(memory.first_wrong());
+  float kept = 0;
+  std::memcpy(&kept, next.data(), sizeof kept);
+  EXPECT_EQ(kept, 2.0F);
+}
+
 TEST(MessageMemory, HoldsASingleElement) {
   MessageMemory memory(4096);
   memory.lay_out(1, 3, sizeof(float), Places::kAll);
