@@ -20,7 +20,7 @@ struct Halving {
         size(folded_size(workers)),
         channel(channel_used),
         number(message.number),
-        chunk_bytes(message.settings.chunk_for(bytes, 2)) {}
+        chunk_bytes(message.settings.chunk_for(bytes, size)) {}
 
   bool folded() const { return rank >= size; }
   /// The rank that this one's data are folded into, or that folds into this one; -1 when there is none.
@@ -60,9 +60,9 @@ Task halving_reduce_scatter(RoadMessage message) {
   for (int distance = halving.size / 2; distance > 0; distance /= 2) {
     const Stream stream = halving.stream(halving.rank ^ distance);
     const bool upper = (halving.rank & distance) != 0;
-    start_send(message, stream, halving.range(mine.half(!upper)), sends);
+    Sending sending(message, stream, halving.range(mine.half(!upper)), sends);
     mine = mine.half(upper);
-    co_await receive_and_add(message, stream, halving.range(mine));
+    co_await receive_and_add(message, stream, halving.range(mine), &sending);
   }
   message.settings.finish(message.part(halving.range(mine)));
   co_await sends.empty();
@@ -82,8 +82,8 @@ Task doubling_all_gather(RoadMessage message) {
     const Stream stream = halving.stream(halving.rank ^ distance);
     const bool upper = (halving.rank & distance) != 0;
     const Stretch theirs{upper ? mine.first - distance : mine.first + distance, distance};
-    start_send(message, stream, halving.range(mine), sends);
-    co_await receive_in_place(message, stream, halving.range(theirs));
+    Sending sending(message, stream, halving.range(mine), sends);
+    co_await receive_in_place(message, stream, halving.range(theirs), &sending);
     mine = {std::min(mine.first, theirs.first), 2 * distance};
   }
   if (halving.fold_partner() >= 0) {

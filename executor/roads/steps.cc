@@ -1,20 +1,49 @@
 #include "executor/roads/steps.h"
 
+#include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "executor/reduce.h"
 #include "executor/roads/pipeline.h"
 
 namespace commtune {
 
-void start_send(const RoadMessage& message, const Stream& stream, Range range, Group& group) {
-  for (std::size_t i = 0; i < chunks(range.length, stream.chunk_bytes); ++i) {
+namespace {
+
+/// While one is on its way back, the other keeps the link busy.
+constexpr std::size_t kChunksAhead = 2;
+
+/// Chunks from..to-1 of a range.
+void send_chunks(const RoadMessage& message, const Stream& stream, Range range, std::size_t from,
+                 std::size_t to, Group& group) {
+  for (std::size_t i = from; i < to; ++i) {
     message.communicator.send(stream.peer, stream.tag, message.part(chunk(range, stream.chunk_bytes, i)),
                               group);
   }
 }
 
-Task receive_and_add(RoadMessage message, Stream stream, Range range) {
+}  // namespace
+
+void start_send(const RoadMessage& message, const Stream& stream, Range range, Group& group) {
+  send_chunks(message, stream, range, 0, chunks(range.length, stream.chunk_bytes), group);
+}
+
+Sending::Sending(const RoadMessage& message, const Stream& stream, Range range, Group& group)
+    : message_(message),
+      stream_(stream),
+      range_(range),
+      group_(group),
+      sent_(std::min(kChunksAhead, chunks(range.length, stream.chunk_bytes))) {
+  send_chunks(message_, stream_, range_, 0, sent_, group_);
+}
+
+void Sending::go_on() {
+  const std::size_t all = chunks(range_.length, stream_.chunk_bytes);
+  send_chunks(message_, stream_, range_, std::exchange(sent_, all), all, group_);
+}
+
+Task receive_and_add(RoadMessage message, Stream stream, Range range, Sending* in_return) {
   struct Incoming {
     Transfer transfer;
     Scratch::Block block;
@@ -34,18 +63,24 @@ Task receive_and_add(RoadMessage message, Stream stream, Range range) {
   while (!window.empty()) {
     const Incoming incoming = window.pop();
     co_await incoming.transfer;
+    if (in_return != nullptr) in_return->go_on();
     add(message.settings.type, message.part(incoming.range), incoming.block.bytes(incoming.range.length));
     post();
   }
+  if (in_return != nullptr) in_return->go_on();  // nothing came
 }
 
-Task receive_in_place(RoadMessage message, Stream stream, Range range) {
-  Group group;
-  for (std::size_t i = 0; i < chunks(range.length, stream.chunk_bytes); ++i) {
-    message.communicator.receive(stream.peer, stream.tag, message.part(chunk(range, stream.chunk_bytes, i)),
-                                 group);
-  }
-  co_await group.empty();
+Task receive_in_place(RoadMessage message, Stream stream, Range range, Sending* in_return) {
+  const std::size_t count = chunks(range.length, stream.chunk_bytes);
+  const auto place = [&](std::size_t i) { return message.part(chunk(range, stream.chunk_bytes, i)); };
+  Group others;
+  Transfer first;
+  if (count > 0) first = message.communicator.receive(stream.peer, stream.tag, place(0));
+  for (std::size_t i = 1; i < count; ++i)
+    message.communicator.receive(stream.peer, stream.tag, place(i), others);
+  if (count > 0) co_await first;
+  if (in_return != nullptr) in_return->go_on();
+  co_await others.empty();
 }
 
 Task exchange_and_add(RoadMessage message, Stream stream, Range range) {
@@ -55,9 +90,10 @@ Task exchange_and_add(RoadMessage message, Stream stream, Range range) {
     Range range;
   };
   Window<Exchange> window(message.settings.window);
+  const std::size_t count = chunks(range.length, stream.chunk_bytes);
   std::size_t posted = 0;
-  const auto post = [&] {
-    while (!window.full() && posted < chunks(range.length, stream.chunk_bytes)) {
+  const auto post = [&](std::size_t until) {
+    while (!window.full() && posted < until) {
       Exchange exchange{{}, {}, message.scratch.take(), chunk(range, stream.chunk_bytes, posted++)};
       exchange.receive =
           message.communicator.receive(stream.peer, stream.tag, exchange.block.bytes(exchange.range.length));
@@ -65,13 +101,13 @@ Task exchange_and_add(RoadMessage message, Stream stream, Range range) {
       window.push(std::move(exchange));
     }
   };
-  post();
+  post(std::min(kChunksAhead, count));
   while (!window.empty()) {
     const Exchange exchange = window.pop();
     co_await exchange.receive;
+    post(count);
     co_await exchange.send;  // what is being sent must not change before it has left
     add(message.settings.type, message.part(exchange.range), exchange.block.bytes(exchange.range.length));
-    post();
   }
 }
 

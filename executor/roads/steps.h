@@ -20,11 +20,31 @@ struct Stream {
 /// Starts sending `range`, chunk by chunk; ends with the group.
 void start_send(const RoadMessage& message, const Stream& stream, Range range, Group& group);
 
-/// Receives `range` and adds it to what is there, each chunk as it arrives.
-Task receive_and_add(RoadMessage message, Stream stream, Range range);
+/// A range on its way to a peer who sends one in return. Only its beginning goes at once, the rest when the
+/// first chunk of the return has come: until then the peer may still be receiving from others, whom all of
+/// it would hold up, so that a rank that is late gets later still. On 8 hosts of 200 Mb/s that made an
+/// all-reduce of 1.3 MB by halving and doubling take 168 ms, where its bytes take 100.
+class Sending {
+ public:
+  /// Starts with the first chunks. Sends end with the group; message and group outlive this.
+  Sending(const RoadMessage& message, const Stream& stream, Range range, Group& group);
+  /// Sends the rest, if there is any left.
+  void go_on();
 
-/// Receives `range` over what is there.
-Task receive_in_place(RoadMessage message, Stream stream, Range range);
+ private:
+  const RoadMessage& message_;
+  Stream stream_;
+  Range range_;
+  Group& group_;
+  std::size_t sent_ = 0;  ///< chunks
+};
+
+/// Receives `range` and adds it to what is there, each chunk as it arrives; `in_return` goes on with the
+/// first.
+Task receive_and_add(RoadMessage message, Stream stream, Range range, Sending* in_return = nullptr);
+
+/// Receives `range` over what is there; `in_return` goes on with the first chunk.
+Task receive_in_place(RoadMessage message, Stream stream, Range range, Sending* in_return = nullptr);
 
 /// Both ranks send the same range to each other and add what comes: both end with the same bits.
 Task exchange_and_add(RoadMessage message, Stream stream, Range range);
