@@ -160,17 +160,18 @@ std::optional<Formula> streams_by_formula(const Road& road, const Cluster& clust
 /// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
 /// messages, whose cost hardly depends on their size, would promise large ones more than the link's
 /// bandwidth.
-/// otherwise  what a stream costs by formula where none was measured; without either nothing is hidden
+/// otherwise  what a stream costs by formula where none was measured, its bytes at the links' rate: one
+/// message
+///            alone may leave links idle that the next would fill; without either nothing is hidden
 StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
   const Curve& alone = fit.alone.curve;
-  const bool known = !fit.streamed.curve.empty();
-  if (!known && otherwise.empty()) return {alone, alone};
+  const Curve& streamed = fit.streamed.curve;
+  if (streamed.empty()) return {alone, otherwise.empty() ? alone : lower(otherwise, alone)};
   double least = least_time_per_byte(alone).value;
-  if (const Bytes largest = fit.streamed.largest; known && largest > Bytes{0}) {
-    least = std::min(least, fit.streamed.curve(largest).count() / static_cast<double>(largest.count));
+  if (const Bytes largest = fit.streamed.largest; largest > Bytes{0}) {
+    least = std::min(least, streamed(largest).count() / static_cast<double>(largest.count));
   }
-  const Curve bytes = line(0, least);
-  return {alone, lower(upper(known ? fit.streamed.curve : otherwise, bytes), alone)};
+  return {alone, lower(upper(streamed, line(0, least)), alone)};
 }
 
 /// A stage that was not measured on its own: its share of the whole by the formula, or half where the links

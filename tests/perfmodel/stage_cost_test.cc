@@ -334,8 +334,14 @@ TEST(RoadCost, AMeasuredRoadWithoutStreamsHidesLatencyAsAnotherOnesStreamsDo) {
   cluster.operations.push_back(ring);
   const RoadCost cost = road_cost(doubling.road, cluster, 4);
   EXPECT_NEAR(occupied(cost.both, 4_B), 3 * 2 * kOverhead, 0.02 * 6 * kOverhead);
-  EXPECT_GE(occupied(cost.both), 2.5e-9 * 4e6);  // streaming hides latencies, not bytes
+  // Streaming hides latencies, not bytes: two sent and two summed, by the links' rate.
+  const double bytes = 2 * (kBeta + kGamma) * 4e6, above_ring = 1.7e-9 / (1.5 * kBeta + 0.75 * kGamma);
+  EXPECT_NEAR(occupied(cost.both), above_ring * bytes, 0.01 * bytes);
   EXPECT_NEAR(alone(cost.both), 1e-3 + 2.5e-9 * 4e6, 1e-12);
+
+  // Messages alone that leave links idle say nothing of how many of them pass together.
+  cluster.operations.front().alone = fit_of(Curve{Seconds{1e-3}, SecondsPerByte{4e-9}}, 1_KiB, 1_MiB);
+  EXPECT_EQ(occupied(road_cost(doubling.road, cluster, 4).both), occupied(cost.both));
 }
 
 // Small messages alone were measured, with noise: 1 ns/B where a ring's bytes need 1.5 ns/B of the link.
