@@ -2,6 +2,7 @@
 // Transport over plain TCP sockets: one full-duplex connection for each pair of ranks, sends in the order in
 // which they were started, bytes straight from and into the caller's memory, and one epoll that sleeps in the
 // kernel until something can move. Waiting costs no core, so ranks that share one do not starve each other.
+// Small messages that are started together travel together: the last of them goes when its rank waits.
 
 #include <memory>
 #include <string>
