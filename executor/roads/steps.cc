@@ -74,11 +74,12 @@ Task receive_in_place(RoadMessage message, Stream stream, Range range, Sending* 
   const std::size_t count = chunks(range.length, stream.chunk_bytes);
   const auto place = [&](std::size_t i) { return message.part(chunk(range, stream.chunk_bytes, i)); };
   Group others;
-  Transfer first;
-  if (count > 0) first = message.communicator.receive(stream.peer, stream.tag, place(0));
-  for (std::size_t i = 1; i < count; ++i)
-    message.communicator.receive(stream.peer, stream.tag, place(i), others);
-  if (count > 0) co_await first;
+  if (count > 0) {
+    const Transfer first = message.communicator.receive(stream.peer, stream.tag, place(0));
+    for (std::size_t i = 1; i < count; ++i)
+      message.communicator.receive(stream.peer, stream.tag, place(i), others);
+    co_await first;
+  }
   if (in_return != nullptr) in_return->go_on();
   co_await others.empty();
 }

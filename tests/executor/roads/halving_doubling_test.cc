@@ -4,11 +4,9 @@
 
 #include <chrono>
 #include <latch>
-#include <numeric>
 #include <vector>
 
 #include "executor/roads/road.h"
-#include "perfmodel/units.h"
 #include "tests/executor/ranks.h"
 
 namespace commtune::testing {
