@@ -12,8 +12,8 @@
 namespace commtune::testing {
 namespace {
 
-constexpr std::size_t kBytes = 64 * 4096;
 constexpr std::size_t kChunk = 4096;
+constexpr std::size_t kBytes = 64 * kChunk;
 
 /// Rank 3 comes late, so rank 1 is still in its first step, with rank 3, when rank 0 has ended its own, with
 /// rank 2: half of the message. Of the quarter that rank 0 then has for rank 1 only the beginning may go.
