@@ -48,7 +48,7 @@ TEST(MessageMemory, KeepsMessagesOfAllSlotsApart) {
     EXPECT_GE(begin, free_from);
     free_from = end;
   }
-  EXPECT_EQ(places.size(), 3U * (kMiB / (3 * 12'288)));
+  EXPECT_EQ(places.size(), std::size_t{3} * (kMiB / (std::size_t{3} * 12'288)));
 }
 
 TEST(MessageMemory, GrowsForMessagesThatDoNotFit) {

@@ -62,7 +62,7 @@ void keeps_the_order_of_one_tag(Transport& transport) {
   for (int i = 0; i < kCount; ++i) out[static_cast<std::size_t>(i)] = i;
   for (int& value : in) transport.receive(previous_of(peers), tag, bytes_of(value));
   for (const int& value : out) transport.send(next_of(peers), tag, bytes_of(value));
-  wait_for(transport, 2 * kCount);
+  wait_for(transport, std::size_t{2} * kCount);
   EXPECT_EQ(in, out);
 }
 
@@ -181,7 +181,7 @@ void a_crowd_of_any_sizes(Transport& transport) {
     transport.send(next_of(peers), make_tag(Channel::kReduce, i), out[i]);
   const std::size_t ended = wait_for(transport, kCount / 2).size();
   receive_those(1);
-  wait_for(transport, 2 * kCount - ended);
+  wait_for(transport, std::size_t{2} * kCount - ended);
   for (std::uint32_t i = 0; i < kCount; ++i)
     EXPECT_EQ(in[i], pattern(size(i), previous_of(peers) + static_cast<int>(i))) << "message " << i;
 }
@@ -240,7 +240,8 @@ void the_library_sums_if_it_can(Transport& transport) {
     const int n = peers.size();
     for (std::size_t i = 0; i < count; ++i) {
       // n times i mod 7, plus 0 + 1 + ... + n-1
-      EXPECT_EQ(data[i], static_cast<float>(static_cast<int>(i % 7) * n + n * (n - 1) / 2));
+      const int sum = static_cast<int>(i % 7) * n + n * (n - 1) / 2;
+      EXPECT_EQ(data[i], static_cast<float>(sum));
     }
   }
 }
