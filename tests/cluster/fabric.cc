@@ -44,9 +44,11 @@ void Lateness::add(Time late) {
 
 Fabric::Fabric(Deliver deliver, std::size_t frames_in_flight)
     : deliver_(std::move(deliver)), pool_(frames_in_flight), piece_(kLargestTapFrameBytes) {
-  std::vector<Event> storage;
-  storage.reserve(frames_in_flight);
-  events_ = decltype(events_)(std::greater<>(), std::move(storage));
+  for (Events* events : {&within_, &deliveries_}) {
+    std::vector<Event> storage;
+    storage.reserve(frames_in_flight);
+    *events = Events(std::greater<>(), std::move(storage));
+  }
 }
 
 std::size_t Fabric::add_group(const TrunkSettings& settings) {
@@ -59,6 +61,7 @@ std::size_t Fabric::add_port(const PortSettings& settings, std::size_t group) {
   assert(group < groups_.size());
   ports_.push_back({settings, group, LinkClock(settings.up_bytes_per_second),
                     LinkQueue(settings.down_bytes_per_second, settings.buffer_bytes), PortCounters{}});
+  find_leeway();
   return ports_.size() - 1;
 }
 
@@ -103,7 +106,9 @@ LinkQueue& Fabric::link(const Frame& frame) {
   return ports_[frame.destination].down;
 }
 
-void Fabric::schedule(Time time, Frame* frame) { events_.push({time, events_made_++, frame}); }
+void Fabric::schedule(Time time, Frame* frame) {
+  (frame->stage == Stage::kHost ? deliveries_ : within_).push({time, events_made_++, frame});
+}
 
 /// frame->stage and frame->passage are set; the next event is when that stage has something to say.
 void Fabric::enter_stage(Frame* frame) {
@@ -166,10 +171,19 @@ void Fabric::deliver_survivors(const Frame& frame) {
   }
 }
 
+/// The queue whose first event comes before the other's, or one without a due event if there is none.
+Fabric::Events& Fabric::first_events(Time now) {
+  const auto due = [now](const Events& events) { return !events.empty() && events.top().time <= now; };
+  if (!due(within_)) return deliveries_;
+  return due(deliveries_) && within_.top() > deliveries_.top() ? deliveries_ : within_;
+}
+
 void Fabric::advance(Time now) {
-  while (!events_.empty() && events_.top().time <= now) {
-    const Event event = events_.top();
-    events_.pop();
+  while (true) {
+    Events& events = first_events(now);
+    if (events.empty() || events.top().time > now) return;
+    const Event event = events.top();
+    events.pop();
     if (event.frame->stage == Stage::kHost) {
       hand_over(event.frame, event.time, now);
       continue;
@@ -185,8 +199,13 @@ void Fabric::advance(Time now) {
 }
 
 std::optional<Time> Fabric::next_event() const {
-  if (events_.empty()) return std::nullopt;
-  return events_.top().time;
+  std::optional<Time> next;
+  if (!deliveries_.empty()) next = deliveries_.top().time;
+  if (!within_.empty()) {
+    const Time latest = within_.top().time + leeway_;
+    next = std::min(next.value_or(latest), latest);
+  }
+  return next;
 }
 
 void Fabric::set(std::size_t port, const PortSettings& settings) {
@@ -194,6 +213,13 @@ void Fabric::set(std::size_t port, const PortSettings& settings) {
   changed.settings = settings;
   changed.up.set_bytes_per_second(settings.up_bytes_per_second);
   changed.down.set(settings.down_bytes_per_second, settings.buffer_bytes);
+  find_leeway();
+}
+
+void Fabric::find_leeway() {
+  leeway_ = std::ranges::min_element(ports_, {}, [](const Port& port) { return port.settings.delay; })
+                ->settings.delay /
+            2;
 }
 
 }  // namespace commtune::cluster

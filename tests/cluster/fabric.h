@@ -97,7 +97,8 @@ class Fabric {
   /// events.
   void advance(Time now);
 
-  /// When advance() has something to do next; none while the network is empty.
+  /// When advance() has to be called next, so that no delivery is late; none while the network is empty. What
+  /// happens within the network may be reckoned later than it happens, up to the delay of the last link.
   std::optional<Time> next_event() const;
 
   void set(std::size_t port, const PortSettings& settings);
@@ -131,8 +132,12 @@ class Fabric {
     }
   };
 
+  using Events = std::priority_queue<Event, std::vector<Event>, std::greater<>>;
+
   LinkQueue& link(const Frame& frame);
   void schedule(Time time, Frame* frame);
+  Events& first_events(Time now);
+  void find_leeway();
   void enter_stage(Frame* frame);
   void leave_link(Frame* frame);
   void hand_over(Frame* frame, Time due, Time now);
@@ -142,7 +147,9 @@ class Fabric {
   FramePool pool_;
   std::vector<Port> ports_;
   std::vector<Group> groups_;
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+  Events within_;      // a train's last packet is due in a link
+  Events deliveries_;  // a train reaches its host
+  Time leeway_{0};     // no delivery follows an event within the network sooner
   std::uint64_t events_made_ = 0;
   Lateness lateness_;
   std::vector<std::byte> piece_;  // of a train that lost packets

@@ -74,7 +74,7 @@ void Switch::run(const volatile std::sig_atomic_t& stop) {
     fabric_.advance(now());
     if (read_devices()) continue;
     const Time left = next_deadline(now()) - now();
-    if (left > options_.spin) wait(left - options_.spin);
+    wait(std::max(left - options_.spin, Time{0}));
   }
 }
 
@@ -110,7 +110,7 @@ Time Switch::next_deadline(Time moment) const {
   return deadline;
 }
 
-/// Sleeps for that long or until something can be read.
+/// Sleeps for that long or until something can be read; with no time only looks what can.
 void Switch::wait(Time duration) {
   std::array<epoll_event, 32> events;
   const auto seconds = std::chrono::floor<std::chrono::seconds>(duration);
