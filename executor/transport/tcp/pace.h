@@ -20,7 +20,8 @@ namespace commtune::tcp {
 class Pace {
  public:
   /// link          bytes a second of the link that the connection shares with others
-  /// share         its part of it, in (0, 1]: it sends no faster (SO_MAX_PACING_RATE)
+  /// share         its part of it, in (0, 1]: it sends no faster (SO_MAX_PACING_RATE), unless the kernel would
+  ///               cut so little into bursts that are too small (least_rate())
   /// unsent_limit  of the kernel, however fast
   void set(int fd, double link, double share, Bytes unsent_limit);
 
@@ -36,6 +37,10 @@ class Pace {
   Clock::duration half_quantum_time_{};  // how long half of them take
   std::optional<Clock::time_point> due_;
 };
+
+/// Bytes a second below which the kernel sends a paced connection's bytes in bursts of a few packets.
+/// round_trip  in microseconds
+double least_rate(unsigned round_trip);
 
 /// As fast as the kernel will.
 inline constexpr double kUnlimitedRate = std::numeric_limits<double>::infinity();
