@@ -73,9 +73,10 @@ Report Performer::perform(const Command& command) {
 /// As a plan on this road would have it; messages alone go as fast as they will.
 void Performer::pace(const Command& command) {
   const Road& road = command.quantity.road;
-  if (command.pace == pace_ && (road == paced_road_ || !(command.pace > 0))) return;
+  const std::pair paced{road, command.quantity.workers};
+  if (command.pace == pace_ && (paced == paced_for_ || !(command.pace > 0))) return;
   pace_ = command.pace;
-  paced_road_ = road;
+  paced_for_ = paced;
   communicator_.transport().set_pace(command.pace);
   communicator_.set_shares(command.pace > 0
                                ? link_shares(road, command.quantity.workers, communicator_.peers())

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "executor/communicator.h"
@@ -72,8 +73,8 @@ class Performer {
   void wait_for_start(Nanoseconds start);
 
   Communicator& communicator_;
-  double pace_ = 0;  ///< of the last command, bytes per second
-  Road paced_road_;  ///< its road
+  double pace_ = 0;                 ///< of the last command, bytes per second
+  std::pair<Road, int> paced_for_;  ///< its road and number of workers
   Scratch scratch_;
   std::vector<int> first_rank_;  ///< of each host
   MessageMemory memory_;
