@@ -11,8 +11,12 @@ namespace commtune {
 
 namespace {
 
-/// While one is on its way back, the other keeps the link busy.
-constexpr std::size_t kChunksAhead = 2;
+/// While one is on its way back, the other keeps the link busy; of short ones as many as the longest has
+/// bytes.
+std::size_t chunks_ahead(const RoadMessage& message, const Stream& stream) {
+  constexpr std::size_t kFewest = 2;
+  return std::max(kFewest, message.settings.chunk.count / stream.chunk_bytes);
+}
 
 /// Chunks from..to-1 of a range.
 void send_chunks(const RoadMessage& message, const Stream& stream, Range range, std::size_t from,
@@ -34,7 +38,7 @@ Sending::Sending(const RoadMessage& message, const Stream& stream, Range range, 
       stream_(stream),
       range_(range),
       group_(group),
-      sent_(std::min(kChunksAhead, chunks(range.length, stream.chunk_bytes))) {
+      sent_(std::min(chunks_ahead(message, stream), chunks(range.length, stream.chunk_bytes))) {
   send_chunks(message_, stream_, range_, 0, sent_, group_);
 }
 
@@ -102,7 +106,7 @@ Task exchange_and_add(RoadMessage message, Stream stream, Range range) {
       window.push(std::move(exchange));
     }
   };
-  post(std::min(kChunksAhead, count));
+  post(std::min(chunks_ahead(message, stream), count));
   while (!window.empty()) {
     const Exchange exchange = window.pop();
     co_await exchange.receive;
