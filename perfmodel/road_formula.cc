@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "perfmodel/chunking.h"
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
 
@@ -32,6 +33,17 @@ struct Link {
 using Links = decltype(Cluster::links);
 
 Curve line(double alpha, double beta) { return Curve{Seconds{alpha}, SecondsPerByte{beta}}; }
+
+Curve constant(Seconds time) { return line(time.count(), 0); }
+
+/// c(m) of the first chunk alone, where m is cut into `parts` segments and each of these into chunks.
+Curve of_first_chunk(const Curve& curve, int parts) {
+  const auto whole = [&](Bytes chunk) {
+    return constant(curve(Bytes{chunk.count * static_cast<std::uint64_t>(parts)}));
+  };
+  const Curve cut = lower(of_share(curve, 1.0 / kCuts), whole(kLongestChunk));
+  return lower(curve, upper(cut, whole(kShortestChunk)));
+}
 
 class Formulas {
  public:
@@ -133,10 +145,26 @@ class Formulas {
     return formula;
   }
 
-  /// (N-1) alpha + (N-1)/N m (beta + gamma), then the same without gamma.
+  /// `steps` transfers of a segment, each after the first chunk of the one before has come: a step takes as
+  /// long as its segment's bytes or as one chunk on its way, and only the last one both.
+  Curve chain(const Link& by, int steps, int segments) const {
+    const double share = 1.0 / segments;
+    const Curve chunk = of_share(of_first_chunk(by.step, 1), share);
+    const Curve each = upper(of_share(by.streamed, share), chunk);
+    return sum(commtune::times(each, steps - 1), of_share(by.step, share));
+  }
+
+  /// (N-1) alpha + (N-1)/N m (beta + gamma), then the same without gamma; of long segments, whose chunks hide
+  /// latencies, alpha + (N-1)/N m (beta + gamma).
   Formula ring(const Link& by, int n) const {
     const double share = 1.0 / n;
-    return two_stages(rounds(by, n - 1, share, (n - 1) * share), rounds(by, n - 1, share, 0), by, share);
+    StageCost reduce = rounds(by, n - 1, share, (n - 1) * share), distribute = rounds(by, n - 1, share, 0);
+    const Curve adding = line(0, gamma_ * (n - 1) * share);
+    reduce.alone = sum(chain(by, n - 1, n), adding);
+    distribute.alone = chain(by, n - 1, n);
+    Formula formula = two_stages(reduce, distribute, by, share);
+    formula.both.alone = sum(chain(by, 2 * (n - 1), n), adding);
+    return formula;
   }
 
   /// Largest power of two of workers, and whether the others must be folded into them first.
@@ -283,6 +311,15 @@ class Formulas {
     return load;
   }
 
+  /// A server answers a chunk while the next is pushed: both stages take no longer than the push of the first
+  /// chunks, what passes the busiest direction in all, and one more latency.
+  static void overlap_stages(Formula& formula, const Load& load, const Link& by, int servers) {
+    const Curve together = of_share(by.streamed, load.together);
+    const Curve back = constant(formula.distribute.alone.least_alpha());
+    const Curve first = of_first_chunk(formula.reduce.alone, servers);
+    formula.both.alone = lower(formula.both.alone, sum(sum(first, together), back));
+  }
+
   /// push: alpha + max(m beta_w, N m / S beta_s, N m / S gamma) + N o; pull the same without gamma. A hashed
   /// message goes whole to one server, which only a stream of messages spreads over all of them.
   Formula dedicated(const ParameterServer& road) const {
@@ -317,6 +354,7 @@ class Formulas {
     const double all_parts = std::max(1.0, hashed ? 2 * stream_parts : pushers + s - 2);
     formula.both.occupancy =
         passage(by, load.together, load.together, all_parts, all_parts, summed).occupancy;
+    if (!hashed) overlap_stages(formula, load, by, road.servers);
     formula.server_binds =
         load.servers || gamma_ * n / s > least_time_per_byte(by.step).value * load.together;
     return formula;

@@ -196,12 +196,11 @@ void widen(std::optional<std::pair<Bytes, Bytes>>& range, const Fit& fit) {
 }
 
 /// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
-/// that.
+/// that. No start-up is added, as chunks hide one step's latency behind another's bytes.
 StageCost over_wire(const StageCost& stage, const StageCost& wire) {
-  const double beta = least_time_per_byte(wire.occupancy).value;
+  const Curve bytes = line(0, least_time_per_byte(wire.occupancy).value);
   if (stage.alone.empty()) return stage;
-  return {upper(stage.alone, line(stage.alone.least_alpha().count(), beta)),
-          upper(stage.occupancy, line(0, beta))};
+  return {upper(stage.alone, bytes), upper(stage.occupancy, bytes)};
 }
 
 /// Whether a whole message was really seen to pass faster than the links would let it: then several of them

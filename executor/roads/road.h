@@ -13,6 +13,7 @@
 
 #include "executor/communicator.h"
 #include "executor/task.h"
+#include "perfmodel/chunking.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 
@@ -62,10 +63,10 @@ struct RoadSettings {
   /// Longest transfer of a pipelined algorithm; a probe may choose it. The default stays below the size (64
   /// KiB) from which Open MPI's TCP transport asks before it sends: at 1 Gb/s and 200 us a ring of 1 MiB
   /// takes 14 ms with it and 24 ms with 256 KiB, one of 25 MiB 336 ms (334 are the link's) and 364 ms.
-  Bytes chunk{60_KiB};
-  Bytes least_chunk{15_KiB};  ///< segments are not cut shorter than this
-  int cuts = 4;               ///< a segment is cut into about this many chunks, within the two limits above
-  int window = 4;  ///< chunks that a rank has receives posted for ahead of the one it waits for; 1..16
+  Bytes chunk = kLongestChunk;
+  Bytes least_chunk = kShortestChunk;  ///< segments are not cut shorter than this
+  int cuts = kCuts;  ///< a segment is cut into about this many chunks, within the two limits above
+  int window = 4;    ///< chunks that a rank has receives posted for ahead of the one it waits for; 1..16
 
   /// Chunk size for a message of `bytes` that is cut into `parts` segments: whole elements.
   std::size_t chunk_for(std::size_t bytes, int parts) const;
