@@ -90,12 +90,19 @@ Fit fit_of_stream(const std::vector<Sample>& samples, const FitOptions& options)
   return fit_with_borrowed(by_size, borrowed_samples(bend, shape), options);
 }
 
-/// An operation's.
+/// An operation's. One size is as much above the formula as all are.
 Fit fit_of_stream(const std::vector<Sample>& samples, const Formula& formula, const Curve& occupancy,
                   const FitOptions& options) {
   if (samples.empty()) return {};
-  const Sample& least = *std::ranges::min_element(samples, {}, &Sample::size);
-  return fit_of(samples, {stream_shape(least, occupancy), formula.smallest, formula.largest}, options);
+  const std::vector<Sample> by_size = merged_by_size(samples);
+  const Sample& least = by_size.front();
+  const Seconds expected = occupancy(least.size);
+  if (by_size.size() > 1 || expected <= Seconds{0}) {
+    return fit_of(samples, {stream_shape(least, occupancy), formula.smallest, formula.largest}, options);
+  }
+  const Shape shape{times(occupancy, least.time / expected), formula.smallest, formula.largest};
+  const std::vector<Sample> borrowed = borrowed_samples(by_size, shape);
+  return borrowed.empty() ? Fit{} : fit_with_borrowed(by_size, borrowed, options);
 }
 
 bool is_empty(const Fit& fit) { return fit.curve.empty(); }

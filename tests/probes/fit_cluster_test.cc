@@ -193,6 +193,36 @@ TEST(FitCluster, TakesTheLongerOfTheTwoForAStreamOfOperationsToo) {
   }
 }
 
+TEST(FitCluster, TakesOneStreamedSizeForAll) {
+  // Ring of three over links of 8 ns/B: 4/3 of them by the formula. One stream of 64 KiB took 1.5 times that.
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
+  for (const std::uint64_t bytes : {4, 1 << 10, 1 << 16, 1 << 20}) {
+    samples.push_back(message(0, 2, 8, bytes, 8e-9 * static_cast<double>(bytes)));
+  }
+  const auto streamed = [](std::uint64_t bytes) { return 1.5 * 4.0 / 3 * 8e-9 * static_cast<double>(bytes); };
+  ProbeSample sample;
+  sample.quantity.subject = Subject::kOperation;
+  sample.quantity.workers = 3;
+  for (const std::uint64_t bytes : {16, 1 << 20}) {
+    sample.sample = {Bytes{bytes}, Seconds{2e-3 + streamed(bytes)}, Seconds{1e-6}, 5};
+    samples.push_back(sample);
+  }
+  sample.quantity.in_flight = 8;
+  sample.sample = {64_KiB, Seconds{streamed(1 << 16)}, Seconds{1e-6}, 5};
+  samples.push_back(sample);
+  ClusterFacts three = four_hosts();
+  three.rank_hosts = {"a", "d", "b", "c"};
+  const Cluster cluster = fit_cluster(samples, three);
+  const OperationFit* fit = find_operation(cluster, AllToAll{}, Operation::kAllReduce, 3);
+  ASSERT_NE(fit, nullptr);
+  ASSERT_FALSE(fit->streamed.curve.empty());
+  EXPECT_EQ(fit->streamed.smallest, 64_KiB);
+  EXPECT_EQ(fit->streamed.largest, 64_KiB);
+  for (const std::uint64_t bytes : {1 << 13, 1 << 16, 1 << 19}) {
+    EXPECT_NEAR(fit->streamed.curve(Bytes{bytes}).count(), streamed(bytes), 0.03 * streamed(bytes)) << bytes;
+  }
+}
+
 TEST(FitCluster, GivesRatesAndSlowDowns) {
   std::vector<ProbeSample> samples;
   for (std::uint64_t bytes = 1 << 16; bytes <= 1 << 22; bytes *= 4) {
