@@ -14,28 +14,29 @@ namespace {
 // beyond the measured range is worth most, since nothing may be predicted there; between measured sizes a new
 // one is worth what the fit so far fails to explain around it, and little where the cost hardly changes.
 constexpr double kFirstGain = 400;
+constexpr double kFirstStreamGain = 2;   // times that: without a stream nothing tells what overlaps
 constexpr double kSmallerStream = 1e-3;  // of it, for streams smaller than the first one should be
-constexpr double kRangeGain = 40;        // per factor of two beyond the measured range
+constexpr double kRangeGain = 60;        // per factor of two beyond the measured range
 constexpr double kStartupCounts = 5;     // times the start-up's share of the largest cost
-constexpr double kBetweenGain = 3;       // per factor of two from the nearest measured size
+constexpr double kBetweenGain = 5;       // per factor of two from the nearest measured size
 constexpr double kSmoothShare = 0.15;    // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
-constexpr double kNarrowGain = 2;
-constexpr double kLinkStreamGain = 8;  // times that: what bytes cost on a link, all formulas rest on
-constexpr double kUnknownWidth = 0.1;  // of a median of one repetition, or of one visit
-constexpr double kWidest = 10;         // times the set width: beyond, more width does not matter more
+constexpr double kNarrowGain = 1;
+constexpr double kStreamNarrowGain = 8;  // times that: what streams cost, all plans of many messages rest on
+constexpr double kUnknownWidth = 0.1;    // of a median of one repetition, or of one visit
+constexpr double kWidest = 10;           // times the set width: beyond, more width does not matter more
 
 // A visit takes at most this share of the whole budget, unless it is a single repetition.
 constexpr double kVisitShare = 0.05;
 constexpr Seconds kLongestNarrowing{0.25};
 // Streams of so long in all are enough repetitions for a first visit, and messages that follow each other
 // without a command in between fill so much time.
-constexpr Seconds kStreamTime{80e-3};
-constexpr int kFewestStreams = 3, kMostStreams = 5;
+constexpr Seconds kStreamTime{40e-3};
+constexpr int kFewestStreams = 2, kMostStreams = 3;
 // So much time is spent on a first visit where single repetitions are short: the median of a few operations
 // among ranks that share processors scatters by several per cent.
-constexpr Seconds kAloneTime{25e-3};
-constexpr int kMostAlone = 12;
+constexpr Seconds kAloneTime{12e-3};
+constexpr int kMostAlone = 8;
 constexpr Seconds kBackToBackTime{10e-3};
 // Visits of a size are so far apart, as a share of the budget, while there is something else to do.
 constexpr double kVisitsApart = 0.1;
@@ -130,7 +131,7 @@ int Agenda::first_repetitions(const TargetState& state, Bytes size) const {
 
 /// Of a size that was not measured yet, for a target of weight 1.
 double Agenda::widening_gain(const TargetState& state, Bytes size) const {
-  if (state.points.empty()) return kFirstGain;
+  if (state.points.empty()) return kFirstGain * (state.streams() ? kFirstStreamGain : 1);
   const auto above = state.points.lower_bound(size);
   if (above == state.points.begin() || above == state.points.end()) {
     const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
@@ -207,8 +208,7 @@ std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size,
   const int more = std::min({std::max(usual, 2), most, options_.max_iterations - done});
   const double counted = std::min(wide / options_.width, kWidest);
   const double shrinks = counted * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
-  const bool link_stream = state.streams() && state.target.quantity.subject != Subject::kOperation;
-  const double gain = kNarrowGain * (link_stream ? kLinkStreamGain : 1) * shrinks * state.target.weight;
+  const double gain = kNarrowGain * (state.streams() ? kStreamNarrowGain : 1) * shrinks * state.target.weight;
   return Step{index, size, more, gain, visit_time(state, size, more)};
 }
 

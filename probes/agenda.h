@@ -26,7 +26,7 @@ inline constexpr Bytes kWarmUpBytes{256 << 10};
 struct AgendaOptions {
   Bytes first{4}, last{64 << 20};
   double factor = 4;
-  int iterations = 5, max_iterations = 60;
+  int iterations = 3, max_iterations = 60;
   double width = 0.02;
   Seconds budget{8};       ///< of the whole probe: a single step takes a small part of it
   Seconds overhead{1e-3};  ///< of a repetition, beside what is timed

@@ -30,7 +30,7 @@ struct ProbeOptions {
   double factor = 4;     ///< -f: ratio of neighbouring sizes before refinement; > 1
 
   int warmup = 1;           ///< -w: untimed repetitions at a size, first batch only
-  int iterations = 5;       ///< -n: timed repetitions at least
+  int iterations = 3;       ///< -n: timed repetitions at least
   int max_iterations = 60;  ///< at most, at one size
   double width = 0.02;      ///< half width of the median's 95 % interval, relative, at which a size is done
 

@@ -104,6 +104,27 @@ TEST(Agenda, CoversAllTargetsBeforeItRefinesOne) {
   }
 }
 
+TEST(Agenda, StreamsEachOperationBeforeItRefinesOne) {
+  // Where two sizes of each and its stream fit, but not many more.
+  std::vector<Target> targets;
+  for (const int destination : {1, 2, 3}) {
+    for (const int in_flight : {1, kStreaming}) {
+      Target target = message_target(destination);
+      target.quantity.in_flight = in_flight;
+      target.latency = Seconds{200e-6};
+      targets.push_back(target);
+    }
+  }
+  Agenda agenda(targets, small_options(), {});
+  Simulation simulation;
+  simulation.run(agenda, Seconds{0.8}, 0.02);
+  for (const int destination : {1, 2, 3}) {
+    EXPECT_TRUE(std::ranges::any_of(simulation.samples, [&](const ProbeSample& sample) {
+      return sample.quantity.destination == destination && sample.quantity.in_flight > 1;
+    })) << destination;
+  }
+}
+
 TEST(Agenda, RepeatsWhereTheIntervalIsWide) {
   Agenda agenda({message_target()}, small_options(), {});
   Simulation simulation;
