@@ -67,6 +67,28 @@ TEST_F(FabricTest, TakesDelayAndOneSerialisation) {
   EXPECT_EQ(run(), (std::vector<Delivery>{{1, 1236, microseconds(215)}}));
 }
 
+// The downlink may begin with the frame after 100 us, but nobody need look until it could be at the host.
+TEST_F(FabricTest, AsksForTheTimeOfADeliveryOnly) {
+  one_group(2);
+  send(0, 1, Time{0});
+  EXPECT_EQ(fabric.next_event(), Time{microseconds(200)});
+  fabric.advance(microseconds(150));
+  EXPECT_TRUE(deliveries.empty());
+  EXPECT_EQ(fabric.next_event(), Time{microseconds(210)});
+  // A late look changes nothing of what the links do: a second frame leaves the downlink 10 us after it.
+  send(0, 1, microseconds(1));
+  fabric.advance(microseconds(215));
+  EXPECT_EQ(fabric.next_event(), Time{microseconds(220)});
+}
+
+// A host with a shorter delay, or a control command that makes one, is served sooner after its downlink.
+TEST_F(FabricTest, LooksInTimeForTheShortestDelay) {
+  one_group(2);
+  handle_request("set 2 delay=0", fabric);
+  send(0, 1, Time{0});
+  EXPECT_EQ(run().at(0).time, microseconds(110));
+}
+
 // Three frames of one host follow each other at its uplink's pace.
 TEST_F(FabricTest, SerialisesAtTheUplink) {
   one_group(2);
