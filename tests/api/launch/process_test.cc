@@ -126,7 +126,7 @@ TEST(Process, PastItsDeadlineItIsEnded) {
   Cancellation never;
   ProcessHooks hooks;
   hooks.deadline = [] { return std::optional(std::chrono::steady_clock::now()); };
-  const ProcessEnd end = run_process(script("sleep 600"), hooks, never);
+  const ProcessEnd end = run_process(script("exec sleep 600"), hooks, never);
   EXPECT_TRUE(end.timed_out);
   EXPECT_EQ(end.signal, SIGTERM);
 }
@@ -135,7 +135,7 @@ TEST(Process, AHookThatThrowsEndsTheChildAndIsPassedOn) {
   Cancellation never;
   ProcessHooks hooks;
   hooks.on_output = [](std::string_view) { throw std::runtime_error("disk full"); };
-  EXPECT_THROW(run_process(script("echo x; sleep 600"), hooks, never), std::runtime_error);
+  EXPECT_THROW(run_process(script("echo x; exec sleep 600"), hooks, never), std::runtime_error);
 }
 
 TEST(Process, AGrandchildThatHoldsTheStreamsDoesNotHoldUs) {
