@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace commtune::probes {
 namespace {
@@ -164,6 +165,15 @@ TEST(FitCluster, SeparatesStreamedFromAloneOperations) {
   EXPECT_NEAR(fit->streamed.curve(Bytes{65536}).count(), 3e-4 + 12e-9 * 65536, 1e-5);
 }
 
+/// Of the first three ranks, each on a host of its own.
+std::optional<OperationFit> ring_of_three(const std::vector<ProbeSample>& samples) {
+  ClusterFacts facts = four_hosts();
+  facts.rank_hosts = {"a", "d", "b", "c"};
+  const Cluster cluster = fit_cluster(samples, facts);
+  const OperationFit* fit = find_operation(cluster, AllToAll{}, Operation::kAllReduce, 3);
+  return fit != nullptr ? std::optional(*fit) : std::nullopt;
+}
+
 TEST(FitCluster, TakesTheLongerOfTheTwoForAStreamOfOperationsToo) {
   // Ring of three: 150 us to hand a message over, 4/3 of its bytes over links of 8 ns/B, equal at 14 KB.
   std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
@@ -183,11 +193,8 @@ TEST(FitCluster, TakesTheLongerOfTheTwoForAStreamOfOperationsToo) {
       samples.push_back(sample);
     }
   }
-  ClusterFacts three = four_hosts();
-  three.rank_hosts = {"a", "d", "b", "c"};
-  const Cluster cluster = fit_cluster(samples, three);
-  const OperationFit* fit = find_operation(cluster, AllToAll{}, Operation::kAllReduce, 3);
-  ASSERT_NE(fit, nullptr);
+  const std::optional<OperationFit> fit = ring_of_three(samples);
+  ASSERT_TRUE(fit);
   for (const std::uint64_t bytes : {1 << 10, 1 << 16}) {
     EXPECT_NEAR(fit->streamed.curve(Bytes{bytes}).count(), time(bytes), 0.04 * time(bytes)) << bytes;
   }
@@ -210,11 +217,8 @@ TEST(FitCluster, TakesOneStreamedSizeForAll) {
   sample.quantity.in_flight = 8;
   sample.sample = {64_KiB, Seconds{streamed(1 << 16)}, Seconds{1e-6}, 5};
   samples.push_back(sample);
-  ClusterFacts three = four_hosts();
-  three.rank_hosts = {"a", "d", "b", "c"};
-  const Cluster cluster = fit_cluster(samples, three);
-  const OperationFit* fit = find_operation(cluster, AllToAll{}, Operation::kAllReduce, 3);
-  ASSERT_NE(fit, nullptr);
+  const std::optional<OperationFit> fit = ring_of_three(samples);
+  ASSERT_TRUE(fit);
   ASSERT_FALSE(fit->streamed.curve.empty());
   EXPECT_EQ(fit->streamed.smallest, 64_KiB);
   EXPECT_EQ(fit->streamed.largest, 64_KiB);
