@@ -22,8 +22,8 @@ constexpr Seconds kUnsentTime{1e-3};
 constexpr double kKernelUnsent = 65536, kWorthwhile = 2.0 / 3;
 /// However slow the link: three packets.
 constexpr double kLeastUnsent = 4344;
-/// A connection that is paced leaves in bursts of what its rate sends in a millisecond and, on a short way, of
-/// more: 64 KiB, halved for every half millisecond of the round trip (Linux, tcp_tso_autosize). Less than
+/// A connection that is paced leaves in bursts of what its rate sends in a millisecond and, on a short way,
+/// of more: 64 KiB, halved for every half millisecond of the round trip (Linux, tcp_tso_autosize). Less than
 /// kLeastBurst, seven packets, costs hosts more processor time than an even rate gains.
 constexpr double kBurstsPerSecond = 1024, kLargestBurst = 65536, kLeastBurst = 10240;
 constexpr unsigned kHalvedEvery = 512, kMostHalvings = 31;  // us
