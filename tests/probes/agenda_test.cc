@@ -172,6 +172,7 @@ TEST(Agenda, VisitsASizeAgainAtAnotherMoment) {
     visits[key].push_back(left);
     const double of_the_visit = mood(random);
     std::vector<double> times;
+    times.reserve(static_cast<std::size_t>(visit->repetitions));
     for (int i = 0; i < visit->repetitions; ++i)
       times.push_back(truth(visit->size) * of_the_visit * noise(random));
     left -= visit->expected;
