@@ -158,12 +158,11 @@ class Formulas {
   /// latencies, alpha + (N-1)/N m (beta + gamma).
   Formula ring(const Link& by, int n) const {
     const double share = 1.0 / n;
-    StageCost reduce = rounds(by, n - 1, share, (n - 1) * share), distribute = rounds(by, n - 1, share, 0);
-    const Curve adding = line(0, gamma_ * (n - 1) * share);
-    reduce.alone = sum(chain(by, n - 1, n), adding);
-    distribute.alone = chain(by, n - 1, n);
-    Formula formula = two_stages(reduce, distribute, by, share);
-    formula.both.alone = sum(chain(by, 2 * (n - 1), n), adding);
+    const int steps = n - 1;
+    const Curve alone = chain(by, steps, n), flow = commtune::times(of_share(by.streamed, share), steps),
+                adding = line(0, gamma_ * steps * share);
+    Formula formula = two_stages({sum(alone, adding), sum(flow, adding)}, {alone, flow}, by, share);
+    formula.both.alone = sum(chain(by, 2 * steps, n), adding);
     return formula;
   }
 

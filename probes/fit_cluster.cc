@@ -96,10 +96,12 @@ Fit fit_of_stream(const std::vector<Sample>& samples, const Formula& formula, co
   if (samples.empty()) return {};
   const std::vector<Sample> by_size = merged_by_size(samples);
   const Sample& least = by_size.front();
-  const Seconds expected = occupancy(least.size);
-  if (by_size.size() > 1 || expected <= Seconds{0}) {
-    return fit_of(samples, {stream_shape(least, occupancy), formula.smallest, formula.largest}, options);
+  if (by_size.size() > 1) {
+    const Shape shape{stream_shape(least, occupancy), formula.smallest, formula.largest};
+    return fit_with_shape(by_size, shape, options);
   }
+  const Seconds expected = occupancy(least.size);
+  if (expected <= Seconds{0}) return {};
   const Shape shape{times(occupancy, least.time / expected), formula.smallest, formula.largest};
   const std::vector<Sample> borrowed = borrowed_samples(by_size, shape);
   return borrowed.empty() ? Fit{} : fit_with_borrowed(by_size, borrowed, options);

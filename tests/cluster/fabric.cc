@@ -171,19 +171,17 @@ void Fabric::deliver_survivors(const Frame& frame) {
   }
 }
 
-/// The queue whose first event comes before the other's, or one without a due event if there is none.
-Fabric::Events& Fabric::first_events(Time now) {
+/// The queue with the first of the events that are due; null if none is.
+Fabric::Events* Fabric::first_due(Time now) {
   const auto due = [now](const Events& events) { return !events.empty() && events.top().time <= now; };
-  if (!due(within_)) return deliveries_;
-  return due(deliveries_) && within_.top() > deliveries_.top() ? deliveries_ : within_;
+  if (!due(within_)) return due(deliveries_) ? &deliveries_ : nullptr;
+  return due(deliveries_) && within_.top() > deliveries_.top() ? &deliveries_ : &within_;
 }
 
 void Fabric::advance(Time now) {
-  while (true) {
-    Events& events = first_events(now);
-    if (events.empty() || events.top().time > now) return;
-    const Event event = events.top();
-    events.pop();
+  while (Events* const events = first_due(now)) {
+    const Event event = events->top();
+    events->pop();
     if (event.frame->stage == Stage::kHost) {
       hand_over(event.frame, event.time, now);
       continue;

@@ -136,7 +136,7 @@ class Fabric {
 
   LinkQueue& link(const Frame& frame);
   void schedule(Time time, Frame* frame);
-  Events& first_events(Time now);
+  Events* first_due(Time now);
   void find_leeway();
   void enter_stage(Frame* frame);
   void leave_link(Frame* frame);

@@ -20,9 +20,8 @@ namespace commtune::tcp {
 class Pace {
  public:
   /// link          bytes a second of the link that the connection shares with others
-  /// share         its part of it, in (0, 1]: it sends no faster (SO_MAX_PACING_RATE), unless the kernel
-  /// would
-  ///               cut so little into bursts that are too small (least_rate())
+  /// share         its part of it, in (0, 1]: it sends no faster (SO_MAX_PACING_RATE) than that or, where
+  ///               that is more, least_rate()
   /// unsent_limit  of the kernel, however fast
   void set(int fd, double link, double share, Bytes unsent_limit);
 
