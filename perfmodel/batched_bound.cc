@@ -19,7 +19,6 @@ class BatchedBound {
     double bytes = 0;
     for (std::size_t i = work.layers(); i-- > 0;) {
       if (work.layer_bytes[i] == 0) continue;
-      if (stream_end_.empty()) least_tail_ = work.tail[i];
       bytes += static_cast<double>(work.layer_bytes[i]);
       stream_end_.push_back(bytes);
       tail_.push_back(work.tail[i]);
@@ -32,9 +31,9 @@ class BatchedBound {
   /// The least T in [known, ...) that is not ruled out, given that everything below `known` is.
   double tightened(double known) {
     const double bytes = stream_end_.back();
-    double feasible = cells_.back().ready + tail_.back();
-    for (const Passing& channel : {channel_.first, channel_.second.value_or(Passing{})})
-      feasible += channel.overhead + channel.lag + channel.beta * bytes;
+    const Passing& passing = channel_.passing;
+    double feasible =
+        cells_.back().ready + tail_.back() + passing.overhead + passing.lag + passing.beta * bytes;
     if (feasible <= known || reachable(known * (1 + kPrecision))) return known;
     double ruled_out = known;
     while (feasible - ruled_out > kPrecision * feasible) {
@@ -87,57 +86,40 @@ class BatchedBound {
     return tail_[static_cast<std::size_t>(std::min(found, stream_end_.end() - 1) - stream_end_.begin())];
   }
 
-  /// How far the messages up to some cell have come, at the earliest: when they have left either channel, had
-  /// they ended where the cell ends.
-  struct Progress {
-    double first = 0, second = 0;
-  };
-
-  /// A message of at least `own` bytes: when it leaves the channel at the earliest, and is through.
-  struct Moments {
-    double left, through;
-  };
-  static Moments pass(const Passing& channel, double start, double own) {
-    const double left = start + channel.overhead + channel.beta * own;
-    return {left, left + channel.lag};
+  /// When a message of so many bytes leaves the channel.
+  double left(double start, double bytes) const {
+    return start + channel_.passing.overhead + channel_.passing.beta * bytes;
   }
 
   /// Whether all bytes could be back in time.
   bool reachable(double time) {
-    const Passing second = channel_.second.value_or(Passing{});
     for (std::size_t b = 0; b < cells_.size(); ++b) {
       const Cell& last = cells_[b];
-      Progress best{kNever, kNever};
+      double best = kNever;
       for (std::size_t a = b + 1; a-- > 0;) {  // the message takes cells a .. b
         const double sent = a == 0 ? 0 : cells_[a - 1].end,
                      tail = a == 0 ? tail_.back() : cells_[a - 1].tail_after;
-        const Progress before = a == 0 ? Progress{} : served_[a - 1];
+        const double before = a == 0 ? 0 : served_[a - 1];
         // It may in truth end anywhere in cell b; its deadline is checked as if it ended where that begins.
         const double own = std::max(0.0, last.begin - sent), whole = last.end - sent;
         if (own > channel_.largest * stream_end_.back()) break;
-        const double start = std::max(before.first, last.ready);
-        const Moments there = pass(channel_.first, start, own);
-        const double turn = std::max(before.second, there.through);
-        // What is sent after it queues behind it, on the way back too.
-        const double queue = second.beta * (stream_end_.back() - sent - own) + least_tail_;
-        if (pass(second, turn, own).through + std::max(tail, queue) <= time) {
-          best.first = std::min(best.first, pass(channel_.first, start, whole).left);
-          best.second = std::min(best.second, pass(second, turn, whole).left);
+        const double start = std::max(before, last.ready);
+        if (left(start, own) + channel_.passing.lag + tail <= time) {
+          best = std::min(best, left(start, whole));
         }
-        // A longer message would start no earlier, end later on both channels and be more urgent.
-        if (before.first <= last.ready && before.second <= there.through) break;
+        // A longer message would start no earlier, end later and be more urgent.
+        if (before <= last.ready) break;
       }
       served_[b] = best;
     }
-    return served_.back().first < kNever;
+    return served_.back() < kNever;
   }
 
   const BatchedChannel channel_;
   const double compute_;
   std::vector<double> stream_end_, tail_, ready_;  ///< per layer with gradients, last layer first
-  double least_tail_ = 0;
   std::vector<Cell> cells_;
-  std::vector<Progress> served_;
+  std::vector<double> served_;  ///< when the messages up to a cell have left, had they ended where it ends
 };
 
 }  // namespace

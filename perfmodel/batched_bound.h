@@ -1,8 +1,6 @@
 #pragma once
 // What start-ups alone rule out: bounds 3 and 4 of bound.h, for bound.cc.
 
-#include <optional>
-
 #include "perfmodel/workload.h"
 
 namespace commtune {
@@ -13,10 +11,9 @@ struct Passing {
   double lag = 0;                 ///< and the message is through this much later
 };
 
-/// A channel on which each message costs a start-up, and what follows it.
+/// A channel on which each message costs a start-up, and which they pass one after the other.
 struct BatchedChannel {
-  Passing first;
-  std::optional<Passing> second;  ///< a second channel, which all messages pass in the same order
+  Passing passing;
   double largest = 1;  ///< no message carries more than this part of all that the channel has to do
 };
 

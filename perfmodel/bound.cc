@@ -8,6 +8,7 @@
 
 #include "perfmodel/batched_bound.h"
 #include "perfmodel/curve_ops.h"
+#include "perfmodel/overtaking.h"
 
 namespace commtune {
 
@@ -79,12 +80,29 @@ double started_bound(const Workload& work, const BatchedChannel& channel, double
   return urgency_bound(work, channel, batched_bound(work, channel, known));
 }
 
+/// elsewhere  latency of another channel that each message passes
+OvertakingChannel overtaking(const Least& least, double elsewhere) {
+  return {least.overhead, least.beta, least.latency - least.overhead + elsewhere};
+}
+
+/// With servers others may be pushed while a message's sum is being made: half of what it takes longer than
+/// it keeps the channel comes after its last byte, the other half before.
+Least at_servers(Least both) {
+  both.latency = (both.latency + both.overhead) / 2;
+  return both;
+}
+
 /// Bounds of a road whose stages share a channel, as one operation or parted: whichever is smaller counts.
 double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
+  if (cost.through_servers) {
+    const Least both = at_servers(least_of(cost.both, floor));
+    const double bytes = length(jobs_of(work, both.beta, 0, both.latency));
+    return overtaking_bound(work, overtaking(both, 0), std::max(bytes, work.compute()));
+  }
   const Least both = least_of(cost.both, floor), reduce = least_of(cost.reduce, floor),
               distribute = least_of(cost.distribute, floor);
   const double together = length(jobs_of(work, both.beta, 0, both.latency));
-  const double coupled = started_bound(work, {passing_of(both), {}, 1}, together);
+  const double coupled = started_bound(work, {passing_of(both), 1}, together);
   if (!cost.may_part) return coupled;
   // The latency of a reduce can hide behind other messages, its overhead cannot.
   const double beta = reduce.beta + distribute.beta;
@@ -94,7 +112,7 @@ double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   const Passing parts{std::min(reduce.overhead, distribute.overhead), beta,
                       distribute.latency - distribute.overhead};
   const double largest = std::max(reduce.beta, distribute.beta) / beta;
-  return std::min(coupled, batched_bound(work, {parts, {}, largest}, apart));
+  return std::min(coupled, batched_bound(work, {parts, largest}, apart));
 }
 
 /// Bounds of a road with a channel for each stage.
@@ -102,8 +120,9 @@ double separate_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   const Least reduce = least_of(cost.reduce, floor), distribute = least_of(cost.distribute, floor);
   const double first = length(jobs_of(work, reduce.beta, 0, reduce.latency + distribute.latency));
   const double second = length(jobs_of(work, distribute.beta, reduce.latency, distribute.latency));
-  const BatchedChannel channels{passing_of(reduce), passing_of(distribute), 1};
-  return started_bound(work, channels, std::max(first, second));
+  const double known = std::max({first, second, work.compute()});
+  return overtaking_bound(work, overtaking(distribute, reduce.latency),
+                          overtaking_bound(work, overtaking(reduce, distribute.latency), known));
 }
 
 }  // namespace

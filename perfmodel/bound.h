@@ -7,7 +7,7 @@
 namespace commtune {
 
 /// No lossless schedule on this road ends an iteration earlier, whatever it fuses, cuts, reorders, decouples
-/// or overlaps. The largest of five bounds, each of which holds for every plan:
+/// or overlaps. The largest of these bounds, each of which holds for every plan:
 ///
 /// 1. Compute: f + b + u.
 /// 2. For any set A of gradients T >= min_A r + a + b * sum_A m + min_A q. The maximum over A is what
@@ -19,11 +19,13 @@ namespace commtune {
 /// 3. Start-ups. Number a channel's messages as they are served. The first i of them carry x_i bytes, all of
 ///    which existed when the i-th was served, so that was no earlier than the moment when x_i bytes exist;
 ///    and all that the i-th and later ones carry is wanted after the i-th is back, so that was no later than
-///    T - q for the largest q among the M - x_(i-1) bytes of least tail (batched_bound.h). With two channels,
-///    which all messages pass in the same order, both are followed.
+///    T - q for the largest q among the M - x_(i-1) bytes of least tail (batched_bound.h).
 /// 4. Start-ups around one moment, at which some layer's gradients appear: messages before it cannot have
 ///    carried that layer's, so that the most urgent bytes are still to come (urgency_bound in
 ///    batched_bound.h).
+///    With parameter servers, where the more urgent message overtakes, 3 and 4 do not hold. There the
+///    messages whose lowest layer is one of the first k pass within the k-th's times, and few of them can be
+///    large (overtaking.h).
 /// 5. Compute slows by kappa while bytes move: T >= f + b + u + occupied * kappa / (1 + kappa).
 ///
 /// Traffic that slows while compute runs is bounded on its own clock (Workload). Straggling, which no plan

@@ -262,7 +262,7 @@ Cluster cluster_from_json(const nlohmann::json& json) {
   document.expect_format(kFormat);
   document.expect_keys({"format", "name", "transport", "fingerprint", "facts", "hosts", "links", "operations",
                         "reduce_seconds_per_byte", "copy_seconds_per_byte", "interference", "contention",
-                        "jitter_seconds"});
+                        "backlog_seconds", "jitter_seconds"});
   Cluster cluster;
   const JsonPlace name = document["name"];
   cluster.name = name.text();
@@ -286,6 +286,7 @@ Cluster cluster_from_json(const nlohmann::json& json) {
   cluster.copy_seconds_per_byte = read_scalar(document, "copy_seconds_per_byte");
   cluster.interference = read_scalar(document, "interference");
   cluster.contention = read_scalar(document, "contention");
+  cluster.backlog_seconds = read_scalar(document, "backlog_seconds");
   cluster.jitter_seconds = read_scalar(document, "jitter_seconds");
   return cluster;
 }
@@ -320,9 +321,11 @@ nlohmann::json to_json(const Cluster& cluster) {
                          {"copy_seconds_per_byte", scalar_json(cluster.copy_seconds_per_byte)},
                          {"interference", scalar_json(cluster.interference)},
                          {"jitter_seconds", scalar_json(cluster.jitter_seconds)}};
-  if (cluster.contention.value > 0 || cluster.contention.half_width > 0) {
-    json["contention"] = scalar_json(cluster.contention);
-  }
+  const auto put_if_any = [&](const char* key, const Scalar& scalar) {
+    if (scalar.value > 0 || scalar.half_width > 0) json[key] = scalar_json(scalar);
+  };
+  put_if_any("contention", cluster.contention);
+  put_if_any("backlog_seconds", cluster.backlog_seconds);
   return json;
 }
 

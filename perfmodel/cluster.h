@@ -77,7 +77,8 @@ struct Cluster {
   Scalar copy_seconds_per_byte;    ///< copying one byte into a fusion buffer
   Scalar interference;             ///< kappa: compute slows by this ratio while bytes move
   Scalar contention;               ///< traffic takes longer by this ratio while compute runs
-  Scalar jitter_seconds;  ///< standard deviation of a fixed compute step between ranks and iterations
+  Scalar backlog_seconds;  ///< what sockets hold ahead of a server's busy card, which nothing overtakes
+  Scalar jitter_seconds;   ///< standard deviation of a fixed compute step between ranks and iterations
 
   int ranks() const;  ///< sum of slots
 };

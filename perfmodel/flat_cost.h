@@ -49,6 +49,11 @@ struct FlatRoad {
   FlatCost both, reduce, distribute;
   explicit FlatRoad(const RoadCost& road)
       : cost(&road), both(road.both), reduce(road.reduce), distribute(road.distribute) {}
+  /// Of both stages as one operation the part that is the first one's, by what each costs on its own.
+  double reduce_share(double m) const {
+    const double first = reduce.alone(m), second = distribute.alone(m);
+    return first + second > 0 ? first / (first + second) : 1;
+  }
 };
 
 }  // namespace commtune

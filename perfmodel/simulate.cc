@@ -4,9 +4,10 @@
 #include <limits>
 #include <numeric>
 
-#include "perfmodel/channels.h"
 #include "perfmodel/compute_clock.h"
 #include "perfmodel/flight.h"
+#include "perfmodel/server_traffic.h"
+#include "perfmodel/step_channel.h"
 #include "perfmodel/traffic_clock.h"
 
 namespace commtune {
@@ -67,12 +68,16 @@ class Simulator::Engine {
     const RoadCost& cost = *road.cost;
     plan_ = &plan;
     timeline_ = timeline;
-    credit_ends_early_ = cost.credit_ends_early;
+    through_servers_ = cost.through_servers;
     delivery_ = cost.delivery.count();
     copy_ = cost.copy.value;
-    channels_.reset(road);
     clock_.reset(cost.interference);
-    flight_.clear(plan.credit, 2 * work_.total_bytes);  // two stages at most
+    if (through_servers_) {
+      servers_.reset(road, plan.messages(), plan.credit, work_.total_bytes);
+    } else {
+      channel_.reset(road);
+      flight_.clear(plan.credit, 2 * work_.total_bytes);  // two stages at most
+    }
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
@@ -85,7 +90,9 @@ class Simulator::Engine {
   }
 
   void send_all() {
-    if (plan_->order == Order::kPriority) {
+    if (through_servers_) {
+      run_through_servers();
+    } else if (plan_->order == Order::kPriority) {
       run_by_priority();
     } else if (plan_->sequence.empty()) {
       run_in_list_order();
@@ -111,18 +118,14 @@ class Simulator::Engine {
   /// Both stages of a message that starts at `start`.
   void send(std::uint32_t message, double start) {
     const Parcel sending = parcel(message);
-    const Journey journey = channels_.send(sending, start, clock_);
-    const double from = journey.reduce.from, end = journey.distribute.end;
-    if (flight_.limited()) {
-      const double until = credit_ends_early_ ? channels_.pushed(sending, journey) : sent(from, end);
-      flight_.add(from, until, plan_->bytes[message]);
-    }
+    const Passage both = channel_.send(sending, start, clock_);
+    if (flight_.limited()) flight_.add(both.from, sent(both.from, both.end), plan_->bytes[message]);
     if (timeline_ != nullptr) {
-      const Journey stages = channels_.divided(sending, journey);
-      record(message, Stage::kReduce, stages.reduce);
-      record(message, Stage::kDistribute, stages.distribute);
+      const double middle = channel_.middle(sending, both);
+      record(message, Stage::kReduce, {both.from, middle});
+      record(message, Stage::kDistribute, {middle, both.end});
     }
-    arrive(message, end);
+    arrive(message, both.end);
   }
 
   /// When a rank has sent all of its part of an operation that has ended everywhere at `end`.
@@ -169,7 +172,7 @@ class Simulator::Engine {
       const bool reduce = step.stage == Stage::kReduce;
       const double released = reduce ? release_in_order(step.message) : reduced_[step.message];
       start = std::max({start, released, when_credit_allows()});
-      const Passage passage = channels_.send(parcel(step.message), step.stage, start, clock_);
+      const Passage passage = channel_.send(parcel(step.message), step.stage, start, clock_);
       if (flight_.limited())
         flight_.add(passage.from, sent(passage.from, passage.end), plan_->bytes[step.message]);
       if (reduce) {
@@ -194,32 +197,93 @@ class Simulator::Engine {
 
   void run_by_priority() {
     const std::size_t n = plan_->messages();
-    sort_by_release();
-    waiting_.reset(n);
-    by_rank_.resize(n);
-    for (std::uint32_t message = 0; message < n; ++message) by_rank_[plan_->rank[message]] = message;
+    wait_by_priority();
     double now = 0;
-    std::size_t next = 0;  // into by_release_
     std::size_t started = 0;
     while (started < n && !given_up()) {
       const double allowed = waiting_.empty() ? kNever : when_credit_allows();
       if (allowed <= now) {
-        const std::uint32_t message = by_rank_[waiting_.smallest()];
-        waiting_.erase(plan_->rank[message]);
-        send(message, now);
+        send(take_most_urgent(), now);
         ++started;
-        ++events_;
         continue;
       }
-      const double release = next < n ? std::max(now, clock_.when(released_work(by_release_[next]))) : kNever;
+      const double release = next_release(now);
       now = std::min(release, allowed);
-      if (release > now) continue;
-      for (const double work = released_work(by_release_[next]);
-           next < n && released_work(by_release_[next]) <= work; ++next) {
-        waiting_.insert(plan_->rank[by_release_[next]]);
-      }
-      clock_.reach(released_work(by_release_[next - 1]));
+      if (release <= now) take_released();
     }
+  }
+
+  /// Messages that are pushed to servers start as all others do, in the order of a list or by priority, and
+  /// are then under way together.
+  void run_through_servers() {
+    const std::size_t n = plan_->messages();
+    wait_by_priority();
+    double now = 0, release = next_release(now);
+    std::size_t arrived = 0;
+    while (arrived < n && !given_up()) {
+      while (may_start_next() && servers_.credit_allows()) {
+        const std::uint32_t message = take_most_urgent();
+        servers_.start(urgency_of(message), parcel(message), clock_);
+      }
+      if (clock_.disturbed() || release < now) release = next_release(now);
+      now = std::min(release, servers_.next());
+      servers_.advance(now, clock_);
+      for (const ServerTraffic::Arrival& arrival : servers_.arrived()) {
+        const std::uint32_t message = by_urgency_[arrival.urgency];
+        if (timeline_ != nullptr) {
+          record(message, Stage::kReduce, arrival.push);
+          record(message, Stage::kDistribute, arrival.answer);
+        }
+        arrive(message, arrival.answer.end);
+        ++arrived;
+      }
+      servers_.forget_arrived();
+      if (release > now) continue;
+      take_released();
+      release = next_release(now);
+    }
+  }
+
+  std::uint32_t urgency_of(std::uint32_t message) const {
+    return plan_->order == Order::kPriority ? plan_->rank[message] : message;
+  }
+
+  /// Nothing has been released yet.
+  void wait_by_priority() {
+    const std::size_t n = plan_->messages();
+    sort_by_release();
+    waiting_.reset(n);
+    by_urgency_.resize(n);
+    for (std::uint32_t message = 0; message < n; ++message) by_urgency_[urgency_of(message)] = message;
+    next_ = next_in_list_ = 0;
+  }
+
+  /// Of a list the next one starts, or none.
+  bool may_start_next() {
+    return !waiting_.empty() && (plan_->order == Order::kPriority || waiting_.smallest() == next_in_list_);
+  }
+
+  std::uint32_t take_most_urgent() {
+    const std::uint32_t urgency = waiting_.smallest();
+    waiting_.erase(urgency);
+    ++next_in_list_;
+    ++events_;
+    return by_urgency_[urgency];
+  }
+
+  /// When the next gradients appear.
+  double next_release(double now) {
+    if (next_ == plan_->messages()) return kNever;
+    return std::max(now, clock_.when(released_work(by_release_[next_])));
+  }
+
+  /// All messages whose gradients appear at that moment.
+  void take_released() {
+    const double work = released_work(by_release_[next_]);
+    while (next_ < plan_->messages() && released_work(by_release_[next_]) <= work) {
+      waiting_.insert(urgency_of(by_release_[next_++]));
+    }
+    clock_.reach(work);
   }
 
   /// Messages in the order in which their gradients appear: a counting sort by layer.
@@ -273,8 +337,8 @@ class Simulator::Engine {
     prediction.compute = Seconds{work_.real(work_.compute(), work_.compute())};
     const Seconds exposed = prediction.iteration - prediction.compute;
     prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
-    const double beside_compute = std::max(0.0, channels_.under_way() - (iteration_ - computing()));
-    prediction.communication = Seconds{work_.real(channels_.under_way(), beside_compute)};
+    const double beside_compute = std::max(0.0, under_way() - (iteration_ - computing()));
+    prediction.communication = Seconds{work_.real(under_way(), beside_compute)};
     prediction.basis = cost.basis;
     prediction.extrapolated = plan_->messages() > 0 && (Bytes{smallest_} < cost.measured_smallest ||
                                                         Bytes{largest_} > cost.measured_largest);
@@ -282,9 +346,12 @@ class Simulator::Engine {
     return prediction;
   }
 
+  double under_way() const { return through_servers_ ? servers_.under_way() : channel_.under_way(); }
+  double bytes_time() const { return through_servers_ ? servers_.bytes_time() : channel_.bytes_time(); }
+
   Binding binding(const Prediction& prediction, const RoadCost& cost) const {
     if (prediction.exposed <= kNegligible * prediction.iteration) return Binding::kCompute;
-    if (2 * channels_.bytes_time() < channels_.under_way()) return Binding::kLatency;
+    if (2 * bytes_time() < under_way()) return Binding::kLatency;
     return cost.server_binds ? Binding::kServer : Binding::kBandwidth;
   }
 
@@ -312,9 +379,10 @@ class Simulator::Engine {
   const Workload& work_;
   const FlatPlan* plan_ = nullptr;
   Timeline* timeline_ = nullptr;
-  bool credit_ends_early_ = false;
+  bool through_servers_ = false;
   double copy_ = 0, delivery_ = 0;
-  Channels channels_;
+  StepChannel channel_;    ///< all-to-all roads
+  ServerTraffic servers_;  ///< parameter servers
   ComputeClock clock_;
   Flight flight_;
   bool walks_layers_ = false;
@@ -324,7 +392,9 @@ class Simulator::Engine {
   double give_up_ = kNever;  ///< when iteration_ gets longer than this
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<double> reduced_;  ///< decoupled plans: when a message's reduce stage has ended
-  std::vector<std::uint32_t> by_release_, by_rank_, counts_;
+  std::vector<std::uint32_t> by_release_, by_urgency_, counts_;
+  std::size_t next_ = 0;            ///< into by_release_: not released yet
+  std::uint32_t next_in_list_ = 0;  ///< of a list: not started yet
   RankSet waiting_;
 };
 

@@ -52,13 +52,14 @@ inline constexpr Seconds kNoLimit{std::numeric_limits<double>::infinity()};
 /// forward. A message is released when its last gradient exists (Release). The communication side starts
 /// steps in the plan's order (kList) or the most urgent released message (kPriority), never before one that
 /// is due earlier, as soon as the credit allows: those started before it have no more than the credit left to
-/// send (with parameter servers: to push), each sending evenly from its start to the delivery before its end
-/// (of a push: to the end of its occupancy). A step that starts at time t is served from s = max(t, channel
-/// free), keeps its channel until s + occupancy and has ended everywhere at s + alone. Colocated servers and
-/// all-to-all roads have one channel; with dedicated servers a message passes the reduce channel and then, in
-/// the same order, the distribute channel. A message that has to be copied (FlatPlan::copied) pays for
-/// that, half in either stage. A layer's update and forward pass start after the layer before it and after
-/// what the barrier asks for. Compute slows by kappa while a channel is occupied; straggling is added once.
+/// send (with parameter servers: to push). All-to-all roads have one channel, which takes one step after the
+/// other: one that starts at time t is served from s = max(t, channel free), keeps the channel until s +
+/// occupancy and has ended everywhere at s + alone, having sent evenly until the delivery before that.
+/// Through parameter servers messages travel together, and the most urgent overtakes (ServerTraffic);
+/// colocated servers' pushes and answers share a channel, those of dedicated ones have one each. A message
+/// that has to be copied (FlatPlan::copied) pays for that, half in either stage. A layer's update and forward
+/// pass start after the layer before it and after what the barrier asks for. Compute slows by kappa while a
+/// channel is occupied; straggling is added once.
 class Simulator {
  public:
   explicit Simulator(const Workload& work);

@@ -336,7 +336,8 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   if (direct) cost.server_binds = servers_bind(road, cluster, workers);
   const auto* p = std::get_if<ParameterServer>(&road);
   cost.shared_channel = p == nullptr || p->placement == Placement::kColocated;
-  cost.credit_ends_early = p != nullptr;
+  cost.through_servers = p != nullptr;
+  cost.backlog = Seconds{p != nullptr ? cluster.backlog_seconds.value : 0};
   cost.delivery = delivery_of(road, cluster, workers);
   cost.in_turn = p != nullptr && p->assignment == Assignment::kHashed ? p->servers : 0;
   cost.may_part = p == nullptr && has_two_stages(road);

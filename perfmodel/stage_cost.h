@@ -10,7 +10,7 @@
 
 namespace commtune {
 
-/// A message of m bytes that enters an idle channel at time s keeps it busy until s + occupancy(m) and has
+/// A message of m bytes that enters an idle channel at time s keeps it busy for occupancy(m) and has
 /// ended everywhere at s + alone(m). Where two separate fits cross, the occupancy counts as no more than
 /// alone.
 struct StageCost {
@@ -29,7 +29,10 @@ struct RoadCost {
   StageCost reduce;            ///< first stage alone
   StageCost distribute;        ///< second stage alone; costs nothing on one-stage algorithms
   bool shared_channel = true;  ///< false: reduce and distribute use opposite directions (dedicated servers)
-  bool credit_ends_early = false;  ///< credit covers the reduce stage alone (parameter servers)
+  /// Parameter servers: pushes and answers of several messages share their channels by urgency, and the
+  /// credit covers the push alone.
+  bool through_servers = false;
+  Seconds backlog{};  ///< parameter servers: of a busy channel, what nothing urgent overtakes any more
   /// All-to-all: so long before a message has ended everywhere each rank has sent all its part of it, and the
   /// credit lets the next one start: the last step's bytes are on their way, a link's latency.
   Seconds delivery{};

@@ -42,16 +42,16 @@ struct Front {
 };
 
 /// Messages that carry all bytes up to some place of the stream of gradients, counted from the last layer: as
-/// early as they can leave either channel, had they ended where the cell does.
+/// early as they can leave the channel, had they ended where the cell does.
 struct Cell {
   double begin = 0, end = 0;
-  double first = 0, second = 0;
+  double left = 0;
 };
 
 class UrgencyBound {
  public:
   UrgencyBound(const Workload& work, const BatchedChannel& channel)
-      : front_(work), first_(channel.first), second_(channel.second.value_or(Passing{})) {
+      : front_(work), passing_(channel.passing) {
     fill_cells(work.compute());
   }
 
@@ -88,7 +88,7 @@ class UrgencyBound {
       const double parts = std::max(1.0, std::floor(size / most)), from = begin;
       for (double part = 0; part < parts; ++part) {
         const double until = part + 1 == parts ? end : from + size * (part + 1) / parts;
-        cells_.push_back({begin, until, 0, 0});
+        cells_.push_back({begin, until, 0});
         begin = until;
       }
     }
@@ -99,16 +99,12 @@ class UrgencyBound {
   void arrive(std::size_t b) {
     Cell& last = cells_[b];
     const double ready = ready_of(last.begin);
-    last.first = last.second = std::numeric_limits<double>::infinity();
+    last.left = std::numeric_limits<double>::infinity();
     for (std::size_t a = b; a-- > 0;) {  // the last message carries what lies between
       const Cell& before = cells_[a];
-      const double start = std::max(before.first, ready), own = std::max(0.0, last.begin - before.end);
-      const double whole = last.end - before.end;
-      const double there = start + first_.overhead + first_.beta * own + first_.lag;
-      last.first = std::min(last.first, start + first_.overhead + first_.beta * whole);
-      last.second =
-          std::min(last.second, std::max(before.second, there) + second_.overhead + second_.beta * whole);
-      if (before.first <= ready && before.second <= there) break;
+      const double start = std::max(before.left, ready);
+      last.left = std::min(last.left, start + passing_.overhead + passing_.beta * (last.end - before.end));
+      if (before.left <= ready) break;
     }
   }
 
@@ -136,21 +132,15 @@ class UrgencyBound {
   /// The same if what was sent before the moment ends in this cell.
   bool possible_after(const Cell& cell, std::size_t layer, double time) const {
     const double width = cell.end - cell.begin;
-    const double sent_first = cell.first - first_.beta * width,
-                 sent_second = cell.second - second_.beta * width;
-    if (std::max(sent_first + first_.lag, sent_second + second_.lag) > time - front_.tail.front() &&
-        cell.end > 0)
-      return false;
-    const double start = std::max(sent_first, front_.ready[layer]);
-    const double second_start = std::max(sent_second, start + first_.overhead + first_.lag);
+    const double sent = cell.left - passing_.beta * width;
+    if (sent + passing_.lag > time - front_.tail.front() && cell.end > 0) return false;
+    const double start = std::max(sent, front_.ready[layer]);
     const double rest = front_.bytes() - cell.end;
     double done = 0;
     for (int message = 1; message <= kMostMessages; ++message) {
       const double place = done < front_.until[layer] ? done : done + cell.end;
-      const double deadline = time - front_.tail_at(place) - second_.lag;
-      const double left = deadline - start - message * first_.overhead - first_.lag - second_.overhead;
-      double reach = ratio(left + second_.beta * done, first_.beta + second_.beta);
-      reach = std::min(reach, ratio(deadline - second_start - message * second_.overhead, second_.beta));
+      const double deadline = time - front_.tail_at(place) - passing_.lag;
+      const double reach = ratio(deadline - start - message * passing_.overhead, passing_.beta);
       if (reach >= rest) return true;
       if (!(reach > done)) return false;
       done = reach;
@@ -165,7 +155,7 @@ class UrgencyBound {
   }
 
   const Front front_;
-  const Passing first_, second_;
+  const Passing passing_;
   std::vector<Cell> cells_;
 };
 

@@ -26,11 +26,15 @@ constexpr std::size_t kCrowd = 8;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
 constexpr double kHalfWidth = 1.96;
 
-constexpr std::size_t kScalars = 5;
+constexpr std::size_t kScalars = 6;
 
 std::array<Scalar*, kScalars> scalars_of(Cluster& cluster) {
-  return {&cluster.reduce_seconds_per_byte, &cluster.copy_seconds_per_byte, &cluster.interference,
-          &cluster.jitter_seconds, &cluster.contention};
+  return {&cluster.reduce_seconds_per_byte,
+          &cluster.copy_seconds_per_byte,
+          &cluster.interference,
+          &cluster.jitter_seconds,
+          &cluster.contention,
+          &cluster.backlog_seconds};
 }
 
 double percentile(std::vector<double>& values, double q) {

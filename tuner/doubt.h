@@ -32,7 +32,7 @@ class ClusterDraws {
 
   Cluster cluster_;
   std::vector<Drawn> drawn_;
-  std::vector<std::vector<double>> scalars_;  ///< gamma, copy, kappa, jitter: one value per draw
+  std::vector<std::vector<double>> scalars_;  ///< gamma, copy, kappa, jitter, ...: one value per draw
   bool in_doubt_ = false;
   int count_ = 0;
 };

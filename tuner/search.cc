@@ -7,6 +7,7 @@
 #include "perfmodel/bound.h"
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
+#include "perfmodel/overtaking.h"
 #include "tuner/atoms.h"
 #include "tuner/climb.h"
 #include "tuner/draft.h"
@@ -22,8 +23,9 @@ namespace {
 constexpr std::size_t kClimbs = 3;
 /// A seed may be this much slower than the best plan so far: climbing wins more than that back.
 constexpr double kSlack = 1.1;
-/// What the least credit may cost: in the model messages in flight are served one after the other, but on a
-/// network they share the links, and the fewer there are the sooner the most urgent one is through.
+/// What the least credit may cost on all-to-all roads: in the model messages in flight are served one after
+/// the other, but on a network they share the links, and the fewer there are the sooner the most urgent one
+/// is through. Through servers the most urgent overtakes.
 constexpr double kCreditPrice = 1.005;
 /// Roads with a channel for each stage need small messages to keep both busy.
 constexpr AtomOptions kFine{1.0 / 192, 1.0 / 64, 1.0 / 192};
@@ -57,6 +59,7 @@ class Search {
   }
 
   SearchReport run() {
+    if (stream_.tensors() > 0) overtake();
     if (stream_.tensors() > 0 && !good_enough()) {
       std::vector<Promising> drafts = seeds();
       for (std::size_t i = 0; i < std::min(kClimbs, drafts.size()) && !over(); ++i) climb_from(drafts[i]);
@@ -126,6 +129,43 @@ class Search {
     return architecture_of(option.road) == Architecture::kAllToAll && !option.cost.distribute.alone.empty();
   }
 
+  /// The messages that are best where the more urgent overtakes, on roads over servers that all of them
+  /// share: as if nothing ever waited for what sockets hold, once, and at every turn.
+  void overtake() {
+    for (const RoadOption& option : job_.roads) {
+      if (!option.cost.through_servers || !option.cost.shared_channel || option.cost.in_turn > 0) continue;
+      for (const int waits : {0, 1, 2}) {
+        if (good_enough() || option.bound.count() >= best_time()) break;
+        if (waits > 0 && option.cost.backlog == Seconds{0}) break;
+        Plan plan = overtaking_plan(option, waits);
+        const Prediction prediction = simulator_.run(plan, option.cost);
+        if (prediction.iteration.count() < best_time()) best_ = {std::move(plan), prediction};
+      }
+    }
+    fastest_ = std::min(fastest_, best_time());
+  }
+
+  Plan overtaking_plan(const RoadOption& option, int waits) const {
+    const std::vector<double> places =
+        overtaking_messages(job_.work, overtaking_channel(option.cost, waits), job_.work.compute());
+    Draft draft;
+    for (auto place = places.rbegin(); place != places.rend(); ++place) {
+      const std::uint64_t from_front = std::min(static_cast<std::uint64_t>(*place), stream_.bytes()) /
+                                       stream_.element() * stream_.element();
+      const std::uint64_t at = stream_.bytes() - from_front;
+      if (at > (draft.ends.empty() ? 0 : draft.ends.back().at)) draft.ends.push_back(stream_.cut(at));
+    }
+    draft.ends.push_back(stream_.cut(stream_.bytes()));
+    for (std::uint32_t message = 0; message < draft.ends.size(); ++message) {
+      draft.steps.push_back({message, Stage::kReduce});
+    }
+    Plan plan = plan_of(draft, stream_, job_, option.road);
+    plan.order = Order::kPriority;
+    plan.priority = layer_priorities(plan.messages, job_.work.tensors);
+    plan.credit = kUnlimited;
+    return plan;
+  }
+
   void climb_from(Promising& found) {
     const ClimbLimits limits{
         target(), std::min(options_.max_events, simulator_.events() + options_.max_events / kClimbs)};
@@ -189,12 +229,14 @@ class Search {
   void simplify(const RoadCost& cost) {
     const double limit = std::min(best_time() * kCreditPrice, std::max(best_time(), start_));
     Plan plan = best_.plan;
-    plan.credit = Bytes{0};
-    for (Bytes next = 16_KiB; !accept(plan, cost, limit) && next.count < stream_.bytes();
-         next = Bytes{next.count * 2}) {
-      plan.credit = next;
+    if (!cost.through_servers) {
+      plan.credit = Bytes{0};
+      for (Bytes next = 16_KiB; !accept(plan, cost, limit) && next.count < stream_.bytes();
+           next = Bytes{next.count * 2}) {
+        plan.credit = next;
+      }
+      plan = best_.plan;
     }
-    plan = best_.plan;
     plan.barrier = Barrier::kFull;
     accept(plan, cost, best_time());
   }

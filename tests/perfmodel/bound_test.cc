@@ -8,6 +8,7 @@
 #include <random>
 
 #include "perfmodel/curve_ops.h"
+#include "perfmodel/overtaking.h"
 
 namespace commtune {
 namespace {
@@ -94,6 +95,8 @@ RoadCost random_cost(std::mt19937_64& random) {
   cost.distribute = random_stage(random);
   cost.both = random_stage(random);
   cost.shared_channel = random() % 3 != 0;
+  cost.through_servers = !cost.shared_channel || random() % 2 == 0;
+  if (random() % 2 == 0) cost.backlog = Seconds{uniform(random, 0, 2)};
   cost.interference = random() % 2 == 0 ? 0 : uniform(random, 0, 0.5);
   cost.straggling = Seconds{random() % 2 == 0 ? 0 : 0.1};
   return cost;
@@ -214,7 +217,6 @@ RoadCost cost_of_start_ups(std::mt19937_64& random) {
   cost.reduce = stage();
   cost.distribute = stage();
   cost.both = stage();
-  cost.shared_channel = random() % 2 == 0;
   cost.may_part = false;
   return cost;
 }
@@ -245,6 +247,46 @@ TEST(LowerBound, IsNearTheBestPlanWhereStartUpsCount) {
   std::sort(gaps.begin(), gaps.end());
   EXPECT_LT(gaps[gaps.size() / 2], 0.03);
   EXPECT_LT(gaps[gaps.size() * 95 / 100], 0.15);
+}
+
+TEST(OvertakingMessages, ReachTheBound) {
+  // Without latencies nothing but their own choice keeps messages that overtake each other from the bound.
+  std::mt19937_64 random(47);
+  for (int round = 0; round < 500; ++round) {
+    Profile profile = random_profile(random, 1 + random() % 12);
+    for (Layer& layer : profile.layers) layer.tensors[0].bytes = Bytes{layer.tensors[0].bytes.count * 4096};
+    const Workload work(profile);
+    RoadCost cost;
+    const Curve curve{Seconds{uniform(random, 0, 0.5)}, SecondsPerByte{uniform(random, 0, 0.05) / 4096}};
+    cost.both = {curve, curve};
+    cost.reduce = cost.distribute = {times(curve, 0.5), times(curve, 0.5)};
+    cost.through_servers = true;
+    const std::vector<double> ends = overtaking_messages(work, overtaking_channel(cost, 0), work.compute());
+    Plan plan;
+    plan.barrier = Barrier::kPerLayer;
+    plan.order = Order::kPriority;
+    plan.credit = Bytes{work.total_bytes};
+    std::uint64_t before = 0, done = 0;
+    TensorId tensor = 0;
+    for (const double end : ends) {
+      plan.priority.push_back(static_cast<std::int32_t>(plan.messages.size()));
+      plan.messages.emplace_back();
+      for (const auto until = static_cast<std::uint64_t>(end); done < until;) {
+        const std::uint64_t size = profile.layers[tensor].tensors[0].bytes.count;
+        const std::uint64_t length = std::min(until, before + size) - done;
+        plan.messages.back().pieces.push_back({tensor, Bytes{done - before}, Bytes{length}});
+        done += length;
+        if (done < before + size) continue;
+        before += size;
+        ++tensor;
+      }
+    }
+    ASSERT_EQ(done, work.total_bytes) << "round " << round;
+    const double bound = lower_bound(work, cost).count();
+    const double reached = simulate(work, plan, cost).iteration.count();
+    ASSERT_GE(reached, bound * (1 - 1e-12)) << "round " << round;
+    ASSERT_LE(reached, bound * 1.002) << "round " << round;
+  }
 }
 
 /// A plan that cuts tensors anywhere and fuses what comes to lie together, in the order in which gradients

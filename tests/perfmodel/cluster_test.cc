@@ -35,6 +35,7 @@ Cluster four_hosts() {
   cluster.reduce_seconds_per_byte = {2e-10, 1e-12};
   cluster.interference = {0.05, 0.01};
   cluster.contention = {1.1, 0.2};
+  cluster.backlog_seconds = {4e-3, 1e-4};
   return cluster;
 }
 
@@ -64,6 +65,7 @@ TEST(Cluster, SurvivesJson) {
   EXPECT_EQ(again.facts, four_hosts().facts);
   EXPECT_EQ(again.interference.half_width, 0.01);
   EXPECT_EQ(again.contention.value, 1.1);
+  EXPECT_EQ(again.backlog_seconds.value, 4e-3);
 }
 
 template <typename Change>

@@ -135,9 +135,10 @@ TEST(Simulate, CreditOfAllToAllEndsWhenTheLastBytesAreOnTheirWay) {
 }
 
 TEST(Simulate, CreditOfParameterServersEndsWithThePush) {
-  // Pieces of 40 B take 3 s, half of it the push. The first goes at 4 .. 7 and is pushed at 5.5, when the
-  // second may start: it is served at 7 .. 10, before tensor 0, which is more urgent but ready at 7 only: 10
-  // .. 13. Layer 0 at 13 .. 14, layer 1 at 14 .. 16.
+  // Pieces of 40 B take 3 s, half of it the push. The first is pushed at 4 .. 5.5, when the second may start,
+  // but its answer is more urgent: 5.5 .. 7. Tensor 0 exists at 7, when the second has started and waits for
+  // its push to end: 7 .. 8.5. Then tensor 0's push and answer, 8.5 .. 11.5, and the second's answer, 11.5 ..
+  // 13. Layer 0 at 11.5 .. 12.5, layer 1 at 13 .. 15.
   RoadCost cost = line_cost(1, 0.05);
   cost.reduce = cost.distribute = {Curve{Seconds{0.5}, SecondsPerByte{0.025}},
                                    Curve{Seconds{0.5}, SecondsPerByte{0.025}}};
@@ -146,11 +147,64 @@ TEST(Simulate, CreditOfParameterServersEndsWithThePush) {
   plan.priority = {1, 2, 0};
   plan.order = Order::kPriority;
   plan.barrier = Barrier::kPerLayer;
-  cost.credit_ends_early = true;
+  cost.through_servers = true;
   Timeline timeline;
-  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost, &timeline), 16);
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost, &timeline), 15);
   EXPECT_DOUBLE_EQ(timeline.messages[1].reduce_start.count(), 7);
-  EXPECT_DOUBLE_EQ(timeline.messages[2].distribute_end.count(), 13);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].reduce_end.count(), 8.5);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].distribute_end.count(), 13);
+  EXPECT_DOUBLE_EQ(timeline.messages[2].reduce_start.count(), 8.5);
+  EXPECT_DOUBLE_EQ(timeline.messages[2].distribute_end.count(), 11.5);
+  // With credit for both tensor 0 overtakes the second's push, though that has begun: 7 .. 10.
+  plan.credit = 1_MiB;
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost, &timeline), 15);
+  EXPECT_DOUBLE_EQ(timeline.messages[2].distribute_end.count(), 10);
+}
+
+TEST(Simulate, AnUrgentMessageOvertakesWhatPassesTheServers) {
+  // Tensor 1 (80 B: push and answer 2.5 s each) is pushed from 4 s on. Tensor 0 (1.5 s each) exists at 7:
+  // 6.5 .. 7 of tensor 1's answer, tensor 0 at 7 .. 10, the rest of the answer at 10 .. 12. Layer 0 at 10 ..
+  // 11, layer 1 at 12 .. 14.
+  RoadCost cost = line_cost(1, 0.05);
+  cost.through_servers = true;
+  Plan plan = tensor_by_tensor();
+  plan.priority = {1, 0};
+  plan.order = Order::kPriority;
+  plan.barrier = Barrier::kPerLayer;
+  Timeline timeline;
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost, &timeline), 14);
+  EXPECT_DOUBLE_EQ(timeline.messages[0].distribute_end.count(), 12);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].distribute_end.count(), 10);
+  // In the list's order tensor 1's answer goes first: 6.5 .. 9, tensor 0 until 12.
+  plan.order = Order::kList;
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 15);
+}
+
+TEST(Simulate, NothingOvertakesWhatSocketsHold) {
+  // As above, but sockets hold 1 s ahead of the card: at 7 s what leaves of tensor 1's answer until 8, so
+  // that tensor 0's push leaves at 8 .. 9.5. Meanwhile they have taken the rest of that answer, 9.5 .. 10.5,
+  // and only then tensor 0's: 10.5 .. 12.
+  RoadCost cost = line_cost(1, 0.05);
+  cost.through_servers = true;
+  cost.backlog = Seconds{1};
+  Plan plan = tensor_by_tensor();
+  plan.priority = {1, 0};
+  plan.order = Order::kPriority;
+  plan.barrier = Barrier::kPerLayer;
+  Timeline timeline;
+  time_of(two_layers(), plan, cost, &timeline);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].reduce_start.count(), 8);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].reduce_end.count(), 9.5);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].distribute_end.count(), 12);
+  EXPECT_DOUBLE_EQ(timeline.messages[0].distribute_end.count(), 10.5);
+  // The credit lets the next message start when sockets have taken the one before. Tensor 1 in halves (1.5 s
+  // each way): they have the first one's push at 4.5 and take of the second one's, 5.5 .. 7, what leaves
+  // until 6.5 before the first one's answer comes. That leaves at 6.5 .. 8.
+  plan.messages = {{{{1, 0_B, 40_B}}}, {{{1, 40_B, 40_B}}}, whole(0, 40)};
+  plan.priority = {1, 2, 0};
+  time_of(two_layers(), plan, cost, &timeline);
+  EXPECT_DOUBLE_EQ(timeline.messages[1].reduce_start.count(), 5.5);
+  EXPECT_DOUBLE_EQ(timeline.messages[0].distribute_end.count(), 8);
 }
 
 TEST(Simulate, PriorityOvertakesWhatWaits) {
@@ -168,6 +222,7 @@ TEST(Simulate, DedicatedServersDistributeWhileTheNextReduces) {
   // Either stage 0.5 + 0.025 m. Message 1: reduce 4 .. 6.5, distribute 6.5 .. 9. Message 0 (credit free):
   // reduce 7 .. 8.5, distribute 9 .. 10.5; forward 3: 13.5.
   RoadCost cost = line_cost(1, 0.05);
+  cost.through_servers = true;
   cost.shared_channel = false;
   Plan plan = tensor_by_tensor();
   plan.road = ParameterServer{1, Placement::kDedicated, Assignment::kEven};
@@ -340,8 +395,6 @@ Job random_job(std::mt19937_64& random) {
   job.cost.both = random_stage(random);
   job.cost.reduce = random_stage(random);
   job.cost.distribute = random_stage(random);
-  job.cost.shared_channel = kind == 2 || random() % 2 == 0;
-  job.cost.credit_ends_early = kind != 2 && random() % 2 == 0;
   if (random() % 2 == 0) job.cost.delivery = Seconds{0.5 * static_cast<double>(random() % 8)};
   job.cost.copy = SecondsPerByte{random() % 2 == 0 ? 0 : 0.01};
   job.cost.measured_largest = 1_MiB;
@@ -411,18 +464,8 @@ class Reference {
   }
   void coupled(std::size_t m, double start) {
     const double from = std::max(start, first_);
-    if (job_.cost.shared_channel) {
-      back_[m] = through(first_, job_.cost.both, start, m, copy(m));
-    } else {
-      const double there = through(first_, job_.cost.reduce, start, m, copy(m) / 2);
-      back_[m] = through(second_, job_.cost.distribute, there, m, copy(m) / 2);
-    }
-    const StageCost& push = job_.cost.reduce;
-    const double pushed =
-        from + copy(m) / 2 + std::min(push.alone(bytes(m)), push.occupancy(bytes(m))).count();
-    const double sent = job_.cost.credit_ends_early ? std::min(pushed, back_[m])
-                                                    : std::max(from, back_[m] - job_.cost.delivery.count());
-    flights_.push_back({from, sent, bytes(m)});
+    back_[m] = through(first_, job_.cost.both, start, m, copy(m));
+    flights_.push_back({from, std::max(from, back_[m] - job_.cost.delivery.count()), bytes(m)});
   }
 
   void in_order() {
@@ -483,7 +526,7 @@ class Reference {
   const Workload work_;
   std::vector<double> back_;
   std::vector<Sending> flights_;
-  double first_ = 0, second_ = 0;
+  double first_ = 0;
 };
 
 TEST(Simulate, TrafficSlowsWhileComputeRuns) {
@@ -532,6 +575,7 @@ TEST(Simulate, AServerInTurnTakesOneMessageAfterTheOther) {
   RoadCost cost;
   cost.reduce = {Curve{Seconds{0}, SecondsPerByte{0.05}}, Curve{Seconds{0}, SecondsPerByte{0.0125}}};
   cost.distribute = cost.both = cost.reduce;
+  cost.through_servers = true;
   cost.shared_channel = false;
   cost.in_turn = 2;
   cost.measured_largest = 1_MiB;
@@ -556,6 +600,21 @@ TEST(Simulate, AgreesWithANaiveReferenceOnRandomPlans) {
     ASSERT_NEAR(time_of(job.profile, job.plan, job.cost), Reference{job}.iteration(), 1e-9)
         << "round " << round;
     ASSERT_NEAR(time_of(job.profile, job.plan, job.cost, &timeline), Reference{job}.iteration(), 1e-9);
+  }
+}
+
+TEST(Simulate, WithoutLatenciesServersTakeAListAsACollectiveWould) {
+  // One message after the other, pushed and answered: nothing to overtake, nothing to fill.
+  std::mt19937_64 random(20261122);
+  for (int round = 0; round < 2000; ++round) {
+    Job job = random_job(random);
+    if (job.plan.order == Order::kPriority || !job.plan.sequence.empty()) continue;
+    job.cost.both.occupancy = job.cost.both.alone;
+    job.cost.delivery = {};
+    job.plan.credit = 1_MiB;
+    const double as_collective = time_of(job.profile, job.plan, job.cost);
+    job.cost.through_servers = true;
+    ASSERT_NEAR(time_of(job.profile, job.plan, job.cost), as_collective, 1e-9) << "round " << round;
   }
 }
 

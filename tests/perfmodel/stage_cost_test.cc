@@ -144,6 +144,17 @@ TEST(RoadCost, DedicatedServersUseTwoChannels) {
   EXPECT_NEAR(alone(cost.distribute), 10e-6 + 3 * 2e-6 + 8e-3, 1e-12);
 }
 
+TEST(RoadCost, WhatSocketsHoldCountsAtServersAlone) {
+  Cluster cluster = cluster_of(6);
+  cluster.backlog_seconds.value = 4e-3;
+  const RoadCost servers = road_cost(ps(2, Placement::kColocated), cluster, 4);
+  EXPECT_TRUE(servers.through_servers);
+  EXPECT_EQ(servers.backlog, Seconds{4e-3});
+  const RoadCost ring = road_cost(a2a(Collective::kRing), cluster, 4);
+  EXPECT_FALSE(ring.through_servers);
+  EXPECT_EQ(ring.backlog, Seconds{0});
+}
+
 TEST(RoadCost, AsManyDedicatedServersAsWorkersLeaveTheWorkersCardsInCharge) {
   const RoadCost cost = road_cost(ps(4, Placement::kDedicated), cluster_of(8), 4);
   EXPECT_FALSE(cost.server_binds);

@@ -55,9 +55,10 @@ Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {
   Seconds fastest = kNoLimit;
   for (Bytes partition = 256_KiB; partition <= 64_MiB; partition = Bytes{partition.count * 4}) {
     if (job.work.total_bytes / partition.count > kMostPieces) continue;
+    FlatPlan plan(by_priority(job, option, {partition, Bytes{0}}), job.work);
     for (const std::uint64_t in_flight : {1, 4}) {  // as ByteScheduler counts them: the next one included
       const ByteSchedulerOptions settings{partition, Bytes{partition.count * (in_flight - 1)}};
-      const FlatPlan plan(by_priority(job, option, settings), job.work);
+      plan.credit = settings.credit.count;
       const Seconds time = simulator.time(plan, road, fastest);
       if (time >= fastest) continue;
       best = settings;
