@@ -167,7 +167,7 @@ struct OperationSamples {
 struct Sorted {
   std::map<LinkClass, LinkSamples> links;
   std::vector<OperationSamples> operations;
-  std::vector<Sample> sum, copy, step_idle, step_busy, jitter;
+  std::vector<Sample> sum, copy, step_idle, step_busy, jitter, backlog;
 };
 
 OperationSamples& find_or_add(std::vector<OperationSamples>& operations, Quantity quantity) {
@@ -222,6 +222,9 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
     case Subject::kJitter:
       sorted.jitter.push_back(sample.sample);
       return;
+    case Subject::kBacklog:
+      sorted.backlog.push_back(sample.sample);
+      return;
   }
 }
 
@@ -253,6 +256,11 @@ Scalar interference_of(const std::vector<Sample>& idle, const std::vector<Sample
   const double ratio = with.time / without.time;
   const double doubt = ratio * std::hypot(with.half_width / with.time, without.half_width / without.time);
   return {std::max(ratio - 1, 0.0), doubt};
+}
+
+Scalar last_of(const std::vector<Sample>& samples) {
+  if (samples.empty()) return {};
+  return {samples.back().time.count(), samples.back().half_width.count()};
 }
 
 const StageCost& stage_of(const Formula& formula, Operation operation) {
@@ -370,10 +378,8 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.operations = fit_operations(sorted.operations, cluster, options);
   cluster.copy_seconds_per_byte = rate_of(sorted.copy);
   cluster.interference = interference_of(sorted.step_idle, sorted.step_busy);
-  if (!sorted.jitter.empty()) {
-    const Sample& jitter = sorted.jitter.back();
-    cluster.jitter_seconds = {jitter.time.count(), jitter.half_width.count()};
-  }
+  cluster.jitter_seconds = last_of(sorted.jitter);
+  cluster.backlog_seconds = last_of(sorted.backlog);
   return cluster;
 }
 

@@ -202,6 +202,31 @@ std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair&
   return longer;
 }
 
+// --- servers ---------------------------------------------------------------------------------------------
+
+std::vector<double> Measurer::backlog(const Quantity& quantity, Bytes size, int repetitions,
+                                      Seconds expected) {
+  Command behind;
+  behind.action = Action::kMeasure;
+  behind.quantity = quantity;
+  behind.bytes = size.count;
+  behind.messages = quantity.in_flight + 1;
+  behind.pace = pace_;
+  Command alone = behind;
+  alone.quantity.subject = Subject::kOperation;
+  alone.quantity.in_flight = alone.messages = 1;
+  const std::string what = label(quantity, size);
+  std::vector<double> waits;
+  for (int i = 0; i <= repetitions && !stop_requested(); ++i) {
+    show(what);
+    traffic_ += Bytes{2 * size.count * static_cast<std::uint64_t>(quantity.in_flight + 2)};
+    const double without = alone_seconds(conductor_.perform(alone, expected, what));
+    const double with = alone_seconds(conductor_.perform(behind, expected, what));
+    if (i > 0) waits.push_back(std::max(0.0, (with - without) / 2));  // the first one warms up
+  }
+  return waits;
+}
+
 // --- steps ----------------------------------------------------------------------------------------------
 
 namespace {

@@ -47,6 +47,10 @@ class Measurer {
   std::vector<std::vector<double>> busy_steps(StepKind kind, Bytes size, int in_flight, int messages,
                                               Seconds expected);
 
+  /// How long a push, or an answer, of a most urgent message waits while `in_flight` others of its size pass
+  /// the servers, by so many repetitions: half of what it takes longer than alone.
+  std::vector<double> backlog(const Quantity& quantity, Bytes size, int repetitions, Seconds expected);
+
   Seconds elapsed() const;
   Seconds left() const { return budget_ - elapsed(); }
   Bytes traffic() const { return traffic_; }

@@ -91,6 +91,8 @@ void Performer::measure(const Command& command, Report& report) {
       return measure_pair(command, report);
     case Subject::kOperation:
       return measure_operation(command, report);
+    case Subject::kBacklog:
+      return measure_backlog(command, report);
     case Subject::kSum:
     case Subject::kCopy:
       return measure_memory(command, report);
@@ -187,12 +189,17 @@ void Performer::check_sums(const Command& command) {
   }
 }
 
-void Performer::measure_operation(const Command& command, Report& report) {
+bool Performer::takes_part(const Command& command) const {
   const Quantity& quantity = command.quantity;
   const auto* servers = std::get_if<ParameterServer>(&quantity.road);
+  return communicator_.rank() < quantity.workers ||
+         (servers != nullptr && server_of(*servers, quantity.workers, communicator_.rank()) >= 0);
+}
+
+void Performer::measure_operation(const Command& command, Report& report) {
+  if (!takes_part(command)) return;
+  const Quantity& quantity = command.quantity;
   const bool works = communicator_.rank() < quantity.workers;
-  const bool serves = servers != nullptr && server_of(*servers, quantity.workers, communicator_.rank()) >= 0;
-  if (!works && !serves) return;
   const auto slots = works ? static_cast<std::size_t>(std::min(quantity.in_flight, command.messages)) : 0;
   memory_.lay_out(slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kAll);
   Job& job = new_job(command);
@@ -212,6 +219,50 @@ void Performer::measure_operation(const Command& command, Report& report) {
   } else {
     memory_.refill();  // a stage alone leaves parts of sums behind
   }
+}
+
+/// Message 0, the most urgent, once the others are under way.
+Task Performer::run_urgent(Job& job, Group& streaming, Nanoseconds& started) {
+  Flow& flow = job.sending;
+  co_await streaming.empty();
+  started = now();
+  const RoadMessage on_its_way{communicator_, scratch_, flow.settings, 0, memory_.place(0)};
+  co_await run_operation(flow.command.quantity.road, flow.command.quantity.operation, on_its_way,
+                         job.server.get());
+  flow.ends.front() = now();
+}
+
+/// One of the others; the first of them to be back says that they are under way.
+Task Performer::run_in_stream(Job& job, std::size_t number, Group& streaming) {
+  Flow& flow = job.sending;
+  const RoadMessage on_its_way{communicator_, scratch_, flow.settings, static_cast<std::uint32_t>(number),
+                               memory_.place(number)};
+  co_await run_operation(flow.command.quantity.road, flow.command.quantity.operation, on_its_way,
+                         job.server.get());
+  if (streaming.pending() > 0) streaming.release();
+}
+
+void Performer::measure_backlog(const Command& command, Report& report) {
+  if (!takes_part(command)) return;
+  const bool works = communicator_.rank() < command.quantity.workers;
+  const auto slots = works ? static_cast<std::size_t>(command.messages) : 0;
+  memory_.lay_out(slots, slots, command.bytes, Places::kAll);
+  Job& job = new_job(command);
+  open_server(job);
+  Group streaming;
+  streaming.hold();
+  Nanoseconds started{0};
+  if (works) job.tasks.push_back(run_urgent(job, streaming, started));
+  for (std::size_t i = 1; i < slots; ++i) job.tasks.push_back(run_in_stream(job, i, streaming));
+  wait_for_start(command.start);
+  const Deadline until = at(now() + command.limit);
+  finish(job, until);
+  if (works) {
+    report.head.started = started;
+    report.ends = {job.sending.ends.front()};
+  }
+  close_server(job, until);
+  check_sums(command);
 }
 
 // --- pairs ----------------------------------------------------------------------------------------------

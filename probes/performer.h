@@ -49,11 +49,15 @@ class Performer {
   void pace(const Command& command);
   void measure(const Command& command, Report& report);
   void measure_operation(const Command& command, Report& report);
+  void measure_backlog(const Command& command, Report& report);
   void measure_pair(const Command& command, Report& report);
   void measure_memory(const Command& command, Report& report);
   void measure_steps(const Command& command, Report& report);
 
   Task run_messages(Job& job, std::size_t slot);
+  Task run_urgent(Job& job, Group& streaming, Nanoseconds& started);
+  Task run_in_stream(Job& job, std::size_t number, Group& streaming);
+  bool takes_part(const Command& command) const;
   /// Sets up servers for the job's messages, and sends them home afterwards.
   void open_server(Job& job);
   void close_server(Job& job, Deadline until);

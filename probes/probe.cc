@@ -26,6 +26,12 @@ constexpr int kClockRounds = 8;
 constexpr int kSteps = 20;
 constexpr Bytes kBusySize{256 << 10};
 constexpr int kBusyInFlight = 4;
+// What is urgent overtakes a stream of messages that keeps the servers' cards busy for so long.
+constexpr Bytes kBacklogSize{64 << 10};
+constexpr Seconds kBacklogTime{120e-3};
+constexpr double kFewestAhead = 8, kMostAhead = 96;
+constexpr int kBacklogRepetitions = 3;
+constexpr double kBacklogShare = 0.3;  // of the time that is left
 constexpr std::size_t kMissingLines = 8;
 constexpr std::size_t kDoubtfulNamed = 4;
 
@@ -114,6 +120,10 @@ class Session {
       survey();
     }
     measure_steps();
+    if (ranks() > 1) {
+      offer_ = offered();
+      measure_backlog();
+    }
     run_agenda();
     return finish();
   }
@@ -180,6 +190,43 @@ class Session {
     if (!all.empty()) keep(scalar_sample(Subject::kStep, kBusyInFlight, median_interval(all), all.size()));
   }
 
+  /// How long what is urgent waits at a server's busy card, on the first road over servers that is offered.
+  void measure_backlog() {
+    if (shape_.between == std::nullopt || measurer_.stop_requested()) return;
+    const auto servers =
+        std::find_if(offer_.servers.begin(), offer_.servers.end(), [](const ParameterServer& each) {
+          return each.placement == Placement::kColocated && each.assignment == Assignment::kEven;
+        });
+    if (servers == offer_.servers.end()) return;
+    Quantity quantity;
+    quantity.subject = Subject::kBacklog;
+    quantity.road = *servers;
+    quantity.operation = Operation::kPushPull;
+    quantity.workers = ranks();
+    const double once = (2 * (shape_.between_guess.beta * kBacklogSize)).count();
+    quantity.in_flight = static_cast<int>(std::clamp(kBacklogTime.count() / once, kFewestAhead, kMostAhead));
+    if (knows(Subject::kBacklog, quantity.in_flight)) return;
+    const Bytes needed{2 * kBacklogSize.count * static_cast<std::uint64_t>(quantity.in_flight + 2) *
+                       static_cast<std::uint64_t>(kBacklogRepetitions + 1)};
+    const Seconds expected{once * (quantity.in_flight + 2)};
+    const auto traffic = measurer_.traffic_left();
+    const bool slow = (kBacklogRepetitions + 1) * expected > kBacklogShare * measurer_.left();
+    if (slow || (traffic && *traffic < needed)) {
+      notes_.push_back(std::string("how long what is urgent waits at servers was not measured: too little ") +
+                       (slow ? "time" : "traffic") + " is allowed");
+      return;
+    }
+    std::vector<double> waits = measurer_.backlog(quantity, kBacklogSize, kBacklogRepetitions, expected);
+    if (waits.empty()) return;
+    ProbeSample sample;
+    sample.raw_seconds = waits;
+    const MedianInterval interval = median_interval(waits);
+    sample.quantity = quantity;
+    sample.sample = {kBacklogSize, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
+                     static_cast<int>(waits.size())};
+    keep(sample);
+  }
+
   /// Whether the transport has an all-reduce of its own: found out by calling it.
   bool has_library() {
     Command command;
@@ -212,7 +259,7 @@ class Session {
 
   std::vector<Target> targets() {
     std::vector<Target> result;
-    if (ranks() > 1) result = choose_targets(options_, shape_, offered());
+    if (ranks() > 1) result = choose_targets(options_, shape_, offer_);
     for (const Subject subject : {Subject::kSum, Subject::kCopy}) result.push_back(memory_target(subject));
     return result;
   }
@@ -297,6 +344,7 @@ class Session {
   Seconds budget_;
   ClusterFacts facts_;
   Shape shape_;
+  Offer offer_;
   std::vector<ProbeSample> samples_;
   std::vector<std::string> notes_, missing_;
   ProbeEnd end_ = ProbeEnd::kBudget;

@@ -19,7 +19,7 @@ constexpr std::size_t kMostRepetitions = 1'000'000;
 constexpr std::pair<std::string_view, Subject> kSubjects[] = {
     {"message", Subject::kMessage}, {"exchange", Subject::kExchange}, {"operation", Subject::kOperation},
     {"sum", Subject::kSum},         {"copy", Subject::kCopy},         {"step", Subject::kStep},
-    {"jitter", Subject::kJitter}};
+    {"jitter", Subject::kJitter},   {"backlog", Subject::kBacklog}};
 
 constexpr std::array kOperations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
                                  Operation::kPushPull,  Operation::kPush,          Operation::kPull};
@@ -40,6 +40,8 @@ bool between_two_ranks(Subject subject) {
   return subject == Subject::kMessage || subject == Subject::kExchange;
 }
 
+bool on_road(Subject subject) { return subject == Subject::kOperation || subject == Subject::kBacklog; }
+
 bool on_one_rank(Subject subject) { return subject == Subject::kSum || subject == Subject::kCopy; }
 
 int read_rank(const JsonPlace& parent, std::string_view key) {
@@ -53,7 +55,7 @@ Quantity read_quantity(const JsonPlace& place) {
   quantity.subject = read_enum(subject, kSubjects);
   const JsonPlace in_flight = place["in_flight"];
   quantity.in_flight = static_cast<int>(in_flight.integer(0, static_cast<std::uint64_t>(kMostRanks)));
-  if (quantity.subject == Subject::kOperation) {
+  if (on_road(quantity.subject)) {
     const JsonPlace road = place["road"];
     quantity.road = road_from_json(road);
     const JsonPlace operation = place["operation"];
@@ -97,6 +99,9 @@ std::string describe(const Quantity& quantity) {
     case Subject::kOperation:
       return commtune::to_string(quantity.operation) + ", " + commtune::describe(quantity.road) + ", " +
              std::to_string(quantity.workers) + " workers" + flight;
+    case Subject::kBacklog:
+      return "wait behind " + commtune::describe(quantity.road) + ", " + std::to_string(quantity.workers) +
+             " workers" + flight;
     case Subject::kStep:
       return quantity.in_flight > 0 ? "compute step while bytes move" : "compute step";
     case Subject::kSum:
@@ -115,7 +120,7 @@ nlohmann::json to_json(const ProbeSample& sample) {
                       {"seconds", sample.sample.time.count()},
                       {"half_width_seconds", sample.sample.half_width.count()},
                       {"repetitions", sample.sample.repetitions}};
-  if (quantity.subject == Subject::kOperation) {
+  if (on_road(quantity.subject)) {
     json["road"] = commtune::to_json(quantity.road);
     json["operation"] = commtune::to_string(quantity.operation);
     json["workers"] = quantity.workers;

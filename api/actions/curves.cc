@@ -236,6 +236,7 @@ json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveReques
            {{"reduce_seconds_per_byte", scalar(cluster.reduce_seconds_per_byte)},
             {"copy_seconds_per_byte", scalar(cluster.copy_seconds_per_byte)},
             {"interference", scalar(cluster.interference)},
+            {"backlog_seconds", scalar(cluster.backlog_seconds)},
             {"jitter_seconds", scalar(cluster.jitter_seconds)}}},
           {"curves", std::move(curves)}};
 }

@@ -15,8 +15,9 @@ using probes::Subject;
 
 constexpr const char* kNothingMoves = "nothing_moves";
 
-constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange, Subject::kOperation, Subject::kSum,
-                                  Subject::kCopy,    Subject::kStep,     Subject::kJitter};
+constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange, Subject::kOperation,
+                                  Subject::kSum,     Subject::kCopy,     Subject::kStep,
+                                  Subject::kJitter,  Subject::kBacklog};
 
 std::optional<Subject> subject_of(const std::string& name) {
   for (const Subject subject : kSubjects)
@@ -32,7 +33,7 @@ NewSample to_row(const probes::ProbeSample& sample) {
   const probes::Quantity& quantity = sample.quantity;
   NewSample row;
   row.kind = probes::to_string(quantity.subject);
-  if (quantity.subject == Subject::kOperation) {
+  if (quantity.subject == Subject::kOperation || quantity.subject == Subject::kBacklog) {
     row.operation = quantity.operation;
     row.road = quantity.road;
     if (const auto* servers = std::get_if<ParameterServer>(&quantity.road)) row.servers = servers->servers;

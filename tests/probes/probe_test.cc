@@ -102,6 +102,9 @@ TEST(Probe, MeasuresLinksRoadsAndMemory) {
   EXPECT_GT(cluster.reduce_seconds_per_byte.value, 0);
   EXPECT_GT(cluster.copy_seconds_per_byte.value, 0);
   EXPECT_EQ(outcomes[0].result.links.links.size(), 12u);  // 4 * 3 directions
+  EXPECT_EQ(std::ranges::count(sink.samples, Subject::kBacklog,
+                               [](const ProbeSample& sample) { return sample.quantity.subject; }),
+            1);
   EXPECT_FALSE(sink.samples.empty());
   EXPECT_TRUE(outcomes[1].result.samples.empty());
 }

@@ -31,7 +31,9 @@ TEST(ProbeSample, SurvivesJson) {
   sum.quantity.source = 1;
   ProbeSample jitter;
   jitter.quantity.subject = Subject::kJitter;
-  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter}) {
+  ProbeSample backlog = operation_sample();
+  backlog.quantity.subject = Subject::kBacklog;
+  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter, backlog}) {
     EXPECT_EQ(probe_sample_from_json(nlohmann::json::parse(to_json(sample).dump())), sample);
   }
 }
