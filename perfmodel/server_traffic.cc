@@ -148,7 +148,7 @@ double ServerTraffic::after_turn(const Message& message, std::size_t channel, do
   if (server_free_.empty()) return left;
   const double in = road_->reduce.alone.bytes_part(message.bytes),
                out = road_->distribute.alone.bytes_part(message.bytes);
-  double& free = server_free_[2 * message.server + channel];
+  double& free = server_free_[std::size_t{2} * message.server + channel];
   const double from = std::max(left - kept, free);
   free = from + (shared_ ? std::max(in, out) : channel == 0 ? in : out);
   return from + kept;

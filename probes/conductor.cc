@@ -225,9 +225,9 @@ std::vector<Report> Conductor::perform(Command command, Seconds expected, const 
     }
     const Peers& peers = communicator_.peers();
     const std::string whom = head.waited_for < 0 ? "something" : describe(peers, head.waited_for);
-    throw Error(ErrorCode::kTimeout, describe(peers, rank) + " waited for " + whom + " for " +
-                                         format_time(limit) + ", while measuring " + what +
-                                         "; both still answer rank 0");
+    std::string text = describe(peers, rank) + " waited for " + whom + " for " + format_time(limit);
+    text += ", while measuring " + what + "; both still answer rank 0";
+    throw Error(ErrorCode::kTimeout, text);
   }
   return reports;
 }
