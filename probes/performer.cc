@@ -222,10 +222,10 @@ void Performer::measure_operation(const Command& command, Report& report) {
 }
 
 /// Message 0, the most urgent, once the others are under way.
-Task Performer::run_urgent(Job& job, Group& streaming, Nanoseconds& started) {
+Task Performer::run_urgent(Job& job) {
   Flow& flow = job.sending;
-  co_await streaming.empty();
-  started = now();
+  co_await job.streaming.empty();
+  job.urgent_start = now();
   const RoadMessage on_its_way{communicator_, scratch_, flow.settings, 0, memory_.place(0)};
   co_await run_operation(flow.command.quantity.road, flow.command.quantity.operation, on_its_way,
                          job.server.get());
@@ -233,13 +233,13 @@ Task Performer::run_urgent(Job& job, Group& streaming, Nanoseconds& started) {
 }
 
 /// One of the others; the first of them to be back says that they are under way.
-Task Performer::run_in_stream(Job& job, std::size_t number, Group& streaming) {
+Task Performer::run_in_stream(Job& job, std::size_t number) {
   Flow& flow = job.sending;
   const RoadMessage on_its_way{communicator_, scratch_, flow.settings, static_cast<std::uint32_t>(number),
                                memory_.place(number)};
   co_await run_operation(flow.command.quantity.road, flow.command.quantity.operation, on_its_way,
                          job.server.get());
-  if (streaming.pending() > 0) streaming.release();
+  if (job.streaming.pending() > 0) job.streaming.release();
 }
 
 void Performer::measure_backlog(const Command& command, Report& report) {
@@ -249,16 +249,14 @@ void Performer::measure_backlog(const Command& command, Report& report) {
   memory_.lay_out(slots, slots, command.bytes, Places::kAll);
   Job& job = new_job(command);
   open_server(job);
-  Group streaming;
-  streaming.hold();
-  Nanoseconds started{0};
-  if (works) job.tasks.push_back(run_urgent(job, streaming, started));
-  for (std::size_t i = 1; i < slots; ++i) job.tasks.push_back(run_in_stream(job, i, streaming));
+  job.streaming.hold();
+  if (works) job.tasks.push_back(run_urgent(job));
+  for (std::size_t i = 1; i < slots; ++i) job.tasks.push_back(run_in_stream(job, i));
   wait_for_start(command.start);
   const Deadline until = at(now() + command.limit);
   finish(job, until);
   if (works) {
-    report.head.started = started;
+    report.head.started = job.urgent_start;
     report.ends = {job.sending.ends.front()};
   }
   close_server(job, until);

@@ -43,6 +43,8 @@ class Performer {
     const Command command;
     Flow sending, receiving;
     std::unique_ptr<Server> server;  ///< if this rank is one
+    Group streaming;                 ///< kBacklog: empty once the stream is under way
+    Nanoseconds urgent_start{0};     ///< kBacklog
     std::vector<Task> tasks;         ///< last: destroyed before what they use
   };
 
@@ -55,8 +57,8 @@ class Performer {
   void measure_steps(const Command& command, Report& report);
 
   Task run_messages(Job& job, std::size_t slot);
-  Task run_urgent(Job& job, Group& streaming, Nanoseconds& started);
-  Task run_in_stream(Job& job, std::size_t number, Group& streaming);
+  Task run_urgent(Job& job);
+  Task run_in_stream(Job& job, std::size_t number);
   bool takes_part(const Command& command) const;
   /// Sets up servers for the job's messages, and sends them home afterwards.
   void open_server(Job& job);
