@@ -204,8 +204,15 @@ std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair&
 
 // --- servers ---------------------------------------------------------------------------------------------
 
-std::vector<double> Measurer::backlog(const Quantity& quantity, Bytes size, int repetitions,
-                                      Seconds expected) {
+namespace {
+
+Bytes backlog_traffic(Bytes size, int ahead) {
+  return Bytes{2 * size.count * static_cast<std::uint64_t>(ahead + 2)};
+}
+
+}  // namespace
+
+double Measurer::backlog(const Quantity& quantity, Bytes size, Seconds expected) {
   Command behind;
   behind.action = Action::kMeasure;
   behind.quantity = quantity;
@@ -216,15 +223,16 @@ std::vector<double> Measurer::backlog(const Quantity& quantity, Bytes size, int 
   alone.quantity.subject = Subject::kOperation;
   alone.quantity.in_flight = alone.messages = 1;
   const std::string what = label(quantity, size);
-  std::vector<double> waits;
-  for (int i = 0; i <= repetitions && !stop_requested(); ++i) {
-    show(what);
-    traffic_ += Bytes{2 * size.count * static_cast<std::uint64_t>(quantity.in_flight + 2)};
-    const double without = alone_seconds(conductor_.perform(alone, expected, what));
-    const double with = alone_seconds(conductor_.perform(behind, expected, what));
-    if (i > 0) waits.push_back(std::max(0.0, (with - without) / 2));  // the first one warms up
-  }
-  return waits;
+  show(what);
+  traffic_ += backlog_traffic(size, quantity.in_flight);
+  const double without = alone_seconds(conductor_.perform(alone, expected, what));
+  const double with = alone_seconds(conductor_.perform(behind, expected, what));
+  return std::max(0.0, (with - without) / 2);
+}
+
+bool Measurer::may_send_backlog(Bytes size, int ahead) const {
+  const std::optional<Bytes> left = traffic_left();
+  return !left || backlog_traffic(size, ahead) <= *left;
 }
 
 // --- steps ----------------------------------------------------------------------------------------------

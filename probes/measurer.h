@@ -48,8 +48,10 @@ class Measurer {
                                               Seconds expected);
 
   /// How long a push, or an answer, of a most urgent message waits while `in_flight` others of its size pass
-  /// the servers, by so many repetitions: half of what it takes longer than alone.
-  std::vector<double> backlog(const Quantity& quantity, Bytes size, int repetitions, Seconds expected);
+  /// the servers, in seconds: half of what it takes longer than alone.
+  double backlog(const Quantity& quantity, Bytes size, Seconds expected);
+  /// Whether traffic for that, behind so many messages, is left.
+  bool may_send_backlog(Bytes size, int ahead) const;
 
   Seconds elapsed() const;
   Seconds left() const { return budget_ - elapsed(); }

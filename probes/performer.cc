@@ -144,16 +144,20 @@ Performer::Job& Performer::new_job(const Command& command) {
 
 // --- operations -----------------------------------------------------------------------------------------
 
-Task Performer::run_messages(Job& job, std::size_t index) {
+Task Performer::run_message(Job& job, int number, std::span<std::byte> data) {
   Flow& flow = job.sending;
   const Quantity& quantity = flow.command.quantity;
+  const RoadMessage on_its_way{communicator_, scratch_, flow.settings,
+                               flow.base + static_cast<std::uint32_t>(number), data};
+  co_await run_operation(quantity.road, quantity.operation, on_its_way, job.server.get());
+  flow.ends[static_cast<std::size_t>(number)] = now();
+}
+
+Task Performer::run_messages(Job& job, std::size_t index) {
+  Flow& flow = job.sending;
   for (std::size_t passed = 0; flow.next < flow.command.messages; ++passed) {
     const int message = flow.next++;
-    const std::span<std::byte> data = memory_.place(index, passed);
-    const RoadMessage on_its_way{communicator_, scratch_, flow.settings,
-                                 flow.base + static_cast<std::uint32_t>(message), data};
-    co_await run_operation(quantity.road, quantity.operation, on_its_way, job.server.get());
-    flow.ends[static_cast<std::size_t>(message)] = now();
+    co_await run_message(job, message, memory_.place(index, passed));
   }
 }
 
@@ -223,22 +227,14 @@ void Performer::measure_operation(const Command& command, Report& report) {
 
 /// Message 0, the most urgent, once the others are under way.
 Task Performer::run_urgent(Job& job) {
-  Flow& flow = job.sending;
   co_await job.streaming.empty();
   job.urgent_start = now();
-  const RoadMessage on_its_way{communicator_, scratch_, flow.settings, 0, memory_.place(0)};
-  co_await run_operation(flow.command.quantity.road, flow.command.quantity.operation, on_its_way,
-                         job.server.get());
-  flow.ends.front() = now();
+  co_await run_message(job, 0, memory_.place(0));
 }
 
 /// One of the others; the first of them to be back says that they are under way.
-Task Performer::run_in_stream(Job& job, std::size_t number) {
-  Flow& flow = job.sending;
-  const RoadMessage on_its_way{communicator_, scratch_, flow.settings, static_cast<std::uint32_t>(number),
-                               memory_.place(number)};
-  co_await run_operation(flow.command.quantity.road, flow.command.quantity.operation, on_its_way,
-                         job.server.get());
+Task Performer::run_in_stream(Job& job, int number) {
+  co_await run_message(job, number, memory_.place(static_cast<std::size_t>(number)));
   if (job.streaming.pending() > 0) job.streaming.release();
 }
 
@@ -251,7 +247,7 @@ void Performer::measure_backlog(const Command& command, Report& report) {
   open_server(job);
   job.streaming.hold();
   if (works) job.tasks.push_back(run_urgent(job));
-  for (std::size_t i = 1; i < slots; ++i) job.tasks.push_back(run_in_stream(job, i));
+  for (int i = 1; works && i < command.messages; ++i) job.tasks.push_back(run_in_stream(job, i));
   wait_for_start(command.start);
   const Deadline until = at(now() + command.limit);
   finish(job, until);

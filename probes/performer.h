@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -56,9 +57,10 @@ class Performer {
   void measure_memory(const Command& command, Report& report);
   void measure_steps(const Command& command, Report& report);
 
+  Task run_message(Job& job, int number, std::span<std::byte> data);
   Task run_messages(Job& job, std::size_t slot);
   Task run_urgent(Job& job);
-  Task run_in_stream(Job& job, std::size_t number);
+  Task run_in_stream(Job& job, int number);
   bool takes_part(const Command& command) const;
   /// Sets up servers for the job's messages, and sends them home afterwards.
   void open_server(Job& job);

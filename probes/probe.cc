@@ -5,6 +5,7 @@
 
 #include "perfmodel/error.h"
 #include "perfmodel/topology.h"
+#include "probes/backlog.h"
 #include "probes/conductor.h"
 #include "probes/doubtful_fits.h"
 #include "probes/host_facts.h"
@@ -26,12 +27,10 @@ constexpr int kClockRounds = 8;
 constexpr int kSteps = 20;
 constexpr Bytes kBusySize{256 << 10};
 constexpr int kBusyInFlight = 4;
-// What is urgent overtakes a stream of messages that keeps the servers' cards busy for so long.
+// What is urgent overtakes others of this size, at servers whose cards they keep busy.
 constexpr Bytes kBacklogSize{64 << 10};
-constexpr Seconds kBacklogTime{120e-3};
-constexpr double kFewestAhead = 8, kMostAhead = 96;
-constexpr int kBacklogRepetitions = 3;
-constexpr double kBacklogShare = 0.3;  // of the time that is left
+constexpr double kBacklogShare = 0.06;       // of the time that is left
+constexpr double kFirstBacklogShare = 0.15;  // its first try may take so much alone
 constexpr std::size_t kMissingLines = 8;
 constexpr std::size_t kDoubtfulNamed = 4;
 
@@ -136,9 +135,10 @@ class Session {
     sink_.on_sample(sample);
   }
 
-  bool knows(Subject subject, int in_flight) const {
-    return std::any_of(samples_.begin(), samples_.end(), [&](const ProbeSample& sample) {
-      return sample.quantity.subject == subject && sample.quantity.in_flight == in_flight;
+  bool knows(Subject subject, std::optional<int> in_flight = {}) const {
+    return std::ranges::any_of(samples_, [&](const ProbeSample& sample) {
+      const Quantity& known = sample.quantity;
+      return known.subject == subject && known.in_flight == in_flight.value_or(known.in_flight);
     });
   }
 
@@ -190,41 +190,46 @@ class Session {
     if (!all.empty()) keep(scalar_sample(Subject::kStep, kBusyInFlight, median_interval(all), all.size()));
   }
 
-  /// How long what is urgent waits at a server's busy card, on the first road over servers that is offered.
-  void measure_backlog() {
-    if (shape_.between == std::nullopt || measurer_.stop_requested()) return;
-    const auto servers =
-        std::find_if(offer_.servers.begin(), offer_.servers.end(), [](const ParameterServer& each) {
-          return each.placement == Placement::kColocated && each.assignment == Assignment::kEven;
-        });
-    if (servers == offer_.servers.end()) return;
+  /// What is measured of a server's busy card: on the first road over servers that is offered.
+  std::optional<Quantity> backlog_quantity() const {
+    const auto servers = std::ranges::find_if(offer_.servers, [](const ParameterServer& each) {
+      return each.placement == Placement::kColocated && each.assignment == Assignment::kEven;
+    });
+    if (servers == offer_.servers.end()) return std::nullopt;
     Quantity quantity;
     quantity.subject = Subject::kBacklog;
     quantity.road = *servers;
     quantity.operation = Operation::kPushPull;
     quantity.workers = ranks();
-    const double once = (2 * (shape_.between_guess.beta * kBacklogSize)).count();
-    quantity.in_flight = static_cast<int>(std::clamp(kBacklogTime.count() / once, kFewestAhead, kMostAhead));
-    if (knows(Subject::kBacklog, quantity.in_flight)) return;
-    const Bytes needed{2 * kBacklogSize.count * static_cast<std::uint64_t>(quantity.in_flight + 2) *
-                       static_cast<std::uint64_t>(kBacklogRepetitions + 1)};
-    const Seconds expected{once * (quantity.in_flight + 2)};
-    const auto traffic = measurer_.traffic_left();
-    const bool slow = (kBacklogRepetitions + 1) * expected > kBacklogShare * measurer_.left();
-    if (slow || (traffic && *traffic < needed)) {
+    return quantity;
+  }
+
+  /// How long what is urgent waits at a server's busy card.
+  void measure_backlog() {
+    std::optional<Quantity> quantity = backlog_quantity();
+    if (!shape_.between || !quantity || measurer_.stop_requested() || knows(Subject::kBacklog)) return;
+    const auto expected = [&](int ahead) {
+      return 2 * (shape_.between_guess.beta * kBacklogSize) * (ahead + 2);
+    };
+    const bool slow = expected(kFewestAhead) > kFirstBacklogShare * measurer_.left();
+    if (slow || !measurer_.may_send_backlog(kBacklogSize, kFewestAhead)) {
       notes_.push_back(std::string("how long what is urgent waits at servers was not measured: too little ") +
                        (slow ? "time" : "traffic") + " is allowed");
       return;
     }
-    std::vector<double> waits = measurer_.backlog(quantity, kBacklogSize, kBacklogRepetitions, expected);
-    if (waits.empty()) return;
-    ProbeSample sample;
-    sample.raw_seconds = waits;
-    const MedianInterval interval = median_interval(waits);
-    sample.quantity = quantity;
-    sample.sample = {kBacklogSize, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
-                     static_cast<int>(waits.size())};
-    keep(sample);
+    const auto measure = [&](int ahead) -> std::optional<double> {
+      if (measurer_.stop_requested() || !measurer_.may_send_backlog(kBacklogSize, ahead)) return std::nullopt;
+      quantity->in_flight = ahead;
+      return measurer_.backlog(*quantity, kBacklogSize, expected(ahead));
+    };
+    std::optional<Backlog> found = find_backlog(measure, kBacklogShare * measurer_.left());
+    if (!found) return;
+    const MedianInterval interval = median_interval(found->waits);
+    quantity->in_flight = found->ahead;
+    const Seconds half_width{(interval.high - interval.low) / 2};
+    keep({*quantity,
+          {kBacklogSize, Seconds{interval.median}, half_width, static_cast<int>(found->waits.size())},
+          found->waits});
   }
 
   /// Whether the transport has an all-reduce of its own: found out by calling it.

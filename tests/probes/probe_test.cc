@@ -140,16 +140,16 @@ TEST(Probe, GoesOnFromEarlierSamples) {
   Recorder first;
   ProbeOptions options = coarse();
   run_ranks(2, options, first);
-  const auto jitters = [](const Recorder& recorder) {
-    return std::count_if(recorder.samples.begin(), recorder.samples.end(), [](const ProbeSample& sample) {
-      return sample.quantity.subject == Subject::kJitter;
-    });
+  const auto count = [](const Recorder& recorder, Subject subject) {
+    return std::ranges::count(recorder.samples, subject,
+                              [](const ProbeSample& sample) { return sample.quantity.subject; });
   };
-  EXPECT_EQ(jitters(first), 1);
+  const auto once = {Subject::kJitter, Subject::kBacklog};
+  for (const Subject subject : once) EXPECT_EQ(count(first, subject), 1) << to_string(subject);
   options.already = first.samples;
   Recorder second;
   const auto outcomes = run_ranks(2, options, second);
-  EXPECT_EQ(jitters(second), 0);
+  for (const Subject subject : once) EXPECT_EQ(count(second, subject), 0) << to_string(subject);
   EXPECT_GE(outcomes[0].result.samples.size(), latest(first.samples).size());
 }
 

@@ -1,0 +1,29 @@
+#pragma once
+// How long what is urgent waits behind a stream of others, once the stream is long enough to matter.
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "perfmodel/units.h"
+
+namespace commtune::probes {
+
+/// Waits (seconds) of a most urgent message behind a stream of so many others.
+struct Backlog {
+  int ahead = 0;
+  std::vector<double> waits;
+};
+
+/// The same, measured once, behind so many messages; nothing if the probe is to stop. May throw.
+using TryBacklog = std::function<std::optional<double>(int ahead)>;
+
+inline constexpr int kFewestAhead = 8, kMostAhead = 512;
+
+/// Sockets and queues are full behind long streams alone, and how much they hold grows with the number of
+/// connections: the stream is doubled from kFewestAhead messages on until what is urgent waits no longer than
+/// before. Nothing if not even the first try was made; otherwise about as long as `allowed`, by what tries
+/// take, and longer at most by one first try.
+std::optional<Backlog> find_backlog(const TryBacklog& measure, Seconds allowed);
+
+}  // namespace commtune::probes
