@@ -14,13 +14,14 @@ namespace {
 // beyond the measured range is worth most, since nothing may be predicted there; between measured sizes a new
 // one is worth what the fit so far fails to explain around it, and little where the cost hardly changes.
 constexpr double kFirstGain = 400;
-constexpr double kFirstStreamGain = 2;   // times that: without a stream nothing tells what overlaps
+constexpr double kFirstStreamGain = 6;   // times that: without a stream nothing tells what overlaps
 constexpr double kSmallerStream = 1e-3;  // of it, for streams smaller than the first one should be
 constexpr double kRangeGain = 60;        // per factor of two beyond the measured range
 constexpr double kStartupCounts = 5;     // times the start-up's share of the largest cost
 constexpr double kBetweenGain = 5;       // per factor of two from the nearest measured size
 constexpr double kSmoothShare = 0.15;    // of it, where the fit explains everything
 constexpr double kMostOctaves = 6;
+constexpr double kStraight = 0.1;  // neighbours' costs that depart from a straight line so differently
 constexpr double kNarrowGain = 1;
 constexpr double kStreamNarrowGain = 8;  // times that: what streams cost, all plans of many messages rest on
 constexpr double kUnknownWidth = 0.1;    // of a median of one repetition, or of one visit
@@ -62,6 +63,18 @@ double room_below_line(Bytes size, Bytes low, double low_cost, Bytes high, doubl
   const double line = std::lerp(low_cost, high_cost, (at - from) / (to - from));
   const double least = std::max(low_cost, high_cost * at / to);
   return least > 0 ? std::clamp(line / least - 1, 0.0, 1.0) : 0;
+}
+
+/// How differently two measured sizes depart from a straight line through the smallest one, by the guessed
+/// time per byte: a ratio's logarithm, 0 where both do alike. Between them the cost bends.
+double bend_between(const TargetState& state, Bytes low, Bytes high) {
+  const auto& [least, empty] = *state.points.begin();
+  const auto departure = [&](Bytes size) {
+    const double line =
+        empty.times.median() + state.target.beta.value * static_cast<double>((size - least).count);
+    return std::log(state.points.at(size).times.median() / line);
+  };
+  return std::abs(departure(high) - departure(low));
 }
 
 Quantity as_target(Quantity quantity) {
@@ -125,8 +138,7 @@ int Agenda::first_repetitions(const TargetState& state, Bytes size) const {
   }
   const double share = kVisitShare * options_.budget.count();
   if (once * repetitions <= share) return repetitions;
-  const int fewest = state.streams() ? kFewestStreams : 1;
-  return std::max(fewest, std::min(repetitions, static_cast<int>(share / once)));
+  return std::max(1, std::min(repetitions, static_cast<int>(share / once)));
 }
 
 /// Of a size that was not measured yet, for a target of weight 1.
@@ -148,10 +160,11 @@ double Agenda::widening_gain(const TargetState& state, Bytes size) const {
     const auto found = state.residual.find(at);
     return found == state.residual.end() ? 0 : found->second / options_.width;
   };
-  const double unexplained = std::min(std::max(misfit(above->first), misfit(below->first)), 3.0);
   const double rises = std::log2(std::max(high / low, 1.0));
-  // Formulas tell where an operation's cost bends (formula_shape.h), but rest on those of links.
+  // Formulas tell where an operation's cost bends (formula_shape.h), where it is about what they say.
   const bool shaped = state.target.quantity.subject == Subject::kOperation;
+  const double bend = shaped ? bend_between(state, below->first, above->first) / kStraight - 1 : 0;
+  const double unexplained = std::min(std::max({misfit(above->first), misfit(below->first), bend, 0.0}), 3.0);
   const double open = shaped ? 0 : room_below_line(size, below->first, low, above->first, high);
   return kBetweenGain * std::min(distance, kMostOctaves) *
          (kSmoothShare * std::min(rises, 1.0) + unexplained + open);

@@ -18,7 +18,7 @@ struct Backlog {
 /// The same, measured once, behind so many messages; nothing if the probe is to stop. May throw.
 using TryBacklog = std::function<std::optional<double>(int ahead)>;
 
-inline constexpr int kFewestAhead = 8, kMostAhead = 512;
+inline constexpr int kFewestAhead = 4, kMostAhead = 256;
 
 /// Sockets and queues are full behind long streams alone, and how much they hold grows with the number of
 /// connections: the stream is doubled from kFewestAhead messages on until what is urgent waits no longer than

@@ -13,8 +13,10 @@ constexpr double kMostMedian = 0.10, kMostP90 = 0.30, kLeastExplained = 0.9;
 
 bool is_doubtful(const Fit& fit) {
   const FitQuality& quality = fit.quality;
-  return !fit.curve.empty() && (quality.median_relative > kMostMedian || quality.p90_relative > kMostP90 ||
-                                quality.r_squared < kLeastExplained);
+  // One size has nothing to explain: its shape is a formula's.
+  const bool unexplained = quality.samples > 1 && quality.r_squared < kLeastExplained;
+  return !fit.curve.empty() &&
+         (quality.median_relative > kMostMedian || quality.p90_relative > kMostP90 || unexplained);
 }
 
 std::string text_of(const std::string& what, const FitQuality& quality) {

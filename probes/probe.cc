@@ -28,8 +28,8 @@ constexpr int kSteps = 20;
 constexpr Bytes kBusySize{256 << 10};
 constexpr int kBusyInFlight = 4;
 // What is urgent overtakes others of this size, at servers whose cards they keep busy.
-constexpr Bytes kBacklogSize{64 << 10};
-constexpr double kBacklogShare = 0.06;       // of the time that is left
+constexpr Bytes kBacklogSize{256 << 10};
+constexpr double kBacklogShare = 0.08;       // of the time that is left
 constexpr double kFirstBacklogShare = 0.15;  // its first try may take so much alone
 constexpr std::size_t kMissingLines = 8;
 constexpr std::size_t kDoubtfulNamed = 4;
@@ -253,6 +253,9 @@ class Session {
   Offer offered() {
     Cluster cluster;
     cluster.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
+    for (const int host : host_of_rank(facts_.rank_hosts)) {
+      shape_.pace.push_back(cluster.hosts[static_cast<std::size_t>(host)].pace);
+    }
     Offer result = offer(options_, facts_.rank_hosts, spared_workers(topology_of(cluster, ranks())));
     const auto library = std::find(result.algorithms.begin(), result.algorithms.end(), Collective::kLibrary);
     if (library != result.algorithms.end() && !has_library()) {

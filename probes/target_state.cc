@@ -37,7 +37,7 @@ double TargetState::message_time(Bytes size) const {
     const auto before = std::prev(below);
     const double own = (below->second.times.median() - before->second.times.median()) /
                        (from - static_cast<double>(before->first.count));
-    slope = own > 0 ? own : slope;
+    slope = std::max(own, slope);  // start-up may still hide what bytes take
   }
   return below->second.times.median() + slope * (bytes - from);
 }

@@ -106,7 +106,9 @@ double weight_of(Collective algorithm) {
 class Chooser {
  public:
   Chooser(const ProbeOptions& options, const Shape& shape)
-      : options_(options), guess_(shape.between ? shape.between_guess : shape.within_guess) {}
+      : options_(options),
+        guess_(shape.between ? shape.between_guess : shape.within_guess),
+        pace_(shape.pace) {}
 
   void add_link(const Pair& pair, const LinkGuess& guess) {
     for (const int in_flight : {1, kStreaming}) {
@@ -154,15 +156,27 @@ class Chooser {
       target.largest = in_flight == 1 ? last : std::min(last, kLargestStreamed);
       target.smallest = Bytes{kElementBytes * static_cast<std::uint64_t>(workers)};
       target.sent = bytes_sent(road, operation, workers);
-      target.latency = guess_.latency * latencies(road, operation, workers);
+      const HostPace slowest = slowest_of(workers);
+      target.latency = guess_.latency * latencies(road, operation, workers) * slowest.latency;
       target.startup = target.latency / (in_flight == 1 ? 1 : kStreamedStartup);
-      target.beta.value = guess_.beta.value * target.sent;
+      target.beta.value = guess_.beta.value * target.sent * slowest.time_per_byte;
       targets_.push_back(target);
     }
   }
 
+  /// All wait for the slowest of the first `workers` ranks.
+  HostPace slowest_of(int workers) const {
+    HostPace slowest;
+    for (std::size_t rank = 0; rank < std::min(pace_.size(), static_cast<std::size_t>(workers)); ++rank) {
+      slowest.latency = std::max(slowest.latency, pace_[rank].latency);
+      slowest.time_per_byte = std::max(slowest.time_per_byte, pace_[rank].time_per_byte);
+    }
+    return slowest;
+  }
+
   const ProbeOptions& options_;
   LinkGuess guess_;
+  std::vector<HostPace> pace_;
   std::vector<Target> targets_;
 };
 

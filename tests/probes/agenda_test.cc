@@ -223,6 +223,45 @@ TEST(Agenda, LooksForTheBendBetweenStartUpAndBytes) {
   EXPECT_EQ(other->quantity.destination, 1);
 }
 
+TEST(Agenda, LooksForTheBendWhereAnOperationDepartsFromItsGuess) {
+  // Two operations between 1 KiB and 1 MiB: one takes what its guess says, the other four times as long.
+  std::vector<Target> targets;
+  std::vector<ProbeSample> known;
+  for (const int workers : {3, 4}) {
+    Target target = message_target();
+    target.quantity = {Subject::kOperation, AllToAll{}, Operation::kAllReduce, workers};
+    targets.push_back(target);
+    for (const auto& [size, seconds] :
+         {std::pair{Bytes{1 << 10}, 100e-6}, std::pair{Bytes{1 << 20}, 8.5e-3}}) {
+      ProbeSample sample;
+      sample.quantity = target.quantity;
+      const double time = workers == 4 && size == Bytes{1 << 20} ? 4 * seconds : seconds;
+      sample.sample = {size, Seconds{time}, Seconds{time / 1000}, 20};
+      known.push_back(sample);
+    }
+  }
+  AgendaOptions options = small_options();
+  options.first = Bytes{1 << 10};
+  options.last = Bytes{1 << 20};
+  const auto visit = Agenda(targets, options, known).next(Seconds{100}, std::nullopt);
+  ASSERT_TRUE(visit);
+  EXPECT_EQ(visit->quantity.workers, 4);
+}
+
+TEST(Agenda, ExpectsNoByteForLessThanItsGuess) {
+  // Start-up hid what bytes take at 128 KiB; it does not at 8 MiB.
+  Target target = message_target();
+  std::vector<ProbeSample> known;
+  for (const Bytes size : {Bytes{4}, Bytes{128 << 10}}) {
+    ProbeSample sample;
+    sample.quantity = target.quantity;
+    sample.sample = {size, Seconds{size == Bytes{4} ? 20e-3 : 20.1e-3}, Seconds{1e-5}, 20};
+    known.push_back(sample);
+  }
+  const Agenda agenda({target}, small_options(), known);
+  EXPECT_GT(agenda.expected(0, Bytes{8 << 20}).count(), 20e-3 + 8e-9 * (8 << 20) * 0.9);
+}
+
 TEST(Agenda, GoesOnFromEarlierSamples) {
   Agenda first({message_target()}, small_options(), {});
   Simulation before;

@@ -33,6 +33,16 @@ TEST(DoubtfulFits, CountWhatIsNotExplainedAtAll) {
   EXPECT_THAT(doubtful_fits(cluster), ElementsAre(HasSubstr("R² 0.500")));
 }
 
+TEST(DoubtfulFits, AreNotThoseOfOneSize) {
+  // Nothing differs between sizes, so nothing is explained; its shape is a formula's.
+  Cluster cluster;
+  Fit one = fit(0, 0, 0);
+  one.quality.samples = 1;
+  cluster.operations.push_back(
+      {AllToAll{Collective::kRing}, Operation::kAllReduce, 4, fit(0.01, 0.05, 0.99), one});
+  EXPECT_TRUE(doubtful_fits(cluster).empty());
+}
+
 TEST(DoubtfulFits, AreNoneInAnEmptyCluster) { EXPECT_TRUE(doubtful_fits(Cluster{}).empty()); }
 
 }  // namespace

@@ -44,6 +44,24 @@ TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
   EXPECT_EQ(count([](const Target& t) { return t.smallest == Bytes{8}; }), 4);
 }
 
+TEST(ChooseTargets, ExpectWhatTheSlowestOfTheirRanksTakes) {
+  Shape shape;
+  shape.rank_hosts = {"a", "b", "c", "d"};
+  shape.between = Pair{0, 1};
+  Offer offer;
+  offer.algorithms = {Collective::kRing};
+  const std::vector<Target> uniform = choose_targets(ProbeOptions{}, shape, offer);
+  shape.pace.resize(4);
+  shape.pace[3] = {2, 5, 1};  // not one of the first two
+  const std::vector<Target> slow = choose_targets(ProbeOptions{}, shape, offer);
+  ASSERT_EQ(slow.size(), uniform.size());
+  for (std::size_t i = 0; i < slow.size(); ++i) {
+    const bool waits = slow[i].quantity.workers == 4;
+    EXPECT_DOUBLE_EQ(slow[i].beta.value / uniform[i].beta.value, waits ? 5 : 1) << describe(slow[i].quantity);
+    EXPECT_DOUBLE_EQ(slow[i].startup / uniform[i].startup, waits ? 2 : 1) << describe(slow[i].quantity);
+  }
+}
+
 TEST(Offer, HasTheRingWhateverElseTheExecutorKnows) {
   const Offer all = offer(ProbeOptions{}, {"a", "b", "c", "d"});
   EXPECT_THAT(all.algorithms, testing::Contains(Collective::kRing));
