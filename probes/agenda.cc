@@ -68,10 +68,10 @@ double room_below_line(Bytes size, Bytes low, double low_cost, Bytes high, doubl
 /// How differently two measured sizes depart from a straight line through the smallest one, by the guessed
 /// time per byte: a ratio's logarithm, 0 where both do alike. Between them the cost bends.
 double bend_between(const TargetState& state, Bytes low, Bytes high) {
-  const auto& [least, empty] = *state.points.begin();
+  const Bytes least = state.points.begin()->first;
+  const double empty = state.points.begin()->second.times.median();
   const auto departure = [&](Bytes size) {
-    const double line =
-        empty.times.median() + state.target.beta.value * static_cast<double>((size - least).count);
+    const double line = empty + state.target.beta.value * static_cast<double>((size - least).count);
     return std::log(state.points.at(size).times.median() / line);
   };
   return std::abs(departure(high) - departure(low));

@@ -13,7 +13,7 @@ namespace {
 constexpr double kStreamBytes = 1 << 20;
 constexpr Seconds kStreamWindow{8e-3};
 constexpr double kHidden = 2;
-constexpr double kFewest = 2, kMost = 64;
+constexpr double kFewest = 3, kMost = 64;
 
 // A stream's length beyond the messages that start together, in time and in windows of such messages.
 constexpr Seconds kLongStream{8e-3};

@@ -92,10 +92,25 @@ double server_bytes(const ParameterServer& servers, Operation operation, int wor
 
 /// Messages that follow each other before an empty one has ended everywhere.
 double latencies(const Road& road, Operation operation, int workers) {
-  if (is_one_shot(road)) return 1;
-  const auto* all = std::get_if<AllToAll>(&road);
   const double stages = both_stages(operation) ? 2 : 1;
-  return all != nullptr && all->algorithm == Collective::kRing ? stages * (workers - 1) : 2 * stages;
+  const auto* all = std::get_if<AllToAll>(&road);
+  if (all == nullptr) return stages;
+  const double rounds = std::bit_width(static_cast<unsigned>(workers - 1));
+  switch (all->algorithm) {
+    case Collective::kRing:
+      return stages * (workers - 1);
+    case Collective::kHalvingDoubling:
+    case Collective::kDoubleBinaryTree:
+      return stages * rounds;
+    case Collective::kRecursiveDoubling:
+      return rounds;
+    case Collective::kOneShot:
+      return 1;
+    case Collective::kHierarchical:
+    case Collective::kLibrary:
+      break;
+  }
+  return 2 * stages;
 }
 
 double weight_of(Collective algorithm) {

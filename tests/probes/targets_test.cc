@@ -15,6 +15,26 @@ TEST(BytesSent, AreTheRoadsOwn) {
   EXPECT_DOUBLE_EQ(bytes_sent(ParameterServer{4}, Operation::kPushPull, 4), 1.5);
 }
 
+TEST(ChooseTargets, ExpectAsManyLatenciesAsTheirRoundsHave) {
+  Shape shape;
+  shape.rank_hosts = std::vector<std::string>(8);
+  shape.between = Pair{0, 1};
+  shape.between_guess.latency = Seconds{1};
+  ProbeOptions options;
+  options.groups = {9};  // none
+  const auto latency = [&](Collective algorithm) {
+    Offer offer;
+    offer.algorithms = {algorithm};
+    const std::vector<Target> targets = choose_targets(options, shape, offer);
+    return std::ranges::find(targets, 8, [](const Target& t) { return t.quantity.workers; })->latency.count();
+  };
+  EXPECT_DOUBLE_EQ(latency(Collective::kRing), 14);
+  EXPECT_DOUBLE_EQ(latency(Collective::kHalvingDoubling), 6);
+  EXPECT_DOUBLE_EQ(latency(Collective::kDoubleBinaryTree), 6);
+  EXPECT_DOUBLE_EQ(latency(Collective::kRecursiveDoubling), 3);
+  EXPECT_DOUBLE_EQ(latency(Collective::kOneShot), 1);
+}
+
 TEST(SubGroups, AreSmallerThanAllRanks) {
   ProbeOptions options;
   EXPECT_THAT(sub_groups(options, 8), testing::ElementsAre(2, 4));
