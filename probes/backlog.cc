@@ -1,7 +1,5 @@
 #include "probes/backlog.h"
 
-#include <chrono>
-
 namespace commtune::probes {
 
 namespace {
@@ -16,19 +14,13 @@ class Trials {
   Trials(const TryBacklog& measure, Seconds allowed) : measure_(measure), left_(allowed) {}
 
   /// The first may always be made: what one message takes shows by it, slow hosts included.
-  std::optional<double> first(int ahead) {
-    const auto began = std::chrono::steady_clock::now();
-    const std::optional<double> wait = measure_(ahead);
-    const Seconds took = std::chrono::steady_clock::now() - began;
-    each_ = took / ahead;
-    left_ -= took;
-    return wait;
-  }
-
-  std::optional<double> again(int ahead) {
+  std::optional<double> wait_behind(int ahead) {
     if (each_ * ahead > left_) return std::nullopt;
+    const std::optional<BacklogTrial> trial = measure_(ahead);
+    if (!trial) return std::nullopt;
+    if (each_ == Seconds{0}) each_ = trial->took / ahead;
     left_ -= each_ * ahead;
-    return measure_(ahead);
+    return trial->wait;
   }
 
  private:
@@ -40,12 +32,12 @@ class Trials {
 
 std::optional<Backlog> find_backlog(const TryBacklog& measure, Seconds allowed) {
   Trials trials(measure, allowed);
-  const std::optional<double> first = trials.first(kFewestAhead);
+  const std::optional<double> first = trials.wait_behind(kFewestAhead);
   if (!first) return std::nullopt;
   Backlog found{kFewestAhead, {*first}};
   bool full = false;
   while (!full && 2 * found.ahead <= kMostAhead) {
-    const std::optional<double> longer = trials.again(2 * found.ahead);
+    const std::optional<double> longer = trials.wait_behind(2 * found.ahead);
     if (!longer) return found;
     full = *longer <= kFull * found.waits.front();
     if (full) {
@@ -55,7 +47,7 @@ std::optional<Backlog> find_backlog(const TryBacklog& measure, Seconds allowed) 
     }
   }
   while (found.waits.size() < kRepetitions) {
-    const std::optional<double> wait = trials.again(found.ahead);
+    const std::optional<double> wait = trials.wait_behind(found.ahead);
     if (!wait) break;
     found.waits.push_back(*wait);
   }

@@ -15,8 +15,14 @@ struct Backlog {
   std::vector<double> waits;
 };
 
-/// The same, measured once, behind so many messages; nothing if the probe is to stop. May throw.
-using TryBacklog = std::function<std::optional<double>(int ahead)>;
+/// One try of it.
+struct BacklogTrial {
+  double wait = 0;  ///< seconds
+  Seconds took{};   ///< all of it
+};
+
+/// Behind so many messages; nothing if the probe is to stop. May throw.
+using TryBacklog = std::function<std::optional<BacklogTrial>(int ahead)>;
 
 inline constexpr int kFewestAhead = 4, kMostAhead = 256;
 

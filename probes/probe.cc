@@ -120,6 +120,7 @@ class Session {
     }
     measure_steps();
     if (ranks() > 1) {
+      shape_.surveyed.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
       offer_ = offered();
       measure_backlog();
     }
@@ -217,10 +218,12 @@ class Session {
                        (slow ? "time" : "traffic") + " is allowed");
       return;
     }
-    const auto measure = [&](int ahead) -> std::optional<double> {
+    const auto measure = [&](int ahead) -> std::optional<BacklogTrial> {
       if (measurer_.stop_requested() || !measurer_.may_send_backlog(kBacklogSize, ahead)) return std::nullopt;
       quantity->in_flight = ahead;
-      return measurer_.backlog(*quantity, kBacklogSize, expected(ahead));
+      const Seconds began = measurer_.elapsed();
+      const double wait = measurer_.backlog(*quantity, kBacklogSize, expected(ahead));
+      return BacklogTrial{wait, measurer_.elapsed() - began};
     };
     std::optional<Backlog> found = find_backlog(measure, kBacklogShare * measurer_.left());
     if (!found) return;
@@ -251,12 +254,8 @@ class Session {
   }
 
   Offer offered() {
-    Cluster cluster;
-    cluster.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
-    for (const int host : host_of_rank(facts_.rank_hosts)) {
-      shape_.pace.push_back(cluster.hosts[static_cast<std::size_t>(host)].pace);
-    }
-    Offer result = offer(options_, facts_.rank_hosts, spared_workers(topology_of(cluster, ranks())));
+    const Topology place = topology_of(shape_.surveyed, ranks());
+    Offer result = offer(options_, facts_.rank_hosts, spared_workers(place));
     const auto library = std::find(result.algorithms.begin(), result.algorithms.end(), Collective::kLibrary);
     if (library != result.algorithms.end() && !has_library()) {
       result.algorithms.erase(library);

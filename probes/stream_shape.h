@@ -12,8 +12,7 @@ namespace commtune::probes {
 /// each     time of one of them in steady state
 /// latency  of an empty message alone
 /// returns  3 to 64: of two, whose rounds wait for each other's, neither hides the other's latency, and a
-/// plan
-///          may have hundreds of small ones under way
+///          plan may have hundreds of small ones under way
 int streamed_at_once(Bytes size, Seconds each, Seconds latency);
 
 /// Messages in all of a stream whose messages take so long each, `at_once` under way: as many as make its

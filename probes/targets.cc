@@ -123,7 +123,7 @@ class Chooser {
   Chooser(const ProbeOptions& options, const Shape& shape)
       : options_(options),
         guess_(shape.between ? shape.between_guess : shape.within_guess),
-        pace_(shape.pace) {}
+        surveyed_(shape.surveyed) {}
 
   void add_link(const Pair& pair, const LinkGuess& guess) {
     for (const int in_flight : {1, kStreaming}) {
@@ -160,6 +160,7 @@ class Chooser {
 
   void add_operation(const Road& road, Operation operation, int workers, double weight) {
     const Bytes last = is_one_shot(road) ? std::min(options_.last, kLargestOneShot) : options_.last;
+    const HostPace slowest = topology_of(surveyed_, workers).slowest;  // all wait for it
     for (const int in_flight : {1, kStreaming}) {
       Target target;
       target.quantity.subject = Subject::kOperation;
@@ -171,7 +172,6 @@ class Chooser {
       target.largest = in_flight == 1 ? last : std::min(last, kLargestStreamed);
       target.smallest = Bytes{kElementBytes * static_cast<std::uint64_t>(workers)};
       target.sent = bytes_sent(road, operation, workers);
-      const HostPace slowest = slowest_of(workers);
       target.latency = guess_.latency * latencies(road, operation, workers) * slowest.latency;
       target.startup = target.latency / (in_flight == 1 ? 1 : kStreamedStartup);
       target.beta.value = guess_.beta.value * target.sent * slowest.time_per_byte;
@@ -179,19 +179,9 @@ class Chooser {
     }
   }
 
-  /// All wait for the slowest of the first `workers` ranks.
-  HostPace slowest_of(int workers) const {
-    HostPace slowest;
-    for (std::size_t rank = 0; rank < std::min(pace_.size(), static_cast<std::size_t>(workers)); ++rank) {
-      slowest.latency = std::max(slowest.latency, pace_[rank].latency);
-      slowest.time_per_byte = std::max(slowest.time_per_byte, pace_[rank].time_per_byte);
-    }
-    return slowest;
-  }
-
   const ProbeOptions& options_;
   LinkGuess guess_;
-  std::vector<HostPace> pace_;
+  const Cluster& surveyed_;
   std::vector<Target> targets_;
 };
 

@@ -24,7 +24,7 @@ struct Shape {
   std::optional<Pair> between;  ///< ranks on two hosts that stand for their class
   std::optional<Pair> within;   ///< two ranks of one host
   LinkGuess between_guess, within_guess;
-  std::vector<HostPace> pace;  ///< by rank, as far as the survey tells; empty: all are as fast
+  Cluster surveyed;  ///< its hosts, as far as the survey tells their paces; none: all are as fast
 };
 
 /// Roads and algorithms that both the options and the executor know. Unless the options name algorithms,

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
 #include <vector>
 
 namespace commtune::probes {
@@ -23,11 +22,10 @@ class Sockets {
   std::size_t most_tries = 100;
 
  private:
-  std::optional<double> wait_behind(int ahead) {
+  std::optional<BacklogTrial> wait_behind(int ahead) {
     if (tried.size() == most_tries) return std::nullopt;
     tried.push_back(ahead);
-    std::this_thread::sleep_for(ahead * each_);
-    return 1e-3 * std::min(ahead, full_);
+    return BacklogTrial{1e-3 * std::min(ahead, full_), ahead * each_};
   }
 
   int full_;

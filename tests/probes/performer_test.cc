@@ -4,7 +4,6 @@
 
 #include <latch>
 #include <thread>
-#include <utility>
 
 #include "executor/transport/local/local.h"
 
@@ -25,30 +24,28 @@ Command backlog_of(int ahead, Seconds limit) {
   return command;
 }
 
-/// Two ranks of which the second begins when the first has ended; what both report.
-std::pair<Report, Report> one_after_the_other(const Command& first, const Command& second) {
+/// Two ranks of which the second begins when the first has ended; what the first reports.
+Report one_after_the_other(const Command& first, const Command& second) {
   auto transports = make_local_transports(2);
-  std::pair<Report, Report> reports;
   std::latch gave_up(1), resumed(1);
   std::jthread other([&] {
     Communicator communicator(*transports[1]);
     Performer performer(communicator);
     gave_up.wait();
-    reports.second = performer.perform(second);
+    performer.perform(second);
     resumed.count_down();
   });
   Communicator communicator(*transports[0]);
   Performer performer(communicator);
-  reports.first = performer.perform(first);
+  Report report = performer.perform(first);
   gave_up.count_down();
   while (!resumed.try_wait()) communicator.progress(Clock::now() + std::chrono::milliseconds(1));
-  return reports;
+  return report;
 }
 
 TEST(Performer, ABacklogThatWasGivenUpMayStillGoOn) {
   // The first rank has waited in vain when the second's messages arrive and resume what it left as it was.
-  const auto [first, second] =
-      one_after_the_other(backlog_of(8, Seconds{20e-3}), backlog_of(8, Seconds{0.5}));
+  const Report first = one_after_the_other(backlog_of(8, Seconds{20e-3}), backlog_of(8, Seconds{0.5}));
   EXPECT_EQ(first.head.failed, Failure::kGaveUp);
   EXPECT_EQ(first.head.waited_for, 1);
   EXPECT_TRUE(first.ends.empty());

@@ -5,6 +5,13 @@
 namespace commtune::probes {
 namespace {
 
+Shape one_rank_each(std::size_t hosts) {
+  Shape shape;
+  for (std::size_t i = 0; i < hosts; ++i) shape.rank_hosts.push_back(std::to_string(i));
+  shape.between = Pair{0, 1};
+  return shape;
+}
+
 TEST(BytesSent, AreTheRoadsOwn) {
   // Ring of 4: 3 quarters of the message in each of two stages.
   EXPECT_DOUBLE_EQ(bytes_sent(AllToAll{Collective::kRing}, Operation::kAllReduce, 4), 1.5);
@@ -16,9 +23,7 @@ TEST(BytesSent, AreTheRoadsOwn) {
 }
 
 TEST(ChooseTargets, ExpectAsManyLatenciesAsTheirRoundsHave) {
-  Shape shape;
-  shape.rank_hosts = std::vector<std::string>(8);
-  shape.between = Pair{0, 1};
+  Shape shape = one_rank_each(8);
   shape.between_guess.latency = Seconds{1};
   ProbeOptions options;
   options.groups = {9};  // none
@@ -45,9 +50,7 @@ TEST(SubGroups, AreSmallerThanAllRanks) {
 }
 
 TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
-  Shape shape;
-  shape.rank_hosts = {"a", "b", "c", "d"};
-  shape.between = Pair{0, 1};
+  Shape shape = one_rank_each(4);
   Offer offer;
   offer.algorithms = {Collective::kRing};
   offer.staged = {Collective::kRing};
@@ -65,14 +68,12 @@ TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
 }
 
 TEST(ChooseTargets, ExpectWhatTheSlowestOfTheirRanksTakes) {
-  Shape shape;
-  shape.rank_hosts = {"a", "b", "c", "d"};
-  shape.between = Pair{0, 1};
+  Shape shape = one_rank_each(4);
   Offer offer;
   offer.algorithms = {Collective::kRing};
   const std::vector<Target> uniform = choose_targets(ProbeOptions{}, shape, offer);
-  shape.pace.resize(4);
-  shape.pace[3] = {2, 5, 1};  // not one of the first two
+  for (const std::string& name : shape.rank_hosts) shape.surveyed.hosts.push_back({name, 1});
+  shape.surveyed.hosts[3].pace = {2, 5, 1};  // not one of the first two
   const std::vector<Target> slow = choose_targets(ProbeOptions{}, shape, offer);
   ASSERT_EQ(slow.size(), uniform.size());
   for (std::size_t i = 0; i < slow.size(); ++i) {
