@@ -262,7 +262,7 @@ Cluster cluster_from_json(const nlohmann::json& json) {
   document.expect_format(kFormat);
   document.expect_keys({"format", "name", "transport", "fingerprint", "facts", "hosts", "links", "operations",
                         "reduce_seconds_per_byte", "copy_seconds_per_byte", "interference", "contention",
-                        "backlog_seconds", "jitter_seconds"});
+                        "backlog_seconds", "connection_backlog_seconds", "jitter_seconds"});
   Cluster cluster;
   const JsonPlace name = document["name"];
   cluster.name = name.text();
@@ -287,6 +287,7 @@ Cluster cluster_from_json(const nlohmann::json& json) {
   cluster.interference = read_scalar(document, "interference");
   cluster.contention = read_scalar(document, "contention");
   cluster.backlog_seconds = read_scalar(document, "backlog_seconds");
+  cluster.connection_backlog_seconds = read_scalar(document, "connection_backlog_seconds");
   cluster.jitter_seconds = read_scalar(document, "jitter_seconds");
   return cluster;
 }
@@ -326,6 +327,7 @@ nlohmann::json to_json(const Cluster& cluster) {
   };
   put_if_any("contention", cluster.contention);
   put_if_any("backlog_seconds", cluster.backlog_seconds);
+  put_if_any("connection_backlog_seconds", cluster.connection_backlog_seconds);
   return json;
 }
 

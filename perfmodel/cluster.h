@@ -78,7 +78,8 @@ struct Cluster {
   Scalar interference;             ///< kappa: compute slows by this ratio while bytes move
   Scalar contention;               ///< traffic takes longer by this ratio while compute runs
   Scalar backlog_seconds;  ///< what sockets hold ahead of a server's busy card, which nothing overtakes
-  Scalar jitter_seconds;   ///< standard deviation of a fixed compute step between ranks and iterations
+  Scalar connection_backlog_seconds;  ///< what one connection holds ahead of a busy card, on all-to-all roads
+  Scalar jitter_seconds;  ///< standard deviation of a fixed compute step between ranks and iterations
 
   int ranks() const;  ///< sum of slots
 };

@@ -30,15 +30,15 @@ class Trials {
 
 }  // namespace
 
-std::optional<Backlog> find_backlog(const TryBacklog& measure, Seconds allowed) {
+std::optional<Backlog> find_backlog(const TryBacklog& measure, int fewest, Seconds allowed) {
   Trials trials(measure, allowed);
-  const std::optional<double> first = trials.wait_behind(kFewestAhead);
+  const std::optional<double> first = trials.wait_behind(fewest);
   if (!first) return std::nullopt;
-  Backlog found{kFewestAhead, {*first}};
+  Backlog found{fewest, {*first}};
   bool full = false;
   while (!full && 2 * found.ahead <= kMostAhead) {
     const std::optional<double> longer = trials.wait_behind(2 * found.ahead);
-    if (!longer) return found;
+    if (!longer) break;
     full = *longer <= kFull * found.waits.front();
     if (full) {
       found.waits.push_back(*longer);

@@ -27,9 +27,9 @@ using TryBacklog = std::function<std::optional<BacklogTrial>(int ahead)>;
 inline constexpr int kFewestAhead = 4, kMostAhead = 256;
 
 /// Sockets and queues are full behind long streams alone, and how much they hold grows with the number of
-/// connections: the stream is doubled from kFewestAhead messages on until what is urgent waits no longer than
+/// connections: the stream is doubled from `fewest` messages on until what is urgent waits no longer than
 /// before. Nothing if not even the first try was made; otherwise about as long as `allowed`, by what tries
 /// take, and longer at most by one first try.
-std::optional<Backlog> find_backlog(const TryBacklog& measure, Seconds allowed);
+std::optional<Backlog> find_backlog(const TryBacklog& measure, int fewest, Seconds allowed);
 
 }  // namespace commtune::probes

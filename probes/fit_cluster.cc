@@ -167,7 +167,7 @@ struct OperationSamples {
 struct Sorted {
   std::map<LinkClass, LinkSamples> links;
   std::vector<OperationSamples> operations;
-  std::vector<Sample> sum, copy, step_idle, step_busy, jitter, backlog;
+  std::vector<Sample> sum, copy, step_idle, step_busy, jitter, backlog, connection_backlog;
 };
 
 OperationSamples& find_or_add(std::vector<OperationSamples>& operations, Quantity quantity) {
@@ -223,7 +223,8 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
       sorted.jitter.push_back(sample.sample);
       return;
     case Subject::kBacklog:
-      sorted.backlog.push_back(sample.sample);
+      (std::holds_alternative<ParameterServer>(quantity.road) ? sorted.backlog : sorted.connection_backlog)
+          .push_back(sample.sample);
       return;
   }
 }
@@ -380,6 +381,7 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.interference = interference_of(sorted.step_idle, sorted.step_busy);
   cluster.jitter_seconds = last_of(sorted.jitter);
   cluster.backlog_seconds = last_of(sorted.backlog);
+  cluster.connection_backlog_seconds = last_of(sorted.connection_backlog);
   return cluster;
 }
 

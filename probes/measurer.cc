@@ -206,6 +206,11 @@ std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair&
 
 namespace {
 
+/// How often a message waits: there and back through servers, at each step of a ring.
+int turns_of(const Quantity& quantity) {
+  return std::holds_alternative<ParameterServer>(quantity.road) ? 2 : 2 * (quantity.workers - 1);
+}
+
 Bytes backlog_traffic(Bytes size, int ahead) {
   return Bytes{2 * size.count * static_cast<std::uint64_t>(ahead + 2)};
 }
@@ -227,7 +232,7 @@ double Measurer::backlog(const Quantity& quantity, Bytes size, Seconds expected)
   traffic_ += backlog_traffic(size, quantity.in_flight);
   const double without = alone_seconds(conductor_.perform(alone, expected, what));
   const double with = alone_seconds(conductor_.perform(behind, expected, what));
-  return std::max(0.0, (with - without) / 2);
+  return std::max(0.0, (with - without) / turns_of(quantity));
 }
 
 bool Measurer::may_send_backlog(Bytes size, int ahead) const {

@@ -225,9 +225,10 @@ void Performer::measure_operation(const Command& command, Report& report) {
   }
 }
 
-/// Message 0, the most urgent, once the others are under way.
+/// Message 0, the most urgent, once the others are under way: through servers when the first of them is back;
+/// all-to-all, where the first may be back no sooner than the last, when all have begun.
 Task Performer::run_urgent(Job& job) {
-  co_await job.streaming.empty();
+  if (std::holds_alternative<ParameterServer>(job.command.quantity.road)) co_await job.streaming.empty();
   job.urgent_start = now();
   co_await run_message(job, 0, memory_.place(0));
 }
@@ -246,8 +247,8 @@ void Performer::measure_backlog(const Command& command, Report& report) {
   Job& job = new_job(command);
   open_server(job);
   job.streaming.hold();
-  if (works) job.tasks.push_back(run_urgent(job));
   for (int i = 1; works && i < command.messages; ++i) job.tasks.push_back(run_in_stream(job, i));
+  if (works) job.tasks.push_back(run_urgent(job));
   wait_for_start(command.start);
   const Deadline until = at(now() + command.limit);
   finish(job, until);

@@ -29,7 +29,7 @@ constexpr Bytes kBusySize{256 << 10};
 constexpr int kBusyInFlight = 4;
 // What is urgent overtakes others of this size, at servers whose cards they keep busy.
 constexpr Bytes kBacklogSize{256 << 10};
-constexpr double kBacklogShare = 0.08;       // of the time that is left
+constexpr double kBacklogShare = 0.06;       // of the time that is left, each
 constexpr double kFirstBacklogShare = 0.15;  // its first try may take so much alone
 constexpr std::size_t kMissingLines = 8;
 constexpr std::size_t kDoubtfulNamed = 4;
@@ -122,7 +122,7 @@ class Session {
     if (ranks() > 1) {
       shape_.surveyed.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
       offer_ = offered();
-      measure_backlog();
+      measure_backlogs();
     }
     run_agenda();
     return finish();
@@ -191,46 +191,68 @@ class Session {
     if (!all.empty()) keep(scalar_sample(Subject::kStep, kBusyInFlight, median_interval(all), all.size()));
   }
 
-  /// What is measured of a server's busy card: on the first road over servers that is offered.
-  std::optional<Quantity> backlog_quantity() const {
+  /// Where sockets hold what nothing urgent overtakes: at a server's busy card, on the first road over
+  /// servers that is offered, and on the one connection over which a ring sends.
+  std::vector<Quantity> backlogs() const {
+    std::vector<Quantity> all;
+    Quantity quantity;
+    quantity.subject = Subject::kBacklog;
+    quantity.workers = ranks();
     const auto servers = std::ranges::find_if(offer_.servers, [](const ParameterServer& each) {
       return each.placement == Placement::kColocated && each.assignment == Assignment::kEven;
     });
-    if (servers == offer_.servers.end()) return std::nullopt;
-    Quantity quantity;
-    quantity.subject = Subject::kBacklog;
-    quantity.road = *servers;
-    quantity.operation = Operation::kPushPull;
-    quantity.workers = ranks();
-    return quantity;
+    if (servers != offer_.servers.end()) {
+      quantity.road = *servers;
+      quantity.operation = Operation::kPushPull;
+      all.push_back(quantity);
+    }
+    quantity.road = AllToAll{Collective::kRing};
+    quantity.operation = Operation::kAllReduce;
+    all.push_back(quantity);
+    return all;
   }
 
-  /// How long what is urgent waits at a server's busy card.
-  void measure_backlog() {
-    std::optional<Quantity> quantity = backlog_quantity();
-    if (!shape_.between || !quantity || measurer_.stop_requested() || knows(Subject::kBacklog)) return;
+  bool knows_backlog(const Road& road) const {
+    return std::ranges::any_of(samples_, [&](const ProbeSample& sample) {
+      return sample.quantity.subject == Subject::kBacklog && sample.quantity.road == road;
+    });
+  }
+
+  /// How long what is urgent waits behind messages that are under way.
+  void measure_backlogs() {
+    if (!shape_.between) return;
+    for (const Quantity& quantity : backlogs()) {
+      if (measurer_.stop_requested()) return;
+      if (!knows_backlog(quantity.road)) measure_backlog(quantity);
+    }
+  }
+
+  void measure_backlog(Quantity quantity) {
     const auto expected = [&](int ahead) {
       return 2 * (shape_.between_guess.beta * kBacklogSize) * (ahead + 2);
     };
-    const bool slow = expected(kFewestAhead) > kFirstBacklogShare * measurer_.left();
-    if (slow || !measurer_.may_send_backlog(kBacklogSize, kFewestAhead)) {
-      notes_.push_back(std::string("how long what is urgent waits at servers was not measured: too little ") +
-                       (slow ? "time" : "traffic") + " is allowed");
+    // A ring has a part of each message on a connection at a time.
+    const bool servers = std::holds_alternative<ParameterServer>(quantity.road);
+    const int fewest = servers ? kFewestAhead : std::clamp(ranks(), kFewestAhead, kMostAhead);
+    const bool slow = expected(fewest) > kFirstBacklogShare * measurer_.left();
+    if (slow || !measurer_.may_send_backlog(kBacklogSize, fewest)) {
+      notes_.push_back("how long what is urgent waits (" + describe(quantity.road) +
+                       ") was not measured: too little " + (slow ? "time" : "traffic") + " is allowed");
       return;
     }
     const auto measure = [&](int ahead) -> std::optional<BacklogTrial> {
       if (measurer_.stop_requested() || !measurer_.may_send_backlog(kBacklogSize, ahead)) return std::nullopt;
-      quantity->in_flight = ahead;
+      quantity.in_flight = ahead;
       const Seconds began = measurer_.elapsed();
-      const double wait = measurer_.backlog(*quantity, kBacklogSize, expected(ahead));
+      const double wait = measurer_.backlog(quantity, kBacklogSize, expected(ahead));
       return BacklogTrial{wait, measurer_.elapsed() - began};
     };
-    std::optional<Backlog> found = find_backlog(measure, kBacklogShare * measurer_.left());
+    std::optional<Backlog> found = find_backlog(measure, fewest, kBacklogShare * measurer_.left());
     if (!found) return;
     const MedianInterval interval = median_interval(found->waits);
-    quantity->in_flight = found->ahead;
+    quantity.in_flight = found->ahead;
     const Seconds half_width{(interval.high - interval.low) / 2};
-    keep({*quantity,
+    keep({quantity,
           {kBacklogSize, Seconds{interval.median}, half_width, static_cast<int>(found->waits.size())},
           found->waits});
   }

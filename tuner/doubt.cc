@@ -26,7 +26,7 @@ constexpr std::size_t kCrowd = 8;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
 constexpr double kHalfWidth = 1.96;
 
-constexpr std::size_t kScalars = 6;
+constexpr std::size_t kScalars = 7;
 
 std::array<Scalar*, kScalars> scalars_of(Cluster& cluster) {
   return {&cluster.reduce_seconds_per_byte,
@@ -34,7 +34,8 @@ std::array<Scalar*, kScalars> scalars_of(Cluster& cluster) {
           &cluster.interference,
           &cluster.jitter_seconds,
           &cluster.contention,
-          &cluster.backlog_seconds};
+          &cluster.backlog_seconds,
+          &cluster.connection_backlog_seconds};
 }
 
 double percentile(std::vector<double>& values, double q) {

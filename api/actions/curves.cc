@@ -237,6 +237,7 @@ json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveReques
             {"copy_seconds_per_byte", scalar(cluster.copy_seconds_per_byte)},
             {"interference", scalar(cluster.interference)},
             {"backlog_seconds", scalar(cluster.backlog_seconds)},
+            {"connection_backlog_seconds", scalar(cluster.connection_backlog_seconds)},
             {"jitter_seconds", scalar(cluster.jitter_seconds)}}},
           {"curves", std::move(curves)}};
 }

@@ -36,6 +36,7 @@ Cluster four_hosts() {
   cluster.interference = {0.05, 0.01};
   cluster.contention = {1.1, 0.2};
   cluster.backlog_seconds = {4e-3, 1e-4};
+  cluster.connection_backlog_seconds = {2e-3, 1e-4};
   return cluster;
 }
 
@@ -66,6 +67,7 @@ TEST(Cluster, SurvivesJson) {
   EXPECT_EQ(again.interference.half_width, 0.01);
   EXPECT_EQ(again.contention.value, 1.1);
   EXPECT_EQ(again.backlog_seconds.value, 4e-3);
+  EXPECT_EQ(again.connection_backlog_seconds.value, 2e-3);
 }
 
 template <typename Change>

@@ -15,7 +15,7 @@ class Sockets {
   Sockets(int full, Seconds each) : full_(full), each_(each) {}
 
   std::optional<Backlog> find(Seconds allowed) {
-    return find_backlog([this](int ahead) { return wait_behind(ahead); }, allowed);
+    return find_backlog([this](int ahead) { return wait_behind(ahead); }, kFewestAhead, allowed);
   }
 
   std::vector<int> tried;
@@ -42,6 +42,16 @@ TEST(Backlog, StreamsGrowUntilTheWaitDoesNot) {
   EXPECT_EQ(found->waits, (std::vector{20e-3, 20e-3, 20e-3}));
 }
 
+TEST(Backlog, StartsWithAsManyAsAreAskedFor) {
+  std::vector<int> tried;
+  const auto wait = [&](int ahead) {
+    tried.push_back(ahead);
+    return BacklogTrial{1e-3, Seconds{0}};
+  };
+  ASSERT_TRUE(find_backlog(wait, 8, Seconds{1}));
+  EXPECT_EQ(tried, (std::vector{8, 16, 8}));
+}
+
 TEST(Backlog, EndsAtTheLongestStream) {
   Sockets sockets(100'000, Seconds{0});
   const auto found = sockets.find(Seconds{1});
@@ -51,12 +61,13 @@ TEST(Backlog, EndsAtTheLongestStream) {
 }
 
 TEST(Backlog, WhatTheFirstTryTakesLimitsTheRest) {
-  // The first takes 20 ms and the second 40: a third, of twice that, is not allowed.
+  // The first takes 20 ms and the second 40: a third, of twice that, is not
+  // allowed, but another of these.
   Sockets sockets(100'000, Seconds{5e-3});
   const auto found = sockets.find(Seconds{100e-3});
   ASSERT_TRUE(found);
-  EXPECT_EQ(sockets.tried, (std::vector{4, 8}));
-  EXPECT_EQ(found->waits, std::vector{8e-3});
+  EXPECT_EQ(sockets.tried, (std::vector{4, 8, 8}));
+  EXPECT_EQ(found->waits, (std::vector{8e-3, 8e-3}));
 }
 
 TEST(Backlog, KeepsWhatWasFoundWhenAskedToStop) {
