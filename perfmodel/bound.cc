@@ -85,34 +85,44 @@ OvertakingChannel overtaking(const Least& least, double elsewhere) {
   return {least.overhead, least.beta, least.latency - least.overhead + elsewhere};
 }
 
-/// With servers others may be pushed while a message's sum is being made: half of what it takes longer than
-/// it keeps the channel comes after its last byte, the other half before.
-Least at_servers(Least both) {
-  both.latency = (both.latency + both.overhead) / 2;
-  return both;
+/// Others may send while a message's rounds are on their way: of what it takes longer than it keeps the
+/// channel only the last one's part comes after its last byte.
+Least after_last_round(Least least, int rounds) {
+  least.latency = least.overhead + (least.latency - least.overhead) / rounds;
+  return least;
+}
+
+/// Of the messages that carry some layer's gradients, one that takes no longer than any must.
+double alone_bound(const Workload& work, double latency) {
+  double bound = work.compute();
+  for (std::size_t i = 0; i < work.layers(); ++i) {
+    if (work.layer_bytes[i] > 0) bound = std::max(bound, work.ready[i] + latency + work.tail[i]);
+  }
+  return bound;
+}
+
+/// Bound of messages that take turns, all of them on one channel.
+double turns_bound(const Workload& work, const Least& least, int rounds, double known) {
+  const Least last = after_last_round(least, rounds);
+  const double bytes = length(jobs_of(work, last.beta, 0, last.latency));
+  return overtaking_bound(work, overtaking(last, 0), std::max(bytes, known));
 }
 
 /// Bounds of a road whose stages share a channel, as one operation or parted: whichever is smaller counts.
 double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
-  if (cost.through_servers) {
-    const Least both = at_servers(least_of(cost.both, floor));
-    const double bytes = length(jobs_of(work, both.beta, 0, both.latency));
-    return overtaking_bound(work, overtaking(both, 0), std::max(bytes, work.compute()));
+  const Least both = least_of(cost.both, floor);
+  if (cost.rounds.both() == 1) {
+    return started_bound(work, {passing_of(both), 1}, length(jobs_of(work, both.beta, 0, both.latency)));
   }
-  const Least both = least_of(cost.both, floor), reduce = least_of(cost.reduce, floor),
-              distribute = least_of(cost.distribute, floor);
-  const double together = length(jobs_of(work, both.beta, 0, both.latency));
-  const double coupled = started_bound(work, {passing_of(both), 1}, together);
-  if (!cost.may_part) return coupled;
-  // The latency of a reduce can hide behind other messages, its overhead cannot.
-  const double beta = reduce.beta + distribute.beta;
-  const double apart = length(jobs_of(work, beta, 0, reduce.overhead + distribute.latency));
-  if (apart >= coupled) return coupled;
-  if (beta == 0) return apart;
-  const Passing parts{std::min(reduce.overhead, distribute.overhead), beta,
-                      distribute.latency - distribute.overhead};
-  const double largest = std::max(reduce.beta, distribute.beta) / beta;
-  return std::min(coupled, batched_bound(work, {parts, largest}, apart));
+  const double coupled = turns_bound(work, both, cost.rounds.both(), alone_bound(work, both.latency));
+  if (cost.through_servers || !cost.may_part) return coupled;
+  const Least reduce = least_of(cost.reduce, floor), distribute = least_of(cost.distribute, floor);
+  const Least apart{reduce.latency + distribute.latency, reduce.beta + distribute.beta,
+                    reduce.overhead + distribute.overhead};
+  // Of the reduce's latency nothing has to come after the last byte.
+  const Least last = after_last_round(distribute, std::max(1, cost.rounds.distribute));
+  const Least parted{apart.overhead + last.latency - last.overhead, apart.beta, apart.overhead};
+  return std::min(coupled, turns_bound(work, parted, 1, alone_bound(work, apart.latency)));
 }
 
 /// Bounds of a road with a channel for each stage.

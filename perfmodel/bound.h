@@ -16,16 +16,18 @@ namespace commtune {
 ///    q), with b the least time per byte that the road's channel is kept and a the least latency of a
 ///    message. Where the two stages have channels of their own each is bounded in turn, the other's least
 ///    latency moved into the tail or the head.
-/// 3. Start-ups. Number a channel's messages as they are served. The first i of them carry x_i bytes, all of
-///    which existed when the i-th was served, so that was no earlier than the moment when x_i bytes exist;
-///    and all that the i-th and later ones carry is wanted after the i-th is back, so that was no later than
-///    T - q for the largest q among the M - x_(i-1) bytes of least tail (batched_bound.h).
+/// 3. Start-ups. Where a message passes in one turn, number a channel's messages as they are served. The
+/// first
+///    i of them carry x_i bytes, all of which existed when the i-th was served, so that was no earlier than
+///    the moment when x_i bytes exist; and all that the i-th and later ones carry is wanted after the i-th is
+///    back, so that was no later than T - q for the largest q among the M - x_(i-1) bytes of least tail
+///    (batched_bound.h).
 /// 4. Start-ups around one moment, at which some layer's gradients appear: messages before it cannot have
 ///    carried that layer's, so that the most urgent bytes are still to come (urgency_bound in
 ///    batched_bound.h).
-///    With parameter servers, where the more urgent message overtakes, 3 and 4 do not hold. There the
-///    messages whose lowest layer is one of the first k pass within the k-th's times, and few of them can be
-///    large (overtaking.h).
+///    Where messages take turns 3 and 4 do not hold, nor does 2 with more of a message's latency than that of
+///    its last turn. There the messages whose lowest layer is one of the first k pass within the k-th's
+///    times, and few of them can be large (overtaking.h); and none takes less than it takes alone.
 /// 5. Compute slows by kappa while bytes move: T >= f + b + u + occupied * kappa / (1 + kappa).
 ///
 /// Traffic that slows while compute runs is bounded on its own clock (Workload). Straggling, which no plan

@@ -82,13 +82,6 @@ Curve envelope(const Curve& a, const Curve& b, Envelope side) {
 
 }  // namespace
 
-Curve shorter_by(Seconds time, const Curve& curve) {
-  std::vector<CurvePiece> pieces = curve.pieces();
-  for (const CurvePiece& piece : pieces) time = std::min(time, piece.alpha);
-  for (CurvePiece& piece : pieces) piece.alpha -= time;
-  return pieces.empty() ? Curve{} : Curve{std::move(pieces)};
-}
-
 Curve times(const Curve& curve, double factor) { return recalibrated(curve, factor, factor); }
 
 Curve of_share(const Curve& curve, double share) {

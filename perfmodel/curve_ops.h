@@ -21,9 +21,6 @@ Curve sum(const Curve& a, const Curve& b);
 Curve upper(const Curve& a, const Curve& b);
 Curve lower(const Curve& a, const Curve& b);
 
-/// c(m) - time, or as much of that as leaves no piece a negative start-up.
-Curve shorter_by(Seconds time, const Curve& curve);
-
 /// The least that a byte costs in a message of any size: the largest beta with t(m) >= beta * m for every m.
 SecondsPerByte least_time_per_byte(const Curve& curve);
 

@@ -5,9 +5,8 @@
 #include <numeric>
 
 #include "perfmodel/compute_clock.h"
-#include "perfmodel/flight.h"
-#include "perfmodel/server_traffic.h"
-#include "perfmodel/step_channel.h"
+#include "perfmodel/rank_set.h"
+#include "perfmodel/traffic.h"
 #include "perfmodel/traffic_clock.h"
 
 namespace commtune {
@@ -68,16 +67,11 @@ class Simulator::Engine {
     const RoadCost& cost = *road.cost;
     plan_ = &plan;
     timeline_ = timeline;
-    through_servers_ = cost.through_servers;
-    delivery_ = cost.delivery.count();
     copy_ = cost.copy.value;
     clock_.reset(cost.interference);
-    if (through_servers_) {
-      servers_.reset(road, plan.messages(), plan.credit, work_.total_bytes);
-    } else {
-      channel_.reset(road);
-      flight_.clear(plan.credit, 2 * work_.total_bytes);  // two stages at most
-    }
+    coupled_ = plan.sequence.empty();
+    steps_ = coupled_ ? plan.messages() : plan.sequence.size();
+    traffic_.reset(road, steps_, plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes);
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
@@ -87,18 +81,6 @@ class Simulator::Engine {
     smallest_ = ~std::uint64_t{0};
     largest_ = 0;
     if (timeline_ != nullptr) timeline_->messages.assign(plan.messages(), {});
-  }
-
-  void send_all() {
-    if (through_servers_) {
-      run_through_servers();
-    } else if (plan_->order == Order::kPriority) {
-      run_by_priority();
-    } else if (plan_->sequence.empty()) {
-      run_in_list_order();
-    } else {
-      run_decoupled();
-    }
   }
 
   /// What has arrived so far makes the iteration longer than anybody wants to know.
@@ -115,22 +97,6 @@ class Simulator::Engine {
     return {message, bytes, plan_->copied[message] != 0 ? copy_ * bytes : 0};
   }
 
-  /// Both stages of a message that starts at `start`.
-  void send(std::uint32_t message, double start) {
-    const Parcel sending = parcel(message);
-    const Passage both = channel_.send(sending, start, clock_);
-    if (flight_.limited()) flight_.add(both.from, sent(both.from, both.end), plan_->bytes[message]);
-    if (timeline_ != nullptr) {
-      const double middle = channel_.middle(sending, both);
-      record(message, Stage::kReduce, {both.from, middle});
-      record(message, Stage::kDistribute, {middle, both.end});
-    }
-    arrive(message, both.end);
-  }
-
-  /// When a rank has sent all of its part of an operation that has ended everywhere at `end`.
-  double sent(double from, double end) const { return std::max(from, end - delivery_); }
-
   /// The message's bytes are summed and back at `end`.
   void arrive(std::uint32_t message, double end) {
     const std::uint64_t bytes = plan_->bytes[message];
@@ -143,44 +109,56 @@ class Simulator::Engine {
     if (walks_layers_) arrival_[layer] = std::max(arrival_[layer], end);
   }
 
-  /// First moment at which the credit lets the next step start.
-  double when_credit_allows() const { return flight_.falls_to_credit(); }
-
-  void run_in_list_order() {
-    const auto n = static_cast<std::uint32_t>(plan_->messages());
-    double start = 0;
-    for (std::uint32_t message = 0; message < n && !given_up(); ++message) {
-      start = std::max({start, release_in_order(message), when_credit_allows()});
-      send(message, start);
-      ++events_;
+  /// The communication side of the iteration.
+  void send_all() {
+    order_steps();
+    double now = 0, release = next_release(now);
+    std::size_t arrived = 0;
+    while (arrived < steps_ && !given_up()) {
+      while (may_start_next() && traffic_.credit_allows()) start_most_urgent();
+      if (traffic_.arrived().empty()) {
+        if (clock_.disturbed() || release < now) release = next_release(now);
+        now = std::min(release, traffic_.next());
+        traffic_.advance(now, clock_);
+        if (release <= now) {
+          take_released();
+          release = next_release(now);
+        }
+      }
+      for (const Traffic::Arrival& arrival : traffic_.arrived()) take(arrival);
+      arrived += traffic_.arrived().size();
+      traffic_.forget_arrived();
     }
   }
 
-  /// Release time of the next message of a list: whatever is sent before it has been sent by now, so the
-  /// compute clock may move on. A list may also go back to a gradient that exists already.
-  double release_in_order(std::uint32_t message) {
-    const double work = released_work(message);
-    return work <= clock_.work() ? 0 : clock_.reach(work);
+  /// Of a list the next one starts, or none.
+  bool may_start_next() {
+    return !waiting_.empty() && (plan_->order == Order::kPriority || waiting_.smallest() == next_in_list_);
   }
 
-  void run_decoupled() {
-    reduced_.assign(plan_->messages(), 0.0);
-    double start = 0;
-    for (const Step& step : plan_->sequence) {
-      if (given_up()) return;
-      ++events_;
-      const bool reduce = step.stage == Stage::kReduce;
-      const double released = reduce ? release_in_order(step.message) : reduced_[step.message];
-      start = std::max({start, released, when_credit_allows()});
-      const Passage passage = channel_.send(parcel(step.message), step.stage, start, clock_);
-      if (flight_.limited())
-        flight_.add(passage.from, sent(passage.from, passage.end), plan_->bytes[step.message]);
-      if (reduce) {
-        reduced_[step.message] = passage.end;
-      } else {
-        arrive(step.message, passage.end);
-      }
-      if (timeline_ != nullptr) record(step.message, step.stage, passage);
+  void start_most_urgent() {
+    const std::uint32_t urgency = waiting_.smallest();
+    const Step& step = by_urgency_[urgency];
+    waiting_.erase(urgency);
+    ++next_in_list_;
+    ++events_;
+    if (coupled_) {
+      traffic_.start(urgency, parcel(step.message), clock_);
+    } else {
+      traffic_.start(urgency, parcel(step.message), step.stage, clock_);
+    }
+  }
+
+  void take(const Traffic::Arrival& arrival) {
+    const auto [message, stage] = by_urgency_[arrival.urgency];
+    if (timeline_ != nullptr) {
+      record(message, stage, arrival.reduce);
+      if (coupled_) record(message, Stage::kDistribute, arrival.distribute);
+    }
+    if (coupled_ || stage == Stage::kDistribute) {
+      arrive(message, arrival.distribute.end);
+    } else {
+      waiting_.insert(distribute_[message]);
     }
   }
 
@@ -195,80 +173,25 @@ class Simulator::Engine {
     }
   }
 
-  void run_by_priority() {
-    const std::size_t n = plan_->messages();
-    wait_by_priority();
-    double now = 0;
-    std::size_t started = 0;
-    while (started < n && !given_up()) {
-      const double allowed = waiting_.empty() ? kNever : when_credit_allows();
-      if (allowed <= now) {
-        send(take_most_urgent(), now);
-        ++started;
-        continue;
-      }
-      const double release = next_release(now);
-      now = std::min(release, allowed);
-      if (release <= now) take_released();
-    }
-  }
-
-  /// Messages that are pushed to servers start as all others do, in the order of a list or by priority, and
-  /// are then under way together.
-  void run_through_servers() {
-    const std::size_t n = plan_->messages();
-    wait_by_priority();
-    double now = 0, release = next_release(now);
-    std::size_t arrived = 0;
-    while (arrived < n && !given_up()) {
-      while (may_start_next() && servers_.credit_allows()) {
-        const std::uint32_t message = take_most_urgent();
-        servers_.start(urgency_of(message), parcel(message), clock_);
-      }
-      if (clock_.disturbed() || release < now) release = next_release(now);
-      now = std::min(release, servers_.next());
-      servers_.advance(now, clock_);
-      for (const ServerTraffic::Arrival& arrival : servers_.arrived()) {
-        const std::uint32_t message = by_urgency_[arrival.urgency];
-        if (timeline_ != nullptr) {
-          record(message, Stage::kReduce, arrival.push);
-          record(message, Stage::kDistribute, arrival.answer);
-        }
-        arrive(message, arrival.answer.end);
-        ++arrived;
-      }
-      servers_.forget_arrived();
-      if (release > now) continue;
-      take_released();
-      release = next_release(now);
-    }
-  }
-
-  std::uint32_t urgency_of(std::uint32_t message) const {
-    return plan_->order == Order::kPriority ? plan_->rank[message] : message;
-  }
-
-  /// Nothing has been released yet.
-  void wait_by_priority() {
-    const std::size_t n = plan_->messages();
+  /// Which step goes before which; none has been released yet.
+  void order_steps() {
     sort_by_release();
-    waiting_.reset(n);
-    by_urgency_.resize(n);
-    for (std::uint32_t message = 0; message < n; ++message) by_urgency_[urgency_of(message)] = message;
+    waiting_.reset(steps_);
+    by_urgency_.resize(steps_);
     next_ = next_in_list_ = 0;
-  }
-
-  /// Of a list the next one starts, or none.
-  bool may_start_next() {
-    return !waiting_.empty() && (plan_->order == Order::kPriority || waiting_.smallest() == next_in_list_);
-  }
-
-  std::uint32_t take_most_urgent() {
-    const std::uint32_t urgency = waiting_.smallest();
-    waiting_.erase(urgency);
-    ++next_in_list_;
-    ++events_;
-    return by_urgency_[urgency];
+    if (coupled_) {
+      for (std::uint32_t message = 0; message < steps_; ++message) {
+        by_urgency_[plan_->order == Order::kPriority ? plan_->rank[message] : message] = {message};
+      }
+    } else {
+      by_urgency_ = plan_->sequence;
+    }
+    reduce_.resize(plan_->messages());
+    distribute_.resize(plan_->messages());
+    for (std::uint32_t urgency = 0; urgency < steps_; ++urgency) {
+      const Step& step = by_urgency_[urgency];
+      (step.stage == Stage::kReduce ? reduce_ : distribute_)[step.message] = urgency;
+    }
   }
 
   /// When the next gradients appear.
@@ -281,7 +204,7 @@ class Simulator::Engine {
   void take_released() {
     const double work = released_work(by_release_[next_]);
     while (next_ < plan_->messages() && released_work(by_release_[next_]) <= work) {
-      waiting_.insert(urgency_of(by_release_[next_++]));
+      waiting_.insert(reduce_[by_release_[next_++]]);
     }
     clock_.reach(work);
   }
@@ -337,8 +260,8 @@ class Simulator::Engine {
     prediction.compute = Seconds{work_.real(work_.compute(), work_.compute())};
     const Seconds exposed = prediction.iteration - prediction.compute;
     prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
-    const double beside_compute = std::max(0.0, under_way() - (iteration_ - computing()));
-    prediction.communication = Seconds{work_.real(under_way(), beside_compute)};
+    const double beside_compute = std::max(0.0, traffic_.under_way() - (iteration_ - computing()));
+    prediction.communication = Seconds{work_.real(traffic_.under_way(), beside_compute)};
     prediction.basis = cost.basis;
     prediction.extrapolated = plan_->messages() > 0 && (Bytes{smallest_} < cost.measured_smallest ||
                                                         Bytes{largest_} > cost.measured_largest);
@@ -346,12 +269,9 @@ class Simulator::Engine {
     return prediction;
   }
 
-  double under_way() const { return through_servers_ ? servers_.under_way() : channel_.under_way(); }
-  double bytes_time() const { return through_servers_ ? servers_.bytes_time() : channel_.bytes_time(); }
-
   Binding binding(const Prediction& prediction, const RoadCost& cost) const {
     if (prediction.exposed <= kNegligible * prediction.iteration) return Binding::kCompute;
-    if (2 * bytes_time() < under_way()) return Binding::kLatency;
+    if (2 * traffic_.bytes_time() < traffic_.under_way()) return Binding::kLatency;
     return cost.server_binds ? Binding::kServer : Binding::kBandwidth;
   }
 
@@ -379,20 +299,20 @@ class Simulator::Engine {
   const Workload& work_;
   const FlatPlan* plan_ = nullptr;
   Timeline* timeline_ = nullptr;
-  bool through_servers_ = false;
-  double copy_ = 0, delivery_ = 0;
-  StepChannel channel_;    ///< all-to-all roads
-  ServerTraffic servers_;  ///< parameter servers
+  bool coupled_ = true;
+  std::size_t steps_ = 0;
+  double copy_ = 0;
+  Traffic traffic_;
   ComputeClock clock_;
-  Flight flight_;
   bool walks_layers_ = false;
   std::vector<double> arrival_;  ///< per layer: when the last message of which it is the lowest is back
   double iteration_ = 0;         ///< before finish(): no more than it will be
   double waited_ = 0, last_end_ = 0;
   double give_up_ = kNever;  ///< when iteration_ gets longer than this
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
-  std::vector<double> reduced_;  ///< decoupled plans: when a message's reduce stage has ended
-  std::vector<std::uint32_t> by_release_, by_urgency_, counts_;
+  std::vector<Step> by_urgency_;
+  std::vector<std::uint32_t> reduce_, distribute_;  ///< by message: the urgency of its steps
+  std::vector<std::uint32_t> by_release_, counts_;
   std::size_t next_ = 0;            ///< into by_release_: not released yet
   std::uint32_t next_in_list_ = 0;  ///< of a list: not started yet
   RankSet waiting_;

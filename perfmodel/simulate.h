@@ -52,11 +52,9 @@ inline constexpr Seconds kNoLimit{std::numeric_limits<double>::infinity()};
 /// forward. A message is released when its last gradient exists (Release). The communication side starts
 /// steps in the plan's order (kList) or the most urgent released message (kPriority), never before one that
 /// is due earlier, as soon as the credit allows: those started before it have no more than the credit left to
-/// send (with parameter servers: to push). All-to-all roads have one channel, which takes one step after the
-/// other: one that starts at time t is served from s = max(t, channel free), keeps the channel until s +
-/// occupancy and has ended everywhere at s + alone, having sent evenly until the delivery before that.
-/// Through parameter servers messages travel together, and the most urgent overtakes (ServerTraffic);
-/// colocated servers' pushes and answers share a channel, those of dedicated ones have one each. A message
+/// send (with parameter servers: to push). Messages travel together, turn by turn (Traffic); dedicated
+/// servers' pushes and answers have a channel each, all others share one, as all rounds of a collective do. A
+/// message
 /// that has to be copied (FlatPlan::copied) pays for that, half in either stage. A layer's update and forward
 /// pass start after the layer before it and after what the barrier asks for. Compute slows by kappa while a
 /// channel is occupied; straggling is added once.
@@ -69,8 +67,7 @@ class Simulator {
 
   /// plan      must satisfy check(); not verified again here
   /// timeline  filled when not null
-  /// cost      O(messages + pieces + layers), and no more than O(log) for each of a credit's messages in
-  /// flight
+  /// cost      O(log messages) for each turn of a message, and O(pieces + layers)
   Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
   Prediction run(const Plan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -14,6 +16,9 @@
 namespace commtune {
 
 namespace {
+
+/// Of a rank in two trees: the parents in both, and two children in that one in which it is no leaf.
+constexpr int kTreeNeighbours = 4;
 
 Curve line(double alpha, double beta) { return Curve{Seconds{alpha}, SecondsPerByte{beta}}; }
 
@@ -310,18 +315,45 @@ bool servers_bind(const Road& road, const Cluster& cluster, int workers) {
   }
 }
 
-/// Of the links that a job's all-to-all steps cross; none where they were not measured. What the library does
-/// inside its own all-reduce nobody knows: it has sent everything when it has ended.
-Seconds delivery_of(const Road& road, const Cluster& cluster, int workers) {
-  const auto* all_to_all = std::get_if<AllToAll>(&road);
-  if (all_to_all == nullptr || all_to_all->algorithm == Collective::kLibrary) return Seconds{0};
-  const bool between = topology_of(cluster, workers).hosts > 1;
-  const auto found = cluster.links.find(between ? LinkClass::kInterHost : LinkClass::kIntraHost);
-  if (found == cluster.links.end() || found->second.alone.curve.empty()) return Seconds{0};
-  return found->second.alone.curve.least_alpha();
+/// How an all-to-all algorithm sends.
+struct Sending {
+  Rounds rounds;
+  int connections;  ///< over which a rank sends while several messages are under way
+};
+Sending sending_of(Collective algorithm, const Topology& place) {
+  const int n = place.workers;
+  const int depth = std::bit_width(static_cast<unsigned>(n - 1));  // log2 N, rounded up
+  const int halvings = std::bit_width(static_cast<unsigned>(n)) - 1;
+  const int folds = std::has_single_bit(static_cast<unsigned>(n)) ? 0 : 1;
+  switch (algorithm) {
+    case Collective::kRing:
+      return {{n - 1, n - 1}, 1};
+    case Collective::kHalvingDoubling:
+      return {{halvings + folds, halvings + folds}, halvings};
+    case Collective::kRecursiveDoubling:
+      return {{halvings + 2 * folds, 0}, halvings};
+    case Collective::kDoubleBinaryTree:
+      return {{depth, depth}, std::min(depth, kTreeNeighbours)};
+    case Collective::kHierarchical: {
+      const int steps = std::max(1, place.hosts - 1);
+      return {{steps, steps}, 1};
+    }
+    case Collective::kOneShot:
+      return {{1, 0}, n - 1};
+    case Collective::kLibrary:  // nobody knows
+      return {{1, 0}, 1};
+  }
+  std::abort();
 }
 
 }  // namespace
+
+Curve until_sent(const RoadCost& cost) {
+  const StageCost& both = cost.both;
+  if (cost.opaque) return both.alone;
+  const double last = 1.0 / cost.rounds.both();
+  return sum(times(both.alone, 1 - last), times(lower(both.occupancy, both.alone), last));
+}
 
 RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   check_road(road, workers);
@@ -337,8 +369,13 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   const auto* p = std::get_if<ParameterServer>(&road);
   cost.shared_channel = p == nullptr || p->placement == Placement::kColocated;
   cost.through_servers = p != nullptr;
-  cost.backlog = Seconds{p != nullptr ? cluster.backlog_seconds.value : 0};
-  cost.delivery = delivery_of(road, cluster, workers);
+  cost.backlog = Seconds{cluster.backlog_seconds.value};
+  if (const auto* all_to_all = std::get_if<AllToAll>(&road)) {
+    const Sending sending = sending_of(all_to_all->algorithm, topology_of(cluster, workers));
+    cost.rounds = sending.rounds;
+    cost.backlog = sending.connections * Seconds{cluster.connection_backlog_seconds.value};
+    cost.opaque = of_library(road);
+  }
   cost.in_turn = p != nullptr && p->assignment == Assignment::kHashed ? p->servers : 0;
   cost.may_part = p == nullptr && has_two_stages(road);
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};

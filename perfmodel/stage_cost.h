@@ -24,18 +24,27 @@ enum class Basis {
   kFormula,   ///< the formulas of MODEL section 4 over link, reduction and incast fits
 };
 
+/// How often a message waits for the channel, behind others that are under way: rounds of a collective; a
+/// push and an answer through servers.
+struct Rounds {
+  int reduce = 1;
+  int distribute = 1;  ///< 0: one stage only
+  int both() const { return reduce + distribute; }
+};
+
 struct RoadCost {
-  StageCost both;              ///< the two stages as one operation (coupled plans, shared channel)
-  StageCost reduce;            ///< first stage alone
-  StageCost distribute;        ///< second stage alone; costs nothing on one-stage algorithms
-  bool shared_channel = true;  ///< false: reduce and distribute use opposite directions (dedicated servers)
-  /// Parameter servers: pushes and answers of several messages share their channels by urgency, and the
-  /// credit covers the push alone.
-  bool through_servers = false;
-  Seconds backlog{};  ///< parameter servers: of a busy channel, what nothing urgent overtakes any more
-  /// All-to-all: so long before a message has ended everywhere each rank has sent all its part of it, and the
-  /// credit lets the next one start: the last step's bytes are on their way, a link's latency.
-  Seconds delivery{};
+  StageCost both;                ///< the two stages as one operation (coupled plans, shared channel)
+  StageCost reduce;              ///< first stage alone
+  StageCost distribute;          ///< second stage alone; costs nothing on one-stage algorithms
+  bool shared_channel = true;    ///< false: reduce and distribute use opposite directions (dedicated servers)
+  bool through_servers = false;  ///< the credit covers the push alone
+  Rounds rounds;
+  /// The simulator takes several rounds as one turn of a message where there are more of them than this,
+  /// since each costs time there.
+  int most_turns = 8;
+  /// Of a busy channel, what nothing more urgent overtakes any more.
+  Seconds backlog{};
+  bool opaque = false;   ///< nobody sees how much of a message has been sent before it has ended
   SecondsPerByte copy;   ///< gathering a message into a fusion buffer and scattering it back, per byte
   bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time
   int in_turn = 0;       ///< message i goes whole to server i mod this; 0: every message to all servers
@@ -46,6 +55,10 @@ struct RoadCost {
   Bytes measured_smallest, measured_largest;  ///< range of the fits used
   std::string explanation;                    ///< "measured all-reduce ring, 4 workers, 4 B to 96 MiB"
 };
+
+/// How long after a message alone has been served, both stages as one, its last bytes have left and the next
+/// one's may follow: all but what its last turn takes to arrive.
+Curve until_sent(const RoadCost& cost);
 
 /// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL
 /// section 4 over the link fits: a collective's steps are priced with the slower of the links that it

@@ -23,10 +23,10 @@ namespace {
 constexpr std::size_t kClimbs = 3;
 /// A seed may be this much slower than the best plan so far: climbing wins more than that back.
 constexpr double kSlack = 1.1;
-/// What the least credit may cost on all-to-all roads: in the model messages in flight are served one after
-/// the other, but on a network they share the links, and the fewer there are the sooner the most urgent one
-/// is through. Through servers the most urgent overtakes.
+/// What the least credit may cost on all-to-all roads: the fewer messages are under way, the less depends on
+/// how they share links, in which hosts are not alike. Through servers the most urgent overtakes.
 constexpr double kCreditPrice = 1.005;
+constexpr Bytes kSmallestCredit{16_KiB};  // but for none
 /// Roads with a channel for each stage need small messages to keep both busy.
 constexpr AtomOptions kFine{1.0 / 192, 1.0 / 64, 1.0 / 192};
 /// Sums in another order differ by this part.
@@ -227,18 +227,26 @@ class Search {
 
   /// The least credit that costs (almost) nothing, and one barrier for all where that costs nothing.
   void simplify(const RoadCost& cost) {
-    const double limit = std::min(best_time() * kCreditPrice, std::max(best_time(), start_));
+    if (!cost.through_servers) choose_credit(cost);
     Plan plan = best_.plan;
-    if (!cost.through_servers) {
-      plan.credit = Bytes{0};
-      for (Bytes next = 16_KiB; !accept(plan, cost, limit) && next.count < stream_.bytes();
-           next = Bytes{next.count * 2}) {
-        plan.credit = next;
-      }
-      plan = best_.plan;
-    }
     plan.barrier = Barrier::kFull;
     accept(plan, cost, best_time());
+  }
+
+  void choose_credit(const RoadCost& cost) {
+    std::vector<Candidate> tried;
+    Plan plan = best_.plan;
+    plan.credit = Bytes{0};
+    for (Bytes next = kSmallestCredit; plan.credit.count < stream_.bytes(); next = Bytes{next.count * 2}) {
+      tried.push_back({plan, simulator_.run(plan, cost)});
+      plan.credit = next;
+    }
+    const double least = std::min_element(tried.begin(), tried.end(), faster)->prediction.iteration.count();
+    const double limit = std::min(std::min(least, best_time()) * kCreditPrice, std::max(best_time(), start_));
+    const auto chosen = std::find_if(tried.begin(), tried.end(), [&](const Candidate& candidate) {
+      return candidate.prediction.iteration.count() <= limit;
+    });
+    if (chosen != tried.end()) best_ = std::move(*chosen);
   }
 
   bool accept(const Plan& simpler, const RoadCost& cost, double limit) {

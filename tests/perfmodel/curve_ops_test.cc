@@ -64,14 +64,6 @@ TEST(CurveOps, BreakpointsAreNotRoundedPastEachOther) {
   EXPECT_NEAR(share(Bytes{1000}).count(), curve(Bytes{4000}).count(), 1e-15);
 }
 
-TEST(CurveOps, ShorterByTakesNoMoreThanTheSmallestStartUp) {
-  const Curve curve{{{0_B, Seconds{5}, SecondsPerByte{2}}, {10_B, Seconds{15}, SecondsPerByte{1}}}};
-  EXPECT_EQ(shorter_by(Seconds{3}, curve)(4_B), Seconds{10});
-  EXPECT_EQ(shorter_by(Seconds{3}, curve)(20_B), Seconds{32});
-  EXPECT_EQ(shorter_by(Seconds{9}, curve)(20_B), Seconds{30});
-  EXPECT_EQ(shorter_by(Seconds{9}, Curve{})(20_B), Seconds{0});
-}
-
 TEST(CurveOps, EmptyCurvesAreNeutral) {
   const Curve line{Seconds{1}, SecondsPerByte{2}};
   EXPECT_EQ(sum(line, Curve{})(3_B), line(3_B));

@@ -144,15 +144,38 @@ TEST(RoadCost, DedicatedServersUseTwoChannels) {
   EXPECT_NEAR(alone(cost.distribute), 10e-6 + 3 * 2e-6 + 8e-3, 1e-12);
 }
 
-TEST(RoadCost, WhatSocketsHoldCountsAtServersAlone) {
+TEST(RoadCost, RoundsOfAlgorithmsAreTurnsAndEachConnectionHoldsAsMuch) {
+  Cluster cluster = cluster_of(8);
+  cluster.backlog_seconds.value = 4e-3;
+  cluster.connection_backlog_seconds.value = 1e-3;
+  struct Expected {
+    Collective algorithm;
+    int workers, reduce, distribute, connections;
+  };
+  for (const auto& [algorithm, workers, reduce, distribute, connections] :
+       {Expected{Collective::kRing, 8, 7, 7, 1}, Expected{Collective::kRing, 2, 1, 1, 1},
+        Expected{Collective::kHalvingDoubling, 8, 3, 3, 3},
+        Expected{Collective::kHalvingDoubling, 6, 3, 3, 2},
+        Expected{Collective::kRecursiveDoubling, 8, 3, 0, 3},
+        Expected{Collective::kRecursiveDoubling, 6, 4, 0, 2},
+        Expected{Collective::kDoubleBinaryTree, 8, 3, 3, 3}, Expected{Collective::kOneShot, 8, 1, 0, 7}}) {
+    const RoadCost cost = road_cost(a2a(algorithm), cluster, workers);
+    EXPECT_EQ(cost.rounds.reduce, reduce) << to_string(algorithm) << ' ' << workers;
+    EXPECT_EQ(cost.rounds.distribute, distribute) << to_string(algorithm) << ' ' << workers;
+    EXPECT_NEAR(cost.backlog.count(), connections * 1e-3, 1e-12) << to_string(algorithm) << ' ' << workers;
+    EXPECT_FALSE(cost.opaque);
+  }
+}
+
+TEST(RoadCost, WhatSocketsHoldAtServers) {
   Cluster cluster = cluster_of(6);
   cluster.backlog_seconds.value = 4e-3;
   const RoadCost servers = road_cost(ps(2, Placement::kColocated), cluster, 4);
   EXPECT_TRUE(servers.through_servers);
   EXPECT_EQ(servers.backlog, Seconds{4e-3});
-  const RoadCost ring = road_cost(a2a(Collective::kRing), cluster, 4);
-  EXPECT_FALSE(ring.through_servers);
-  EXPECT_EQ(ring.backlog, Seconds{0});
+  EXPECT_EQ(servers.rounds.reduce, 1);
+  EXPECT_EQ(servers.rounds.distribute, 1);
+  EXPECT_FALSE(road_cost(a2a(Collective::kRing), cluster, 4).through_servers);
 }
 
 TEST(RoadCost, AsManyDedicatedServersAsWorkersLeaveTheWorkersCardsInCharge) {

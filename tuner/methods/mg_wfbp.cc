@@ -1,6 +1,5 @@
 #include "tuner/methods/mg_wfbp.h"
 
-#include "perfmodel/curve_ops.h"
 #include "tuner/messages.h"
 
 namespace commtune::tuner {
@@ -31,8 +30,7 @@ Plan mg_wfbp(const Planning& job, const RoadOption& option) {
 }
 
 Plan exact_fusion_plan(const Planning& job, const RoadOption& option) {
-  const Curve& alone = option.cost.both.alone;
-  const FusionCost cost{shorter_by(option.cost.delivery, alone), alone};
+  const FusionCost cost{until_sent(option.cost), option.cost.both.alone};
   return fused_plan(job, option, exact_fusion(fusion_job(job), cost));
 }
 
