@@ -333,7 +333,7 @@ Sending sending_of(Collective algorithm, const Topology& place) {
     case Collective::kRecursiveDoubling:
       return {{halvings + 2 * folds, 0}, halvings};
     case Collective::kDoubleBinaryTree:
-      return {{depth, depth}, std::min(depth, kTreeNeighbours)};
+      return {{depth, depth}, std::min(n - 1, kTreeNeighbours)};
     case Collective::kHierarchical: {
       const int steps = std::max(1, place.hosts - 1);
       return {{steps, steps}, 1};

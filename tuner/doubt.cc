@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -25,6 +26,12 @@ constexpr double kSame = 1e-9;
 constexpr std::size_t kCrowd = 8;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
 constexpr double kHalfWidth = 1.96;
+
+/// Plans that were never within so much of the best one in the first draws are out of the race: more draws
+/// would tell their own times more precisely, and nothing of the choice (Maron, Moore: Hoeffding races,
+/// 1994).
+constexpr std::size_t kHeat = 16;
+constexpr double kWithinReach = 1.25;
 
 constexpr std::size_t kScalars = 7;
 
@@ -69,9 +76,32 @@ struct Slowed {
   Simulator simulator;
 };
 
-/// times[entry][draw]
-std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& ranking, const Planning& job,
-                                                ClusterDraws& clusters, int draws) {
+/// times[entry][draw]; fewer draws of an entry that is out of the race
+using Times = std::vector<std::vector<double>>;
+
+/// By draw.
+std::vector<double> best_of(const Times& times) {
+  std::vector<double> best;
+  for (const std::vector<double>& of_entry : times) {
+    best.resize(std::max(best.size(), of_entry.size()), std::numeric_limits<double>::infinity());
+    for (std::size_t d = 0; d < of_entry.size(); ++d) best[d] = std::min(best[d], of_entry[d]);
+  }
+  return best;
+}
+
+std::vector<bool> within_reach(const Times& times) {
+  const std::vector<double> best = best_of(times);
+  std::vector<bool> within;
+  for (const std::vector<double>& of_entry : times) {
+    bool once = false;
+    for (std::size_t d = 0; d < best.size(); ++d) once = once || of_entry[d] <= kWithinReach * best[d];
+    within.push_back(once);
+  }
+  return within;
+}
+
+Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
+                     int draws) {
   const std::vector<Road> roads = roads_of(ranking);
   std::vector<FlatPlan> plans;
   std::vector<std::size_t> road_of;
@@ -83,7 +113,8 @@ std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& rankin
         static_cast<std::size_t>(std::find(roads.begin(), roads.end(), entry.plan.road) - roads.begin()));
   }
   Simulator simulator(job.work);
-  std::vector<std::vector<double>> times(ranking.size());
+  Times times(ranking.size());
+  std::vector<bool> races(ranking.size(), true);
   for (int draw = 0; draw < draws; ++draw) {
     const Cluster& cluster = clusters.draw(draw);
     std::vector<RoadCost> costs;
@@ -94,8 +125,9 @@ std::vector<std::vector<double>> simulate_draws(const std::vector<Entry>& rankin
     if (cluster.contention.value != job.work.contention) slowed.emplace(job, cluster);
     Simulator& by = slowed ? slowed->simulator : simulator;
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      times[i].push_back(by.time(plans[i], flat[road_of[i]]).count());
+      if (races[i]) times[i].push_back(by.time(plans[i], flat[road_of[i]]).count());
     }
+    if (static_cast<std::size_t>(draw) + 1 == kHeat) races = within_reach(times);
   }
   return times;
 }
@@ -151,17 +183,14 @@ void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const C
                        std::uint64_t seed) {
   ClusterDraws clusters(cluster, roads_of(ranking), draws, seed);
   const int runs = clusters.in_doubt() ? draws : 1;
-  std::vector<std::vector<double>> times = simulate_draws(ranking, job, clusters, runs);
-  std::vector<double> best(static_cast<std::size_t>(runs));
-  for (std::size_t d = 0; d < best.size(); ++d) {
-    best[d] = times[0][d];
-    for (const std::vector<double>& of_entry : times) best[d] = std::min(best[d], of_entry[d]);
-  }
+  Times times = simulate_draws(ranking, job, clusters, runs);
+  const std::vector<double> best = best_of(times);
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     Doubt doubt;
-    for (std::size_t d = 0; d < best.size(); ++d) {
-      doubt.expected_regret += best[d] > 0 ? (times[i][d] / best[d] - 1) / runs : 0;
-      doubt.probability_best += times[i][d] <= best[d] * (1 + 1e-9) ? 1.0 / runs : 0;
+    const auto drawn = static_cast<double>(times[i].size());
+    for (std::size_t d = 0; d < times[i].size(); ++d) {
+      doubt.expected_regret += best[d] > 0 ? (times[i][d] / best[d] - 1) / drawn : 0;
+      doubt.probability_best += times[i][d] <= best[d] * (1 + 1e-9) ? 1 / drawn : 0;
     }
     doubt.low = Seconds{percentile(times[i], 0.05)};
     doubt.high = Seconds{percentile(times[i], 0.95)};

@@ -37,7 +37,8 @@ class ClusterDraws {
   int count_ = 0;
 };
 
-/// Simulates every entry of a ranking on every draw and fills in Entry::doubt.
+/// Simulates every entry of a ranking on every draw and fills in Entry::doubt; on some of the draws only
+/// where the entry is never near the best one.
 void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
                        std::uint64_t seed);
 

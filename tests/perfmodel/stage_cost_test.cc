@@ -158,7 +158,8 @@ TEST(RoadCost, RoundsOfAlgorithmsAreTurnsAndEachConnectionHoldsAsMuch) {
         Expected{Collective::kHalvingDoubling, 6, 3, 3, 2},
         Expected{Collective::kRecursiveDoubling, 8, 3, 0, 3},
         Expected{Collective::kRecursiveDoubling, 6, 4, 0, 2},
-        Expected{Collective::kDoubleBinaryTree, 8, 3, 3, 3}, Expected{Collective::kOneShot, 8, 1, 0, 7}}) {
+        Expected{Collective::kDoubleBinaryTree, 8, 3, 3, 4},
+        Expected{Collective::kDoubleBinaryTree, 4, 2, 2, 3}, Expected{Collective::kOneShot, 8, 1, 0, 7}}) {
     const RoadCost cost = road_cost(a2a(algorithm), cluster, workers);
     EXPECT_EQ(cost.rounds.reduce, reduce) << to_string(algorithm) << ' ' << workers;
     EXPECT_EQ(cost.rounds.distribute, distribute) << to_string(algorithm) << ' ' << workers;

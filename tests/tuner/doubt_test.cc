@@ -13,8 +13,8 @@ namespace commtune::tuner {
 namespace {
 
 /// The made-up cluster with this relative doubt in its links.
-Cluster doubtful(double relative) {
-  Cluster cluster = made_cluster(4, 200e-6, 8e-9);
+Cluster doubtful(double relative, double latency = 200e-6) {
+  Cluster cluster = made_cluster(4, latency, 8e-9);
   for (auto& [kind, link] : cluster.links) {
     for (Fit* fit : {&link.alone, &link.streamed}) {
       const CurvePiece piece = fit->curve.pieces().front();
@@ -105,6 +105,33 @@ TEST(Tune, GivesEveryEntryItsDoubt) {
   }
   EXPECT_GE(probability, 1 - 1e-9);
   EXPECT_LT(answer.ranking.front().doubt->low, answer.ranking.front().doubt->high);
+}
+
+TEST(Doubt, MoreDrawsChangeNothingForPlansOutOfReach) {
+  // What is hopeless in each of the first sixteen is judged by those.
+  TuneOptions options;
+  const Profile profile = *shipped_profile("resnet50");
+  const auto of = [&](int draws) {
+    options.draws = draws;
+    return tune(profile, doubtful(0.02, 20e-3), options).ranking;
+  };
+  const std::vector<Entry> few = of(16), many = of(64);
+  ASSERT_EQ(few.size(), many.size());
+  int out = 0, more = 0;
+  for (const Entry& entry : many) {
+    const auto same = std::ranges::find_if(
+        few, [&](const Entry& other) { return other.method == entry.method && other.plan == entry.plan; });
+    ASSERT_NE(same, few.end());
+    const bool hopeless = entry.prediction.iteration > 1.4 * many.front().prediction.iteration;
+    const bool near = entry.prediction.iteration < 1.1 * many.front().prediction.iteration;
+    if (hopeless) {
+      EXPECT_DOUBLE_EQ(same->doubt->expected_regret, entry.doubt->expected_regret) << entry.method;
+    }
+    out += hopeless ? 1 : 0;
+    more += near && same->doubt->high != entry.doubt->high ? 1 : 0;
+  }
+  EXPECT_GT(out, 0);
+  EXPECT_GT(more, 0);
 }
 
 TEST(Tune, ChoosesTheSimplerPlanWhereNoneWinsClearly) {
