@@ -334,8 +334,8 @@ Sending sending_of(Collective algorithm, const Topology& place) {
       return {{halvings + 2 * folds, 0}, halvings};
     case Collective::kDoubleBinaryTree:
       return {{depth, depth}, std::min(n - 1, kTreeNeighbours)};
-    case Collective::kHierarchical: {
-      const int steps = std::max(1, place.hosts - 1);
+    case Collective::kHierarchical: {  // between hosts, and inside them
+      const int steps = place.hosts - 1 + place.per_host - 1;
       return {{steps, steps}, 1};
     }
     case Collective::kOneShot:

@@ -168,6 +168,14 @@ TEST(RoadCost, RoundsOfAlgorithmsAreTurnsAndEachConnectionHoldsAsMuch) {
   }
 }
 
+TEST(RoadCost, RoundsInsideHostsCountToo) {
+  Cluster cluster = cluster_of(3);
+  for (Host& host : cluster.hosts) host.slots = 2;
+  const RoadCost cost = road_cost(a2a(Collective::kHierarchical), cluster, 6);
+  EXPECT_EQ(cost.rounds.reduce, 3);
+  EXPECT_EQ(cost.rounds.distribute, 3);
+}
+
 TEST(RoadCost, WhatSocketsHoldAtServers) {
   Cluster cluster = cluster_of(6);
   cluster.backlog_seconds.value = 4e-3;
