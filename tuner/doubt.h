@@ -42,10 +42,6 @@ class ClusterDraws {
 void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
                        std::uint64_t seed);
 
-/// Times and expected regrets that differ by less than this part of them cannot be told apart by what anybody
-/// would notice.
-inline constexpr double kIndifferent = 0.002;
-
 struct Decision {
   std::size_t chosen = 0;
   bool clear = true;

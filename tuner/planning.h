@@ -13,6 +13,10 @@
 
 namespace commtune::tuner {
 
+/// Times and expected regrets that differ by less than this part of them cannot be told apart by what anybody
+/// would notice.
+inline constexpr double kIndifferent = 0.002;
+
 enum class Architecture { kAllToAll, kParameterServer };
 
 Architecture architecture_of(const Road& road);
