@@ -21,7 +21,7 @@ def result(rows, case=cases.CASES[0], bound=1.0):
 
 class Matrix(unittest.TestCase):
     def test_every_value_of_the_matrix_is_there(self):
-        networks = [case.network for case in cases.CASES if not case.network.local]
+        networks = [case.network for case in cases.CASES if case.network.emulated]
         self.assertEqual({case.model for case in cases.CASES}, {"resnet50", "bert_base", "bert_large", "vgg16", "small1000"})
         self.assertLessEqual({2, 4, 8}, {network.hosts for network in networks})
         self.assertLessEqual({"200Mbit", "2Gbit"}, {network.rate for network in networks})
@@ -66,10 +66,12 @@ class Verdict(unittest.TestCase):
         line = results.result_line([result([row("a", 2.0, 1.0, chosen=True)])], quick=False)
         self.assertRegex(line, r"^RESULT accuracy cases=1 rows=1 error_median=1.0000\(<=0.03 MISSED\).* missed$")
 
-    def test_ranks_here_are_not_counted(self):
-        here = next(case for case in cases.CASES if case.network.local)
-        both = [result([row("a", 1.0, 1.0, chosen=True)]), result([row("a", 9.0, 1.0, chosen=True)], here)]
-        self.assertEqual(len(results.counted(both)), 1)
+    def test_what_is_not_emulated_is_not_counted(self):
+        others = [case for case in cases.CASES if case.network.local or case.network == cases.FAST]
+        self.assertEqual(len(others), 2)
+        all_of_them = [result([row("a", 1.0, 1.0, chosen=True)], case) for case in cases.CASES]
+        left = {done.case for done in all_of_them} - {done.case for done in results.counted(all_of_them)}
+        self.assertEqual(left, set(others))
 
 
 class Kept(unittest.TestCase):

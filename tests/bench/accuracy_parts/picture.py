@@ -8,14 +8,14 @@ LIMITS = (0.03, 0.08, 0.15)
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1f2328 } .small { font-size: 10px } .title { font-size: 15px; font-weight: 600 }
 .grid { stroke: #d0d7de } .zero { stroke: #1f2328 } .limit { stroke: #cf222e; stroke-dasharray: 4 3; opacity: .6 }
-.ps { fill: #bc4c00; opacity: .75 } .a2a { fill: #1f6feb; opacity: .75 } .here { fill: #8b949e; opacity: .6 }
+.ps { fill: #bc4c00; opacity: .75 } .a2a { fill: #1f6feb; opacity: .75 } .other { fill: #8b949e; opacity: .6 }
 .chosen { fill: none; stroke: #1a7f37; stroke-width: 1.5 }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3 } .grid { stroke: #30363d } .zero { stroke: #e6edf3 } .limit { stroke: #ff7b72 }
-  .ps { fill: #f0883e } .a2a { fill: #4493f8 } .here { fill: #8b949e } .chosen { stroke: #3fb950 }
+  .ps { fill: #f0883e } .a2a { fill: #4493f8 } .other { fill: #8b949e } .chosen { stroke: #3fb950 }
 }
 """
-KINDS = (("a2a", "all-to-all"), ("ps", "parameter servers"), ("here", "ranks on one machine, not counted"))
+KINDS = (("a2a", "all-to-all"), ("ps", "parameter servers"), ("other", "not counted"))
 
 
 def text(x, y, words, kind="", anchor="start"):
@@ -57,7 +57,7 @@ class Axes:
 
 
 def point(axes, row, result):
-    kind = "here" if result.case.network.local else "ps" if "server" in row.road else "a2a"
+    kind = "other" if not result.case.network.emulated else "ps" if "server" in row.road else "a2a"
     x, y = axes.x(row.measured), axes.y(row.error)
     title = f"{row.method}, {result.case.name}: predicted {1e3 * row.predicted:.2f} ms, measured {1e3 * row.measured:.2f} ms"
     parts = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" class="{kind}"><title>{escape(title)}</title></circle>']

@@ -92,8 +92,9 @@ def targets(results, quick):
 
 
 def counted(results):
-    """Unshaped ranks are a second opinion: nobody knows what their links do, and they share this machine's cores."""
-    return [result for result in results if not result.case.network.local]
+    """Others are a second opinion: nobody knows what the links of unshaped ranks do, and where all hosts together may send
+    more than the emulation carries, this machine's processors are what is measured."""
+    return [result for result in results if result.case.network.emulated]
 
 
 def result_line(results, quick):
@@ -135,7 +136,9 @@ def verdict(result):
     """What a case says of the choice."""
     if not result.chosen:
         return "  the choice was not measured"
-    return f"  regret of the choice {100 * result.regret:.1f} %, {result.over_bound:.3f} of the bound {1e3 * result.bound:.2f} ms; probed with {100 * result.stolen:.1f} % stolen"
+    others = "" if result.case.network.emulated else "; not counted"
+    return (f"  regret of the choice {100 * result.regret:.1f} %, {result.over_bound:.3f} of the bound {1e3 * result.bound:.2f} ms; "
+            f"probed with {100 * result.stolen:.1f} % stolen{others}")
 
 
 def report(results, quick):

@@ -11,6 +11,7 @@ from . import bound
 SCRIPTS = Path(__file__).resolve().parents[2] / "cluster"
 DEVICE = "eth0"  # of every host
 EXIT_UNSUPPORTED = 77
+CARRIED = 5e9 / 8  # bytes a second over all hosts' links: what the README of tests/cluster trusts
 
 
 class RaceError(Exception):
