@@ -15,6 +15,7 @@
 
 #include "executor/communicator.h"
 #include "executor/exchange.h"
+#include "executor/link_share.h"
 #include "executor/roads/parameter_server.h"
 #include "executor/roads/road.h"
 #include "executor/transport/mpi/mpi.h"
@@ -83,6 +84,7 @@ Timing measure(const std::function<void()>& align, const std::function<void()>& 
 struct Settings {
   RoadSettings road;
   double budget = 0.5;
+  double pace = 0;  // bytes a second that a rank sends to other hosts at most; 0: as many as the kernel will
 };
 
 class Bench {
@@ -100,6 +102,7 @@ class Bench {
   }
 
   Timing all_reduce(Collective collective, std::size_t bytes) {
+    pace(AllToAll{collective});
     Floats data(bytes / 4, 1.0F);
     const AllToAllAlgorithm with = algorithm(collective);
     const auto once = [&] {
@@ -112,6 +115,7 @@ class Bench {
   }
 
   Timing push_pull_all(const ParameterServer& road, std::size_t bytes) {
+    pace(road);
     Floats data(bytes / 4, 1.0F);
     std::optional<Server> server;
     if (server_of(road, settings_.road.workers, rank_) >= 0) {
@@ -280,6 +284,13 @@ class Bench {
   int rank() const { return rank_; }
 
  private:
+  /// As a plan on this road would have it.
+  void pace(const Road& road) {
+    if (settings_.pace <= 0) return;
+    communicator_.transport().set_pace(settings_.pace);
+    communicator_.set_shares(link_shares(road, settings_.road.workers, communicator_.peers()));
+  }
+
   Timing measured(const std::function<void()>& operation) {
     return measure([&] { barrier(communicator_, soon()); }, operation, settings_.budget);
   }
@@ -376,7 +387,7 @@ void run(Bench& bench, const std::string& what, const std::vector<std::size_t>& 
 }  // namespace commtune
 
 /// executor_bench [--network mpi|tcp] [--idle kernel|yield|sleep] [--chunk B] [--least B] [--cuts N]
-/// [--window N] [--budget S]
+/// [--window N] [--budget S] [--pace B/s]
 ///                WHAT[,WHAT...] SIZE[,SIZE...]
 int main(int argc, char** argv) {
   using namespace commtune;
@@ -408,6 +419,7 @@ int main(int argc, char** argv) {
     if (words[0] == "--cuts") settings.road.cuts = std::stoi(value);
     if (words[0] == "--window") settings.road.window = std::stoi(value);
     if (words[0] == "--budget") settings.budget = std::stod(value);
+    if (words[0] == "--pace") settings.pace = std::stod(value);
     words.erase(words.begin(), words.begin() + 2);
   }
   if (words.empty()) return 2;
