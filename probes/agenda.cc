@@ -234,11 +234,16 @@ bool Agenda::rested(const Step& step, Seconds left) const {
 }
 
 /// Of a stream that was not measured at all: what bytes cost shows best at the largest size that takes no
-/// more than a visit's share of the budget, with few messages under way, which get less in each other's way.
+/// more than a visit's share of the budget, with few messages under way, which get less in each other's way;
+/// if it can be repeated there, since once may have met a lost packet.
 void Agenda::prefer_largest(std::span<Step> by_size) const {
-  const auto affordable = std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) {
-    return step.seconds <= kVisitShare * options_.budget.count();
-  });
+  const auto affordable_for = [&](int repetitions) {
+    return std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) {
+      return step.repetitions >= repetitions && step.seconds <= kVisitShare * options_.budget.count();
+    });
+  };
+  auto affordable = affordable_for(kFewestStreams);
+  if (affordable == by_size.rend()) affordable = affordable_for(1);
   if (affordable == by_size.rend()) return;
   for (Step& step : by_size) {
     if (step.size != affordable->size) step.gain *= kSmallerStream;

@@ -10,8 +10,9 @@ namespace commtune::probes {
 namespace {
 
 constexpr double kNormal95 = 1.959963984540054;
-// Borrowed samples are so far apart, and reach so far beyond the measured ones.
-constexpr double kOctavesApart = 1;
+// Borrowed samples are so far apart, so that a ring's cost between latencies and bytes (about an octave) has
+// the three of a piece, and reach so far beyond the measured ones.
+constexpr double kOctavesApart = 0.5;
 constexpr double kOctavesBeyond = 8;
 // Relative standard deviation of what is borrowed, for each octave from the nearest measured size, and of the
 // part of the ratio's change that is interpolated.

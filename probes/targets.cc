@@ -12,7 +12,8 @@ namespace commtune::probes {
 namespace {
 
 // How much each kind of target matters beside the others. What plans are mostly made of weighs most.
-constexpr double kLinkWeight = 5;  // cheap, and what all formulas rest on
+constexpr double kLinkWeight = 5;        // cheap, and what all formulas rest on
+constexpr double kLinkStreamWeight = 1;  // known well from all pairs; small ones scatter however often
 constexpr double kRingWeight = 2;
 constexpr double kOtherAlgorithmWeight = 0.4;
 constexpr double kOneShotWeight = 0.2;
@@ -150,7 +151,7 @@ class Chooser {
     target.quantity.source = pair.first;
     target.quantity.destination = pair.second;
     target.quantity.in_flight = in_flight;
-    target.weight = kLinkWeight * (in_flight == 1 ? 1 : kStreamedShare);
+    target.weight = in_flight == 1 ? kLinkWeight : kLinkStreamWeight;
     target.largest = in_flight == 1 ? options_.last : std::min(options_.last, kLargestStreamedBetweenTwo);
     target.latency = guess.latency;
     target.startup = in_flight == 1 ? guess.latency : std::min(kStreamedMessage, guess.latency);

@@ -29,7 +29,7 @@ TEST(BorrowedSamples, AreTheFormulaTimesWhatWasMeasuredOfIt) {
     ASSERT_NE(at(borrowed, bytes), nullptr) << bytes;
     EXPECT_NEAR(at(borrowed, bytes)->time.count(), 0.8 * line(static_cast<double>(bytes)), 1e-9) << bytes;
   }
-  EXPECT_EQ(borrowed.size(), 9u);  // three between, two below, four beyond
+  EXPECT_EQ(borrowed.size(), 19u);  // two an octave: seven between, four below, eight beyond
 }
 
 TEST(BorrowedSamples, InterpolateTheRatioInTheLogarithmOfTheSize) {
@@ -39,8 +39,8 @@ TEST(BorrowedSamples, InterpolateTheRatioInTheLogarithmOfTheSize) {
   const Sample* middle = at(borrowed, 16384);
   ASSERT_NE(middle, nullptr);
   EXPECT_NEAR(middle->time.count(), 0.5 * line(16384), 1e-9);
-  // Doubt: a quarter of the change ln 4, and 1 % for each of two octaves; three samples count as one.
-  const double doubt = std::hypot(0.25 * std::log(4), 0.02) * 1.959964 * std::sqrt(3.0);
+  // Doubt: a quarter of the change ln 4, and 1 % for each of two octaves; seven samples count as one.
+  const double doubt = std::hypot(0.25 * std::log(4), 0.02) * 1.959964 * std::sqrt(7.0);
   EXPECT_NEAR(middle->half_width / middle->time, doubt, 1e-6);
   EXPECT_EQ(middle->repetitions, 1);
 }
