@@ -63,7 +63,7 @@ int TargetState::stream_messages(Bytes size) const {
   return together + streamed_in_all(together, Seconds{message_time(size)});
 }
 
-bool TargetState::warms_up(Bytes size) const { return !visited || size >= kBulk; }
+bool TargetState::warms_up(Bytes size) const { return !visited || size >= kBulk || streams(); }
 
 void TargetState::record(Bytes size, int under_way, std::span<const double> seconds, Seconds left) {
   Point& point = points[size];

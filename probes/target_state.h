@@ -53,7 +53,8 @@ struct TargetState {
   /// Of both streams of a repetition.
   int stream_messages(Bytes size) const;
 
-  /// The first messages of a kind find their way cold; larger ones must open the connections' windows.
+  /// The first messages of a kind find their way cold, and so does each first stream of a size, for which
+  /// more memory is laid out; larger ones must open the connections' windows.
   bool warms_up(Bytes size) const;
 
   /// Times of one visit of a size; `left` of the budget at its begin.

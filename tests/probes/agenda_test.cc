@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <random>
+#include <set>
 
 namespace commtune::probes {
 namespace {
@@ -323,6 +324,37 @@ TEST(Agenda, BeginsAStreamAtTheLargestSizeThatFitsAVisit) {
   target.beta = SecondsPerByte{1.2e-6};
   Agenda slow({target}, options, {});
   EXPECT_LT(slow.next(Seconds{100}, std::nullopt)->size, Bytes{64 << 10});
+}
+
+TEST(Agenda, BeginsAStreamWhereItCanBeRepeated) {
+  // 28 ns a byte: messages of 512 KiB take 15 ms, twelve of them 0.2 s, so that only one such repetition fits
+  // into a twentieth of 8 s.
+  Target target = message_target();
+  target.quantity.in_flight = kStreaming;
+  target.largest = Bytes{512 << 10};
+  target.beta = SecondsPerByte{28e-9};
+  AgendaOptions options = small_options();
+  options.budget = Seconds{8};
+  const auto first = Agenda({target}, options, {}).next(Seconds{100}, std::nullopt);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->size, Bytes{256 << 10});
+  EXPECT_EQ(first->repetitions, 2);
+}
+
+TEST(Agenda, WarmsEveryFirstStreamOfASizeUp) {
+  Target target = message_target();
+  target.quantity.in_flight = kStreaming;
+  target.largest = Bytes{512 << 10};
+  Agenda agenda({target}, small_options(), {});
+  std::set<Bytes> visited;
+  for (int i = 0; i < 8; ++i) {
+    const auto visit = agenda.next(Seconds{100}, std::nullopt);
+    ASSERT_TRUE(visit);
+    EXPECT_EQ(visit->first, visited.insert(visit->size).second) << visit->size.count;
+    const double each = truth(visit->size);
+    agenda.record(*visit, std::vector{each, 1.2 * each});
+  }
+  EXPECT_GT(visited.size(), 2U);
 }
 
 }  // namespace

@@ -31,9 +31,9 @@ TEST(StreamedAtOnce, HidesTheLatencyHoweverLargeTheMessages) {
 }
 
 TEST(StreamedInAll, IsLongEnoughForTheStartToBeASmallPart) {
-  // 8 ms of 80 us are 100 messages beyond the first 16; those of 100 ms are two windows more, those of 1 ns
-  // at most thirty-two.
-  EXPECT_EQ(streamed_in_all(16, Seconds{80e-6}), 16 + 100);
+  // 20 ms of just below 80 us are 250 messages beyond the first 16; those of 100 ms are two windows more,
+  // those of 1 ns at most thirty-two.
+  EXPECT_EQ(streamed_in_all(16, Seconds{79.9e-6}), 16 + 250);
   EXPECT_EQ(streamed_in_all(2, Seconds{100e-3}), 2 + 2 * 2);
   EXPECT_EQ(streamed_in_all(64, Seconds{1e-9}), 64 + 32 * 64);
 }
