@@ -161,11 +161,13 @@ double Agenda::widening_gain(const TargetState& state, Bytes size) const {
     return found == state.residual.end() ? 0 : found->second / options_.width;
   };
   const double rises = std::log2(std::max(high / low, 1.0));
-  // Formulas tell where an operation's cost bends (formula_shape.h), where it is about what they say.
+  // Formulas tell where an operation's cost bends (formula_shape.h), where it is about what they say; but not
+  // whether the hosts of a stream work on the next message while one's bytes leave, or have no time to.
   const bool shaped = state.target.quantity.subject == Subject::kOperation;
   const double bend = shaped ? bend_between(state, below->first, above->first) / kStraight - 1 : 0;
   const double unexplained = std::min(std::max({misfit(above->first), misfit(below->first), bend, 0.0}), 3.0);
-  const double open = shaped ? 0 : room_below_line(size, below->first, low, above->first, high);
+  const double room = room_below_line(size, below->first, low, above->first, high);
+  const double open = shaped ? (state.streams() ? kStreamNarrowGain * room : 0) : room;
   return kBetweenGain * std::min(distance, kMostOctaves) *
          (kSmoothShare * std::min(rises, 1.0) + unexplained + open);
 }
@@ -234,16 +236,11 @@ bool Agenda::rested(const Step& step, Seconds left) const {
 }
 
 /// Of a stream that was not measured at all: what bytes cost shows best at the largest size that takes no
-/// more than a visit's share of the budget, with few messages under way, which get less in each other's way;
-/// if it can be repeated there, since once may have met a lost packet.
+/// more than a visit's share of the budget, with few messages under way, which get less in each other's way.
 void Agenda::prefer_largest(std::span<Step> by_size) const {
-  const auto affordable_for = [&](int repetitions) {
-    return std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) {
-      return step.repetitions >= repetitions && step.seconds <= kVisitShare * options_.budget.count();
-    });
-  };
-  auto affordable = affordable_for(kFewestStreams);
-  if (affordable == by_size.rend()) affordable = affordable_for(1);
+  const auto affordable = std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) {
+    return step.seconds <= kVisitShare * options_.budget.count();
+  });
   if (affordable == by_size.rend()) return;
   for (Step& step : by_size) {
     if (step.size != affordable->size) step.gain *= kSmallerStream;
