@@ -15,7 +15,7 @@ namespace {
 // one is worth what the fit so far fails to explain around it, and little where the cost hardly changes.
 constexpr double kFirstGain = 400;
 constexpr double kFirstStreamGain = 6;   // times that: without a stream nothing tells what overlaps
-constexpr double kSmallerStream = 1e-3;  // of it, for streams smaller than the first one should be
+constexpr double kSmallerStream = 1e-3;  // for streams between the largest and the smallest, at first
 constexpr double kRangeGain = 60;        // per factor of two beyond the measured range
 constexpr double kStartupCounts = 5;     // times the start-up's share of the largest cost
 constexpr double kBetweenGain = 5;       // per factor of two from the nearest measured size
@@ -150,8 +150,10 @@ double Agenda::widening_gain(const TargetState& state, Bytes size) const {
     // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.
     const double startup =
         state.streams() ? 1 : state.points.begin()->second.times.median() / known.times.median();
+    // What handing a stream's messages over takes, the smallest shows.
+    const bool aside = state.streams() && above == state.points.begin() && size > state.grid.front();
     return kRangeGain * std::min(octaves(size, nearest), kMostOctaves) *
-           std::min(kStartupCounts * startup, 1.0);
+           std::min(kStartupCounts * startup, 1.0) * (aside ? kSmallerStream : 1);
   }
   const auto below = std::prev(above);
   const double low = below->second.times.median(), high = above->second.times.median();
