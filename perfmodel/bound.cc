@@ -87,8 +87,8 @@ OvertakingChannel overtaking(const Least& least, double elsewhere) {
 
 /// Others may send while a message's rounds are on their way: of what it takes longer than it keeps the
 /// channel only the last one's part comes after its last byte.
-Least after_last_round(Least least, int rounds) {
-  least.latency = least.overhead + (least.latency - least.overhead) / rounds;
+Least after_last_round(Least least, double share) {
+  least.latency = least.overhead + (least.latency - least.overhead) * share;
   return least;
 }
 
@@ -102,8 +102,8 @@ double alone_bound(const Workload& work, double latency) {
 }
 
 /// Bound of messages that take turns, all of them on one channel.
-double turns_bound(const Workload& work, const Least& least, int rounds, double known) {
-  const Least last = after_last_round(least, rounds);
+double turns_bound(const Workload& work, const Least& least, double last_share, double known) {
+  const Least last = after_last_round(least, last_share);
   const double bytes = length(jobs_of(work, last.beta, 0, last.latency));
   return overtaking_bound(work, overtaking(last, 0), std::max(bytes, known));
 }
@@ -114,13 +114,13 @@ double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   if (cost.rounds.both() == 1) {
     return started_bound(work, {passing_of(both), 1}, length(jobs_of(work, both.beta, 0, both.latency)));
   }
-  const double coupled = turns_bound(work, both, cost.rounds.both(), alone_bound(work, both.latency));
+  const double coupled = turns_bound(work, both, cost.rounds.last_share(), alone_bound(work, both.latency));
   if (cost.through_servers || !cost.may_part) return coupled;
   const Least reduce = least_of(cost.reduce, floor), distribute = least_of(cost.distribute, floor);
   const Least apart{reduce.latency + distribute.latency, reduce.beta + distribute.beta,
                     reduce.overhead + distribute.overhead};
   // Of the reduce's latency nothing has to come after the last byte.
-  const Least last = after_last_round(distribute, std::max(1, cost.rounds.distribute));
+  const Least last = after_last_round(distribute, cost.rounds.last_share(Stage::kDistribute));
   const Least parted{apart.overhead + last.latency - last.overhead, apart.beta, apart.overhead};
   return std::min(coupled, turns_bound(work, parted, 1, alone_bound(work, apart.latency)));
 }

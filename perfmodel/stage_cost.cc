@@ -346,12 +346,21 @@ Sending sending_of(Collective algorithm, const Topology& place) {
   std::abort();
 }
 
+/// What the last of a message's rounds takes, by what they take on average, where it passes inside hosts; 1
+/// where links inside hosts were not measured.
+double last_inside_hosts(const RoadCost& cost, const Cluster& cluster) {
+  const auto inside = cluster.links.find(LinkClass::kIntraHost);
+  if (inside == cluster.links.end() || inside->second.alone.curve.empty()) return 1;
+  const double each = cost.both.alone.least_alpha().count() / cost.rounds.both();
+  return each > 0 ? std::min(1.0, inside->second.alone.curve.least_alpha().count() / each) : 1;
+}
+
 }  // namespace
 
 Curve until_sent(const RoadCost& cost) {
   const StageCost& both = cost.both;
   if (cost.opaque) return both.alone;
-  const double last = 1.0 / cost.rounds.both();
+  const double last = cost.rounds.last_share();
   return sum(times(both.alone, 1 - last), times(lower(both.occupancy, both.alone), last));
 }
 
@@ -371,8 +380,12 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   cost.through_servers = p != nullptr;
   cost.backlog = Seconds{cluster.backlog_seconds.value};
   if (const auto* all_to_all = std::get_if<AllToAll>(&road)) {
-    const Sending sending = sending_of(all_to_all->algorithm, topology_of(cluster, workers));
+    const Topology place = topology_of(cluster, workers);
+    const Sending sending = sending_of(all_to_all->algorithm, place);
     cost.rounds = sending.rounds;
+    if (all_to_all->algorithm == Collective::kHierarchical && place.hosts > 1 && place.per_host > 1) {
+      cost.rounds.last = last_inside_hosts(cost, cluster);
+    }
     cost.backlog = sending.connections * Seconds{cluster.connection_backlog_seconds.value};
     cost.opaque = of_library(road);
   }

@@ -29,7 +29,14 @@ enum class Basis {
 struct Rounds {
   int reduce = 1;
   int distribute = 1;  ///< 0: one stage only
+  double last = 1;     ///< what the last one takes, by what they take on average: little inside a host
   int both() const { return reduce + distribute; }
+  /// The last one's part of what a message takes beyond its occupancy.
+  double last_share() const { return both() > 1 ? last / both() : 1; }
+  double last_share(Stage stage) const {
+    if (stage == Stage::kReduce) return 1.0 / reduce;
+    return distribute > 1 ? last / distribute : 1;
+  }
 };
 
 struct RoadCost {

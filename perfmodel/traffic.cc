@@ -47,7 +47,7 @@ void Traffic::start(std::uint32_t urgency, const Parcel& parcel, ComputeClock& c
   const RoadCost& cost = *road_->cost;
   Message& message = ready(urgency, parcel, turns_);
   if (shared_) {
-    price(message, road_->both, cost.rounds.both(), parcel.copying);
+    price(message, road_->both, cost.rounds.last_share(), parcel.copying);
   } else {
     price_apart(message, parcel.copying);
   }
@@ -62,8 +62,7 @@ void Traffic::start(std::uint32_t urgency, const Parcel& parcel, ComputeClock& c
 void Traffic::start(std::uint32_t urgency, const Parcel& parcel, Stage stage, ComputeClock& clock) {
   const bool reduces = stage == Stage::kReduce;
   Message& message = ready(urgency, parcel, {reduces ? turns_.reduce : turns_.distribute, 0});
-  const Rounds& rounds = road_->cost->rounds;
-  price(message, reduces ? road_->reduce : road_->distribute, reduces ? rounds.reduce : rounds.distribute,
+  price(message, reduces ? road_->reduce : road_->distribute, road_->cost->rounds.last_share(stage),
         parcel.copying / 2);
   message.told = reduces;
   begin(urgency, clock);
@@ -82,15 +81,15 @@ Traffic::Message& Traffic::ready(std::uint32_t urgency, const Parcel& parcel, co
   return message;
 }
 
-/// What turns cost that share one channel and stand for so many rounds.
-void Traffic::price(Message& message, const FlatCost& cost, int rounds, double copying) {
+/// What turns cost that share one channel; the last one has its share of the latency.
+void Traffic::price(Message& message, const FlatCost& cost, double last_share, double copying) {
   const double alone = cost.alone(message.bytes) + copying;
   const double occupancy = std::min(cost.occupancy(message.bytes) + copying, alone);
   const int second = message.turns - message.first;
   const double share = second > 0 ? road_->reduce_share(message.bytes) : 1;
   message.kept[0] = share * occupancy / message.first;
   message.kept[1] = second > 0 ? (1 - share) * occupancy / second : 0;
-  message.last_lag = (alone - occupancy) / (message.turns > 1 ? rounds : 1);
+  message.last_lag = (alone - occupancy) * last_share;
   message.lag.fill(message.turns > 1 ? (alone - occupancy - message.last_lag) / (message.turns - 1) : 0);
   message.rate = occupancy > 0 ? message.bytes / occupancy : 0;
   bytes_time_[0] += of_bytes(cost, message.bytes, occupancy);

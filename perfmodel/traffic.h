@@ -97,7 +97,7 @@ class Traffic {
   double over_credit() const { return unsent_ - credit_; }
   std::size_t channel_of(const Message& message) const { return shared_ ? 0 : message.stage(); }
   Message& ready(std::uint32_t urgency, const Parcel& parcel, const Rounds& turns);
-  void price(Message& message, const FlatCost& cost, int rounds, double copying);
+  void price(Message& message, const FlatCost& cost, double last_share, double copying);
   void price_apart(Message& message, double copying);
   void begin(std::uint32_t urgency, ComputeClock& clock);
   void pass_alone(std::uint32_t urgency, ComputeClock& clock);

@@ -506,15 +506,15 @@ class Reference {
   }
   /// Of what a message takes longer than it keeps the channel only the last round's part comes after its last
   /// byte.
-  double through(const StageCost& cost, int rounds, double from, std::size_t m, double copying) {
+  double through(const StageCost& cost, double last_share, double from, std::size_t m, double copying) {
     const double service = std::max(from, free_), alone = cost.alone(bytes(m)).count() + copying;
     const double kept = std::min(alone, cost.occupancy(bytes(m)).count() + copying);
-    free_ = service + alone - (alone - kept) / rounds;
+    free_ = service + alone - (alone - kept) * last_share;
     flights_.push_back({service, free_, bytes(m)});
     return service + alone;
   }
   void coupled(std::size_t m, double start) {
-    back_[m] = through(job_.cost.both, job_.cost.rounds.both(), start, m, copy(m));
+    back_[m] = through(job_.cost.both, job_.cost.rounds.last_share(), start, m, copy(m));
   }
 
   void in_order() {
@@ -533,9 +533,11 @@ class Reference {
         continue;
       }
       if (step.stage == Stage::kReduce) {
-        reduced[m] = through(job_.cost.reduce, job_.cost.rounds.reduce, start, m, copy(m) / 2);
+        reduced[m] =
+            through(job_.cost.reduce, job_.cost.rounds.last_share(Stage::kReduce), start, m, copy(m) / 2);
       } else {
-        back_[m] = through(job_.cost.distribute, job_.cost.rounds.distribute, start, m, copy(m) / 2);
+        back_[m] = through(job_.cost.distribute, job_.cost.rounds.last_share(Stage::kDistribute), start, m,
+                           copy(m) / 2);
       }
     }
   }
@@ -646,6 +648,7 @@ TEST(Simulate, AgreesWithANaiveReferenceOnRandomPlans) {
     if (job.plan.credit == 0_B) {
       const auto some = [&] { return static_cast<int>(random() % 20); };
       job.cost.rounds = {1 + some(), job.plan.sequence.empty() ? some() : 1 + some()};
+      job.cost.rounds.last = uniform(random, 0, 1);
       if (job.plan.order == Order::kList) job.cost.backlog = Seconds{uniform(random, 0, 1)};
     }
     Timeline timeline;
@@ -676,6 +679,7 @@ TEST(Simulate, NoMessageIsFasterThanAlone) {
   for (int round = 0; round < 2000; ++round) {
     Job job = random_job(random);
     job.cost.rounds = {1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 9)};
+    job.cost.rounds.last = uniform(random, 0, 1);
     job.cost.backlog = Seconds{0.5 * static_cast<double>(random() % 5)};
     if (!job.plan.sequence.empty()) continue;
     Timeline timeline;

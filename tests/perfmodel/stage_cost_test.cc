@@ -176,6 +176,17 @@ TEST(RoadCost, RoundsInsideHostsCountToo) {
   EXPECT_EQ(cost.rounds.distribute, 3);
 }
 
+TEST(RoadCost, LastRoundInsideHostsHidesLittle) {
+  const RoadCost cost = road_cost(a2a(Collective::kHierarchical), cluster_of(3, 2), 6);
+  // Of 4 rounds between hosts and 2 inside them at a tenth, the last is one inside.
+  EXPECT_NEAR(cost.rounds.last, 0.1 / (4.2 / 6), 1e-9);
+  EXPECT_GT(until_sent(cost)(4_B), 0.95 * cost.both.alone(4_B));
+  const RoadCost ring = road_cost(a2a(Collective::kRing), cluster_of(3, 2), 6);
+  EXPECT_DOUBLE_EQ(ring.rounds.last, 1);
+  const RoadCost one_a_host = road_cost(a2a(Collective::kHierarchical), cluster_of(3), 3);
+  EXPECT_DOUBLE_EQ(one_a_host.rounds.last, 1);
+}
+
 TEST(RoadCost, WhatSocketsHoldAtServers) {
   Cluster cluster = cluster_of(6);
   cluster.backlog_seconds.value = 4e-3;
