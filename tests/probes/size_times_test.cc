@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace commtune::probes {
 namespace {
 
@@ -14,6 +16,21 @@ TEST(SizeTimes, OfOneVisitAreAsSureAsItsRepetitions) {
   EXPECT_EQ(times.between_visits(), 0);
   EXPECT_TRUE(times.visited_once());
   EXPECT_EQ(times.left(), Seconds{3});
+}
+
+TEST(SizeTimes, OneStallAmongAFewRepetitionsDoesNotMakeThemUnsure) {
+  // The range is 6 wide; the median distance of .1 from the median stands for a deviation of .178, the
+  // median of eight for one of .079, and 1.96 times that is its half width.
+  SizeTimes times;
+  times.add(std::vector{10.0, 10.1, 9.9, 10.0, 16.0, 10.1, 9.9, 10.0}, Seconds{3});
+  EXPECT_NEAR(times.median(), 10.0, 1e-12);
+  EXPECT_NEAR(times.width(), 1.96 * 1.2533 * 1.4826 * 1.2 * 0.1 / std::sqrt(8.0) / 10, 1e-12);
+}
+
+TEST(SizeTimes, OfVeryFewRepetitionsAreAsUnsureAsTheirRange) {
+  SizeTimes times;
+  times.add(std::vector{10.0, 10.0, 16.0}, Seconds{3});
+  EXPECT_NEAR(times.width(), 0.3, 1e-12);
 }
 
 TEST(SizeTimes, OfVisitsThatDifferAreAsUnsureAsTheseDiffer) {
