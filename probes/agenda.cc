@@ -169,7 +169,7 @@ double Agenda::widening_gain(const TargetState& state, Bytes size) const {
   const double bend = shaped ? bend_between(state, below->first, above->first) / kStraight - 1 : 0;
   const double unexplained = std::min(std::max({misfit(above->first), misfit(below->first), bend, 0.0}), 3.0);
   const double room = room_below_line(size, below->first, low, above->first, high);
-  const double open = shaped ? (state.streams() ? kStreamNarrowGain * room : 0) : room;
+  const double open = state.streams() ? kStreamNarrowGain * room : shaped ? 0 : room;
   return kBetweenGain * std::min(distance, kMostOctaves) *
          (kSmoothShare * std::min(rises, 1.0) + unexplained + open);
 }

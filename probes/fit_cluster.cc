@@ -21,6 +21,10 @@ constexpr Bytes kRateFrom = 64_KiB;
 // A stream's message whose time is so many times an empty one's is hardly anything but its bytes.
 constexpr double kHardlyButBytes = 8;
 
+// Parts of what handing over a message takes that its bytes do not hide, where the samples do not tell: a
+// link's is mostly headers, which are bytes as well; while an operation's bytes leave, hosts do other work.
+constexpr double kHeaders = 1, kOtherHosts = 0;
+
 std::vector<Host> hosts_of(const std::vector<std::string>& rank_hosts) {
   std::vector<Host> hosts;
   for (const std::string& name : rank_hosts) {
@@ -68,15 +72,7 @@ Fit fit_of(const std::vector<Sample>& samples, const Shape& shape, const FitOpti
   return by_size.size() < 2 ? Fit{} : fit_with_shape(by_size, shape, options);
 }
 
-/// Of messages that follow each other, the next is handed over while the last one's bytes leave: each takes
-/// the longer of the two, not both (gap g and gap per byte G of LogGP, Alexandrov et al., SPAA 1995).
-/// smallest  its stream shows what handing over takes
-/// bytes     what the links say
-Curve stream_shape(const Sample& smallest, const Curve& bytes) {
-  return upper(Curve{smallest.time, SecondsPerByte{0}}, bytes);
-}
-
-/// A link's. Where the one gives way to the other is borrowed, up to the first size that is hardly anything
+/// A link's. Where handing over gives way to bytes is borrowed, up to the first size that is hardly anything
 /// but its bytes.
 Fit fit_of_stream(const std::vector<Sample>& samples, const FitOptions& options) {
   const std::vector<Sample> by_size = merged_by_size(samples);
@@ -86,7 +82,7 @@ Fit fit_of_stream(const std::vector<Sample>& samples, const FitOptions& options)
   const auto bulk =
       std::ranges::find_if(by_size, [&](const Sample& s) { return s.time > least.time * kHardlyButBytes; });
   const std::span bend(by_size.begin(), bulk == by_size.end() ? bulk : std::next(bulk));
-  const Shape shape{stream_shape(least, bytes), least.size, most.size};
+  const Shape shape{stream_shape(by_size, bytes, kHeaders), least.size, most.size};
   return fit_with_borrowed(by_size, borrowed_samples(bend, shape), options);
 }
 
@@ -97,7 +93,7 @@ Fit fit_of_stream(const std::vector<Sample>& samples, const Formula& formula, co
   const std::vector<Sample> by_size = merged_by_size(samples);
   const Sample& least = by_size.front();
   if (by_size.size() > 1) {
-    const Shape shape{stream_shape(least, occupancy), formula.smallest, formula.largest};
+    const Shape shape{stream_shape(by_size, occupancy, kOtherHosts), formula.smallest, formula.largest};
     return fit_with_shape(by_size, shape, options);
   }
   const Seconds expected = occupancy(least.size);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "perfmodel/curve_ops.h"
 #include "perfmodel/fit_quality.h"
 
 namespace commtune::probes {
@@ -31,6 +33,17 @@ struct Known {
   double log_ratio = 0;
   double half_width = 0;  ///< relative
 };
+
+/// How much the logarithm of measured over shape changes from size to size, in all.
+double unevenness(std::span<const Sample> by_size, const Curve& shape) {
+  double change = 0, before = 0;
+  for (std::size_t i = 0; i < by_size.size(); ++i) {
+    const double ratio = std::log(by_size[i].time / shape(by_size[i].size));
+    if (i > 0) change += std::abs(ratio - before);
+    before = ratio;
+  }
+  return change;
+}
 
 class Borrower {
  public:
@@ -108,6 +121,27 @@ FitQuality quality_of(const Curve& curve, std::span<const Sample> samples) {
 }
 
 }  // namespace
+
+Curve stream_shape(std::span<const Sample> by_size, const Curve& bytes, double on_top_unless_told) {
+  constexpr double kTells = 0.02;
+  constexpr int kParts = 4;
+  const auto always = [](Seconds time) { return Curve{time, SecondsPerByte{0}}; };
+  const Seconds start = by_size.front().time;
+  const Seconds handing_over = std::max(start - bytes(by_size.front().size), Seconds{0});
+  const auto shape = [&](double on_top) {
+    return upper(always(start), sum(always(on_top * handing_over), bytes));
+  };
+  Curve best = shape(on_top_unless_told);
+  double least = unevenness(by_size, best) - kTells;
+  for (int part = 0; part <= kParts; ++part) {
+    Curve other = shape(static_cast<double>(part) / kParts);
+    const double uneven = unevenness(by_size, other);
+    if (uneven >= least) continue;
+    least = uneven;
+    best = std::move(other);
+  }
+  return best;
+}
 
 std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const Shape& shape) {
   return samples.empty() ? std::vector<Sample>{} : Borrower(samples, shape).take();

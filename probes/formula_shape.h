@@ -15,6 +15,16 @@ struct Shape {
   Bytes smallest, largest;
 };
 
+/// Of messages that follow each other, the next is handed over while the last one's bytes leave, so that each
+/// takes the longer of the two (gap g and gap per byte G of LogGP, Alexandrov et al., SPAA 1995). But headers
+/// are bytes as well, and one processor may do both: a part of handing over then comes on top of the bytes.
+///
+/// by_size             at least one sample, by size; the smallest shows what handing over takes
+/// bytes               what bytes take, positive at every measured size
+/// on_top_unless_told  the part of handing over, 0 to 1, where the samples do not tell
+/// returns             the shape, of several such parts, that departs from the samples most evenly
+Curve stream_shape(std::span<const Sample> by_size, const Curve& bytes, double on_top_unless_told);
+
 /// Fits an operation that was measured at few sizes, with the shape of a formula between and beyond them.
 ///
 /// A link is measured at many sizes, an operation at a handful, sixteen times apart: too few to show where

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace commtune::probes {
 namespace {
@@ -19,6 +20,42 @@ const Sample* at(const std::vector<Sample>& samples, std::uint64_t bytes) {
   const auto found = std::find_if(samples.begin(), samples.end(),
                                   [&](const Sample& sample) { return sample.size == Bytes{bytes}; });
   return found == samples.end() ? nullptr : &*found;
+}
+
+// Of streamed messages: 8 ns a byte, and 400 ns to hand one over.
+const Curve kBytes{Seconds{0}, SecondsPerByte{8e-9}};
+
+std::vector<Sample> stream(const std::function<double(double)>& cost,
+                           const std::vector<std::uint64_t>& sizes) {
+  std::vector<Sample> by_size;
+  for (const std::uint64_t bytes : sizes) by_size.push_back(sample(bytes, cost(static_cast<double>(bytes))));
+  return by_size;
+}
+
+TEST(StreamShape, TakesTheLongerOfHandingOverAndBytesWhereSamplesShowIt) {
+  const auto cost = [](double bytes) { return std::max(400e-9, 8e-9 * bytes); };
+  const Curve shape = stream_shape(stream(cost, {4, 128, 65536}), kBytes, 1);
+  for (const std::uint64_t bytes : {4, 16, 48, 256, 4096}) {
+    const double seconds = cost(static_cast<double>(bytes));
+    EXPECT_NEAR(shape(Bytes{bytes}).count(), seconds, 1e-3 * seconds) << bytes;
+  }
+}
+
+TEST(StreamShape, AddsWhatBytesDoNotHide) {
+  // Half of handing over is a header's bytes.
+  const auto cost = [](double bytes) { return std::max(400e-9, 184e-9 + 8e-9 * bytes); };
+  const Curve shape = stream_shape(stream(cost, {4, 32, 128, 65536}), kBytes, 0);
+  for (const std::uint64_t bytes : {4, 16, 48, 256, 4096}) {
+    const double seconds = cost(static_cast<double>(bytes));
+    EXPECT_NEAR(shape(Bytes{bytes}).count(), seconds, 1e-3 * seconds) << bytes;
+  }
+}
+
+TEST(StreamShape, IsAsAssumedWhereSamplesDoNotTell) {
+  // The ends say nothing of what is between.
+  const std::vector<Sample> ends = stream([](double bytes) { return 368e-9 + 8e-9 * bytes; }, {4, 1 << 20});
+  EXPECT_NEAR(stream_shape(ends, kBytes, 1)(Bytes{64}).count(), 880e-9, 1e-12);
+  EXPECT_NEAR(stream_shape(ends, kBytes, 0)(Bytes{64}).count(), 512e-9, 1e-12);
 }
 
 TEST(BorrowedSamples, AreTheFormulaTimesWhatWasMeasuredOfIt) {
