@@ -17,6 +17,7 @@ double normal_half_width(const std::vector<double>& values, double median) {
   constexpr double kMedianOverMean = 1.2533;  // standard error, of many normal values
   constexpr double kNormalMedian = 1.4826, kFewValues = 1.2;
   std::vector<double> distances;
+  distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - median));
   const double deviation = kNormalMedian * kFewValues * interval_of(distances).median;
   return kNormal95 * kMedianOverMean * deviation / std::sqrt(static_cast<double>(values.size())) / median;

@@ -28,6 +28,7 @@ const Curve kBytes{Seconds{0}, SecondsPerByte{8e-9}};
 std::vector<Sample> stream(const std::function<double(double)>& cost,
                            const std::vector<std::uint64_t>& sizes) {
   std::vector<Sample> by_size;
+  by_size.reserve(sizes.size());
   for (const std::uint64_t bytes : sizes) by_size.push_back(sample(bytes, cost(static_cast<double>(bytes))));
   return by_size;
 }
