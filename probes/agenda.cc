@@ -169,7 +169,9 @@ double Agenda::widening_gain(const TargetState& state, Bytes size) const {
   const double bend = shaped ? bend_between(state, below->first, above->first) / kStraight - 1 : 0;
   const double unexplained = std::min(std::max({misfit(above->first), misfit(below->first), bend, 0.0}), 3.0);
   const double room = room_below_line(size, below->first, low, above->first, high);
-  const double open = state.streams() ? kStreamNarrowGain * room : shaped ? 0 : room;
+  // Small messages both ways between hosts that share cores scatter more than their middle tells.
+  const bool both_ways = state.target.quantity.subject == Subject::kExchange;
+  const double open = state.streams() && !both_ways ? kStreamNarrowGain * room : shaped ? 0 : room;
   return kBetweenGain * std::min(distance, kMostOctaves) *
          (kSmoothShare * std::min(rises, 1.0) + unexplained + open);
 }

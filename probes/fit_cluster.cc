@@ -82,7 +82,7 @@ Fit fit_of_stream(const std::vector<Sample>& samples, const FitOptions& options)
   const auto bulk =
       std::ranges::find_if(by_size, [&](const Sample& s) { return s.time > least.time * kHardlyButBytes; });
   const std::span bend(by_size.begin(), bulk == by_size.end() ? bulk : std::next(bulk));
-  const Shape shape{stream_shape(by_size, bytes, kHeaders), least.size, most.size};
+  const Shape shape{stream_shape(by_size, bytes, kHeaders), least.size, bend.back().size};
   return fit_with_borrowed(by_size, borrowed_samples(bend, shape), options);
 }
 

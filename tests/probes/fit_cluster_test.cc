@@ -106,6 +106,21 @@ TEST(FitCluster, TakesTheLongerOfHandingOverAndBytesForAStream) {
   EXPECT_NEAR(streamed.curve(Bytes{1 << 19}).count(), 8e-9 * (1 << 19), 0.01 * 8e-9 * (1 << 19));
 }
 
+TEST(FitCluster, DoesNotTakeLargeStreamsForWhatDisturbedASmallOne) {
+  // 64 B took four times as long as their bytes: so much longer do they alone take.
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
+  for (const auto& [bytes, seconds] : std::vector<std::pair<std::uint64_t, double>>{
+           {4, 0.35e-6}, {8, 0.35e-6}, {16, 2.35e-6}, {32, 0.44e-6}, {64, 3.06e-6}, {512, 4.5e-6}}) {
+    samples.push_back(message(0, 2, 8, bytes, seconds));
+  }
+  samples.push_back(message(0, 2, 3, 1 << 20, 8.7e-9 * (1 << 20)));
+  const Fit streamed = fit_cluster(samples, four_hosts()).links.at(LinkClass::kInterHost).streamed;
+  for (const std::uint64_t bytes : {4 << 10, 16 << 10, 64 << 10, 256 << 10}) {
+    const double seconds = 8.7e-9 * static_cast<double>(bytes);
+    EXPECT_NEAR(streamed.curve(Bytes{bytes}).count(), seconds, 0.05 * seconds) << bytes;
+  }
+}
+
 TEST(FitCluster, KnowsWhatBytesCostFromAllPairsThatAreAsFast) {
   // One pair's curve, whose largest stream was disturbed; what the survey streamed over the other pairs, once
   // each, of which those of host c are slow.
