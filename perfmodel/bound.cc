@@ -7,43 +7,19 @@
 #include <queue>
 
 #include "perfmodel/batched_bound.h"
-#include "perfmodel/curve_ops.h"
+#include "perfmodel/least_cost.h"
 #include "perfmodel/overtaking.h"
 
 namespace commtune {
 
 namespace {
 
-/// Least cost that any message of a stage has: it keeps its channel for at least beta * m, and whatever goes
-/// last ends at least `latency` after its last byte was served.
-struct Least {
-  double latency = 0, beta = 0;
-  double overhead = 0;  ///< of the channel, per message
-  bool operator==(const Least&) const = default;
-};
-
-/// Lines below a cost: one touches it at an empty message, the other has all that a byte costs. The same line
-/// for a cost that is one; where messages take the longer of start-up and bytes, neither is both.
-enum class Floor { kStartUp, kBytes };
-
-Least least_of(const StageCost& cost, Floor floor) {
-  const auto per_byte = [&](const Curve& curve) {
-    return floor == Floor::kStartUp ? curve.least_beta() : least_time_per_byte(curve);
-  };
-  const SecondsPerByte beta = std::min(per_byte(cost.occupancy), per_byte(cost.alone));
-  Least least;
-  least.beta = beta.value;
-  least.latency = start_up_beside(beta, cost.alone).count();
-  least.overhead = std::min(least.latency, start_up_beside(beta, cost.occupancy).count());
-  return least;
-}
-
 /// Whether both lines are one, for all stages of a road.
 bool floors_agree(const RoadCost& cost) {
-  return std::ranges::all_of(std::array{&cost.both, &cost.reduce, &cost.distribute},
-                             [](const StageCost* stage) {
-                               return least_of(*stage, Floor::kStartUp) == least_of(*stage, Floor::kBytes);
-                             });
+  return std::ranges::all_of(
+      std::array{&cost.both, &cost.reduce, &cost.distribute}, [](const StageCost* stage) {
+        return least_cost(*stage, Floor::kStartUp) == least_cost(*stage, Floor::kBytes);
+      });
 }
 
 /// Jobs of one machine: one per layer with gradients.
@@ -71,7 +47,7 @@ double slowed_compute(const Workload& work, double kappa, double beta) {
   return work.compute() + beta * static_cast<double>(work.total_bytes) * kappa / (1 + kappa);
 }
 
-Passing passing_of(const Least& least) {
+Passing passing_of(const LeastCost& least) {
   return {least.overhead, least.beta, least.latency - least.overhead};
 }
 
@@ -81,13 +57,13 @@ double started_bound(const Workload& work, const BatchedChannel& channel, double
 }
 
 /// elsewhere  latency of another channel that each message passes
-OvertakingChannel overtaking(const Least& least, double elsewhere) {
+OvertakingChannel overtaking(const LeastCost& least, double elsewhere) {
   return {least.overhead, least.beta, least.latency - least.overhead + elsewhere};
 }
 
 /// Others may send while a message's rounds are on their way: of what it takes longer than it keeps the
 /// channel only the last one's part comes after its last byte.
-Least after_last_round(Least least, double share) {
+LeastCost after_last_round(LeastCost least, double share) {
   least.latency = least.overhead + (least.latency - least.overhead) * share;
   return least;
 }
@@ -102,32 +78,32 @@ double alone_bound(const Workload& work, double latency) {
 }
 
 /// Bound of messages that take turns, all of them on one channel.
-double turns_bound(const Workload& work, const Least& least, double last_share, double known) {
-  const Least last = after_last_round(least, last_share);
+double turns_bound(const Workload& work, const LeastCost& least, double last_share, double known) {
+  const LeastCost last = after_last_round(least, last_share);
   const double bytes = length(jobs_of(work, last.beta, 0, last.latency));
   return overtaking_bound(work, overtaking(last, 0), std::max(bytes, known));
 }
 
 /// Bounds of a road whose stages share a channel, as one operation or parted: whichever is smaller counts.
 double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
-  const Least both = least_of(cost.both, floor);
+  const LeastCost both = least_cost(cost.both, floor);
   if (cost.rounds.both() == 1) {
     return started_bound(work, {passing_of(both), 1}, length(jobs_of(work, both.beta, 0, both.latency)));
   }
   const double coupled = turns_bound(work, both, cost.rounds.last_share(), alone_bound(work, both.latency));
   if (cost.through_servers || !cost.may_part) return coupled;
-  const Least reduce = least_of(cost.reduce, floor), distribute = least_of(cost.distribute, floor);
-  const Least apart{reduce.latency + distribute.latency, reduce.beta + distribute.beta,
-                    reduce.overhead + distribute.overhead};
+  const LeastCost reduce = least_cost(cost.reduce, floor), distribute = least_cost(cost.distribute, floor);
+  const LeastCost apart{reduce.latency + distribute.latency, reduce.beta + distribute.beta,
+                        reduce.overhead + distribute.overhead};
   // Of the reduce's latency nothing has to come after the last byte.
-  const Least last = after_last_round(distribute, cost.rounds.last_share(Stage::kDistribute));
-  const Least parted{apart.overhead + last.latency - last.overhead, apart.beta, apart.overhead};
+  const LeastCost last = after_last_round(distribute, cost.rounds.last_share(Stage::kDistribute));
+  const LeastCost parted{apart.overhead + last.latency - last.overhead, apart.beta, apart.overhead};
   return std::min(coupled, turns_bound(work, parted, 1, alone_bound(work, apart.latency)));
 }
 
 /// Bounds of a road with a channel for each stage.
 double separate_bound(const Workload& work, const RoadCost& cost, Floor floor) {
-  const Least reduce = least_of(cost.reduce, floor), distribute = least_of(cost.distribute, floor);
+  const LeastCost reduce = least_cost(cost.reduce, floor), distribute = least_cost(cost.distribute, floor);
   const double first = length(jobs_of(work, reduce.beta, 0, reduce.latency + distribute.latency));
   const double second = length(jobs_of(work, distribute.beta, reduce.latency, distribute.latency));
   const double known = std::max({first, second, work.compute()});
@@ -179,7 +155,7 @@ Seconds lower_bound(const Workload& work, const RoadCost& cost) {
   };
   double bound = bound_by(Floor::kBytes);
   if (!floors_agree(cost)) bound = std::max(bound, bound_by(Floor::kStartUp));
-  const auto per_byte = [](const StageCost& stage) { return least_of(stage, Floor::kBytes).beta; };
+  const auto per_byte = [](const StageCost& stage) { return least_cost(stage, Floor::kBytes).beta; };
   const double beta = cost.shared_channel
                           ? std::min(per_byte(cost.both), per_byte(cost.reduce) + per_byte(cost.distribute))
                           : std::max(per_byte(cost.reduce), per_byte(cost.distribute));

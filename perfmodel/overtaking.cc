@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "perfmodel/curve_ops.h"
+#include "perfmodel/least_cost.h"
 
 namespace commtune {
 
@@ -68,11 +68,8 @@ class Program {
 }  // namespace
 
 OvertakingChannel overtaking_channel(const RoadCost& cost, int waits) {
-  const StageCost& both = cost.both;
-  const SecondsPerByte beta = std::min(least_time_per_byte(both.occupancy), least_time_per_byte(both.alone));
-  const double alone = start_up_beside(beta, both.alone).count();
-  const double overhead = std::min(alone, start_up_beside(beta, both.occupancy).count());
-  return {overhead, beta.value, (alone - overhead) / 2 + waits * cost.backlog.count()};
+  const LeastCost least = least_cost(cost.both, Floor::kBytes);
+  return {least.overhead, least.beta, (least.latency - least.overhead) / 2 + waits * cost.backlog.count()};
 }
 
 double overtaking_bound(const Workload& work, const OvertakingChannel& channel, double known) {
