@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "executor/transport/tcp/tcp.h"
+#include "executor/transport/tcp/options.h"
 #include "executor/transport/transport.h"
 
 namespace commtune::tcp {

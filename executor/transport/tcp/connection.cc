@@ -1,0 +1,245 @@
+#include "executor/transport/tcp/connection.h"
+
+#include <fmt/format.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace commtune::tcp {
+namespace {
+
+constexpr std::size_t kSentAtOnce = std::size_t{8} << 10;  // a smaller message waits for others to go with it
+constexpr std::size_t kReadBudget = std::size_t{1} << 20;  // bytes read before other peers have a turn
+constexpr std::size_t kMostParts = 64;                     // of what one system call sends: two a message
+
+/// The unsent parts of the transfers from `id` on, as far as they fit, and no more than `most` bytes of them.
+///
+/// returns  how many parts there are
+std::size_t gather(Transfers& transfers, TransferId id, std::array<iovec, kMostParts>& parts,
+                   std::size_t most) {
+  std::size_t count = 0;
+  for (; id != kNoTransfer && most > 0 && count + 2 <= parts.size(); id = transfers[id].next) {
+    Transfer& transfer = transfers[id];
+    if (transfer.done < sizeof(Header)) {
+      parts[count++] = {reinterpret_cast<std::byte*>(&transfer.header) + transfer.done,
+                        sizeof(Header) - transfer.done};
+    }
+    const std::size_t payload = transfer.done < sizeof(Header) ? 0 : transfer.done - sizeof(Header);
+    const std::size_t length = std::min(transfer.header.size - payload, most);
+    if (length > 0) parts[count++] = {transfer.data + payload, length};
+    most -= length;
+  }
+  return count;
+}
+
+}  // namespace
+
+Connection::Connection(Descriptor socket, Transfers& transfers, const Peers& peers, int peer)
+    : socket_(std::move(socket)), transfers_(&transfers), peers_(&peers), peer_(peer) {}
+
+void Connection::share_link(double pace, double share, Bytes unsent_limit) {
+  pace_ = {};
+  limit_unsent(socket(), unsent_limit);
+  if (pace == 0) {
+    limit_rate(socket(), kUnlimitedRate);
+  } else if (share < 1) {
+    pace_.set(socket(), pace, share, unsent_limit);
+  } else {
+    limit_rate(socket(), pace);
+  }
+}
+
+void Connection::check_open() const {
+  if (closed_) throw lost("it has closed its connection");
+}
+
+bool Connection::send(TransferId id) {
+  const bool idle = sends_.empty();
+  transfers_->append(sends_, id);
+  if (!writable_ || !(idle || held_)) return false;
+  if ((*transfers_)[id].header.size >= kSentAtOnce) {
+    flush();
+    return false;
+  }
+  return !std::exchange(held_, true);
+}
+
+void Connection::receive(TransferId id) {
+  const Transfer& transfer = (*transfers_)[id];
+  const auto early = std::ranges::find_if(
+      early_, [&](const Early& candidate) { return fits(transfer.header.tag, candidate.header.tag); });
+  if (early == early_.end()) {
+    transfers_->append(receives_, id);
+    return;
+  }
+  check_room(early->header, id);
+  if (early->complete) {
+    std::ranges::copy(early->data, transfer.data);
+    transfers_->complete(id, early->header);
+  } else {  // it is coming in right now: what has come is copied, the rest goes straight to its place
+    std::copy_n(early->data.begin(), payload_bytes_, transfer.data);
+    target_ = id;
+    early_target_ = nullptr;
+  }
+  early_.erase(early);
+}
+
+void Connection::on_events(std::uint32_t events) {
+  constexpr std::uint32_t kEnd = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+  if ((events & (EPOLLIN | kEnd)) != 0) readable_ = true;
+  if ((events & kEnd) != 0) ending_ = true;
+  if ((events & EPOLLOUT) != 0) writable_ = true;
+}
+
+void Connection::flush_held() {
+  if (held_) flush();
+}
+
+void Connection::flush_if_due() {
+  if (writable_ && !sends_.empty() && pace_.is_due()) flush();
+}
+
+void Connection::flush() {
+  held_ = false;
+  while (!sends_.empty()) {
+    const std::size_t room = pace_.room(socket());
+    if (room == 0) return;
+    std::array<iovec, kMostParts> parts;
+    msghdr message{};
+    message.msg_iov = parts.data();
+    message.msg_iovlen = gather(*transfers_, sends_.first, parts, room);
+    const ssize_t sent = sendmsg(socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) throw lost(std::strerror(errno));
+      writable_ = false;
+      return;
+    }
+    account_sent(static_cast<std::size_t>(sent));
+  }
+}
+
+void Connection::account_sent(std::size_t sent) {
+  while (!sends_.empty()) {
+    Transfer& transfer = (*transfers_)[sends_.first];
+    const std::size_t left = sizeof(Header) + transfer.header.size - transfer.done;
+    if (sent < left) {
+      transfer.done += sent;
+      return;
+    }
+    sent -= left;
+    transfers_->complete(sends_.first, transfer.header);
+    transfers_->pop_front(sends_);
+  }
+}
+
+void Connection::drain(std::span<std::byte> ahead) {
+  for (std::size_t total = 0; total < kReadBudget;) {
+    const std::span<std::byte> rest = rest_of_payload();
+    const std::array<iovec, 2> parts{{{rest.data(), rest.size()}, {ahead.data(), ahead.size()}}};
+    const ssize_t got = readv(socket(), parts.data(), static_cast<int>(parts.size()));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) throw lost(std::strerror(errno));
+      readable_ = false;
+      return;
+    }
+    if (got == 0) {
+      close();
+      return;
+    }
+    const auto read = static_cast<std::size_t>(got);
+    total += read;
+    const std::size_t direct = std::min(read, rest.size());
+    if (direct > 0) account_received(direct);
+    unpack(ahead.first(read - direct));
+    if (read < rest.size() + ahead.size()) {  // the socket was empty: an event will tell of more
+      readable_ = ending_;
+      return;
+    }
+  }
+}
+
+/// Headers and payloads that follow each other, from any point of a message to any other.
+void Connection::unpack(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const bool in_payload = header_bytes_ == sizeof(Header);
+    const std::span<std::byte> place = in_payload ? rest_of_payload() : rest_of_header();
+    const std::size_t length = std::min(bytes.size(), place.size());
+    std::copy_n(bytes.begin(), length, place.begin());
+    bytes = bytes.subspan(length);
+    if (in_payload) {
+      account_received(length);
+    } else {
+      header_bytes_ += length;
+      if (header_bytes_ == sizeof(Header)) begin_incoming();
+    }
+  }
+}
+
+std::span<std::byte> Connection::rest_of_header() {
+  return std::as_writable_bytes(std::span(&incoming_, 1)).subspan(header_bytes_);
+}
+
+std::span<std::byte> Connection::rest_of_payload() {
+  if (header_bytes_ < sizeof(Header)) return {};
+  std::byte* const data = early_target_ != nullptr ? early_target_->data.data() : (*transfers_)[target_].data;
+  return std::span(data, incoming_.size).subspan(payload_bytes_);
+}
+
+void Connection::account_received(std::size_t payload) {
+  payload_bytes_ += payload;
+  if (payload_bytes_ == incoming_.size) finish_incoming();
+}
+
+void Connection::begin_incoming() {
+  target_ = transfers_->take(receives_, incoming_.tag);
+  if (target_ != kNoTransfer) {
+    check_room(incoming_, target_);
+  } else {
+    early_.push_back({incoming_, std::vector<std::byte>(incoming_.size), false});
+    early_target_ = &early_.back();
+  }
+  if (incoming_.size == 0) finish_incoming();
+}
+
+void Connection::finish_incoming() {
+  if (early_target_ != nullptr) {
+    early_target_->complete = true;
+  } else {
+    transfers_->complete(target_, incoming_);
+  }
+  target_ = kNoTransfer;
+  early_target_ = nullptr;
+  header_bytes_ = 0;
+  payload_bytes_ = 0;
+}
+
+void Connection::check_room(const Header& message, TransferId receive) const {
+  const std::size_t room = (*transfers_)[receive].header.size;
+  if (message.size <= room) return;
+  throw Error(ErrorCode::kConflict,
+              fmt::format("{} sent {} B where at most {} B were expected (channel {}, number {})",
+                          describe(*peers_, peer_), message.size, room,
+                          static_cast<std::uint32_t>(channel_of(message.tag)), number_of(message.tag)));
+}
+
+void Connection::close() {
+  closed_ = true;
+  readable_ = false;
+  writable_ = false;
+  const bool owed = !receives_.empty() || !sends_.empty() || target_ != kNoTransfer || header_bytes_ != 0;
+  if (owed) throw lost("closed its connection in the middle of a transfer");
+}
+
+Error Connection::lost(std::string_view why) const {
+  return Error(ErrorCode::kPeerLost, fmt::format("lost {}: {}", describe(*peers_, peer_), why));
+}
+
+}  // namespace commtune::tcp
