@@ -9,14 +9,17 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 from accuracy_parts import cases, picture, results
+from disturbance import Disturbance
+
+LATE = Disturbance(late=0.2)
 
 
-def row(method, predicted, measured, chosen=False, road="all-to-all ring"):
-    return results.Row(method, road, predicted, measured, 0.001, 15, chosen)
+def row(method, predicted, measured, chosen=False, road="all-to-all ring", disturbance=Disturbance()):
+    return results.Row(method, road, predicted, measured, 0.001, 15, chosen, disturbance)
 
 
-def result(rows, case=cases.CASES[0], bound=1.0):
-    return results.CaseResult(case, bound, tuple(rows))
+def result(rows, case=cases.CASES[0], bound=1.0, disturbance=Disturbance()):
+    return results.CaseResult(case, bound, tuple(rows), disturbance)
 
 
 class Matrix(unittest.TestCase):
@@ -73,25 +76,44 @@ class Verdict(unittest.TestCase):
         left = {done.case for done in all_of_them} - {done.case for done in results.counted(all_of_them)}
         self.assertEqual(left, set(others))
 
+    def test_what_was_emulated_too_late_is_not_counted(self):
+        fine = [row("a", 1.0, 1.0, chosen=True)] + [row("b", 1.0, 1.1)] * 9
+        late = row("c", 0.5, 1.0, disturbance=LATE)
+        self.assertEqual(results.counted([result([*fine, late])]), [result(fine)])
+        self.assertEqual(results.counted([result(fine, disturbance=LATE)]), [])
+        line = results.result_line([result([*fine, late])], quick=False)
+        self.assertRegex(line, r"rows=10 .*error_worst=0.0909\(<=0.15\) .*late_share=0.0909\(<=0.1\) late_rows=1 ")
+
+    def test_much_that_is_too_late_misses(self):
+        line = results.result_line([result([row("a", 1.0, 1.0, chosen=True), row("b", 1.0, 1.0, disturbance=LATE)])], False)
+        self.assertRegex(line, r"late_share=0.5000\(<=0.1 MISSED\).* missed$")
+        line = results.result_line([result([row("a", 1.0, 1.0)], disturbance=LATE)], quick=False)
+        self.assertRegex(line, r"^RESULT accuracy cases=0 rows=0 late_share=1.0000\(<=0.1 MISSED\).* missed$")
+
+    def test_a_late_choice_decides_nothing(self):
+        late = result([row("a", 1.0, 2.0, chosen=True, disturbance=LATE), row("b", 1.0, 1.0)])
+        self.assertNotIn("regret_worst", {goal.name for goal in results.goals_of([late], quick=False)})
+
 
 class Kept(unittest.TestCase):
     def test_a_case_comes_back_and_a_changed_one_does_not(self):
         with tempfile.TemporaryDirectory() as folder:
-            one = result([row("a", 1.0, 1.0, chosen=True)])
+            one = result([row("a", 1.0, 1.0, chosen=True, disturbance=LATE)], disturbance=LATE)
             results.keep(Path(folder), one)
             self.assertEqual(results.load(Path(folder), cases.CASES[0]), one)
             self.assertIsNone(results.load(Path(folder), cases.CASES[1]))
 
     def test_report_csv_and_picture_hold_every_row(self):
-        done = [result([row("a", 1.1, 1.0, chosen=True), row("b", 1.0, 1.2, road="4 colocated servers")])]
+        done = [result([row("a", 1.1, 1.0, chosen=True), row("b", 1.0, 1.2, road="4 colocated servers"),
+                        row("c", 1.0, 1.2, disturbance=LATE)])]
         self.assertIn("| +10.0 % | 1100.00 | 1000.00 | a |", results.report(done, quick=False))
         drawn = xml.dom.minidom.parseString(picture.svg(done))
         marks = [circle.getAttribute("class") for circle in drawn.getElementsByTagName("circle") if circle.firstChild]
-        self.assertEqual(marks, ["a2a", "ps"])
+        self.assertEqual(marks, ["a2a", "ps", "other"])
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "rows.csv"
             results.write_csv(path, done)
-            self.assertEqual(len(path.read_text(encoding="utf-8").splitlines()), 3)
+            self.assertEqual(len(path.read_text(encoding="utf-8").splitlines()), 4)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,8 @@ import json
 import tempfile
 from pathlib import Path
 
+from disturbance import Watch
 from race_parts import emulated, ours
-from stolen_time import calmly
-
 from . import results
 
 
@@ -22,6 +21,10 @@ class Here:
     @staticmethod
     def command_on(_host, command):
         return command
+
+    @staticmethod
+    def status():
+        return None  # no switch
 
 
 @contextlib.contextmanager
@@ -63,14 +66,14 @@ def measure(tuner, plan, method, arguments):
         iterations *= 2
 
 
-def rows_of(answer, tuner, arguments, say):
+def rows_of(answer, tuner, watch, arguments, say):
     """Every wanted method of a ranking, in its order."""
     chosen = answer["plans"][answer["chosen"]]
     for entry in answer["ranking"]:
         method = entry["method"]
         if arguments.method and method not in arguments.method:
             continue
-        report, stolen = calmly(lambda method=method: measure(tuner, chosen, method, arguments))
+        report, disturbance = watch.calmly(lambda method=method: measure(tuner, chosen, method, arguments))
         row = results.Row(
             method=method,
             road=entry["road"],
@@ -79,7 +82,7 @@ def rows_of(answer, tuner, arguments, say):
             half_width=report["half_width_seconds"],
             iterations=len(report["iteration_seconds"]),
             chosen=method == answer["chosen"],
-            stolen=stolen,
+            disturbance=disturbance,
         )
         say(results.line(row))
         yield row
@@ -99,12 +102,13 @@ def run_case(case, program, arguments, say):
         profile = Path(folder) / "profile.json"
         profile.write_text(json.dumps(case.profile()), encoding="utf-8")
         databases = (Path(folder) / f"probe-{number}.db" for number in itertools.count())
-        tuner, stolen = calmly(lambda: probed(program, cluster, next(databases), arguments))
+        watch = Watch(cluster.status)
+        tuner, disturbance = watch.calmly(lambda: probed(program, cluster, next(databases), arguments))
         answer = tuner.rank(profile)
         say(results.heading())
-        rows = tuple(rows_of(answer, tuner, arguments, say))
+        rows = tuple(rows_of(answer, tuner, watch, arguments, say))
     if not rows:
         raise emulated.RaceError(f"{case.name}: no method is called {' or '.join(arguments.method)}")
-    result = results.CaseResult(case, answer["bound_seconds"], rows, stolen)
+    result = results.CaseResult(case, answer["bound_seconds"], rows, disturbance)
     say(results.verdict(result))
     return result

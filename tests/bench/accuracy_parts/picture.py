@@ -3,6 +3,8 @@
 import math
 from xml.sax.saxutils import escape
 
+from .results import counts
+
 LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 70, 60, 720, 380, 30, 60
 LIMITS = (0.03, 0.08, 0.15)
 STYLE = """
@@ -57,7 +59,7 @@ class Axes:
 
 
 def point(axes, row, result):
-    kind = "other" if not result.case.network.emulated else "ps" if "server" in row.road else "a2a"
+    kind = "other" if not counts(row, result) else "ps" if "server" in row.road else "a2a"
     x, y = axes.x(row.measured), axes.y(row.error)
     title = f"{row.method}, {result.case.name}: predicted {1e3 * row.predicted:.2f} ms, measured {1e3 * row.measured:.2f} ms"
     parts = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" class="{kind}"><title>{escape(title)}</title></circle>']

@@ -6,8 +6,11 @@ import math
 import statistics
 
 from case_archive import content_of, keep  # noqa: F401
+from disturbance import Disturbance
 
 from .cases import Case
+
+MOST_LATE = 0.1  # of the rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +24,7 @@ class Row:
     half_width: float  # of the median's 95 % interval
     iterations: int
     chosen: bool
-    stolen: float = 0.0  # of the wanted processor time, by other machines, while it ran
+    disturbance: Disturbance = Disturbance()  # while it ran
 
     @property
     def error(self):
@@ -33,7 +36,7 @@ class CaseResult:
     case: Case
     bound: float  # computed from the probed links: no plan takes less
     rows: tuple
-    stolen: float = 0.0  # as above, while the cluster was probed
+    disturbance: Disturbance = Disturbance()  # while the cluster was probed
 
     @property
     def chosen(self):
@@ -54,7 +57,8 @@ def load(directory, case):
     content = content_of(directory, case)
     if content is None:
         return None
-    return CaseResult(case, content["bound"], tuple(Row(**row) for row in content["rows"]), content["stolen"])
+    rows = tuple(Row(**{**row, "disturbance": Disturbance(**row["disturbance"])}) for row in content["rows"])
+    return CaseResult(case, content["bound"], rows, Disturbance(**content["disturbance"]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +79,7 @@ def percentile(values, share):
 
 
 def targets(results, quick):
-    """Over all results on shaped links, with limits; the quick run asks for less, as so few rows say little."""
+    """Over results that count, with limits; the quick run asks for less, as so few rows say little."""
     errors = [abs(row.error) for result in results for row in result.rows]
     decided = [result for result in results if result.chosen]
     found = [Target("error_median", statistics.median(errors), 0.08 if quick else 0.03)]
@@ -91,20 +95,49 @@ def targets(results, quick):
     return found
 
 
+def counts(row, result):
+    """Whether its links did what they say, in the probe and in the run. Others are a second opinion: nobody knows what the
+    links of unshaped ranks do, and where all hosts together may send more than the emulation carries, or it was late, this
+    machine's processors are what is measured."""
+    return result.case.network.emulated and result.disturbance.punctual and row.disturbance.punctual
+
+
 def counted(results):
-    """Others are a second opinion: nobody knows what the links of unshaped ranks do, and where all hosts together may send
-    more than the emulation carries, this machine's processors are what is measured."""
+    """The results without rows that do not count."""
+    trusted = [
+        dataclasses.replace(result, rows=tuple(row for row in result.rows if counts(row, result))) for result in results
+    ]
+    return [result for result in trusted if result.rows]
+
+
+def emulated(results):
     return [result for result in results if result.case.network.emulated]
 
 
+def size(results):
+    return sum(len(result.rows) for result in results)
+
+
+def late_rows(results):
+    """That would count, had the emulation been in time."""
+    return size(emulated(results)) - size(counted(results))
+
+
+def goals_of(results, quick):
+    """Of all that was measured. Where much of it does not count the rest proves nothing either."""
+    late = Target("late_share", late_rows(results) / size(emulated(results)), MOST_LATE)
+    return [*targets(counted(results), quick), late] if counted(results) else [late]
+
+
 def result_line(results, quick):
-    goals = targets(counted(results), quick)
+    goals = goals_of(results, quick)
     words = [f"{goal.name}={goal.value:.4f}(<={goal.limit:g}{'' if goal.met else ' MISSED'})" for goal in goals]
-    rows = sum(len(result.rows) for result in counted(results))
     verdict = "met" if all(goal.met for goal in goals) else "missed"
-    stolen = statistics.median(row.stolen for result in counted(results) for row in result.rows)
-    return (f"RESULT accuracy cases={len(counted(results))} rows={rows} {' '.join(words)} "
-            f"stolen_median={stolen:.4f} {verdict}")
+    disturbances = [row.disturbance for result in emulated(results) for row in result.rows]
+    stolen = statistics.median(disturbance.stolen for disturbance in disturbances)
+    late = statistics.median(disturbance.late for disturbance in disturbances)
+    return (f"RESULT accuracy cases={len(counted(results))} rows={size(counted(results))} {' '.join(words)} "
+            f"late_rows={late_rows(results)} stolen_median={stolen:.4f} late_median={late:.4f} {verdict}")
 
 
 def write_csv(path, results):
@@ -112,33 +145,35 @@ def write_csv(path, results):
         writer = csv.writer(file)
         writer.writerow(["model", "divisor", "compute_seconds", "hosts", "rate", "delay", "odd_host", "ranks_a_host",
                          "communication_over_compute", "method", "road", "predicted_seconds", "measured_seconds",
-                         "half_width_seconds", "iterations", "error", "chosen", "bound_seconds", "stolen",
-                         "stolen_while_probed"])
+                         "half_width_seconds", "iterations", "error", "chosen", "bound_seconds", "stolen", "late",
+                         "stolen_while_probed", "late_while_probed"])
         for result in results:
             case, network = result.case, result.case.network
             for row in result.rows:
                 writer.writerow([case.model, case.divisor, case.compute, network.hosts, network.rate, network.delay,
                                  network.odd_host, network.slots, f"{case.ratio:.3f}", row.method, row.road,
                                  row.predicted, row.measured, row.half_width, row.iterations, row.error,
-                                 int(row.chosen), result.bound, row.stolen, result.stolen])
+                                 int(row.chosen), result.bound, row.disturbance.stolen, row.disturbance.late,
+                                 result.disturbance.stolen, result.disturbance.late])
 
 
 def heading():
-    return f"  {'method':<20} {'predicted':>12}  {'measured':>12} {'95 %':>8}  {'error':>8} {'stolen':>7}"
+    return f"  {'method':<20} {'predicted':>12}  {'measured':>12} {'95 %':>8}  {'error':>8} {'stolen':>7} {'late':>7}"
 
 
 def line(row):
     return (f"{'>' if row.chosen else ' '} {row.method:<20} {1e3 * row.predicted:9.2f} ms  {1e3 * row.measured:9.2f} ms "
-            f"± {1e3 * row.half_width:6.2f}  {100 * row.error:+6.1f} % {100 * row.stolen:5.1f} %")
+            f"± {1e3 * row.half_width:6.2f}  {100 * row.error:+6.1f} % {100 * row.disturbance.stolen:5.1f} % "
+            f"{100 * row.disturbance.late:5.1f} %{'' if row.disturbance.punctual else ': not counted'}")
 
 
 def verdict(result):
     """What a case says of the choice."""
     if not result.chosen:
         return "  the choice was not measured"
-    others = "" if result.case.network.emulated else "; not counted"
+    others = "" if result.case.network.emulated and result.disturbance.punctual else "; not counted"
     return (f"  regret of the choice {100 * result.regret:.1f} %, {result.over_bound:.3f} of the bound {1e3 * result.bound:.2f} ms; "
-            f"probed with {100 * result.stolen:.1f} % stolen{others}")
+            f"probed with {100 * result.disturbance.stolen:.1f} % stolen, {100 * result.disturbance.late:.1f} % late{others}")
 
 
 def report(results, quick):

@@ -59,6 +59,10 @@ class Machine:
             finally:
                 self.script("down", check=False)
 
+    def status(self):
+        """Of the switch of the cluster that is up."""
+        return json.loads(self.script("control", "status"))
+
     def command(self, hosts, out, flags):
         transport = ["--tcp"] if self.arguments.transport == "tcp" else []
         extra = [*transport, *self.arguments.probe_arg]

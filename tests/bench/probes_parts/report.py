@@ -19,15 +19,15 @@ def quantile(values, share):
 class Report:
     def __init__(self):
         self.missed, self.delays, self.errors, self.floor, self.worst_beta = [], [], {}, {}, 0.0
-        self.stolen = []  # of the wanted processor time, by other machines, while something was measured
+        self.disturbances = []  # while something was measured
 
     def expect(self, holds, text):
         if not holds:
             self.missed.append(text)
         return "ok" if holds else "MISSED"
 
-    def case(self, case, truth, found, seconds, stolen):
-        self.stolen.append(stolen)
+    def case(self, case, truth, found, seconds, disturbance):
+        self.disturbances.append(disturbance)
         beta, delay = typical(truth)
         link = found["cluster"]["links"]["inter-host"]
         streamed = (link.get("streamed") or link["alone"])["curve"]
@@ -45,12 +45,12 @@ class Report:
         time_word = self.expect(seconds <= limit, f"{case.name}: took {seconds:.1f} s")
         print(
             f"{case.name:46} {1e9 * beta:7.3f} {1e9 * measured:7.3f} {error:+7.1%} {beta_word:6} {1e6 * delay:6.0f} "
-            f"{1e6 * alpha:6.0f}  {verdict_word:6} {seconds:5.1f} s {time_word:6} {stolen:5.1%}",
+            f"{1e6 * alpha:6.0f}  {verdict_word:6} {seconds:5.1f} s {time_word:6} {disturbance.stolen:6.1%} {disturbance.late:6.1%}",
             flush=True,
         )
 
-    def add_errors(self, errors, stolen):
-        self.stolen.append(stolen)
+    def add_errors(self, errors, disturbance):
+        self.disturbances.append(disturbance)
         for label, values in errors.items():
             self.errors.setdefault(label, []).extend(values)
 
@@ -97,7 +97,8 @@ class Report:
                     "worst_beta_error": round(self.worst_beta, 4),
                     "held_out_median": round(statistics.median(flat), 4) if flat else None,
                     "held_out_p90": round(quantile(flat, 0.9), 4) if flat else None,
-                    "stolen_worst": round(max(self.stolen, default=0.0), 4),
+                    "stolen_worst": round(max((found.stolen for found in self.disturbances), default=0.0), 4),
+                    "late_worst": round(max((found.late for found in self.disturbances), default=0.0), 4),
                     "missed": self.missed,
                     "ok": not self.missed,
                 }

@@ -55,6 +55,10 @@ class Cluster:
     def truth(self):
         return json.loads(_script("truth", "--name", self.name))
 
+    def status(self):
+        """Of the switch: what `tests/cluster/control status` prints."""
+        return json.loads(_script("control", "--name", self.name, "status"))
+
     def ports(self):
         """Each host's link as it is now: payload rates of TCP in full packets, and its share of the way's delay."""
         truth = self.truth()
