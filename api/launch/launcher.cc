@@ -101,6 +101,8 @@ nlohmann::json launch(const nlohmann::json& order, const LaunchOptions& options,
   ProcessOptions process;
   process.argv = launch_command(options.mpirun, inspect_site());
   process.input = order.dump() + "\n";
+  // mpirun of Open MPI 4.1 may crash at the end of its input while rank 0 still reads what came before.
+  process.ends_input = false;
   // mpirun hands SIGUSR1 on to the ranks, where rank 0 ends in order; SIGTERM ends them at once.
   process.ending = {{SIGUSR1, std::chrono::seconds(5)}, {SIGTERM, std::chrono::seconds(10)}};
   ProcessHooks hooks;

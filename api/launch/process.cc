@@ -119,22 +119,28 @@ class LineReader {
 /// What is still to be written to the child's standard input.
 class InputWriter {
  public:
-  InputWriter(Descriptor end, std::string_view text) : end_(std::move(end)), text_(text) {
+  InputWriter(Descriptor end, const ProcessOptions& options)
+      : end_(std::move(end)), text_(options.input), closes_(options.ends_input) {
     set_nonblocking(end_);
-    if (text_.empty()) end_.reset();
+    close_when_done();
   }
-  int descriptor() const { return end_.get(); }
-  bool open() const { return end_.open(); }
+  /// To be waited for; -1 when nothing is left to be written.
+  int descriptor() const { return text_.empty() ? -1 : end_.get(); }
   void write_some() {
     const ssize_t put = ::write(end_.get(), text_.data(), text_.size());
     if (put > 0) text_.remove_prefix(static_cast<std::size_t>(put));
-    const bool retry = put < 0 && (errno == EAGAIN || errno == EINTR);
-    if (text_.empty() || (put < 0 && !retry)) end_.reset();
+    if (put < 0 && errno != EAGAIN && errno != EINTR) text_ = {};  // it reads no more
+    close_when_done();
   }
 
  private:
+  void close_when_done() {
+    if (text_.empty() && closes_) end_.reset();
+  }
+
   Descriptor end_;
   std::string_view text_;
+  bool closes_;
 };
 
 /// Holds SIGPIPE back while we write to a child that may have gone; only for this thread.
@@ -264,7 +270,7 @@ class Reaper {
 class Watch {
  public:
   Watch(Child& child, const ProcessOptions& options, const ProcessHooks& hooks, Cancellation& cancellation)
-      : input_(std::move(child.input), options.input),
+      : input_(std::move(child.input), options),
         output_(std::move(child.output), hooks.on_output),
         error_(std::move(child.error), hooks.on_error),
         cancellation_(cancellation) {}

@@ -37,7 +37,8 @@ struct EndingStep {
 
 struct ProcessOptions {
   std::vector<std::string> argv;                 ///< argv[0] is looked up in PATH unless it has a slash
-  std::string input;                             ///< handed to its standard input, then closed
+  std::string input;                             ///< handed to its standard input
+  bool ends_input = true;                        ///< after that; or else only when the child has ended
   std::vector<EndingStep> ending{EndingStep{}};  ///< tried in turn; SIGKILL for its whole group comes last
 };
 

@@ -57,6 +57,17 @@ TEST(Process, WritesAllItsInputEvenWhenThatFillsThePipe) {
   EXPECT_THAT(heard.output, ElementsAre(HasSubstr("3000000")));
 }
 
+TEST(Process, InputMayStayOpenUntilTheChildHasEnded) {
+  Heard heard;
+  Cancellation never;
+  ProcessOptions options = script("read line; read -t 1 more; echo $line $?");  // more than 128: no end came
+  options.argv.front() = "bash";
+  options.input = "order\n";
+  options.ends_input = false;
+  run_process(options, heard.hooks(), never);
+  EXPECT_THAT(heard.output, ElementsAre("order 142"));
+}
+
 TEST(Process, AChildThatDoesNotReadItsInputIsNoFailure) {
   Heard heard;
   Cancellation never;
