@@ -42,7 +42,7 @@ Curve of_first_chunk(const Curve& curve, int parts) {
     return constant(curve(Bytes{chunk.count * static_cast<std::uint64_t>(parts)}));
   };
   const Curve cut = lower(of_share(curve, 1.0 / kCuts), whole(kLongestChunk));
-  return lower(curve, upper(cut, whole(kShortestChunk)));
+  return lower(curve, upper(cut, whole(kShortChunk)));
 }
 
 class Formulas {

@@ -1,6 +1,7 @@
 #include "executor/roads/road.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "executor/reduce.h"
@@ -13,6 +14,12 @@
 #include "executor/roads/ring.h"
 
 namespace commtune {
+
+namespace {
+
+std::size_t divided_up(std::size_t bytes, std::size_t by) { return (bytes + by - 1) / by; }
+
+}  // namespace
 
 Scratch::Block::Block(Block&& other) noexcept
     : pool_(std::exchange(other.pool_, nullptr)), memory_(std::exchange(other.memory_, nullptr)) {}
@@ -40,8 +47,9 @@ Scratch::Block Scratch::take() {
 
 std::size_t RoadSettings::chunk_for(std::size_t bytes, int parts) const {
   const std::size_t element = element_size(type).count;
-  const std::size_t wanted = bytes / static_cast<std::size_t>(parts) / static_cast<std::size_t>(cuts);
-  const std::size_t least = std::min(least_chunk.count, chunk.count);
+  const std::size_t longest_segment = divided_up(bytes / element, static_cast<std::size_t>(parts));
+  const std::size_t wanted = divided_up(longest_segment, static_cast<std::size_t>(cuts)) * element;
+  const std::size_t least = std::min(uncut.count, chunk.count);
   return std::max(element, std::clamp<std::size_t>(wanted, least, chunk.count) / element * element);
 }
 
@@ -59,13 +67,17 @@ Range segment(std::size_t bytes, std::size_t element, int parts, int index) {
   return {first * element, (each + (i < longer ? 1 : 0)) * element};
 }
 
-std::size_t chunks(std::size_t segment_bytes, std::size_t chunk_bytes) {
-  return (segment_bytes + chunk_bytes - 1) / chunk_bytes;
+std::size_t chunks(std::size_t segment_bytes, std::size_t longest_chunk) {
+  return divided_up(segment_bytes, longest_chunk);
 }
 
-Range chunk(Range segment, std::size_t chunk_bytes, std::size_t index) {
-  const std::size_t begin = index * chunk_bytes;
-  return {segment.offset + begin, std::min(chunk_bytes, segment.length - begin)};
+Range chunk(Range segment, std::size_t longest_chunk, std::size_t index) {
+  constexpr std::size_t kCacheLine = 64;
+  // Both are whole elements, and so is what divides both.
+  const std::size_t unit = std::gcd(std::gcd(longest_chunk, segment.length), kCacheLine);
+  const std::size_t units = divided_up(segment.length / unit, chunks(segment.length, longest_chunk));
+  const std::size_t begin = index * units * unit;
+  return {segment.offset + begin, std::min(units * unit, segment.length - begin)};
 }
 
 AllToAllAlgorithm algorithm(Collective collective) {

@@ -64,11 +64,11 @@ struct RoadSettings {
   /// KiB) from which Open MPI's TCP transport asks before it sends: at 1 Gb/s and 200 us a ring of 1 MiB
   /// takes 14 ms with it and 24 ms with 256 KiB, one of 25 MiB 336 ms (334 are the link's) and 364 ms.
   Bytes chunk = kLongestChunk;
-  Bytes least_chunk = kShortestChunk;  ///< segments are not cut shorter than this
-  int cuts = kCuts;  ///< a segment is cut into about this many chunks, within the two limits above
+  Bytes uncut = kUncut;  ///< segments of up to this are not cut
+  int cuts = kCuts;  ///< longer ones into at most so many chunks, but as many as the longest chunk asks for
   int window = 4;    ///< chunks that a rank has receives posted for ahead of the one it waits for; 1..16
 
-  /// Chunk size for a message of `bytes` that is cut into `parts` segments: whole elements.
+  /// Longest chunk of a message of `bytes` that is cut into `parts` segments: whole elements.
   std::size_t chunk_for(std::size_t bytes, int parts) const;
   /// Turns a complete sum into the result (divides by the number of workers for a mean).
   void finish(std::span<std::byte> sum) const;
@@ -98,9 +98,11 @@ struct RoadMessage {
 
 /// Part `index` of `parts` of a message of `bytes`, on element boundaries; may be empty for tiny messages.
 Range segment(std::size_t bytes, std::size_t element, int parts, int index);
-/// Number of chunks of a segment (0 for an empty one), and one of them.
-std::size_t chunks(std::size_t segment_bytes, std::size_t chunk_bytes);
-Range chunk(Range segment, std::size_t chunk_bytes, std::size_t index);
+/// Number of chunks of a segment (0 for an empty one), and one of them: all are about as long, so that none
+/// costs a transfer for the few bytes that the others left. `longest_chunk` and the segment are whole
+/// elements of up to 64 bytes, and so is each chunk.
+std::size_t chunks(std::size_t segment_bytes, std::size_t longest_chunk);
+Range chunk(Range segment, std::size_t longest_chunk, std::size_t index);
 
 /// An all-to-all algorithm: all_reduce runs both stages as one operation; the stages can also run apart
 /// (decoupled plans), with the same tags, reduce before distribute. One-stage algorithms have none.

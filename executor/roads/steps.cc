@@ -13,9 +13,12 @@ namespace {
 
 /// While one is on its way back, the other keeps the link busy; of short ones as many as the longest has
 /// bytes.
-std::size_t chunks_ahead(const RoadMessage& message, const Stream& stream) {
+std::size_t chunks_ahead(const RoadMessage& message, const Stream& stream, Range range) {
   constexpr std::size_t kFewest = 2;
-  return std::max(kFewest, message.settings.chunk.count / stream.chunk_bytes);
+  const std::size_t all = chunks(range.length, stream.chunk_bytes);
+  if (all <= kFewest) return all;
+  const std::size_t each = chunk(range, stream.chunk_bytes, 0).length;
+  return std::clamp(message.settings.chunk.count / each, kFewest, all);
 }
 
 /// Chunks from..to-1 of a range.
@@ -38,7 +41,7 @@ Sending::Sending(const RoadMessage& message, const Stream& stream, Range range, 
       stream_(stream),
       range_(range),
       group_(group),
-      sent_(std::min(chunks_ahead(message, stream), chunks(range.length, stream.chunk_bytes))) {
+      sent_(chunks_ahead(message, stream, range)) {
   send_chunks(message_, stream_, range_, 0, sent_, group_);
 }
 
@@ -106,7 +109,7 @@ Task exchange_and_add(RoadMessage message, Stream stream, Range range) {
       window.push(std::move(exchange));
     }
   };
-  post(std::min(chunks_ahead(message, stream), count));
+  post(chunks_ahead(message, stream, range));
   while (!window.empty()) {
     const Exchange exchange = window.pop();
     co_await exchange.receive;

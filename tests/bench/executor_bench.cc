@@ -386,7 +386,7 @@ void run(Bench& bench, const std::string& what, const std::vector<std::size_t>& 
 }  // namespace
 }  // namespace commtune
 
-/// executor_bench [--network mpi|tcp] [--idle kernel|yield|sleep] [--chunk B] [--least B] [--cuts N]
+/// executor_bench [--network mpi|tcp] [--idle kernel|yield|sleep] [--chunk B] [--uncut B] [--cuts N]
 /// [--window N] [--budget S] [--pace B/s]
 ///                WHAT[,WHAT...] SIZE[,SIZE...]
 int main(int argc, char** argv) {
@@ -415,7 +415,7 @@ int main(int argc, char** argv) {
                                         : MpiOptions::Idle::kKernel;
     }
     if (words[0] == "--chunk") settings.road.chunk = parse_size(value);
-    if (words[0] == "--least") settings.road.least_chunk = parse_size(value);
+    if (words[0] == "--uncut") settings.road.uncut = parse_size(value);
     if (words[0] == "--cuts") settings.road.cuts = std::stoi(value);
     if (words[0] == "--window") settings.road.window = std::stoi(value);
     if (words[0] == "--budget") settings.budget = std::stod(value);

@@ -231,10 +231,10 @@ TEST(RoadCost, ARingsStepTakesAChunksLatencyOrItsSegmentsBytes) {
   const auto takes = [&](std::uint64_t segment) {
     return alone(road_cost(a2a(Collective::kRing), cluster, 4).both, Bytes{4 * segment});
   };
-  const double chunk = static_cast<double>(kShortestChunk.count),
+  const double chunk = static_cast<double>(kShortChunk.count),
                longest = static_cast<double>(kLongestChunk.count);
   EXPECT_NEAR(takes(10'000), 6 * (1e-3 + 10e-6), 1e-9) << "one chunk";
-  EXPECT_NEAR(takes(40'000), 5 * (1e-3 + chunk * 1e-9) + 1e-3 + 40e-6, 1e-9) << "of the shortest chunks";
+  EXPECT_NEAR(takes(40'000), 5 * (1e-3 + chunk * 1e-9) + 1e-3 + 40e-6, 1e-9) << "of short chunks";
   EXPECT_NEAR(takes(200'000), 5 * (1e-3 + 50e-6) + 1e-3 + 200e-6, 1e-9) << "of four";
   EXPECT_NEAR(takes(800'000), 5 * (1e-3 + longest * 1e-9) + 1e-3 + 800e-6, 1e-9) << "of the longest chunks";
   EXPECT_NEAR(takes(8'000'000), 5 * (2e-6 + 8e-3) + 1e-3 + 8e-3, 1e-9) << "bytes hide the latency";

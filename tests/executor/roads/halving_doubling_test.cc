@@ -70,7 +70,7 @@ TEST(HalvingDoubling, SendsOnlyTheBeginningToAPeerThatIsInAnEarlierStep) {
 TEST(HalvingDoubling, SendsAsManyBytesOfShortChunksAsOfALongOne) {
   constexpr std::size_t kLongest = 8 * kChunk, kMessage = 128 * kChunk;
   RoadSettings settings = four_workers(Bytes{kLongest});
-  settings.least_chunk = Bytes{kChunk};
+  settings.uncut = Bytes{kChunk};
   settings.cuts = 32;  // a step's chunks have the shortest size
   std::vector<std::vector<float>> data(4, std::vector<float>(kMessage / sizeof(float), 1.0F));
   std::uint64_t in_the_end = 0;
