@@ -17,9 +17,10 @@ constexpr double kNormal95 = 1.959963984540054;
 constexpr double kOctavesApart = 0.5;
 constexpr double kOctavesBeyond = 8;
 // Relative standard deviation of what is borrowed, for each octave from the nearest measured size, and of the
-// part of the ratio's change that is interpolated.
+// part of the ratio's change that is interpolated; but some say nothing at all, and then a fit may take what
+// it likes between two sizes, also a step up just below the larger one.
 constexpr double kDoubtPerOctave = 0.01;
-constexpr double kDoubtOfChange = 0.25;
+constexpr double kDoubtOfChange = 0.25, kMostDoubt = 0.1;
 
 double log_size(Bytes size) { return std::log2(static_cast<double>(std::max<std::uint64_t>(size.count, 1))); }
 
@@ -82,7 +83,8 @@ class Borrower {
     for (int i = 1; i < gaps; ++i) {
       const double share = static_cast<double>(i) / gaps;
       const double distance = std::min(share, 1 - share);
-      const double change = kDoubtOfChange * std::abs(b.log_ratio - a.log_ratio) * 2 * distance;
+      const double change =
+          std::min(kDoubtOfChange * std::abs(b.log_ratio - a.log_ratio) * 2 * distance, kMostDoubt);
       borrow(a.log_size + share * octaves, std::lerp(a.log_ratio, b.log_ratio, share),
              std::lerp(a.half_width, b.half_width, share),
              std::hypot(change, kDoubtPerOctave * distance * octaves), gaps - 1);
