@@ -5,15 +5,12 @@
 #include <net/if.h>
 
 #include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
 #include "executor/communicator.h"
 #include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
 #include "probes/child_process.h"
 #include "probes/links.h"
 
@@ -77,12 +74,6 @@ std::string reachable(const std::vector<std::string>& peer) {
   return peer.empty() ? std::string() : peer.front();
 }
 
-bool has_rdma_device() {
-  std::error_code ignored;
-  const std::filesystem::directory_iterator devices("/sys/class/infiniband", ignored);
-  return !ignored && devices != std::filesystem::directory_iterator();
-}
-
 Task send_text(Communicator& communicator, int to, const std::string& text) {
   co_await communicator.send(to, kTextTag, std::as_bytes(std::span(text)));
 }
@@ -94,84 +85,90 @@ Task receive_text(Communicator& communicator, int from, std::string& text) {
   text.resize(completion.bytes);
 }
 
-/// The two ends of one direction.
+/// What the two ends of one direction say to each other, and what they run.
 class Ends {
  public:
   Ends(Communicator& communicator, const ComparisonOptions& options)
       : communicator_(communicator), options_(options) {}
 
   /// Listens, tells the sender where, and waits until it is done.
-  void serve(int sender) {
+  void serve(const PeerTool& tool, int sender) {
     std::unique_ptr<ChildProcess> server;
     nlohmann::json greeting{{"addresses", nlohmann::json::array()}};
     for (const Address& address : own_addresses()) greeting["addresses"].push_back(address.text());
     try {
-      server = std::make_unique<ChildProcess>(std::vector<std::string>{
-          options_.program, "--server", "--one-off", "--port", std::to_string(options_.port)});
+      server = std::make_unique<ChildProcess>(tool.server);
     } catch (const Error& error) {
-      greeting["problem"] = does_not_start(error);
+      greeting["problem"] = does_not_start(tool, error);
     }
     say(sender, greeting.dump());
     hear(sender);
   }
 
-  /// Sends to the other end's server, retrying until it listens. Returns iperf3's output, or a problem as
-  /// JSON.
-  std::string transfer(int receiver) {
+  /// Sends to the other end's server, retrying until it listens.
+  ToolResult transfer(const PeerTool& tool, int receiver) {
     const nlohmann::json greeting = nlohmann::json::parse(hear(receiver));
-    std::string output;
+    ToolResult result;
     if (greeting.contains("problem")) {
-      output = problem(greeting["problem"].get<std::string>());
+      result.problem = greeting["problem"].get<std::string>();
     } else {
-      output = try_transfer(reachable(greeting["addresses"].get<std::vector<std::string>>()));
+      result = try_transfer(tool, reachable(greeting["addresses"].get<std::vector<std::string>>()));
     }
+    result.tool = tool.name;
     say(receiver, "done");
-    return output;
+    return result;
   }
 
   void say(int to, const std::string& text) {
     communicator_.run(send_text(communicator_, to, text), deadline());
   }
 
-  std::string hear(int from) {
+  /// transfers  that end before it is said
+  std::string hear(int from, int transfers = 1) {
     std::string text;
-    communicator_.run(receive_text(communicator_, from, text), deadline());
+    communicator_.run(receive_text(communicator_, from, text), deadline(transfers));
     return text;
   }
 
+  const Peers& peers() const { return communicator_.peers(); }
+
  private:
-  Deadline deadline() const {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.duration + 3 * kSlack);
+  Deadline deadline(int transfers = 1) const {
+    const Seconds each = options_.duration + 3 * kSlack;
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(transfers * each);
   }
 
-  std::string does_not_start(const Error& error) const {
-    const Peers& peers = communicator_.peers();
-    return "it does not start on host " + peers.hosts[static_cast<std::size_t>(peers.rank)] + " (" +
-           error.what() + "); Debian has it as package iperf3";
+  std::string does_not_start(const PeerTool& tool, const Error& error) const {
+    return "it does not start on host " + peers().hosts[static_cast<std::size_t>(peers().rank)] + " (" +
+           error.what() + "); Debian has it as package " + tool.package;
   }
 
-  static std::string problem(const std::string& text) { return nlohmann::json{{"error", text}}.dump(); }
+  static ToolResult problem(const std::string& text) {
+    ToolResult result;
+    result.problem = text;
+    return result;
+  }
 
-  std::string try_transfer(const std::string& address) {
+  ToolResult try_transfer(const PeerTool& tool, const std::string& address) {
     constexpr int kTries = 10;
     constexpr std::chrono::milliseconds kPause{100};
-    std::string output = problem("the receiving host has no address");
+    std::vector<std::string> command = tool.client;
+    command.push_back(address);
+    ToolResult result = problem("the receiving host has no address");
     for (int i = 0; i < kTries && !address.empty(); ++i) {
       try {
-        ChildProcess client({options_.program, "--client", address, "--port", std::to_string(options_.port),
-                             "--time", std::to_string(std::max(1L, std::lround(options_.duration.count()))),
-                             "--json"});
-        output =
-            client
-                .wait(Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.duration + kSlack))
-                .value_or(problem("it did not end in time"));
+        ChildProcess client(command);
+        const std::optional<std::string> output = client.wait(
+            Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.duration + kSlack));
+        if (!output) return problem("it did not end in time");
+        result = tool.read(*output);
       } catch (const Error& error) {
-        return problem(does_not_start(error));
+        return problem(does_not_start(tool, error));
       }
-      if (read_iperf3(output).problem.empty()) return output;
+      if (result.problem.empty()) return result;
       std::this_thread::sleep_for(kPause);
     }
-    return output;
+    return result;
   }
 
   Communicator& communicator_;
@@ -179,25 +176,63 @@ class Ends {
 };
 
 /// This rank's part of one direction; the result is on rank 0, which is one of the two ends.
-ToolResult one_direction(Ends& ends, const Peers& peers, int source, int destination) {
-  const int rank = peers.rank;
+ToolResult one_direction(Ends& ends, const PeerTool& tool, int source, int destination) {
+  const Peers& peers = ends.peers();
   const int other = source == 0 ? destination : source;
   ToolResult result;
-  if (rank == destination) ends.serve(source);
-  if (rank == source) {
-    const std::string output = ends.transfer(destination);
-    if (rank == 0) {
-      result = read_iperf3(output);
-    } else {
-      ends.say(0, output);
-    }
+  if (peers.rank == destination) ends.serve(tool, source);
+  if (peers.rank == source) {
+    result = ends.transfer(tool, destination);
+    if (peers.rank != 0) ends.say(0, to_json(result).dump());
   }
-  if (rank == 0 && source != 0) result = read_iperf3(ends.hear(other));
+  if (peers.rank == 0 && source != 0) {
+    result = tool_result_from_json(nlohmann::json::parse(ends.hear(other)));
+  }
   result.source = source;
   result.destination = destination;
   result.from = peers.hosts[static_cast<std::size_t>(source)];
   result.to = peers.hosts[static_cast<std::size_t>(destination)];
   return result;
+}
+
+void both_directions(Ends& ends, const PeerTool& tool, int other, std::vector<ToolResult>& results) {
+  results.push_back(one_direction(ends, tool, 0, other));
+  results.push_back(one_direction(ends, tool, other, 0));
+}
+
+/// Nothing where neither host has a device.
+void compare_rdma(Ends& ends, const ComparisonOptions& options, int other, std::vector<ToolResult>& results) {
+  const int rank = ends.peers().rank;
+  const std::string own = active_rdma_device(options.rdma_devices).value_or("");
+  const int peer = rank == 0 ? other : 0;
+  std::string theirs;
+  if (rank == 0) theirs = ends.hear(peer);
+  ends.say(peer, own);
+  if (rank != 0) theirs = ends.hear(peer);
+  if (own.empty() && theirs.empty()) return;
+  const PeerTool tool = ib_write_bw(options.rdma_program, own, options.port, options.duration);
+  if (!own.empty() && !theirs.empty()) {
+    both_directions(ends, tool, other, results);
+    return;
+  }
+  ToolResult none;
+  none.tool = tool.name;
+  none.problem = "host " + ends.peers().hosts[static_cast<std::size_t>(own.empty() ? rank : peer)] +
+                 " has no RDMA device with an active port";
+  results.push_back(none);
+}
+
+/// The ranks that neither send nor serve wait here: what follows expects nobody to be late.
+void end_together(Ends& ends, int other) {
+  constexpr int kMostTransfers = 4;
+  const Peers& peers = ends.peers();
+  if (peers.rank != 0) {
+    if (peers.rank != other) ends.hear(0, kMostTransfers);
+    return;
+  }
+  for (int rank = 1; rank < peers.size(); ++rank) {
+    if (rank != other) ends.say(rank, "done");
+  }
 }
 
 }  // namespace
@@ -210,57 +245,6 @@ void ComparisonOptions::check() const {
   if (port < 1 || port > 65535) {
     throw Error(ErrorCode::kBadInput, "comparison port = " + std::to_string(port) + ": must be 1 to 65535");
   }
-}
-
-ToolResult read_iperf3(const std::string& text) {
-  ToolResult result;
-  result.tool = "iperf3";
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) {
-    result.problem = "its output is no JSON";
-    return result;
-  }
-  if (json.contains("error")) {
-    result.problem = json["error"].is_string() ? json["error"].get<std::string>() : "unknown";
-    return result;
-  }
-  const nlohmann::json rate = json.value("/end/sum_received/bits_per_second"_json_pointer, nlohmann::json());
-  if (!rate.is_number() || rate.get<double>() <= 0) {
-    result.problem = "its output has no end.sum_received.bits_per_second";
-    return result;
-  }
-  result.bytes_per_second = rate.get<double>() / 8;
-  const nlohmann::json trip = json.value("/end/streams/0/sender/mean_rtt"_json_pointer, nlohmann::json());
-  if (trip.is_number() && trip.get<double>() > 0) result.round_trip = Seconds{trip.get<double>() * 1e-6};
-  return result;
-}
-
-nlohmann::json to_json(const ToolResult& result) {
-  return {{"tool", result.tool},
-          {"source", result.source},
-          {"destination", result.destination},
-          {"from", result.from},
-          {"to", result.to},
-          {"bytes_per_second", result.bytes_per_second},
-          {"round_trip_seconds", result.round_trip.value_or(Seconds{0}).count()},
-          {"problem", result.problem}};
-}
-
-ToolResult tool_result_from_json(const nlohmann::json& json) {
-  constexpr int kMostRanks = 1'000'000;
-  constexpr double kMostRate = 1e15, kLongest = 1e6;
-  const JsonPlace place(json);
-  ToolResult result;
-  result.tool = place["tool"].name();
-  result.source = static_cast<int>(place["source"].signed_integer(0, kMostRanks));
-  result.destination = static_cast<int>(place["destination"].signed_integer(0, kMostRanks));
-  result.from = place["from"].text();
-  result.to = place["to"].text();
-  result.bytes_per_second = place["bytes_per_second"].number(0, kMostRate);
-  const double trip = place["round_trip_seconds"].number(0, kLongest);
-  if (trip > 0) result.round_trip = Seconds{trip};
-  result.problem = place["problem"].text();
-  return result;
 }
 
 std::vector<ToolResult> compare_with_tools(Transport& transport, const ComparisonOptions& options) {
@@ -278,14 +262,11 @@ std::vector<ToolResult> compare_with_tools(Transport& transport, const Compariso
     const auto other = static_cast<int>(second - host.begin());
     Communicator communicator(transport);
     Ends ends(communicator, options);
-    results.push_back(one_direction(ends, peers, 0, other));
-    results.push_back(one_direction(ends, peers, other, 0));
-  }
-  if (has_rdma_device()) {
-    ToolResult rdma;
-    rdma.tool = "perftest";
-    rdma.problem = "not run: this version compares TCP only";
-    results.push_back(rdma);
+    if (peers.rank == 0 || peers.rank == other) {
+      both_directions(ends, iperf3(options.program, options.port, options.duration), other, results);
+      compare_rdma(ends, options, other, results);
+    }
+    end_together(ends, other);
   }
   return peers.rank == 0 ? results : std::vector<ToolResult>{};
 }

@@ -19,7 +19,7 @@ struct ProbeRequest {
   Placing placing;
   probes::ProbeOptions options;  ///< name and transport settings are filled in
   bool fresh = false;            ///< do not go on from an interrupted probe's samples
-  bool compare = false;          ///< iperf3 beside it, on the link between the first two hosts
+  bool compare = false;          ///< other tools beside it, on the link between the first two hosts
 };
 
 // clang-tidy takes json's checked moves for throwing ones. NOLINTNEXTLINE(bugprone-exception-escape)

@@ -100,10 +100,10 @@ void add_probe_command(CLI::App& tune, Session& session) {
       ->delimiter(',');
   command->add_option("--seed", flags->options.seed, "of choices made at random")->capture_default_str();
   command->add_flag("--fresh", flags->fresh, "start over instead of going on from an interrupted probe");
-  command->add_flag(
-      "--compare", flags->compare,
-      "run iperf3 between the first two hosts before, and print what it says beside ours (status 9 "
-      "when it cannot)");
+  command->add_flag("--compare", flags->compare,
+                    "run iperf3 between the first two hosts before, with RDMA devices perftest's ib_write_bw "
+                    "too, and print "
+                    "what they say beside ours (status 9 when none of them can)");
   command->add_flag("--shared-hosts", flags->shared_hosts,
                     "do not refuse when another probe runs on these hosts");
   command->callback(

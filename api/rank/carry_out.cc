@@ -64,7 +64,7 @@ json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter
   // alike.
   json tools = json::array();
   if (order.compare) {
-    if (transport.peers().rank == 0) reporter.report(Progressed{"what iperf3 says of a link", 0, {}});
+    if (transport.peers().rank == 0) reporter.report(Progressed{"what other tools say of a link", 0, {}});
     for (const probes::ToolResult& tool : probes::compare_with_tools(transport))
       tools.push_back(probes::to_json(tool));
   }

@@ -75,8 +75,11 @@ class FourHosts(unittest.TestCase):
 
     def test_1_probe_finds_the_links(self):
         few = ("-e", "1M", "-f", "8", "-n", "2", "--max-iterations", "2", "--budget", f"{PATIENCE_SECONDS}s")  # however slow the machine is
-        probe = self.json("probe", "--hosts", self.hostfile, *few)
+        probe = self.json("probe", "--hosts", self.hostfile, *few, "--compare")
         self.assertEqual([host["name"] for host in probe["cluster"]["hosts"]], ["h1", "h2", "h3", "h4"])
+        iperf3 = [tool for tool in probe["tools"] if tool["tool"] == "iperf3"]
+        self.assertEqual([(tool["from"], tool["to"], tool["problem"]) for tool in iperf3], [("h1", "h2", ""), ("h2", "h1", "")])
+        self.assertTrue(all(tool["bytes_per_second"] > 0 for tool in iperf3))
 
     def test_2_plan_and_run(self):
         answer = self.json("resnet50", "--scale-bytes", "0.02", "--scale-time", "0.1")

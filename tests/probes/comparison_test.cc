@@ -1,8 +1,11 @@
 #include "probes/comparison.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
-#include <nlohmann/json.hpp>
+#include <filesystem>
+#include <fstream>
+#include <future>
 #include <thread>
 
 #include "executor/transport/local/local.h"
@@ -12,38 +15,6 @@
 
 namespace commtune::probes {
 namespace {
-
-TEST(ReadIperf3, TakesWhatArrivedAndTheRoundTrip) {
-  const ToolResult result = read_iperf3(
-      R"({"end": {"streams": [{"sender": {"mean_rtt": 412}}], "sum_received": {"bits_per_second": 8e8}}})");
-  EXPECT_EQ(result.problem, "");
-  EXPECT_DOUBLE_EQ(result.bytes_per_second, 1e8);
-  EXPECT_NEAR(result.round_trip->count(), 412e-6, 1e-12);
-}
-
-TEST(ReadIperf3, NamesTheProblem) {
-  EXPECT_EQ(read_iperf3(R"({"error": "unable to connect"})").problem, "unable to connect");
-  EXPECT_THAT(read_iperf3("").problem, testing::HasSubstr("no JSON"));
-  EXPECT_THAT(read_iperf3("[1]").problem, testing::HasSubstr("no JSON"));
-  EXPECT_THAT(read_iperf3(R"({"end": {}})").problem, testing::HasSubstr("bits_per_second"));
-  EXPECT_THAT(read_iperf3(R"({"end": 3})").problem, testing::HasSubstr("bits_per_second"));
-}
-
-TEST(ToolResult, SurvivesJson) {
-  ToolResult result;
-  result.tool = "iperf3";
-  result.source = 1;
-  result.destination = 0;
-  result.from = "b";
-  result.to = "a";
-  result.bytes_per_second = 1.2e8;
-  result.round_trip = Seconds{5e-4};
-  const ToolResult again = tool_result_from_json(to_json(result));
-  EXPECT_EQ(to_json(again), to_json(result));
-  EXPECT_EQ(again.from, "b");
-  EXPECT_EQ(again.round_trip, result.round_trip);
-  EXPECT_THROW(tool_result_from_json({{"tool", 3}}), Error);
-}
 
 TEST(ComparisonOptions, AreRefusedByName) {
   ComparisonOptions options;
@@ -61,17 +32,84 @@ TEST(CompareWithTools, SaysWhenThereIsNoLink) {
   EXPECT_THAT(results[0].problem, testing::HasSubstr("one host"));
 }
 
-TEST(CompareWithTools, NamesTheHostWhereTheToolIsMissing) {
+/// By two hosts, each of whose ranks has options of its own.
+std::vector<ToolResult> compared(const ComparisonOptions& first, const ComparisonOptions& second) {
   auto transports = make_local_transports(2);
-  ComparisonOptions options;
-  options.program = "no-such-iperf3";
   std::vector<ToolResult> results, others;
   {
-    const std::jthread second([&] { others = compare_with_tools(*transports[1], options); });
-    results = compare_with_tools(*transports[0], options);
+    const std::jthread other([&] { others = compare_with_tools(*transports[1], second); });
+    results = compare_with_tools(*transports[0], first);
   }
   EXPECT_TRUE(others.empty());
-  ASSERT_GE(results.size(), 2U);
+  return results;
+}
+
+/// Without tools.
+ComparisonOptions nothing_installed() {
+  ComparisonOptions options;
+  options.program = "no-such-iperf3";
+  options.rdma_program = "no-such-ib_write_bw";
+  options.rdma_devices = "/no/such/folder";
+  return options;
+}
+
+/// The same on a host with an RDMA device, as the kernel shows it.
+class RdmaHost {
+ public:
+  RdmaHost() : folder_(std::filesystem::path(testing::TempDir()) / ("rdma" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(folder_ / "rxe0" / "ports" / "1");
+    std::ofstream(folder_ / "rxe0" / "ports" / "1" / "state") << "4: ACTIVE\n";
+  }
+  ~RdmaHost() { std::filesystem::remove_all(folder_); }
+  RdmaHost(const RdmaHost&) = delete;
+  RdmaHost& operator=(const RdmaHost&) = delete;
+  ComparisonOptions options() const {
+    ComparisonOptions options = nothing_installed();
+    options.rdma_devices = folder_;
+    return options;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST(CompareWithTools, KeepsRanksThatDoNotTakePartUntilItEnds) {
+  auto transports = make_local_transports(3);
+  const auto compare = [&](std::size_t rank) {
+    return std::async(std::launch::async,
+                      [&, rank] { return compare_with_tools(*transports[rank], nothing_installed()); });
+  };
+  auto other = compare(1), third = compare(2);
+  EXPECT_EQ(third.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  EXPECT_EQ(compare(0).get().size(), 2U);
+  EXPECT_TRUE(other.get().empty());
+  EXPECT_TRUE(third.get().empty());
+}
+
+TEST(CompareWithTools, MeasuresRdmaWhereBothHostsHaveADevice) {
+  const RdmaHost host;
+  const auto results = compared(host.options(), host.options());
+  ASSERT_EQ(results.size(), 4U);
+  EXPECT_EQ(results[2].tool, "ib_write_bw");
+  EXPECT_EQ(results[2].from, "local0");
+  EXPECT_THAT(results[2].problem, testing::AllOf(testing::HasSubstr("does not start on host local1"),
+                                                 testing::HasSubstr("package perftest")));
+  EXPECT_EQ(results[3].from, "local1");
+}
+
+TEST(CompareWithTools, NamesTheHostWithoutARdmaDevice) {
+  const RdmaHost host;
+  const auto results = compared(host.options(), nothing_installed());
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_EQ(results[2].tool, "ib_write_bw");
+  EXPECT_EQ(results[2].problem, "host local1 has no RDMA device with an active port");
+  EXPECT_EQ(compared(nothing_installed(), host.options()).at(2).problem,
+            "host local0 has no RDMA device with an active port");
+}
+
+TEST(CompareWithTools, NamesTheHostWhereTheToolIsMissing) {
+  const std::vector<ToolResult> results = compared(nothing_installed(), nothing_installed());
+  ASSERT_EQ(results.size(), 2U) << "nothing of RDMA where no host has a device";
   // Each direction's server is started first, on the receiving host.
   EXPECT_THAT(results[0].problem,
               testing::AllOf(testing::HasSubstr("does not start on host local1"),

@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   app.add_option("--host", host, "this rank's host name");
   app.add_flag("--tcp", tcp, "TCP sockets instead of Open MPI");
   app.add_flag("--verbose", verbose, "progress to standard error");
-  app.add_flag("--compare", compare, "iperf3 beside it");
+  app.add_flag("--compare", compare, "iperf3 and perftest beside it");
   CLI11_PARSE(app, argc, argv);
   std::signal(SIGINT, [](int) { interrupted = 1; });
   std::signal(SIGTERM, [](int) { interrupted = 1; });
