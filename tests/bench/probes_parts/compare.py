@@ -73,6 +73,16 @@ def of_curves(samples):
     return [sample for (key, pair, _), sample in latest.items() if sizes[key][pair] == max(sizes[key].values())]
 
 
+def typical_of(probes):
+    """One sample of each size that any of the probes measured: of those that did, the median time."""
+    found = {}
+    for samples in probes:
+        for sample in of_curves(samples):
+            pair = (sample.get("source"), sample.get("destination"))
+            found.setdefault((key_of(sample), pair, sample["size_bytes"]), []).append(sample)
+    return [{**same[0], "seconds": statistics.median(sample["seconds"] for sample in same)} for same in found.values()]
+
+
 def label_of(sample, shared_cores):
     """What a sample is counted under in the table of held-out sizes."""
     kind = sample["subject"] if sample["subject"] != "operation" else sample["operation"]

@@ -27,7 +27,7 @@ class Report:
         return "ok" if holds else "MISSED"
 
     def case(self, case, truth, found, seconds, disturbance):
-        self.disturbances.append(disturbance)
+        self.add_disturbance(disturbance)
         beta, delay = typical(truth)
         link = found["cluster"]["links"]["inter-host"]
         streamed = (link.get("streamed") or link["alone"])["curve"]
@@ -49,8 +49,10 @@ class Report:
             flush=True,
         )
 
-    def add_errors(self, errors, disturbance):
+    def add_disturbance(self, disturbance):
         self.disturbances.append(disturbance)
+
+    def add_errors(self, errors):
         for label, values in errors.items():
             self.errors.setdefault(label, []).extend(values)
 
@@ -76,7 +78,7 @@ class Report:
     def print_held_out(self):
         if not self.errors:
             return
-        print("\nheld-out sizes                                  sizes   median      p90" + ("          measured twice" if self.floor else ""))
+        print("\nheld-out sizes                                  sizes   median      p90" + ("        two probes differ" if self.floor else ""))
         for label, values in sorted(self.errors.items()):
             median, p90 = statistics.median(values), quantile(values, 0.9)
             within = median <= MEDIAN_TARGET and p90 <= P90_TARGET
