@@ -27,6 +27,11 @@ constexpr std::size_t kCrowd = 8;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
 constexpr double kHalfWidth = 1.96;
 
+/// How much slower the network may be than its fits say, models being wrong by more than samples scatter, and
+/// what a plan may lose there beside the one that loses least: plans whose last message is only just in time
+/// are as fast as any by prediction alone.
+constexpr double kSlower = 1.1, kLosesLittle = 0.01;
+
 /// Plans that were never within so much of the best one in the first draws are out of the race: more draws
 /// would tell their own times more precisely, and nothing of the choice (Maron, Moore: Hoeffding races,
 /// 1994).
@@ -132,6 +137,26 @@ Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, Clu
   return times;
 }
 
+/// By entry, at the fits themselves.
+std::vector<Seconds> on_slower_network(const std::vector<Entry>& ranking, const Planning& job,
+                                       const Cluster& cluster) {
+  Simulator simulator(job.work);
+  std::vector<Seconds> times;
+  times.reserve(ranking.size());
+  for (const Entry& entry : ranking) {
+    const RoadCost cost = slower(road_cost(entry.plan.road, cluster, job.workers), kSlower);
+    times.push_back(simulator.time(FlatPlan(entry.plan, job.work), FlatRoad(cost)));
+  }
+  return times;
+}
+
+/// Leaves out the entries that lose more than little on a slower network.
+void keep_robust(const std::vector<Entry>& ranking, std::vector<std::size_t>& entries) {
+  const auto time = [&](std::size_t i) { return ranking[i].doubt->on_slower_network; };
+  const Seconds least = time(*std::ranges::min_element(entries, {}, time));
+  std::erase_if(entries, [&](std::size_t i) { return time(i) > least * (1 + kLosesLittle); });
+}
+
 }  // namespace
 
 ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& roads, int count,
@@ -185,8 +210,10 @@ void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const C
   const int runs = clusters.in_doubt() ? draws : 1;
   Times times = simulate_draws(ranking, job, clusters, runs);
   const std::vector<double> best = best_of(times);
+  const std::vector<Seconds> slow = on_slower_network(ranking, job, cluster);
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     Doubt doubt;
+    doubt.on_slower_network = slow[i];
     const auto drawn = static_cast<double>(times[i].size());
     for (std::size_t d = 0; d < times[i].size(); ++d) {
       doubt.expected_regret += best[d] > 0 ? (times[i][d] / best[d] - 1) / drawn : 0;
@@ -211,7 +238,8 @@ Decision decide(const std::vector<Entry>& ranking) {
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     if (regret(i) <= regret(least) + tolerance) equals.push_back(i);
   }
-  std::size_t fewest = ranking[least].messages;
+  keep_robust(ranking, equals);
+  std::size_t fewest = ranking[equals.front()].messages;
   for (const std::size_t i : equals) fewest = std::min(fewest, ranking[i].messages);
   const auto rank = [&](std::size_t i) {
     const Entry& entry = ranking[i];

@@ -47,9 +47,10 @@ struct Decision {
   bool clear = true;
 };
 
-/// The entry of least expected regret; where others can hardly be told from it (kIndifferent), the simplest
-/// of them that has not many times as many messages as another, and of several as simple the one of fewest
-/// messages, then of least regret. Needs the doubt of every entry.
+/// The entry of least expected regret. Where others can hardly be told from it (kIndifferent), those stay
+/// that lose little on a slower network, and of these wins the simplest that has not many times as many
+/// messages as another, and of several as simple the one of fewest messages, then of least regret. Needs the
+/// doubt of every entry.
 Decision decide(const std::vector<Entry>& ranking);
 
 }  // namespace commtune::tuner

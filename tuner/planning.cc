@@ -4,6 +4,7 @@
 #include <set>
 
 #include "perfmodel/bound.h"
+#include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
 #include "perfmodel/topology.h"
 
@@ -51,6 +52,14 @@ Architecture architecture_of(const Road& road) {
 
 std::string to_string(Architecture architecture) {
   return architecture == Architecture::kAllToAll ? "all-to-all" : "parameter servers";
+}
+
+RoadCost slower(RoadCost cost, double factor) {
+  for (StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
+    stage->alone = times(stage->alone, factor);
+    stage->occupancy = times(stage->occupancy, factor);
+  }
+  return cost;
 }
 
 Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_workers,

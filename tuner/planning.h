@@ -29,6 +29,9 @@ struct RoadOption {
   Seconds bound{};  ///< lower_bound on this road
 };
 
+/// The same road on a network on which everything takes `factor` times as long.
+RoadCost slower(RoadCost cost, double factor);
+
 /// One job. Made once per question; every method and search reads it, none writes it.
 struct Planning {
   /// Throws Error{kBadInput} when no road is given or one does not fit the workers; Error{kNotFound} when the

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "perfmodel/bound.h"
-#include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
 #include "perfmodel/overtaking.h"
 #include "tuner/atoms.h"
@@ -200,14 +199,6 @@ class Search {
       best_ = {std::move(plan), prediction};
       simplify(option->cost);
     }
-  }
-
-  static RoadCost slower(RoadCost cost, double factor) {
-    for (StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
-      stage->alone = times(stage->alone, factor);
-      stage->occupancy = times(stage->occupancy, factor);
-    }
-    return cost;
   }
 
   void add_light(std::vector<Draft>& drafts, const RoadOption& option, const ClimbLimits& limits) {

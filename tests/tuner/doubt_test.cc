@@ -88,10 +88,29 @@ TEST(Decide, TakesManyTimesFewerMessagesEvenIfThatIsMoreEffort) {
   EXPECT_EQ(decide(ranking).chosen, 0U);
 }
 
+TEST(Decide, LeavesOutWhatIsOnlyJustInTime) {
+  std::vector<Entry> ranking{entry_with(0.001, 0.6, "joint"), entry_with(0.001, 0.4, "horovod-128mib")};
+  ranking[0].doubt->on_slower_network = Seconds{0.202};
+  ranking[1].doubt->on_slower_network = Seconds{0.203};  // half a per cent: little
+  EXPECT_EQ(decide(ranking).chosen, 1U);
+  ranking[1].doubt->on_slower_network = Seconds{0.208};
+  EXPECT_EQ(decide(ranking).chosen, 0U);
+}
+
 TEST(Decide, StaysWithTheBestWhereTheOthersAreClearlyWorse) {
   const Decision decision = decide({entry_with(0.001, 0.6, "joint"), entry_with(0.05, 0.4, "wfbp-a2a")});
   EXPECT_EQ(decision.chosen, 0U);
   EXPECT_TRUE(decision.clear);
+}
+
+TEST(Tune, KnowsWhatEveryPlanTakesOnASlowerNetwork) {
+  const Answer answer = tune(*shipped_profile("resnet50"), doubtful(0.05));
+  for (const Entry& entry : answer.ranking)
+    EXPECT_GE(entry.doubt->on_slower_network, entry.prediction.iteration) << entry.method;
+  // All in one message after the backward pass: a tenth of what is exposed comes on top.
+  const auto fused = std::ranges::find(answer.ranking, "bsp-a2a", &Entry::method);
+  const Seconds more = fused->doubt->on_slower_network - fused->prediction.iteration;
+  EXPECT_NEAR(more / fused->prediction.exposed, 0.1, 1e-6);
 }
 
 TEST(Tune, GivesEveryEntryItsDoubt) {
