@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <memory>
@@ -66,9 +67,7 @@ std::vector<probes::ProbeSample> read_samples(const std::string& path) {
   return samples;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   CLI::App app{"Probes the ranks that mpirun started."};
   std::string out = "/dev/stdout", budget, last = "64M", timeout = "10s", network, resume, host;
   bool tcp = false, verbose = false, compare = false;
@@ -124,6 +123,17 @@ int main(int argc, char** argv) {
   } catch (const Error& error) {
     std::cerr << "probe: " << error.what() << std::endl;
     if (transport) transport->abort(error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (...) {
+    std::fputs("probe: failed\n", stderr);
     return 1;
   }
 }
