@@ -108,13 +108,10 @@ class Ends {
   /// Sends to the other end's server, retrying until it listens.
   ToolResult transfer(const PeerTool& tool, int receiver) {
     const nlohmann::json greeting = nlohmann::json::parse(hear(receiver));
-    ToolResult result;
-    if (greeting.contains("problem")) {
-      result.problem = greeting["problem"].get<std::string>();
-    } else {
-      result = try_transfer(tool, reachable(greeting["addresses"].get<std::vector<std::string>>()));
-    }
-    result.tool = tool.name;
+    ToolResult result =
+        greeting.contains("problem")
+            ? problem_of(tool.name, greeting["problem"].get<std::string>())
+            : try_transfer(tool, reachable(greeting["addresses"].get<std::vector<std::string>>()));
     say(receiver, "done");
     return result;
   }
@@ -143,27 +140,21 @@ class Ends {
            error.what() + "); Debian has it as package " + tool.package;
   }
 
-  static ToolResult problem(const std::string& text) {
-    ToolResult result;
-    result.problem = text;
-    return result;
-  }
-
   ToolResult try_transfer(const PeerTool& tool, const std::string& address) {
     constexpr int kTries = 10;
     constexpr std::chrono::milliseconds kPause{100};
     std::vector<std::string> command = tool.client;
     command.push_back(address);
-    ToolResult result = problem("the receiving host has no address");
+    ToolResult result = problem_of(tool.name, "the receiving host has no address");
     for (int i = 0; i < kTries && !address.empty(); ++i) {
       try {
         ChildProcess client(command);
         const std::optional<std::string> output = client.wait(
             Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.duration + kSlack));
-        if (!output) return problem("it did not end in time");
+        if (!output) return problem_of(tool.name, "it did not end in time");
         result = tool.read(*output);
       } catch (const Error& error) {
-        return problem(does_not_start(tool, error));
+        return problem_of(tool.name, does_not_start(tool, error));
       }
       if (result.problem.empty()) return result;
       std::this_thread::sleep_for(kPause);
@@ -215,11 +206,8 @@ void compare_rdma(Ends& ends, const ComparisonOptions& options, int other, std::
     both_directions(ends, tool, other, results);
     return;
   }
-  ToolResult none;
-  none.tool = tool.name;
-  none.problem = "host " + ends.peers().hosts[static_cast<std::size_t>(own.empty() ? rank : peer)] +
-                 " has no RDMA device with an active port";
-  results.push_back(none);
+  const std::string& without = ends.peers().hosts[static_cast<std::size_t>(own.empty() ? rank : peer)];
+  results.push_back(problem_of(tool.name, "host " + without + " has no RDMA device with an active port"));
 }
 
 /// The ranks that neither send nor serve wait here: what follows expects nobody to be late.
@@ -254,10 +242,7 @@ std::vector<ToolResult> compare_with_tools(Transport& transport, const Compariso
   const auto second = std::find(host.begin(), host.end(), 1);
   std::vector<ToolResult> results;
   if (second == host.end()) {
-    ToolResult none;
-    none.tool = "iperf3";
-    none.problem = "there is one host only";
-    results.push_back(none);
+    results.push_back(problem_of("iperf3", "there is one host only"));
   } else {
     const auto other = static_cast<int>(second - host.begin());
     Communicator communicator(transport);

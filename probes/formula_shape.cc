@@ -17,8 +17,8 @@ constexpr double kNormal95 = 1.959963984540054;
 constexpr double kOctavesApart = 0.5;
 constexpr double kOctavesBeyond = 8;
 // Relative standard deviation of what is borrowed, for each octave from the nearest measured size, and of the
-// part of the ratio's change that is interpolated; but some say nothing at all, and then a fit may take what
-// it likes between two sizes, also a step up just below the larger one.
+// part of the ratio's change that is interpolated. That part is bounded: with no weight at all a fit would be
+// free between two sizes, and might step up just below the larger one.
 constexpr double kDoubtPerOctave = 0.01;
 constexpr double kDoubtOfChange = 0.25, kMostDoubt = 0.1;
 

@@ -17,13 +17,6 @@ std::string whole_seconds(Seconds duration) {
   return std::to_string(std::max(1L, std::lround(duration.count())));
 }
 
-ToolResult problem_of(const std::string& tool, const std::string& text) {
-  ToolResult result;
-  result.tool = tool;
-  result.problem = text;
-  return result;
-}
-
 std::vector<std::string> words_of(const std::string& line) {
   std::istringstream in(line);
   std::vector<std::string> words;
@@ -42,6 +35,13 @@ bool has_active_port(const std::filesystem::path& device) {
 }
 
 }  // namespace
+
+ToolResult problem_of(const std::string& tool, const std::string& text) {
+  ToolResult result;
+  result.tool = tool;
+  result.problem = text;
+  return result;
+}
 
 nlohmann::json to_json(const ToolResult& result) {
   return {{"tool", result.tool},

@@ -21,6 +21,9 @@ struct ToolResult {
       problem;  ///< why there is no result ("iperf3 does not start on host b: ..."); empty if there is
 };
 
+/// Without a measurement: why.
+ToolResult problem_of(const std::string& tool, const std::string& text);
+
 /// {"tool": "iperf3", "source": 0, "destination": 1, "from": "a", "to": "b", "bytes_per_second": 1.2e8,
 ///  "round_trip_seconds": 5e-4, "problem": ""}; 0 where nothing was measured.
 nlohmann::json to_json(const ToolResult& result);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -138,13 +139,14 @@ Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, Clu
 }
 
 /// By entry, at the fits themselves.
-std::vector<Seconds> on_slower_network(const std::vector<Entry>& ranking, const Planning& job,
-                                       const Cluster& cluster) {
+std::vector<Seconds> on_slower_network(const std::vector<Entry>& ranking, const Planning& job) {
   Simulator simulator(job.work);
   std::vector<Seconds> times;
   times.reserve(ranking.size());
   for (const Entry& entry : ranking) {
-    const RoadCost cost = slower(road_cost(entry.plan.road, cluster, job.workers), kSlower);
+    const auto option = std::ranges::find(job.roads, entry.plan.road, &RoadOption::road);
+    assert(option != job.roads.end());
+    const RoadCost cost = slower(option->cost, kSlower);
     times.push_back(simulator.time(FlatPlan(entry.plan, job.work), FlatRoad(cost)));
   }
   return times;
@@ -210,7 +212,7 @@ void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const C
   const int runs = clusters.in_doubt() ? draws : 1;
   Times times = simulate_draws(ranking, job, clusters, runs);
   const std::vector<double> best = best_of(times);
-  const std::vector<Seconds> slow = on_slower_network(ranking, job, cluster);
+  const std::vector<Seconds> slow = on_slower_network(ranking, job);
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     Doubt doubt;
     doubt.on_slower_network = slow[i];
