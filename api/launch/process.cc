@@ -94,7 +94,7 @@ class LineReader {
 
   void finish() {
     end_.reset();
-    if (!pending_.empty()) hand_on(std::exchange(pending_, {}));
+    if (!pending_.empty()) hand_on_pending();
   }
 
  private:
@@ -102,12 +102,14 @@ class LineReader {
     for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       pending_.append(text.substr(0, end));
       text.remove_prefix(end + 1);
-      hand_on(std::exchange(pending_, {}));
+      hand_on_pending();
     }
     pending_.append(text);
-    if (pending_.size() > kLongestLine) hand_on(std::exchange(pending_, {}));
+    if (pending_.size() > kLongestLine) hand_on_pending();
   }
-  void hand_on(const std::string& line) const {
+  void hand_on_pending() {
+    std::string line;
+    line.swap(pending_);
     if (sink_) sink_(line);
   }
 

@@ -77,7 +77,8 @@ TEST(ParseDuration, RefusesWithTheTextAndTheRule) {
 }
 
 TEST(Parsing, QuotesHostileTextOnOneShortLine) {
-  const std::string text = bad_input([] { parse_size(std::string(100000, 'x') + "\n\x1b[31m"); });
+  const std::string hostile = std::string(100000, 'x') + "\n\x1b[31m";
+  const std::string text = bad_input([&] { parse_size(hostile); });
   EXPECT_LT(text.size(), 300U);
   const std::string escape = bad_input([] { parse_size("5\x1b[31m\n"); });
   EXPECT_EQ(escape.find('\x1b'), std::string::npos);
