@@ -67,7 +67,7 @@ Fit fit_of(const std::vector<Sample>& samples, const FitOptions& options) {
   return by_size.size() < 2 ? Fit{} : fit_curve(by_size, options);
 }
 
-Fit fit_of(const std::vector<Sample>& samples, const Shape& shape, const FitOptions& options) {
+Fit fit_of(const std::vector<Sample>& samples, const FormulaShape& shape, const FitOptions& options) {
   const std::vector<Sample> by_size = merged_by_size(samples);
   return by_size.size() < 2 ? Fit{} : fit_with_shape(by_size, shape, options);
 }
@@ -82,7 +82,7 @@ Fit fit_of_stream(const std::vector<Sample>& samples, const FitOptions& options)
   const auto bulk =
       std::ranges::find_if(by_size, [&](const Sample& s) { return s.time > least.time * kHardlyButBytes; });
   const std::span bend(by_size.begin(), bulk == by_size.end() ? bulk : std::next(bulk));
-  const Shape shape{stream_shape(by_size, bytes, kHeaders), least.size, bend.back().size};
+  const FormulaShape shape{stream_shape(by_size, bytes, kHeaders), least.size, bend.back().size};
   return fit_with_borrowed(by_size, borrowed_samples(bend, shape), options);
 }
 
@@ -93,12 +93,12 @@ Fit fit_of_stream(const std::vector<Sample>& samples, const Formula& formula, co
   const std::vector<Sample> by_size = merged_by_size(samples);
   const Sample& least = by_size.front();
   if (by_size.size() > 1) {
-    const Shape shape{stream_shape(by_size, occupancy, kOtherHosts), formula.smallest, formula.largest};
+    const FormulaShape shape{stream_shape(by_size, occupancy, kOtherHosts), formula.smallest, formula.largest};
     return fit_with_shape(by_size, shape, options);
   }
   const Seconds expected = occupancy(least.size);
   if (expected <= Seconds{0}) return {};
-  const Shape shape{times(occupancy, least.time / expected), formula.smallest, formula.largest};
+  const FormulaShape shape{times(occupancy, least.time / expected), formula.smallest, formula.largest};
   const std::vector<Sample> borrowed = borrowed_samples(by_size, shape);
   return borrowed.empty() ? Fit{} : fit_with_borrowed(by_size, borrowed, options);
 }

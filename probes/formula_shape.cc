@@ -48,7 +48,7 @@ double unevenness(std::span<const Sample> by_size, const Curve& shape) {
 
 class Borrower {
  public:
-  Borrower(std::span<const Sample> samples, const Shape& shape) : shape_(shape) {
+  Borrower(std::span<const Sample> samples, const FormulaShape& shape) : shape_(shape) {
     std::vector<Sample> sorted(samples.begin(), samples.end());
     std::sort(sorted.begin(), sorted.end(), [](const Sample& a, const Sample& b) { return a.size < b.size; });
     // What the smallest takes beyond the formula every message does.
@@ -106,7 +106,7 @@ class Borrower {
     borrowed_.push_back({size, time, time * relative, 1});
   }
 
-  const Shape& shape_;
+  const FormulaShape& shape_;
   Seconds missing_{};
   std::vector<Known> known_;
   std::vector<Sample> borrowed_;
@@ -145,11 +145,11 @@ Curve stream_shape(std::span<const Sample> by_size, const Curve& bytes, double o
   return best;
 }
 
-std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const Shape& shape) {
+std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const FormulaShape& shape) {
   return samples.empty() ? std::vector<Sample>{} : Borrower(samples, shape).take();
 }
 
-Fit fit_with_shape(std::span<const Sample> samples, const Shape& shape, const FitOptions& options) {
+Fit fit_with_shape(std::span<const Sample> samples, const FormulaShape& shape, const FitOptions& options) {
   return fit_with_borrowed(samples, borrowed_samples(samples, shape), options);
 }
 

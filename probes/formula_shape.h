@@ -10,7 +10,7 @@
 namespace commtune::probes {
 
 /// Where the formula holds: the sizes whose parts lie in the links' measured range.
-struct Shape {
+struct FormulaShape {
   Curve curve;
   Bytes smallest, largest;
 };
@@ -36,13 +36,13 @@ Curve stream_shape(std::span<const Sample> by_size, const Curve& bytes, double o
 /// more than one sample. They serve the curve alone: range and quality are those of what was measured.
 ///
 /// samples  at least two distinct sizes, positive times; errors as in fit_curve()
-Fit fit_with_shape(std::span<const Sample> samples, const Shape& shape, const FitOptions& options);
+Fit fit_with_shape(std::span<const Sample> samples, const FormulaShape& shape, const FitOptions& options);
 
 /// Fits samples together with borrowed ones; range and quality are those of the samples.
 Fit fit_with_borrowed(std::span<const Sample> samples, std::span<const Sample> borrowed,
                       const FitOptions& options);
 
 /// The borrowed samples alone; none where the shape costs nothing at a measured size.
-std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const Shape& shape);
+std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const FormulaShape& shape);
 
 }  // namespace commtune::probes

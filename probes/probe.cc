@@ -372,7 +372,7 @@ class Session {
   Measurer measurer_;
   Seconds budget_;
   ClusterFacts facts_;
-  Shape shape_;
+  ClusterShape shape_;
   Offer offer_;
   std::vector<ProbeSample> samples_;
   std::vector<std::string> notes_, missing_;

@@ -121,7 +121,7 @@ double weight_of(Collective algorithm) {
 
 class Chooser {
  public:
-  Chooser(const ProbeOptions& options, const Shape& shape)
+  Chooser(const ProbeOptions& options, const ClusterShape& shape)
       : options_(options),
         guess_(shape.between ? shape.between_guess : shape.within_guess),
         surveyed_(shape.surveyed) {}
@@ -235,7 +235,7 @@ std::vector<int> sub_groups(const ProbeOptions& options, int ranks) {
   return groups;
 }
 
-std::vector<Target> choose_targets(const ProbeOptions& options, const Shape& shape, const Offer& offered) {
+std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterShape& shape, const Offer& offered) {
   const auto ranks = static_cast<int>(shape.rank_hosts.size());
   Chooser chooser(options, shape);
   if (shape.between) chooser.add_link(*shape.between, shape.between_guess);

@@ -10,7 +10,7 @@ namespace commtune::probes {
 namespace {
 
 // 100 us and 10 ns a byte, known from 1 KiB to 1 MiB.
-const Shape kLine{Curve{Seconds{100e-6}, SecondsPerByte{10e-9}}, Bytes{1 << 10}, Bytes{1 << 20}};
+const FormulaShape kLine{Curve{Seconds{100e-6}, SecondsPerByte{10e-9}}, Bytes{1 << 10}, Bytes{1 << 20}};
 
 double line(double bytes) { return 100e-6 + 10e-9 * bytes; }
 
@@ -94,7 +94,7 @@ TEST(BorrowedSamples, AddTheStartUpThatTheFormulaLacks) {
 
 TEST(BorrowedSamples, AreNoneOfAShapeThatCostsNothing) {
   const std::vector<Sample> measured{sample(4096, 1e-3), sample(65536, 2e-3)};
-  const Shape nothing{Curve{Seconds{0}, SecondsPerByte{0}}, Bytes{4}, Bytes{1 << 20}};
+  const FormulaShape nothing{Curve{Seconds{0}, SecondsPerByte{0}}, Bytes{4}, Bytes{1 << 20}};
   EXPECT_TRUE(borrowed_samples({}, kLine).empty());
   EXPECT_TRUE(borrowed_samples(measured, nothing).empty());
   EXPECT_NEAR(fit_with_shape(measured, nothing, {}).curve(Bytes{65536}).count(), 2e-3, 1e-5);
@@ -113,7 +113,7 @@ TEST(BorrowedSamples, AreDoubtfulAsTheRatioChanges) {
 TEST(FitWithShape, DoesNotStepUpWhereTheFormulaIsFarOff) {
   // Six servers behind a trunk of which the formula knows nothing, as measured: 128 KiB take four times as
   // long. Another run measured 4.56 ms for 48 KiB.
-  const Shape fast{Curve{Seconds{0.43e-3}, SecondsPerByte{14e-9}}, Bytes{32}, Bytes{1 << 22}};
+  const FormulaShape fast{Curve{Seconds{0.43e-3}, SecondsPerByte{14e-9}}, Bytes{32}, Bytes{1 << 22}};
   const std::vector<Sample> measured{{Bytes{32}, Seconds{1.0811e-3}, Seconds{104e-6}, 7},
                                      {Bytes{8192}, Seconds{1.0818e-3}, Seconds{15e-6}, 6},
                                      {Bytes{131072}, Seconds{11.6233e-3}, Seconds{2e-6}, 5}};
@@ -123,7 +123,7 @@ TEST(FitWithShape, DoesNotStepUpWhereTheFormulaIsFarOff) {
 TEST(FitWithShape, BendsWhereTheFormulaDoes) {
   // Links bend at 64 KiB, from 1 ns a byte to 20; the operation takes 1.1 times as long and was measured at
   // three sizes, too few for a fit of two pieces.
-  const Shape bent{Curve{{{Bytes{0}, Seconds{1e-3}, SecondsPerByte{1e-9}},
+  const FormulaShape bent{Curve{{{Bytes{0}, Seconds{1e-3}, SecondsPerByte{1e-9}},
                           {Bytes{65536}, Seconds{1e-3}, SecondsPerByte{20e-9}}}},
                    Bytes{64}, Bytes{1 << 22}};
   const auto truth = [&](std::uint64_t bytes) { return 1.1 * bent.curve(Bytes{bytes}).count(); };

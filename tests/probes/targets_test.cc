@@ -5,8 +5,8 @@
 namespace commtune::probes {
 namespace {
 
-Shape one_rank_each(std::size_t hosts) {
-  Shape shape;
+ClusterShape one_rank_each(std::size_t hosts) {
+  ClusterShape shape;
   for (std::size_t i = 0; i < hosts; ++i) shape.rank_hosts.push_back(std::to_string(i));
   shape.between = Pair{0, 1};
   return shape;
@@ -23,7 +23,7 @@ TEST(BytesSent, AreTheRoadsOwn) {
 }
 
 TEST(ChooseTargets, ExpectAsManyLatenciesAsTheirRoundsHave) {
-  Shape shape = one_rank_each(8);
+  ClusterShape shape = one_rank_each(8);
   shape.between_guess.latency = Seconds{1};
   ProbeOptions options;
   options.groups = {9};  // none
@@ -50,7 +50,7 @@ TEST(SubGroups, AreSmallerThanAllRanks) {
 }
 
 TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
-  Shape shape = one_rank_each(4);
+  ClusterShape shape = one_rank_each(4);
   Offer offer;
   offer.algorithms = {Collective::kRing};
   offer.staged = {Collective::kRing};
@@ -68,7 +68,7 @@ TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
 }
 
 TEST(ChooseTargets, ExpectWhatTheSlowestOfTheirRanksTakes) {
-  Shape shape = one_rank_each(4);
+  ClusterShape shape = one_rank_each(4);
   Offer offer;
   offer.algorithms = {Collective::kRing};
   const std::vector<Target> uniform = choose_targets(ProbeOptions{}, shape, offer);
@@ -100,7 +100,7 @@ TEST(Offer, HasOneShotWhereItIsNotRecursiveDoubling) {
 }
 
 TEST(ChooseTargets, AskForOneShotWhereItIsMeantToBe) {
-  Shape shape;
+  ClusterShape shape;
   shape.rank_hosts = {"a", "b", "c", "d"};
   Offer offer;
   offer.algorithms = {Collective::kOneShot};
