@@ -1,30 +1,22 @@
 #pragma once
-// Connects every pair of ranks with one TCP socket.
+// Connects every pair of ranks with one TCP socket: the higher rank connects, the lower one accepts.
 
 #include <vector>
 
+#include "executor/transport/tcp/acceptor.h"
+#include "executor/transport/tcp/descriptor.h"
+#include "executor/transport/tcp/introduction.h"
 #include "executor/transport/tcp/options.h"
 #include "executor/transport/transport.h"
 
 namespace commtune::tcp {
 
-/// A file descriptor with an owner.
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor();
-  Descriptor(Descriptor&& other) noexcept;
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
-
 /// Non-blocking, connected sockets by rank; this rank's own entry is empty. Throws as make_tcp_transport
 /// says.
 std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& options);
+
+/// The part of it that follows when the ranks know each other.
+std::vector<Descriptor> meet(const Peers& peers, const Introduction& known,
+                             const std::vector<Listener>& listeners, Deadline deadline);
 
 }  // namespace commtune::tcp

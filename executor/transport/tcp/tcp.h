@@ -13,10 +13,15 @@ namespace commtune {
 
 /// Connects every pair of ranks and returns when the mesh stands.
 ///
-/// bootstrap  a working transport of the same ranks: tells who is where and carries the addresses; kept alive
-///            and idle
-/// throws     Error{kTimeout} naming the rank and host that could not be reached, Error{kUnavailable} without
-///            a usable network address
+/// Both ranks of a connection prove that they belong to this run (handshake.h), by a secret that rank 0 makes
+/// and the bootstrap carries: it is as safe as that. A rank listens on 127.0.0.1 and on the addresses that it
+/// told the others, until its mesh stands, and a peer must come from an address of its own. What travels
+/// afterwards is neither encrypted nor signed: who can change packets on the way can change gradients.
+///
+/// bootstrap  a working transport of the same ranks: tells who is where and carries addresses and secret;
+///            kept alive and idle
+/// throws     Error{kTimeout} naming the rank and host that could not be reached, and what was refused
+///            meanwhile, Error{kUnavailable} without a usable network address
 ///
 /// Messages that arrive before their receive are kept in memory of the transport's own and copied.
 /// library_all_reduce: none.

@@ -1,0 +1,22 @@
+#pragma once
+// What ranks tell each other over the bootstrap before they connect: where each listens, and the run's
+// secret, which rank 0 makes. Nothing else protects the secret than what protects the bootstrap.
+
+#include <vector>
+
+#include "executor/transport/tcp/card.h"
+#include "executor/transport/tcp/handshake.h"
+#include "executor/transport/transport.h"
+
+namespace commtune::tcp {
+
+struct Introduction {
+  std::vector<Card> cards;  ///< by rank
+  Secret secret{};          ///< the same on all ranks of a run, another one in each run
+};
+
+/// Collective. Throws Error{kTimeout}, and Error{kConflict} naming a rank whose card is none of this
+/// program's.
+Introduction introduce(Transport& bootstrap, const Card& mine, Deadline deadline);
+
+}  // namespace commtune::tcp
