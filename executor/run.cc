@@ -13,6 +13,7 @@
 
 #include "executor/engine.h"
 #include "executor/exchange.h"
+#include "executor/message_limits.h"
 #include "executor/process_usage.h"
 #include "executor/replay.h"
 #include "executor/trace.h"
@@ -107,6 +108,8 @@ class Run {
           fmt::format("ranks = {}: the plan needs {}, {} workers and {} dedicated servers",
                       communicator_.size(), ranks_of(plan_), plan_.workers, ranks_of(plan_) - plan_.workers));
     }
+    // Comparing clocks brings all ranks to this point before one of them goes on.
+    communicator_.transport().limit_messages(message_limits(plan_, profile_, settings_));
     own_.rank = communicator_.rank();
     own_.host = communicator_.peers().hosts[static_cast<std::size_t>(own_.rank)];
     own_.worker = own_.rank < plan_.workers;

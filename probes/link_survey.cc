@@ -25,7 +25,7 @@ constexpr Seconds kOneByOneTime{10e-3}, kCommandTime{10e-3};
 constexpr double kLeastStreamBytes = 1 << 20;
 constexpr double kRoundTrips = 6;
 constexpr int kInFlight = 4, kMessages = 20;
-constexpr Bytes kSmallestPart{64 << 10}, kLargestPart{4 << 20};
+constexpr Bytes kSmallestPart{64 << 10};
 constexpr int kConfirmations = 3;
 
 struct StreamShape {
@@ -42,7 +42,7 @@ StreamShape shape_of(const LinkGuess& guess) {
   const double window = 2 * guess.latency.count() / guess.beta.value;
   const double bytes = std::max(kLeastStreamBytes, kRoundTrips * window) / kMessages;
   Bytes size = kSmallestPart;
-  while (static_cast<double>(size.count) < bytes && size < kLargestPart) size.count *= 2;
+  while (static_cast<double>(size.count) < bytes && size < kLargestSurveyed) size.count *= 2;
   return {size};
 }
 

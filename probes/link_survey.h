@@ -19,6 +19,9 @@ struct SurveyResult {
   std::vector<std::string> notes;  ///< pairs that were left out
 };
 
+/// Of a message that a survey sends, whatever the largest of a plan is.
+inline constexpr Bytes kLargestSurveyed{4 << 20};
+
 using Found = std::function<void(const ProbeSample&)>;
 
 /// Measures pairs of hosts that `known` says nothing about, within `limit` of time.

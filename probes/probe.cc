@@ -84,6 +84,16 @@ ProbeSample scalar_sample(Subject subject, int in_flight, const MedianInterval& 
   return sample;
 }
 
+/// A rank may hear of a command when others have begun it: all of a stream may come early. One lasts 20 ms
+/// (stream_shape.h), in which a link of 400 Gb/s carries 1 GB.
+MessageLimits message_limits(const ProbeOptions& options) {
+  constexpr Bytes kLongestStream = 1024_MiB;
+  MessageLimits limits;
+  limits.longest = std::max({limits.longest, options.last, kLargestSurveyed});
+  limits.early = kLongestStream + limits.longest;
+  return limits;
+}
+
 /// Standard deviation of all values around their mean, with the half width of its 95 % interval (normal
 /// values).
 MedianInterval deviation(const std::vector<double>& values) {
@@ -383,6 +393,7 @@ class Session {
 
 ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& sink) {
   options.check();
+  transport.limit_messages(message_limits(options));
   Communicator communicator(transport);
   const Patience patience{options.timeout, Seconds{std::min(2.0, options.timeout.count())}};
   std::optional<HostLock> lock;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "perfmodel/profile.h"
+#include "perfmodel/units.h"
 
 namespace commtune {
 
@@ -57,6 +58,16 @@ struct Peers {
 /// "rank 3 (host c)", as errors name it.
 std::string describe(const Peers& peers, int rank);
 
+/// What a rank may send, for a transport whose bytes come from sockets that it reads itself: sizes from the
+/// wire are held against it before anything is allocated. Ranks that agree on a plan know how much it sends
+/// (message_limits()); until then little is.
+struct MessageLimits {
+  Bytes longest = 1_MiB;  ///< of one message
+  /// Of messages of one peer that have come and that no receive has asked for; each counts kPerMessage more.
+  Bytes early = 4_MiB;
+  static constexpr Bytes kPerMessage{64};
+};
+
 /// Thread model: everything but wake() is called from one thread at a time (the communication thread).
 /// Buffers stay owned by the caller, who keeps them alive and untouched until the transfer is reported
 /// complete. One exception: the receive of an answer may be posted on the memory of the send that asks for
@@ -95,6 +106,11 @@ class Transport {
   /// Bytes a second that this rank sends to other hosts at most, 0: as many as the kernel will. Takes effect
   /// with the next share_links(). A backend that does not choose its pace ignores it.
   virtual void set_pace(double bytes_per_second) { static_cast<void>(bytes_per_second); }
+
+  /// From now on peers may send so much; all ranks call it before one of them sends more than was allowed
+  /// before. wait() throws Error{kConflict} naming the peer, the size and the limit where one sends more all
+  /// the same. A backend whose library does the receiving ignores it.
+  virtual void limit_messages(const MessageLimits& limits) { static_cast<void>(limits); }
 
   /// The library's own all-reduce over the first `ranks` ranks (sum, in place), started like a transfer; the
   /// same sequence of calls on each of them, and the same `ranks` in every call of a run. nullopt where the

@@ -429,6 +429,7 @@ int main(int argc, char** argv) {
   }
   auto transport = make_mpi_transport(options);
   if (tcp) transport = make_tcp_transport(std::move(transport));
+  transport->limit_messages({.longest = 1024_MiB, .early = 4096_MiB});  // whatever sizes are asked for
   try {
     Bench bench(*transport, settings);
     for (const std::string& what : split(words[0])) run(bench, what, sizes);

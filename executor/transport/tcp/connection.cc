@@ -38,10 +38,14 @@ std::size_t gather(Transfers& transfers, TransferId id, std::array<iovec, kMostP
   return count;
 }
 
+/// As MessageLimits::early counts it.
+std::uint64_t weight(const Header& early) { return early.size + MessageLimits::kPerMessage.count; }
+
 }  // namespace
 
-Connection::Connection(Descriptor socket, Transfers& transfers, const Peers& peers, int peer)
-    : socket_(std::move(socket)), transfers_(&transfers), peers_(&peers), peer_(peer) {}
+Connection::Connection(Descriptor socket, Transfers& transfers, const Peers& peers,
+                       const MessageLimits& limits, int peer)
+    : socket_(std::move(socket)), transfers_(&transfers), peers_(&peers), limits_(&limits), peer_(peer) {}
 
 void Connection::share_link(double pace, double share, Bytes unsent_limit) {
   pace_ = {};
@@ -87,6 +91,7 @@ void Connection::receive(TransferId id) {
     target_ = id;
     early_target_ = nullptr;
   }
+  early_bytes_ -= weight(early->header);
   early_.erase(early);
 }
 
@@ -199,14 +204,25 @@ void Connection::account_received(std::size_t payload) {
 }
 
 void Connection::begin_incoming() {
+  check_header();
   target_ = transfers_->take(receives_, incoming_.tag);
   if (target_ != kNoTransfer) {
     check_room(incoming_, target_);
   } else {
-    early_.push_back({incoming_, std::vector<std::byte>(incoming_.size), false});
-    early_target_ = &early_.back();
+    keep_early();
   }
   if (incoming_.size == 0) finish_incoming();
+}
+
+void Connection::keep_early() {
+  if (early_bytes_ + weight(incoming_) > limits_->early.count) {
+    throw Error(ErrorCode::kConflict,
+                fmt::format("{} sent {} B before they were asked for, and {} B more: must be at most {} B",
+                            describe(*peers_, peer_), early_bytes_, weight(incoming_), limits_->early.count));
+  }
+  early_bytes_ += weight(incoming_);
+  early_.push_back({incoming_, std::vector<std::byte>(incoming_.size), false});
+  early_target_ = &early_.back();
 }
 
 void Connection::finish_incoming() {
@@ -219,6 +235,21 @@ void Connection::finish_incoming() {
   early_target_ = nullptr;
   header_bytes_ = 0;
   payload_bytes_ = 0;
+}
+
+void Connection::check_header() const {
+  const bool known = static_cast<int>(channel_of(incoming_.tag)) < kChannels &&
+                     number_of(incoming_.tag) != kAnyNumber && incoming_.reserved == 0;
+  if (!known) {
+    throw Error(ErrorCode::kConflict, fmt::format("{} sent a message with tag {:#x}: no such tag is sent",
+                                                  describe(*peers_, peer_), incoming_.tag));
+  }
+  if (incoming_.size > limits_->longest.count) {
+    throw Error(ErrorCode::kConflict,
+                fmt::format("{} announced a message of {} B: must be at most {} B, the longest part of what "
+                            "the ranks have agreed on",
+                            describe(*peers_, peer_), incoming_.size, limits_->longest.count));
+  }
 }
 
 void Connection::check_room(const Header& message, TransferId receive) const {

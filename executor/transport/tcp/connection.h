@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/transport/tcp/mesh.h"
+#include "executor/transport/tcp/descriptor.h"
 #include "executor/transport/tcp/pace.h"
 #include "executor/transport/tcp/transfers.h"
 #include "perfmodel/error.h"
@@ -21,11 +21,13 @@ namespace commtune::tcp {
 /// messages travel together, as a system call and a packet for each cost more than their bytes.
 ///
 /// All that move bytes throw Error{kPeerLost} where the peer has gone while something is still due, and
-/// Error{kConflict} for a message with more bytes than its receive has room.
+/// Error{kConflict} for a message with more bytes than its receive has room or the limits allow.
 class Connection {
  public:
-  /// transfers  of the rank, and peers, its view of the others: must outlive the connection
-  Connection(Descriptor socket, Transfers& transfers, const Peers& peers, int peer);
+  /// transfers  of the rank, peers, its view of the others, and limits of what they send, which may change:
+  ///            must outlive the connection
+  Connection(Descriptor socket, Transfers& transfers, const Peers& peers, const MessageLimits& limits,
+             int peer);
 
   /// Whether there is one: a rank has none to itself.
   explicit operator bool() const { return static_cast<bool>(socket_); }
@@ -69,6 +71,8 @@ class Connection {
   void account_received(std::size_t payload);
   void begin_incoming();  ///< a header is complete: finds the receive that it belongs to
   void finish_incoming();
+  void keep_early();  ///< the message that is coming in
+  void check_header() const;
   void check_room(const Header& message, TransferId receive) const;
   void close();  ///< a peer that is done may go; one from which something is still due is lost
   Error lost(std::string_view why) const;
@@ -76,12 +80,14 @@ class Connection {
   Descriptor socket_;
   Transfers* transfers_;
   const Peers* peers_;
+  const MessageLimits* limits_;
   int peer_;
   Pace pace_;
 
   Queue sends_;     // in the order in which they were started
   Queue receives_;  // posted, not yet matched
   std::list<Early> early_;
+  std::uint64_t early_bytes_ = 0;  // of these, as MessageLimits counts them
   bool readable_ = false;
   bool writable_ = true;
   bool held_ = false;    // small messages wait for others to go with them

@@ -36,8 +36,8 @@ class TcpTransport final : public Transport {
     connections_.reserve(mesh.size());
     watch(wake_.get(), EPOLLIN, kWakeEvent);
     for (std::size_t peer = 0; peer < mesh.size(); ++peer) {
-      const auto& connection =
-          connections_.emplace_back(std::move(mesh[peer]), transfers_, peers(), static_cast<int>(peer));
+      const auto& connection = connections_.emplace_back(std::move(mesh[peer]), transfers_, peers(), limits_,
+                                                         static_cast<int>(peer));
       if (connection) watch(connection.socket(), EPOLLIN | EPOLLOUT | EPOLLET | EPOLLRDHUP, peer);
     }
     share_links(std::vector<double>(mesh.size(), 1.0));
@@ -74,6 +74,8 @@ class TcpTransport final : public Transport {
     // Fails only when 2^64 - 2 wakes are pending, and then the sleeper is awake anyway.
     [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
   }
+
+  void limit_messages(const MessageLimits& limits) override { limits_ = limits; }
 
   void set_pace(double bytes_per_second) override { options_.pace = bytes_per_second; }
 
@@ -149,6 +151,7 @@ class TcpTransport final : public Transport {
   tcp::Descriptor wake_;
   TcpOptions options_;
   bool was_paced_ = false;  // after the last share_links()
+  MessageLimits limits_;
   tcp::Transfers transfers_;
   std::vector<tcp::Connection> connections_;  // by rank
   std::vector<int> held_;                     // peers for whom small messages wait

@@ -23,7 +23,8 @@ namespace commtune {
 /// throws     Error{kTimeout} naming the rank and host that could not be reached, and what was refused
 ///            meanwhile, Error{kUnavailable} without a usable network address
 ///
-/// Messages that arrive before their receive are kept in memory of the transport's own and copied.
+/// Messages that arrive before their receive are kept in memory of the transport's own and copied, as far as
+/// Transport::limit_messages allows.
 /// library_all_reduce: none.
 std::unique_ptr<Transport> make_tcp_transport(std::unique_ptr<Transport> bootstrap,
                                               const TcpOptions& options = {});

@@ -339,5 +339,101 @@ TEST(HostilePeer, ARunThatFailsToConnectSaysWhoWasRefused) {
            {.ranks_per_host = 2});
 }
 
+// --- once they are connected ----------------------------------------------------------------------------
+
+template <typename Part>
+std::vector<std::byte> bytes_of(const Part& part) {
+  const auto bytes = std::as_bytes(std::span(&part, 1));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// The error with which rank 0 ends when rank 1, who has proven itself, sends this and hangs up.
+Error error_after(const std::vector<std::byte>& sent, const MessageLimits& limits = {}) {
+  std::optional<Error> ended;
+  on_ranks(2,
+           [&](Transport& local) {
+             if (local.peers().rank == 1) {
+               const tcp::Introduction known = tcp::introduce(local, tcp::Card{}, soon());
+               const RawPeer peer = knock(known);
+               EXPECT_TRUE(prove_to_be(1, peer, known.secret));
+               peer.send(sent);
+               return;
+             }
+             const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
+             transport->limit_messages(limits);
+             std::array<std::byte, 8> room{};
+             transport->receive(1, make_tag(Channel::kControl, 9), room);
+             try {
+               const Deadline until = soon();
+               while (Clock::now() < until) transport->wait(until);
+             } catch (const Error& error) {
+               ended = error;
+             }
+           },
+           {.ranks_per_host = 2});
+  return ended.value_or(Error(ErrorCode::kBadInput, "none"));
+}
+
+TEST(HostileSizes, OneThatNobodyCouldAllocateIsRefused) {
+  const Error error = error_after(bytes_of(tcp::Header{std::uint64_t{1} << 62, kTag, 0}));
+  EXPECT_EQ(error.code(), ErrorCode::kConflict);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 1 (host local0)"), HasSubstr("4611686018427387904 B"),
+                                  HasSubstr("at most 1048576 B")));
+}
+
+TEST(HostileSizes, BeforeRanksAgreeAMessageHasAtMostOneMebibyte) {
+  EXPECT_THAT(error_after(bytes_of(tcp::Header{(1 << 20) + 1, kTag, 0})).what(), HasSubstr("1048577 B"));
+  // One that is as long is waited for, until its sender hangs up.
+  EXPECT_EQ(error_after(bytes_of(tcp::Header{1 << 20, kTag, 0})).code(), ErrorCode::kPeerLost);
+}
+
+TEST(HostileSizes, WhatWasAgreedOnIsTheLimit) {
+  const MessageLimits agreed{.longest = 2_MiB, .early = 8_MiB};
+  EXPECT_EQ(error_after(bytes_of(tcp::Header{2 << 20, kTag, 0}), agreed).code(), ErrorCode::kPeerLost);
+  EXPECT_THAT(error_after(bytes_of(tcp::Header{(2 << 20) + 1, kTag, 0}), agreed).what(),
+              HasSubstr("at most 2097152 B"));
+}
+
+TEST(HostileSizes, WhatComesUnaskedIsBounded) {
+  std::vector<std::byte> sent;
+  for (int i = 0; i < 5; ++i) {
+    const auto header = bytes_of(tcp::Header{1 << 20, kTag, 0});
+    sent.insert(sent.end(), header.begin(), header.end());
+    sent.resize(sent.size() + (1 << 20));
+  }
+  const Error error = error_after(sent);
+  EXPECT_EQ(error.code(), ErrorCode::kConflict);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 1 (host local0)"), HasSubstr("at most 4194304 B")));
+}
+
+TEST(HostileSizes, EmptyMessagesAreBoundedToo) {
+  std::vector<std::byte> sent;
+  const auto header = bytes_of(tcp::Header{0, kTag, 0});
+  for (int i = 0; i <= (4 << 20) / 64; ++i) sent.insert(sent.end(), header.begin(), header.end());
+  EXPECT_THAT(error_after(sent).what(), HasSubstr("at most 4194304 B"));
+}
+
+TEST(HostileSizes, OneThatHasNoRoomInItsReceiveIsRefused) {
+  EXPECT_THAT(error_after(bytes_of(tcp::Header{9, make_tag(Channel::kControl, 9), 0})).what(),
+              HasSubstr("9 B where at most 8 B were expected"));
+}
+
+TEST(HostileSizes, TagsThatNoRankSendsAreRefused) {
+  for (const tcp::Header& header :
+       {tcp::Header{4, 7U << 28, 0}, tcp::Header{4, make_tag(Channel::kReduce, kAnyNumber), 0},
+        tcp::Header{4, kTag, 1}}) {
+    EXPECT_THAT(error_after(bytes_of(header)).what(), HasSubstr("no such tag is sent"));
+  }
+}
+
+TEST(HostileSizes, ClosingHalfWayThroughAMessageIsALostPeer) {
+  const auto header = bytes_of(tcp::Header{8, make_tag(Channel::kControl, 9), 0});
+  for (std::size_t sent = 0; sent < header.size() + 8; sent += 4) {
+    std::vector<std::byte> bytes = header;
+    bytes.resize(sent);
+    EXPECT_EQ(error_after(bytes).code(), ErrorCode::kPeerLost) << sent;
+  }
+}
+
 }  // namespace
 }  // namespace commtune::testing

@@ -21,6 +21,7 @@ void on_tcp_ranks(int n, const std::function<void(Transport&)>& body, const TcpO
   on_ranks(n,
            [&](Transport& local) {
              const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local), options);
+             transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
              body(*transport);
              synchronize(*transport);
            },

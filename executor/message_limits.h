@@ -1,0 +1,14 @@
+#pragma once
+// How much a rank may send under a plan: what transports hold sizes from the wire against.
+
+#include "executor/roads/road.h"
+#include "executor/transport/transport.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+
+namespace commtune {
+
+/// plan  satisfies check(plan, profile)
+MessageLimits message_limits(const Plan& plan, const Profile& profile, const RoadSettings& settings);
+
+}  // namespace commtune
