@@ -7,12 +7,19 @@
 #include <nlohmann/json.hpp>
 
 #include "perfmodel/error.h"
+#include "perfmodel/units.h"
 
 namespace commtune {
 namespace {
 
 constexpr Tag kTextTag = make_tag(Channel::kControl, 1);
 constexpr Tag kClockTag = make_tag(Channel::kControl, 2);
+constexpr Tag kMoreTag = make_tag(Channel::kControl, 3);
+
+/// A text travels in parts of so many bytes, the first unasked, the others when the receiver has had the one
+/// before: it never holds much more than has come.
+constexpr std::uint64_t kTextPart = (512_KiB).count;
+constexpr std::uint64_t kLongestText = (1024_MiB).count;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
@@ -21,20 +28,40 @@ std::span<std::byte> bytes_of(T& value) {
   return std::as_writable_bytes(std::span(&value, 1));
 }
 
+std::size_t part_at(std::uint64_t offset, std::uint64_t length) {
+  return std::min(kTextPart, length - offset);
+}
+
 /// The length first: receives need to know how much room to have.
 Task send_text(Communicator& communicator, int to, const std::string& text) {
   std::uint64_t length = text.size();
   Group sends;
   communicator.send(to, kTextTag, bytes_of(length), sends);
-  communicator.send(to, kTextTag, bytes_of(text), sends);
+  for (std::uint64_t offset = 0; offset < length; offset += kTextPart) {
+    std::byte more{};
+    if (offset > 0) co_await communicator.receive(to, kMoreTag, bytes_of(more));
+    communicator.send(to, kTextTag, bytes_of(text).subspan(offset, part_at(offset, length)), sends);
+  }
   co_await sends.empty();
 }
 
+void check_length(const Communicator& communicator, int from, std::uint64_t length) {
+  if (length <= kLongestText) return;
+  throw Error(ErrorCode::kConflict, fmt::format("{} announced a text of {} B: must be at most {} B",
+                                                describe(communicator.peers(), from), length, kLongestText));
+}
+
+/// text  empty
 Task receive_text(Communicator& communicator, int from, std::string& text) {
   std::uint64_t length = 0;
   co_await communicator.receive(from, kTextTag, bytes_of(length));
-  text.resize(length);
-  co_await communicator.receive(from, kTextTag, std::as_writable_bytes(std::span(text)));
+  check_length(communicator, from, length);
+  for (std::uint64_t offset = 0; offset < length; offset += kTextPart) {
+    std::byte more{};
+    if (offset > 0) co_await communicator.send(from, kMoreTag, bytes_of(more));
+    text.resize(offset + part_at(offset, length));
+    co_await communicator.receive(from, kTextTag, std::as_writable_bytes(std::span(text)).subspan(offset));
+  }
 }
 
 /// Several tasks at once, as one.
