@@ -1,5 +1,7 @@
 #include "executor/roads/parameter_server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
 #include <cstring>
@@ -7,6 +9,7 @@
 #include "executor/reduce.h"
 #include "executor/roads/local_sum.h"
 #include "executor/roads/pipeline.h"
+#include "perfmodel/error.h"
 
 namespace commtune {
 namespace {
@@ -155,7 +158,14 @@ Task Server::serve(int worker) {
 void Server::arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes) {
   const int of_part = pushers_.part_of(worker);
   const auto p = static_cast<std::size_t>(of_part);
-  const std::size_t begin = part_chunks_[number][p], end = part_chunks_[number][p + 1];
+  const bool known = number < part_chunks_.size() && of_part >= 0;
+  const std::size_t begin = known ? part_chunks_[number][p] : 0;
+  const std::size_t end = known ? part_chunks_[number][p + 1] : 0;
+  if (begin == end) {
+    throw Error(ErrorCode::kConflict,
+                fmt::format("{} pushed to message {}: the plan has it push nothing there",
+                            describe(communicator_.peers(), worker), number));
+  }
   std::size_t& next = next_chunk_[static_cast<std::size_t>(worker)][number];
   const std::size_t index = begin + next;
   next = (next + 1) % (end - begin);

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "perfmodel/error.h"
+#include "tests/executor/ranks.h"
+#include "tests/executor/transport/conformance.h"
+
 namespace commtune {
 namespace {
 
@@ -24,6 +30,27 @@ TEST(ParameterServer, IsNoRankBeyondTheJob) {
   EXPECT_EQ(server_of(dedicated, 2, 1), -1);
   EXPECT_EQ(server_of(dedicated, 2, 2), 0);
   EXPECT_EQ(server_of(dedicated, 2, 3), -1);
+}
+
+TEST(HostilePush, OneToAMessageThatThePlanDoesNotHaveIsRefused) {
+  testing::on_ranks(2, [](Transport& transport) {
+    const std::array<std::byte, 8> pushed{};
+    if (transport.peers().rank == 1) {
+      transport.send(0, make_tag(Channel::kReduce, 77), pushed);
+      testing::wait_for(transport, 1);
+      return;
+    }
+    RoadSettings settings;
+    settings.workers = 2;
+    Communicator communicator(transport);
+    Scratch scratch(settings.chunk.count);
+    Server server(communicator, scratch, settings, ParameterServer{1}, {pushed.size()});
+    server.start();
+    const auto serve = [&] {
+      while (!server.finished()) communicator.progress(Clock::now() + std::chrono::seconds(100));
+    };
+    EXPECT_THROW(serve(), Error);
+  });
 }
 
 }  // namespace
