@@ -63,7 +63,7 @@ void Communicator::assign(TransferId id, std::uint32_t slot) {
 std::uint32_t Communicator::urgency_of(Tag tag) const {
   if (channel_of(tag) == Channel::kControl) return 0;
   const auto& by_number = channel_of(tag) == Channel::kReduce ? urgency_.reduce : urgency_.distribute;
-  const std::uint32_t number = number_of(tag) % kLaneNumbers;
+  const std::uint32_t number = message_of(tag);
   return number < by_number.size() ? by_number[number] : number;
 }
 
@@ -130,7 +130,7 @@ std::optional<Transfer> Communicator::library_all_reduce(int ranks, DataType typ
 void Communicator::count_sent(const Slot& slot) {
   if (channel_of(slot.tag) == Channel::kControl) return;
   auto& sent = channel_of(slot.tag) == Channel::kReduce ? sent_reduce_ : sent_distribute_;
-  const std::uint32_t number = number_of(slot.tag) % kLaneNumbers;
+  const std::uint32_t number = message_of(slot.tag);
   if (number < sent.size()) sent[number] += slot.bytes;
 }
 
@@ -211,7 +211,7 @@ std::optional<Pending> Communicator::oldest(std::uint32_t number) const {
   std::optional<Pending> best;
   for (const Slot& slot : slots_) {
     if (slot.state != State::kPending || channel_of(slot.tag) == Channel::kControl) continue;
-    if (number_of(slot.tag) == number && says_more(slot.receive, slot.started, best)) {
+    if (message_of(slot.tag) == number && says_more(slot.receive, slot.started, best)) {
       best = Pending{slot.peer, slot.tag, slot.receive, slot.started};
     }
   }

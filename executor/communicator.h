@@ -18,6 +18,8 @@ class Communicator;
 
 /// Tags whose numbers differ by a multiple of this are streams of the same message.
 inline constexpr std::uint32_t kLaneNumbers = 1U << 26;
+/// The message that a tag belongs to, whichever of its streams it is.
+constexpr std::uint32_t message_of(Tag tag) { return number_of(tag) % kLaneNumbers; }
 
 /// One transfer that was started; co_await it to go on after it has ended, which yields its Completion. Must
 /// be awaited (at any later time) or belong to a Group; movable.
@@ -133,7 +135,7 @@ class Communicator {
 
   /// The receive (or, without one, the send) that has been under way for longest; nullopt when none is.
   std::optional<Pending> oldest() const;
-  /// The same among transfers whose tag has this number, on a data channel (kReduce, kDistribute).
+  /// The same among all streams of this message, on the data channels (kReduce, kDistribute).
   std::optional<Pending> oldest(std::uint32_t number) const;
 
  private:

@@ -396,28 +396,34 @@ void Engine::reap() {
 
 void Engine::watch(Clock::time_point now) {
   next_watch_ = now + kWatchInterval;
-  const Clock::duration timeout = as_clock(options_.timeout);
+  // The server first: it knows who did not push, where the worker beside it only waits for an answer.
+  if (server_) watch_server(now);
+  for (const MessageState* message : active_) watch_message(now, *message);
+}
+
+void Engine::watch_server(Clock::time_point now) const {
+  const auto late = server_->latest();
+  if (!late || now - late->since < as_clock(options_.timeout)) return;
   const Peers& peers = communicator_.peers();
-  for (const MessageState* message : active_) {
-    if (now - message->stage_started < timeout) continue;
-    const auto pending = communicator_.oldest(message->number);
-    const auto& pieces = plan_.messages[message->number].pieces;
-    std::string tensors = tensor_names_[pieces.front().tensor];
-    if (pieces.size() > 1) tensors += fmt::format(" and {} more", pieces.size() - 1);
-    throw Error(ErrorCode::kTimeout,
-                fmt::format("{}: waited {:.1f} s {} in the {} stage of message {} ({})",
-                            describe(peers, peers.rank), options_.timeout.count(),
-                            pending ? "for " + describe(peers, pending->peer) : "for a peer",
-                            to_string(message->stage), message->number, tensors));
-  }
-  const auto late = server_ ? server_->latest() : std::nullopt;
-  if (late && now - late->since >= timeout) {
-    throw Error(
-        ErrorCode::kTimeout,
-        fmt::format("{}: as a server, waited {:.1f} s for {} to push message {} ({})",
-                    describe(peers, peers.rank), options_.timeout.count(), describe(peers, late->worker),
-                    late->number, tensor_names_[plan_.messages[late->number].pieces.front().tensor]));
-  }
+  throw Error(
+      ErrorCode::kTimeout,
+      fmt::format("{}: as a server, waited {:.1f} s for {} to push message {} ({})",
+                  describe(peers, peers.rank), options_.timeout.count(), describe(peers, late->worker),
+                  late->number, tensor_names_[plan_.messages[late->number].pieces.front().tensor]));
+}
+
+void Engine::watch_message(Clock::time_point now, const MessageState& message) const {
+  if (now - message.stage_started < as_clock(options_.timeout)) return;
+  const Peers& peers = communicator_.peers();
+  const auto pending = communicator_.oldest(message.number);
+  const auto& pieces = plan_.messages[message.number].pieces;
+  std::string tensors = tensor_names_[pieces.front().tensor];
+  if (pieces.size() > 1) tensors += fmt::format(" and {} more", pieces.size() - 1);
+  throw Error(
+      ErrorCode::kTimeout,
+      fmt::format("{}: waited {:.1f} s {} in the {} stage of message {} ({})", describe(peers, peers.rank),
+                  options_.timeout.count(), pending ? "for " + describe(peers, pending->peer) : "for a peer",
+                  to_string(message.stage), message.number, tensors));
 }
 
 }  // namespace commtune

@@ -107,7 +107,10 @@ class Engine {
   void step_ended(MessageState& message);
   void hand_back(MessageState& message);
   void reap();
+  /// Throws Error{kTimeout} naming whom, where something has been under way for too long.
   void watch(Clock::time_point now);
+  void watch_server(Clock::time_point now) const;
+  void watch_message(Clock::time_point now, const MessageState& message) const;
   void fail() noexcept;
 
   Communicator& communicator_;
