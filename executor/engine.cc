@@ -117,6 +117,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
     : communicator_(communicator),
       plan_(plan),
       options_(options),
+      hosts_(communicator.peers(), plan.workers),
       layers_(profile.layers.size()),
       layer_ready_(layers_),
       layer_used_(layers_),
@@ -148,12 +149,13 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
   }
   const auto* servers = std::get_if<ParameterServer>(&plan.road);
   if (servers != nullptr && server_of(*servers, plan.workers, communicator.rank()) >= 0) {
-    server_ = std::make_unique<Server>(communicator, scratch_, options_.road, *servers, std::move(sizes));
+    server_ =
+        std::make_unique<Server>(communicator, scratch_, options_.road, hosts_, *servers, std::move(sizes));
     server_->record(options.served_limit);
   }
   active_.reserve(plan.messages.size());
   communicator.set_urgency(urgency_of(plan));
-  communicator.set_shares(link_shares(plan.road, plan.workers, communicator.peers()));
+  communicator.set_shares(link_shares(plan.road, hosts_, communicator.rank()));
   thread_ = std::thread([this] { communicate(); });
 }
 
@@ -326,8 +328,8 @@ void Engine::start(const NextStep& step) {
 }
 
 RoadMessage Engine::road_message(MessageState& message) {
-  return {communicator_,         scratch_, options_.road, message.number, message.data,
-          MessageState::reached, &message};
+  return {communicator_,  scratch_,     options_.road,         hosts_,
+          message.number, message.data, MessageState::reached, &message};
 }
 
 Task Engine::on_road(MessageState& message) {

@@ -116,6 +116,7 @@ class Engine {
   Communicator& communicator_;
   const Plan plan_;
   const EngineOptions options_;
+  const HostLayout hosts_;
   const std::size_t layers_;
   std::vector<std::string> tensor_names_;
 

@@ -1,6 +1,7 @@
 #include "executor/link_share.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <variant>
 
 #include "executor/roads/parameter_server.h"
@@ -9,69 +10,64 @@
 namespace commtune {
 namespace {
 
-/// Bytes between ranks of different hosts, as parts of a message.
-class Traffic {
+/// Bytes between ranks of different hosts, in slices: what a pusher of a part sends one server, and gets
+/// back.
+class Slices {
  public:
-  Traffic(const ParameterServer& road, int workers, const Peers& peers)
-      : peers_(peers), size_(peers.hosts.size()), between_(size_ * size_, 0.0) {
-    const Pushers pushers(road, peers, workers);
-    const double slice = 1.0 / road.servers / pushers.parts();
+  Slices(const ParameterServer& road, const HostLayout& hosts)
+      : road_(road),
+        hosts_(hosts),
+        pushers_(road, hosts),
+        here_(static_cast<std::size_t>(hosts.all_hosts())) {
+    for (int part = 0; part < pushers_.parts(); ++part) {
+      for (const int worker : pushers_.of(part)) ++on_host_of(worker).pushers;
+      all_pushers_ += static_cast<std::int64_t>(pushers_.of(part).size());
+    }
     for (int server = 0; server < road.servers; ++server) {
-      const int at = server_rank(road, workers, server);
-      for (int part = 0; part < pushers.parts(); ++part) {
-        for (const int worker : pushers.of(part)) {
-          add(worker, at, slice);
-          add(at, worker, slice);
-        }
-      }
+      ++on_host_of(server_rank(road, hosts.workers(), server)).servers;
     }
   }
 
-  double between(int from, int to) const { return between_[index(from, to)]; }
-  double leaving_host_of(int rank) const {
-    return sum([&](int from, int) { return node(from) == node(rank); });
+  /// A push, an answer, or one of each.
+  int between(int from, int to) const {
+    if (hosts_.host_of(from) == hosts_.host_of(to)) return 0;
+    return (pushes(from) && serves(to) ? 1 : 0) + (serves(from) && pushes(to) ? 1 : 0);
   }
-  double reaching_host_of(int rank) const {
-    return sum([&](int, int to) { return node(to) == node(rank); });
+
+  /// As many as leave a rank's host reach it: each push has its answer.
+  std::int64_t through_card_of(int rank) const {
+    const Ends& here = here_[static_cast<std::size_t>(hosts_.host_of(rank))];
+    return here.pushers * (road_.servers - here.servers) + here.servers * (all_pushers_ - here.pushers);
   }
 
  private:
-  std::size_t index(int from, int to) const {
-    return static_cast<std::size_t>(from) * size_ + static_cast<std::size_t>(to);
-  }
-  int node(int rank) const { return peers_.node[static_cast<std::size_t>(rank)]; }
-  void add(int from, int to, double part) {
-    if (node(from) != node(to)) between_[index(from, to)] += part;
-  }
-  template <typename Counts>
-  double sum(const Counts& counts) const {
-    double total = 0;
-    for (int from = 0; from < peers_.size(); ++from) {
-      for (int to = 0; to < peers_.size(); ++to) {
-        if (counts(from, to)) total += between(from, to);
-      }
-    }
-    return total;
-  }
+  /// What a host carries.
+  struct Ends {
+    std::int64_t pushers = 0, servers = 0;
+  };
+  Ends& on_host_of(int rank) { return here_[static_cast<std::size_t>(hosts_.host_of(rank))]; }
+  bool pushes(int rank) const { return rank < hosts_.workers() && pushers_.part_of(rank) >= 0; }
+  bool serves(int rank) const { return server_of(road_, hosts_.workers(), rank) >= 0; }
 
-  const Peers& peers_;
-  const std::size_t size_;
-  std::vector<double> between_;
+  const ParameterServer& road_;
+  const HostLayout& hosts_;
+  const Pushers pushers_;
+  std::vector<Ends> here_;  // by host
+  std::int64_t all_pushers_ = 0;
 };
 
 }  // namespace
 
-std::vector<double> link_shares(const Road& road, int workers, const Peers& peers) {
-  std::vector<double> shares(peers.hosts.size(), 1.0);
+std::vector<double> link_shares(const Road& road, const HostLayout& hosts, int rank) {
+  std::vector<double> shares(static_cast<std::size_t>(hosts.ranks()), 1.0);
   const auto* servers = std::get_if<ParameterServer>(&road);
   if (servers == nullptr) return shares;
-  const Traffic traffic(*servers, workers, peers);
-  const double leaving = traffic.leaving_host_of(peers.rank);
-  for (int peer = 0; peer < peers.size(); ++peer) {
-    const double flow = traffic.between(peers.rank, peer);
-    if (flow > 0) {
-      shares[static_cast<std::size_t>(peer)] = flow / std::max(leaving, traffic.reaching_host_of(peer));
-    }
+  const Slices slices(*servers, hosts);
+  for (int peer = 0; peer < hosts.ranks(); ++peer) {
+    const int flow = slices.between(rank, peer);
+    if (flow == 0) continue;
+    const std::int64_t busier = std::max(slices.through_card_of(rank), slices.through_card_of(peer));
+    shares[static_cast<std::size_t>(peer)] = static_cast<double>(flow) / static_cast<double>(busier);
   }
   return shares;
 }

@@ -78,9 +78,9 @@ void Performer::pace(const Command& command) {
   pace_ = command.pace;
   paced_for_ = paced;
   communicator_.transport().set_pace(command.pace);
-  communicator_.set_shares(command.pace > 0
-                               ? link_shares(road, command.quantity.workers, communicator_.peers())
-                               : std::vector<double>(communicator_.peers().hosts.size(), 1.0));
+  const HostLayout hosts(communicator_.peers(), command.quantity.workers);
+  communicator_.set_shares(command.pace > 0 ? link_shares(road, hosts, communicator_.rank())
+                                            : std::vector<double>(communicator_.peers().hosts.size(), 1.0));
 }
 
 void Performer::measure(const Command& command, Report& report) {
@@ -128,8 +128,11 @@ void Performer::finish(Job& job, Deadline until) {
   for (const Task& task : job.tasks) task.result();
 }
 
-Performer::Job::Job(const Command& given)
-    : command(given), sending{command, {}, {}, 0, 0}, receiving{command, {}, {}, 0, 0} {
+Performer::Job::Job(const Command& given, const Peers& peers)
+    : command(given),
+      hosts(peers, given.quantity.workers),
+      sending{command, {}, {}, 0, 0},
+      receiving{command, {}, {}, 0, 0} {
   for (Flow* flow : {&sending, &receiving}) {
     flow->settings.workers = command.quantity.workers;
     flow->ends.assign(static_cast<std::size_t>(command.messages), Nanoseconds{0});
@@ -138,7 +141,7 @@ Performer::Job::Job(const Command& given)
 }
 
 Performer::Job& Performer::new_job(const Command& command) {
-  job_ = std::make_unique<Job>(command);
+  job_ = std::make_unique<Job>(command, communicator_.peers());
   return *job_;
 }
 
@@ -147,8 +150,9 @@ Performer::Job& Performer::new_job(const Command& command) {
 Task Performer::run_message(Job& job, int number, std::span<std::byte> data) {
   Flow& flow = job.sending;
   const Quantity& quantity = flow.command.quantity;
-  const RoadMessage on_its_way{communicator_, scratch_, flow.settings,
-                               flow.base + static_cast<std::uint32_t>(number), data};
+  const RoadMessage on_its_way{
+      communicator_, scratch_, flow.settings, job.hosts, flow.base + static_cast<std::uint32_t>(number),
+      data};
   co_await run_operation(quantity.road, quantity.operation, on_its_way, job.server.get());
   flow.ends[static_cast<std::size_t>(number)] = now();
 }
@@ -168,7 +172,7 @@ void Performer::open_server(Job& job) {
   job.sending.base = 0;  // servers know messages by number
   if (server_of(*servers, command.quantity.workers, communicator_.rank()) < 0) return;
   job.server = std::make_unique<Server>(
-      communicator_, scratch_, job.sending.settings, *servers,
+      communicator_, scratch_, job.sending.settings, job.hosts, *servers,
       std::vector<std::size_t>(static_cast<std::size_t>(command.messages), command.bytes));
   job.server->start();
 }

@@ -40,8 +40,9 @@ class Performer {
   };
   /// What a command has under way. Outlives a command that was given up, since transfers point into it.
   struct Job {
-    explicit Job(const Command& given);
+    Job(const Command& given, const Peers& peers);
     const Command command;
+    const HostLayout hosts;  ///< of the command's workers
     Flow sending, receiving;
     std::unique_ptr<Server> server;  ///< if this rank is one
     Group streaming;                 ///< kBacklog: empty once the stream is under way

@@ -81,13 +81,13 @@ struct Server::Answer {
 };
 
 Server::Server(Communicator& communicator, Scratch& scratch, const RoadSettings& settings,
-               const ParameterServer& road, std::vector<std::size_t> message_bytes)
+               const HostLayout& hosts, const ParameterServer& road, std::vector<std::size_t> message_bytes)
     : communicator_(communicator),
       scratch_(scratch),
       settings_(settings),
       road_(road),
       server_(server_of(road, settings.workers, communicator.rank())),
-      pushers_(road, communicator.peers(), settings.workers),
+      pushers_(road, hosts),
       message_bytes_(std::move(message_bytes)),
       next_chunk_(static_cast<std::size_t>(settings.workers),
                   std::vector<std::size_t>(message_bytes_.size(), 0)),

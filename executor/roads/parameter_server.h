@@ -47,8 +47,9 @@ struct Served {
 /// worker has said goodbye.
 class Server {
  public:
+  /// hosts          of the run; read here only
   /// message_bytes  size of each message by its number; equal on all ranks
-  Server(Communicator& communicator, Scratch& scratch, const RoadSettings& settings,
+  Server(Communicator& communicator, Scratch& scratch, const RoadSettings& settings, const HostLayout& hosts,
          const ParameterServer& road, std::vector<std::size_t> message_bytes);
   ~Server();
   Server(const Server&) = delete;

@@ -5,14 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "executor/roads/road.h"
+#include "executor/roads/host_layout.h"
 #include "perfmodel/plan.h"
 
 namespace commtune {
 
 class Pushers {
  public:
-  Pushers(const ParameterServer& road, const Peers& peers, int workers);
+  Pushers(const ParameterServer& road, const HostLayout& hosts);
 
   int parts() const { return static_cast<int>(workers_.size()); }
   /// Who pushes a part, in rank order.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "executor/communicator.h"
+#include "executor/roads/host_layout.h"
 #include "executor/task.h"
 #include "perfmodel/chunking.h"
 #include "perfmodel/plan.h"
@@ -85,6 +86,7 @@ struct RoadMessage {
   Communicator& communicator;
   Scratch& scratch;  ///< blocks of at least settings.chunk
   const RoadSettings& settings;
+  const HostLayout& hosts;    ///< of the run's workers
   std::uint32_t number = 0;   ///< tag number; equal on all ranks, different for messages under way together
   std::span<std::byte> data;  ///< summed in place
   void (*reached)(void* context, Stage stage) = nullptr;  ///< called when this rank has ended a stage

@@ -90,7 +90,11 @@ struct Settings {
 class Bench {
  public:
   Bench(Transport& transport, const Settings& settings)
-      : communicator_(transport), scratch_(1 << 20), settings_(settings), rank_(communicator_.rank()) {
+      : communicator_(transport),
+        hosts_(communicator_.peers(), communicator_.size()),
+        scratch_(1 << 20),
+        settings_(settings),
+        rank_(communicator_.rank()) {
     settings_.road.workers = communicator_.size();
     settings_.road.result = Result::kSum;
   }
@@ -105,9 +109,7 @@ class Bench {
     pace(AllToAll{collective});
     Floats data(bytes / 4, 1.0F);
     const AllToAllAlgorithm with = algorithm(collective);
-    const auto once = [&] {
-      communicator_.run(with.all_reduce({communicator_, scratch_, settings_.road, 1, memory(data)}), soon());
-    };
+    const auto once = [&] { communicator_.run(with.all_reduce(message(1, data)), soon()); };
     once();
     check(data, static_cast<float>(communicator_.size()));
     std::fill(data.begin(), data.end(), 0.0F);
@@ -119,13 +121,12 @@ class Bench {
     Floats data(bytes / 4, 1.0F);
     std::optional<Server> server;
     if (server_of(road, settings_.road.workers, rank_) >= 0) {
-      server.emplace(communicator_, scratch_, settings_.road, road, std::vector<std::size_t>{0, bytes});
+      server.emplace(communicator_, scratch_, settings_.road, hosts_, road,
+                     std::vector<std::size_t>{0, bytes});
       server->start();
     }
     const auto once = [&] {
-      communicator_.run(push_pull({communicator_, scratch_, settings_.road, 1, memory(data)}, road,
-                                  server ? &*server : nullptr),
-                        soon());
+      communicator_.run(push_pull(message(1, data), road, server ? &*server : nullptr), soon());
     };
     once();
     check(data, static_cast<float>(communicator_.size()));
@@ -143,8 +144,7 @@ class Bench {
     const auto lane = [&]() -> Task {
       while (next < static_cast<std::uint32_t>(count)) {
         const std::uint32_t number = next++;
-        co_await algorithm(Collective::kRing)
-            .all_reduce({communicator_, scratch_, settings_.road, number, memory(data[number])});
+        co_await algorithm(Collective::kRing).all_reduce(message(number, data[number]));
       }
     };
     const auto all = [&]() -> Task {
@@ -275,9 +275,7 @@ class Bench {
     };
     Floats data(bytes / 4, 1.0F);
     const double before = resident();
-    communicator_.run(
-        algorithm(Collective::kRing).all_reduce({communicator_, scratch_, settings_.road, 1, memory(data)}),
-        soon());
+    communicator_.run(algorithm(Collective::kRing).all_reduce(message(1, data)), soon());
     return resident() - before;
   }
 
@@ -288,7 +286,7 @@ class Bench {
   void pace(const Road& road) {
     if (settings_.pace <= 0) return;
     communicator_.transport().set_pace(settings_.pace);
-    communicator_.set_shares(link_shares(road, settings_.road.workers, communicator_.peers()));
+    communicator_.set_shares(link_shares(road, hosts_, rank_));
   }
 
   Timing measured(const std::function<void()>& operation) {
@@ -296,6 +294,9 @@ class Bench {
   }
   Timing measured_bare(const std::function<void()>& operation) const {
     return measure([] { MPI_Barrier(MPI_COMM_WORLD); }, operation, settings_.budget);
+  }
+  RoadMessage message(std::uint32_t number, Floats& data) {
+    return {communicator_, scratch_, settings_.road, hosts_, number, memory(data)};
   }
   static std::span<std::byte> memory(Floats& data) { return std::as_writable_bytes(std::span(data)); }
   static Timing halved(Timing timing) { return divided(timing, 2); }
@@ -312,6 +313,7 @@ class Bench {
   }
 
   Communicator communicator_;
+  const HostLayout hosts_;
   Scratch scratch_;
   Settings settings_;
   const int rank_;

@@ -24,10 +24,11 @@ std::uint64_t sent_before_the_last_comes(RoadSettings settings, std::vector<std:
     const auto rank = static_cast<std::size_t>(transport.peers().rank);
     Communicator communicator(transport);
     communicator.set_urgency({{0}, {0}});
+    const HostLayout hosts(communicator.peers(), settings.workers);
     Scratch scratch(settings.chunk.count);
     if (rank == 3) may_start.wait();
     Task task = halving_reduce_scatter(
-        {communicator, scratch, settings, 0, std::as_writable_bytes(std::span(data[rank]))});
+        {communicator, scratch, settings, hosts, 0, std::as_writable_bytes(std::span(data[rank]))});
     task.start();
     if (rank == 0) {
       const auto until = Clock::now() + std::chrono::milliseconds(200);

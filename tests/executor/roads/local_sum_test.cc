@@ -30,14 +30,14 @@ ParameterServer road_of(LocalSum local_sum) {
 }
 
 TEST(Pushers, AreAllWorkersWithoutALocalSum) {
-  const Pushers pushers(road_of(LocalSum::kNone), peers_of({0, 0, 1, 1, 2}), 4);
+  const Pushers pushers(road_of(LocalSum::kNone), {peers_of({0, 0, 1, 1, 2}), 4});
   EXPECT_EQ(pushers.parts(), 1);
   EXPECT_THAT(pushers.of(0), ElementsAre(0, 1, 2, 3));
 }
 
 TEST(Pushers, OwnAsManyPartsAsTheSmallestHostHasWorkers) {
   // Hosts of 3 and 2 workers, the ranks dealt in turn; rank 5 is a server beside them.
-  const Pushers pushers(road_of(LocalSum::kFirst), peers_of({0, 1, 0, 1, 0, 1}), 5);
+  const Pushers pushers(road_of(LocalSum::kFirst), {peers_of({0, 1, 0, 1, 0, 1}), 5});
   EXPECT_EQ(pushers.parts(), 2);
   EXPECT_THAT(pushers.of(0), ElementsAre(0, 1));
   EXPECT_THAT(pushers.of(1), ElementsAre(2, 3));
@@ -61,10 +61,11 @@ Exchange exchange(LocalSum local_sum) {
            [&](Transport& transport) {
              Communicator communicator(transport);
              communicator.set_urgency({{0}, {0}});
+             const HostLayout hosts(communicator.peers(), settings.workers);
              Scratch scratch(settings.chunk.count);
              const Deadline deadline = Clock::now() + std::chrono::seconds(10);
              if (communicator.rank() == 4) {
-               Server server(communicator, scratch, settings, road, {kBytes});
+               Server server(communicator, scratch, settings, hosts, road, {kBytes});
                server.start();
                while (!server.finished()) communicator.progress(deadline);
                return;
@@ -73,8 +74,8 @@ Exchange exchange(LocalSum local_sum) {
              std::vector<float> data;
              for (std::size_t i = 0; i < kElements; ++i)
                data.push_back(static_cast<float>((i + 1) * (rank + 1)));
-             const RoadMessage message{communicator, scratch, settings, 0,
-                                       std::as_writable_bytes(std::span(data))};
+             const RoadMessage message{communicator, scratch, settings,
+                                       hosts,        0,       std::as_writable_bytes(std::span(data))};
              communicator.run(push_pull(message, road, nullptr), deadline);
              seen.pushed[rank] = communicator.sent(Channel::kReduce, 0);
              seen.result[rank] = data;
