@@ -12,16 +12,6 @@ constexpr std::array kAll{Collective::kRing,    Collective::kHalvingDoubling,  C
                           Collective::kOneShot, Collective::kDoubleBinaryTree, Collective::kHierarchical,
                           Collective::kLibrary};
 
-bool offered(Collective collective) {
-  try {
-    algorithm(collective);
-    return true;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kUnavailable) throw;
-    return false;
-  }
-}
-
 Task run_all_to_all(Collective collective, Operation operation, const RoadMessage& message) {
   const AllToAllAlgorithm with = algorithm(collective);
   switch (operation) {
@@ -53,18 +43,7 @@ Task run_operation(const Road& road, Operation operation, const RoadMessage& mes
               "operation = " + to_string(operation) + ": pulls overlap with pushes, so neither runs alone");
 }
 
-bool is_offered(const Road& road) {
-  const auto* all = std::get_if<AllToAll>(&road);
-  return all == nullptr || offered(all->algorithm);
-}
-
-std::vector<Collective> available_algorithms(const std::vector<Collective>& wanted) {
-  std::vector<Collective> result;
-  for (const Collective collective : wanted.empty() ? std::vector(kAll.begin(), kAll.end()) : wanted) {
-    if (offered(collective)) result.push_back(collective);
-  }
-  return result;
-}
+std::span<const Collective> all_algorithms() { return kAll; }
 
 bool has_stages(Collective collective) {
   const AllToAllAlgorithm with = algorithm(collective);

@@ -1,7 +1,7 @@
 #pragma once
 // One operation of a road on one message, as a coroutine: the roads of the executor by their probes' names.
 
-#include <vector>
+#include <span>
 
 #include "executor/roads/parameter_server.h"
 #include "executor/roads/road.h"
@@ -16,11 +16,8 @@ namespace commtune::probes {
 /// throws  Error{kUnavailable} where the executor does not have it
 Task run_operation(const Road& road, Operation operation, const RoadMessage& message, Server* here);
 
-/// Whether this executor can run it.
-bool is_offered(const Road& road);
-
-/// What this executor can run on this many workers, of the algorithms asked for (all if none is named).
-std::vector<Collective> available_algorithms(const std::vector<Collective>& wanted);
+/// Every algorithm of the executor. kLibrary's runs only where the transport has one of its own.
+std::span<const Collective> all_algorithms();
 
 /// Whether the algorithm's two stages can be run and timed apart.
 bool has_stages(Collective algorithm);

@@ -204,7 +204,8 @@ Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_ho
   const auto ranks = static_cast<int>(rank_hosts.size());
   const bool named = !options.algorithms.empty();
   Offer result;
-  result.algorithms = available_algorithms(options.algorithms);
+  result.algorithms = options.algorithms;
+  if (!named) result.algorithms.assign(all_algorithms().begin(), all_algorithms().end());
   if (!named && !hosts_have_several_ranks(rank_hosts))
     std::erase(result.algorithms, Collective::kHierarchical);
   if (!named && ranks == 2) std::erase(result.algorithms, Collective::kOneShot);  // as recursive doubling
@@ -221,8 +222,7 @@ Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_ho
         servers.push_back(even);
     }
   }
-  std::copy_if(servers.begin(), servers.end(), std::back_inserter(result.servers),
-               [](const ParameterServer& server) { return is_offered(Road{server}); });
+  result.servers = std::move(servers);
   return result;
 }
 

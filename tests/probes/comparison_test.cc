@@ -10,7 +10,6 @@
 
 #include "executor/transport/local/local.h"
 #include "perfmodel/error.h"
-#include "probes/bandwidth.h"
 #include "probes/child_process.h"
 
 namespace commtune::probes {
@@ -131,17 +130,6 @@ TEST(ChildProcess, IsNotWaitedForBeyondTheDeadline) {
 
 TEST(ChildProcess, SaysThatAProgramIsMissing) {
   EXPECT_THROW(ChildProcess({"no-such-program-anywhere"}), Error);
-}
-
-TEST(BusFactor, IsThatOfNcclTests) {
-  EXPECT_DOUBLE_EQ(bus_factor(AllToAll{}, Operation::kAllReduce, 4), 1.5);
-  EXPECT_DOUBLE_EQ(bus_factor(AllToAll{}, Operation::kAllGather, 4), 0.75);
-  // One server on a host: three answers leave through its card.
-  EXPECT_DOUBLE_EQ(bus_factor(ParameterServer{1}, Operation::kPushPull, 4), 3);
-  // 1 MB in 12 ms through a ring of 4: 83.3 MB/s, 125 MB/s on the wire.
-  const Bandwidth ring = bandwidth(AllToAll{}, Operation::kAllReduce, 4, Bytes{1'000'000}, Seconds{12e-3});
-  EXPECT_NEAR(ring.algorithm, 83.33e6, 1e4);
-  EXPECT_NEAR(ring.bus, 125e6, 1e4);
 }
 
 }  // namespace
