@@ -388,12 +388,10 @@ void run(Bench& bench, const std::string& what, const std::vector<std::size_t>& 
 }  // namespace
 }  // namespace commtune
 
-/// executor_bench [--network mpi|tcp] [--idle kernel|yield|sleep] [--chunk B] [--uncut B] [--cuts N]
-/// [--window N] [--budget S] [--pace B/s]
-///                WHAT[,WHAT...] SIZE[,SIZE...]
+/// executor_bench [--network mpi|tcp] [--chunk B] [--uncut B] [--cuts N] [--window N] [--budget S]
+///                [--pace B/s] WHAT[,WHAT...] SIZE[,SIZE...]
 int main(int argc, char** argv) {
   using namespace commtune;
-  MpiOptions options;
   Settings settings;
   bool tcp = false;
   std::vector<std::string> words(argv + 1, argv + argc);
@@ -411,11 +409,6 @@ int main(int argc, char** argv) {
   while (words.size() >= 2 && words[0].starts_with("--")) {
     const std::string& value = words[1];
     if (words[0] == "--network") tcp = value == "tcp";
-    if (words[0] == "--idle") {
-      options.idle = value == "yield"   ? MpiOptions::Idle::kYield
-                     : value == "sleep" ? MpiOptions::Idle::kSleep
-                                        : MpiOptions::Idle::kKernel;
-    }
     if (words[0] == "--chunk") settings.road.chunk = parse_size(value);
     if (words[0] == "--uncut") settings.road.uncut = parse_size(value);
     if (words[0] == "--cuts") settings.road.cuts = std::stoi(value);
@@ -429,7 +422,7 @@ int main(int argc, char** argv) {
   if (words.size() > 1) {
     for (const std::string& size : split(words[1])) sizes.push_back(parse_size(size).count);
   }
-  auto transport = make_mpi_transport(options);
+  auto transport = make_mpi_transport();
   if (tcp) transport = make_tcp_transport(std::move(transport));
   transport->limit_messages({.longest = 1024_MiB, .early = 4096_MiB});  // whatever sizes are asked for
   try {

@@ -69,7 +69,7 @@ std::vector<probes::ProbeSample> read_samples(const std::string& path) {
 
 int run(int argc, char** argv) {
   CLI::App app{"Probes the ranks that mpirun started."};
-  std::string out = "/dev/stdout", budget, last = "64M", timeout = "10s", network, resume, host;
+  std::string out = "/dev/stdout", budget, last = "64M", timeout = "10s", network, resume;
   bool tcp = false, verbose = false, compare = false;
   double width = 0.02, factor = 4;
   int iterations = 5;
@@ -85,7 +85,6 @@ int run(int argc, char** argv) {
   app.add_option("--timeout", timeout, "for silent ranks");
   app.add_option("--resume", resume, "file of an earlier probe's samples");
   app.add_option("--network", network, "network of the TCP transport");
-  app.add_option("--host", host, "this rank's host name");
   app.add_flag("--tcp", tcp, "TCP sockets instead of Open MPI");
   app.add_flag("--verbose", verbose, "progress to standard error");
   app.add_flag("--compare", compare, "iperf3 and perftest beside it");
@@ -95,9 +94,7 @@ int run(int argc, char** argv) {
 
   std::unique_ptr<Transport> transport;
   try {
-    MpiOptions mpi;
-    mpi.host = host;
-    transport = make_mpi_transport(mpi);
+    transport = make_mpi_transport();
     if (tcp) {
       TcpOptions options;
       options.network = network;

@@ -7,35 +7,46 @@
 // (and on an eventfd for wake()). Nothing depends on that being complete: every sleep is bounded, and after
 // it the library is asked again.
 
-#include <memory>
+#include <poll.h>
+
+#include <atomic>
+#include <vector>
 
 #include "executor/transport/mpi/doorbell.h"
-#include "executor/transport/mpi/mpi.h"
 #include "executor/transport/transport.h"
 
 namespace commtune {
 
+/// wake() from any thread, everything else from the communication thread.
 class Idle {
  public:
-  virtual ~Idle() = default;
-  Idle() = default;
+  /// Call after the library has started: it looks for the library's descriptors.
+  /// bell  rung by ranks of this host; outlives this
+  explicit Idle(Doorbell& bell);
+  ~Idle();
   Idle(const Idle&) = delete;
   Idle& operator=(const Idle&) = delete;
 
   /// A wait begins.
-  virtual void begin() = 0;
+  void begin();
   /// Something was asked and nothing had happened: passes some time, until the deadline at most.
   /// transfers  some are under way
   /// in_host    some of them with ranks of this host, through shared memory: only the bell tells about those
-  virtual void pause(Deadline until, bool transfers, bool in_host) = 0;
+  void pause(Deadline until, bool transfers, bool in_host);
   /// Whether wake() was called since the last time this was asked.
-  virtual bool woken() = 0;
-  /// From any thread.
-  virtual void wake() noexcept = 0;
-};
+  bool woken() { return woken_.load(std::memory_order_relaxed) && woken_.exchange(false); }
+  void wake() noexcept;
 
-/// Call after the library has started: it looks for the library's descriptors.
-/// bell  rung by ranks of this host; outlives the result
-std::unique_ptr<Idle> make_idle(MpiOptions::Idle kind, Doorbell& bell);
+ private:
+  void sleep(std::chrono::nanoseconds most);
+
+  Doorbell& bell_;
+  const int event_;
+  std::vector<pollfd> descriptors_;  // the event, the bell, then the library's
+  std::atomic<bool> woken_{false}, sleeping_{false};
+  int tries_ = 0;
+  static constexpr std::chrono::nanoseconds kFirstInHostBound = std::chrono::microseconds(100);
+  std::chrono::nanoseconds in_host_bound_ = kFirstInHostBound;
+};
 
 }  // namespace commtune

@@ -51,7 +51,7 @@ void add_operation(void* from, void* into, int* count, MPI_Datatype* /*unused*/)
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(const MpiOptions& options);
+  MpiTransport();
   ~MpiTransport() override;
 
   std::string_view name() const override { return "mpi"; }
@@ -82,7 +82,7 @@ class MpiTransport final : public Transport {
   MPI_Comm communicator(Tag tag) const { return channels_[static_cast<std::size_t>(channel_of(tag))]; }
   MPI_Comm library_communicator(int ranks);
   MPI_Op operation(DataType type);
-  void find_peers(const std::string& host);
+  void find_peers();
   void hang_bells();
   void connect_all();
   void ring_later(int rank);
@@ -105,14 +105,12 @@ class MpiTransport final : public Transport {
   std::vector<Completion> completed_;
   Doorbell bell_;
   std::vector<int> to_ring_;  // ranks of this host that have something to look at, each once
-  std::unique_ptr<Idle> idle_;
+  std::optional<Idle> idle_;  // when the library has started
   bool failed_ = false;
 };
 
-MpiTransport::MpiTransport(const MpiOptions& options) {
-  if (options.tune_library) {
-    for (const LibrarySetting& setting : kLibrarySettings) setenv(setting.name, setting.value, 0);
-  }
+MpiTransport::MpiTransport() {
+  for (const LibrarySetting& setting : kLibrarySettings) setenv(setting.name, setting.value, 0);
   int provided = 0;
   expect(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread",
          ErrorCode::kUnavailable);
@@ -125,11 +123,11 @@ MpiTransport::MpiTransport(const MpiOptions& options) {
     MPI_Comm_set_errhandler(channel, MPI_ERRORS_RETURN);
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  find_peers(options.host);
+  find_peers();
   hang_bells();
   connect_all();
-  if (options.tune_library) limit_unsent(kUnsentBytes);
-  idle_ = make_idle(options.idle, bell_);
+  limit_unsent(kUnsentBytes);
+  idle_.emplace(bell_);
 }
 
 MpiTransport::~MpiTransport() {
@@ -143,18 +141,14 @@ MpiTransport::~MpiTransport() {
   MPI_Finalize();
 }
 
-void MpiTransport::find_peers(const std::string& host) {
+void MpiTransport::find_peers() {
   int size = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   MPI_Comm_rank(MPI_COMM_WORLD, &peers_.rank);
 
   std::array<char, MPI_MAX_PROCESSOR_NAME + 1> own{};
   int length = 0;
-  if (host.empty()) {
-    MPI_Get_processor_name(own.data(), &length);
-  } else {
-    host.copy(own.data(), own.size() - 1);
-  }
+  MPI_Get_processor_name(own.data(), &length);
   std::vector<char> all(own.size() * static_cast<std::size_t>(size));
   const int width = static_cast<int>(own.size());
   expect(MPI_Allgather(own.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD),
@@ -373,8 +367,6 @@ void MpiTransport::abort(std::string_view why) noexcept {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport(MpiOptions options) {
-  return std::make_unique<MpiTransport>(options);
-}
+std::unique_ptr<Transport> make_mpi_transport() { return std::make_unique<MpiTransport>(); }
 
 }  // namespace commtune

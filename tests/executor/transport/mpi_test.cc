@@ -25,13 +25,8 @@ INSTANTIATE_TEST_SUITE_P(Mpi, MpiTransportTest, ::testing::ValuesIn(conformance_
 }  // namespace commtune::testing
 
 int main(int argc, char** argv) {
-  using commtune::MpiOptions;
   ::testing::InitGoogleTest(&argc, argv);
-  MpiOptions options;
-  const std::string_view idle = argc > 1 ? argv[1] : "kernel";
-  if (idle == "yield") options.idle = MpiOptions::Idle::kYield;
-  if (idle == "sleep") options.idle = MpiOptions::Idle::kSleep;
-  commtune::testing::transport = commtune::make_mpi_transport(options);
+  commtune::testing::transport = commtune::make_mpi_transport();
   // One voice: the first rank's, and of the others what fails.
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
   if (commtune::testing::transport->peers().rank != 0)
