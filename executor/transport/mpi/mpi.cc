@@ -85,6 +85,7 @@ class MpiTransport final : public Transport {
   void find_peers();
   void hang_bells();
   void connect_all();
+  std::vector<std::uint16_t> ports_of_all(const std::vector<std::uint16_t>& own) const;
   void ring_later(int rank);
   void ring_now();
   bool is_in_host(int peer) const {
@@ -111,9 +112,11 @@ class MpiTransport final : public Transport {
 
 MpiTransport::MpiTransport() {
   for (const LibrarySetting& setting : kLibrarySettings) setenv(setting.name, setting.value, 0);
+  const LibrarySockets sockets;
   int provided = 0;
   expect(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread",
          ErrorCode::kUnavailable);
+  const std::vector<std::uint16_t> own_ports = sockets.listening();
   if (provided < MPI_THREAD_SERIALIZED) {
     throw Error(ErrorCode::kUnavailable,
                 "MPI_Init_thread: this MPI library lacks MPI_THREAD_SERIALIZED, which the executor needs");
@@ -126,7 +129,7 @@ MpiTransport::MpiTransport() {
   find_peers();
   hang_bells();
   connect_all();
-  limit_unsent(kUnsentBytes);
+  sockets.limit_unsent(kUnsentBytes, own_ports, ports_of_all(own_ports));
   idle_.emplace(bell_);
 }
 
@@ -192,6 +195,18 @@ void MpiTransport::connect_all() {
                         MPI_STATUS_IGNORE),
            "MPI_Sendrecv");
   }
+}
+
+/// What all ranks' libraries listen at.
+std::vector<std::uint16_t> MpiTransport::ports_of_all(const std::vector<std::uint16_t>& own) const {
+  constexpr std::size_t kMost = 8;  // the library has one a kind of address
+  std::array<std::uint16_t, kMost> mine{};
+  std::copy_n(own.begin(), std::min(own.size(), kMost), mine.begin());
+  std::vector<std::uint16_t> all(kMost * peers_.hosts.size());
+  expect(MPI_Allgather(mine.data(), kMost, MPI_UINT16_T, all.data(), kMost, MPI_UINT16_T, MPI_COMM_WORLD),
+         "MPI_Allgather");
+  std::erase(all, 0);
+  return all;
 }
 
 void MpiTransport::ring_later(int rank) {

@@ -3,13 +3,29 @@
 #include "executor/transport/mpi/mpi.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <optional>
+#include <string_view>
 
 #include "tests/executor/transport/conformance.h"
+#include "tests/executor/transport/loopback.h"
 
 namespace commtune::testing {
 namespace {
 
 std::unique_ptr<Transport> transport;
+bool over_sockets = false;  // messages between ranks, as mpirun was told
+
+/// A connection of this process's own, older than the library.
+struct Foreign {
+  LoopbackListener listener;
+  LoopbackListener::Connection connection = listener.connection();
+  int usual = connection.from.unsent_limit();
+};
+std::optional<Foreign> foreign;
 
 class MpiTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
 
@@ -21,18 +37,42 @@ TEST_P(MpiTransportTest, Conforms) {
 INSTANTIATE_TEST_SUITE_P(Mpi, MpiTransportTest, ::testing::ValuesIn(conformance_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
 
+/// TCP sockets of this process for which the kernel holds no more than so much unsent.
+int limited_sockets(int bytes) {
+  int found = 0;
+  for (int fd = 0; fd < 1024; ++fd) {
+    int value = 0;
+    socklen_t length = sizeof value;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &value, &length) == 0 && value == bytes) ++found;
+  }
+  return found;
+}
+
+TEST(MpiTransport, LimitsWhatTheKernelHoldsOfTheLibrarysConnectionsAlone) {
+  EXPECT_EQ(foreign->connection.from.unsent_limit(), foreign->usual);
+  EXPECT_EQ(foreign->connection.to.unsent_limit(), foreign->usual);
+  const int others = transport->peers().size() - 1;
+  if (over_sockets) {
+    EXPECT_GE(limited_sockets(128 * 1024), others);
+  } else {
+    EXPECT_EQ(limited_sockets(128 * 1024), 0) << "messages go through memory";
+  }
+}
+
 }  // namespace
 }  // namespace commtune::testing
 
 int main(int argc, char** argv) {
+  namespace test = commtune::testing;
   ::testing::InitGoogleTest(&argc, argv);
-  commtune::testing::transport = commtune::make_mpi_transport();
+  test::over_sockets = argc > 1 && std::string_view(argv[1]) == "sockets";
+  test::foreign.emplace();
+  test::transport = commtune::make_mpi_transport();
   // One voice: the first rank's, and of the others what fails.
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
-  if (commtune::testing::transport->peers().rank != 0)
-    delete listeners.Release(listeners.default_result_printer());
+  if (test::transport->peers().rank != 0) delete listeners.Release(listeners.default_result_printer());
   const int status = RUN_ALL_TESTS();
-  if (status != 0) commtune::testing::transport->abort("a test failed");
-  commtune::testing::transport.reset();
+  if (status != 0) test::transport->abort("a test failed");
+  test::transport.reset();
   return status;
 }
