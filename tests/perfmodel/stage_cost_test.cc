@@ -8,7 +8,6 @@
 #include "perfmodel/chunking.h"
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
-#include "perfmodel/topology.h"
 
 namespace commtune {
 namespace {
@@ -331,21 +330,6 @@ TEST(RoadCost, ColocatedServersMayBeginAtAnyWorker) {
   EXPECT_THROW(road_cost(from(3, 4), cluster, 4), Error);
 }
 
-TEST(Topology, SparesSlowHostsWhereverTheyAre) {
-  const auto spared = [](const std::vector<std::size_t>& slow, int hosts, int slots) {
-    Cluster cluster = cluster_of(hosts, slots);
-    for (const std::size_t host : slow) cluster.hosts[host].pace = {1, 3, 1};
-    const WorkerRow row = spared_workers(topology_of(cluster, hosts * slots));
-    return std::pair(row.first, row.count);
-  };
-  EXPECT_EQ(spared({3}, 4, 1), std::pair(0, 3));
-  EXPECT_EQ(spared({0}, 4, 1), std::pair(1, 3));
-  EXPECT_EQ(spared({1}, 4, 1), std::pair(2, 3));  // workers 2, 3 and 0
-  EXPECT_EQ(spared({1, 2}, 5, 2), std::pair(6, 6));
-  EXPECT_EQ(spared({}, 4, 1), std::pair(0, 0));
-  EXPECT_EQ(spared({0, 1}, 2, 1), std::pair(0, 0));
-}
-
 TEST(RoadCost, DedicatedServersOnAnotherHostAreReachedOverItsLink) {
   // All 4 workers on one host of 4 slots, whose card carries 4 m; one server on the next.
   const RoadCost cost = road_cost(ps(1, Placement::kDedicated), cluster_of(2, 4), 4);
@@ -643,59 +627,6 @@ TEST(RoadCost, MoreBytesAreNeverFasterOnAnyRoad) {
       }
     }
   }
-}
-
-TEST(Topology, FillsHostsSlotBySlot) {
-  const Topology place = topology_of(cluster_of(3, 4), 9);
-  EXPECT_EQ(place.hosts, 3);
-  EXPECT_EQ(place.per_host, 4);
-  EXPECT_EQ(topology_of(cluster_of(3, 4), 32).hosts, 8);  // goes on like the first host
-  EXPECT_EQ(topology_of(Cluster{}, 5).hosts, 5);
-}
-
-TEST(Topology, KnowsTheSlowestAndTheSpareHosts) {
-  const Cluster cluster = with_slow_host(with_slow_host(cluster_of(4, 2), 1, {2, 3, 1.5}), 3, {9, 9, 9});
-  const Topology place = topology_of(cluster, 5);
-  EXPECT_EQ(place.slowest, (HostPace{2, 3, 1.5}));
-  ASSERT_EQ(place.rows.size(), 3U);  // two slots, two slots of the slow one, one
-  EXPECT_EQ(place.rows[2].ranks, 1);
-  EXPECT_EQ(place.fewest, 1);
-  ASSERT_EQ(place.spare.size(), 1U);
-  EXPECT_EQ(place.spare[0].pace.compute, 9);
-  EXPECT_EQ(topology_of(cluster_of(3, 4), 2048).rows.size(), 1U);  // alike neighbours are one row
-}
-
-TEST(PaceOf, IsThatOfTheHostsInUse) {
-  Cluster cluster = with_slow_host(cluster_of(4), 2, {1, 1, 1.5});
-  cluster.contention.value = 0.3;
-  EXPECT_EQ(pace_of(cluster, 4).compute, 1.5);
-  EXPECT_EQ(pace_of(cluster, 2).compute, 1);
-  EXPECT_EQ(pace_of(cluster, 2).contention, 0.3);
-}
-
-TEST(Cards, HoldEveryWorkerAndServer) {
-  const Topology place = topology_of(cluster_of(3, 4), 12);
-  const std::vector<Card> cards = cards_of(place, {6, Placement::kColocated, Assignment::kEven});
-  ASSERT_EQ(cards.size(), 3U);  // four servers, two, none
-  EXPECT_EQ(cards[0].servers, 4);
-  EXPECT_EQ(cards[1].servers, 2);
-  EXPECT_EQ(cards[2].servers, 0);
-  for (const Card& card : cards) EXPECT_EQ(card.workers, 4);
-}
-
-TEST(Topology, OneHostWithoutALinkToAnotherGrows) {
-  Cluster alone = cluster_of(1, 4);
-  alone.links.erase(LinkClass::kInterHost);
-  EXPECT_EQ(topology_of(alone, 16).hosts, 1);
-  EXPECT_EQ(topology_of(alone, 16).per_host, 16);
-}
-
-TEST(ExpectedMaximum, FollowsTheOrderStatisticsOfTheNormal) {
-  // E[max] of 2, 10 and 100 standard normals: 0.5642, 1.5388, 2.5076 (Harter 1961); Blom's is within 5 %.
-  EXPECT_EQ(expected_maximum(1), 0);
-  EXPECT_NEAR(expected_maximum(2), 0.5642, 0.03);
-  EXPECT_NEAR(expected_maximum(10), 1.5388, 0.01);
-  EXPECT_NEAR(expected_maximum(100), 2.5076, 0.01);
 }
 
 }  // namespace
