@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace commtune {
@@ -72,6 +74,54 @@ TEST(Cards, HoldEveryWorkerAndServer) {
   EXPECT_EQ(cards[1].servers, 2);
   EXPECT_EQ(cards[2].servers, 0);
   for (const Card& card : cards) EXPECT_EQ(card.workers, 4);
+}
+
+/// Workers and servers of each card; of alike neighbours, which are as good as one, of one.
+std::vector<std::pair<double, double>> loads(const Topology& place, const ParameterServer& road) {
+  std::vector<std::pair<double, double>> result;
+  for (const Card& card : cards_of(place, road)) result.emplace_back(card.workers, card.servers);
+  result.erase(std::unique(result.begin(), result.end()), result.end());
+  return result;
+}
+using Loads = std::vector<std::pair<double, double>>;
+
+TEST(Cards, OfServersThatBeginAtALaterWorkerGoRoundToTheFirst) {
+  // Four hosts of one worker; servers beside workers 3, 0 and 1.
+  ParameterServer road{3, Placement::kColocated, Assignment::kEven};
+  road.first = 3;
+  EXPECT_EQ(loads(topology_of(cluster_of(4), 4), road), (Loads{{1, 1}, {1, 0}, {1, 1}}));
+}
+
+TEST(Cards, OfDedicatedServersAreTheSpareHostsSlotBySlot) {
+  // Two hosts of two slots work, the third serves: two there, and a further host with a server each.
+  const Topology place = topology_of(cluster_of(3, 2), 4);
+  const auto road = [](int servers) {
+    return ParameterServer{servers, Placement::kDedicated, Assignment::kEven};
+  };
+  EXPECT_EQ(loads(place, road(1)), (Loads{{2, 0}, {0, 1}}));
+  EXPECT_EQ(loads(place, road(2)), (Loads{{2, 0}, {0, 2}}));
+  EXPECT_EQ(loads(place, road(3)), (Loads{{2, 0}, {0, 2}, {0, 1}}));
+}
+
+TEST(Cards, InsideOneHostEveryRankHasItsOwn) {
+  const Topology place = topology_of(cluster_of(1, 3), 3);
+  EXPECT_EQ(loads(place, {1, Placement::kColocated, Assignment::kEven}), (Loads{{1, 1}, {1, 0}}));
+}
+
+TEST(InsideOneHost, IsNoJobWhoseServersAreOnAnother) {
+  const Road ring = AllToAll{};
+  const Road dedicated = ParameterServer{1, Placement::kDedicated, Assignment::kEven};
+  EXPECT_TRUE(inside_one_host(topology_of(cluster_of(1, 4), 4), ring));
+  EXPECT_TRUE(inside_one_host(topology_of(cluster_of(1, 4), 4), dedicated));
+  EXPECT_TRUE(inside_one_host(topology_of(cluster_of(2, 4), 4), ring));
+  EXPECT_FALSE(inside_one_host(topology_of(cluster_of(2, 4), 4), dedicated));
+  EXPECT_FALSE(inside_one_host(topology_of(cluster_of(2, 4), 5), ring));
+}
+
+TEST(FirstServer, IsTheSparedRowsWhereAllOfThemFit) {
+  EXPECT_EQ(first_server({2, 3}, 3), 2);
+  EXPECT_EQ(first_server({2, 3}, 4), 0);
+  EXPECT_EQ(first_server({}, 1), 0);
 }
 
 TEST(Topology, OneHostWithoutALinkToAnotherGrows) {
