@@ -1,9 +1,12 @@
 #include "api/rest/options.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
-#include <string_view>
 
 #include "perfmodel/error.h"
 
@@ -55,8 +58,34 @@ void set_listen_address(ServeOptions& options, const std::string& text) {
   options.port = port;
 }
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+bool is_loopback(std::string_view host) {
+  std::string name(host.ends_with('.') ? host.substr(0, host.size() - 1) : host);
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (name == "localhost") return true;
+  // inet_pton takes four numbers and nothing that only looks like them ("127.1", "127.evil.example"), but it
+  // stops at a NUL.
+  const std::string text(host);
+  if (text.find('\0') != std::string::npos) return false;
+  in_addr four{};
+  if (::inet_pton(AF_INET, text.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24U == 127;
+  in6_addr six{};
+  return ::inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
+}
+
+std::optional<std::string> host_of(std::string_view authority) {
+  std::size_t end = authority.find(':');
+  std::string_view host = authority.substr(0, end);
+  if (authority.starts_with('[')) {
+    end = authority.find(']');
+    if (end == std::string_view::npos) return {};
+    host = authority.substr(1, end - 1);
+    ++end;
+  }
+  const std::string_view port = authority.substr(std::min(end, authority.size()));
+  const bool digits = std::all_of(port.begin() + (port.empty() ? 0 : 1), port.end(),
+                                  [](char c) { return c >= '0' && c <= '9'; });
+  if (host.empty() || (!port.empty() && port.front() != ':') || !digits) return {};
+  return std::string(host);
 }
 
 }  // namespace commtune::api::rest

@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "api/rest/connection_limits.h"
 
@@ -37,6 +39,13 @@ struct ServeOptions {
 
 /// "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses), "8080" (loopback). Throws Error{kBadInput}.
 void set_listen_address(ServeOptions& options, const std::string& text);
-bool is_loopback(const std::string& host);
+
+/// True for 127.0.0.0/8 in four numbers, ::1 (without brackets), and "localhost" in any case, with or without
+/// a trailing dot. False for all else: a page of another site may use a name that only looks like one of
+/// them.
+bool is_loopback(std::string_view host);
+/// The host of a Host header: "127.0.0.1:8080" -> "127.0.0.1", "[::1]:80" -> "::1". Nothing when it is
+/// malformed.
+std::optional<std::string> host_of(std::string_view authority);
 
 }  // namespace commtune::api::rest

@@ -108,8 +108,8 @@ class Rate(ServiceTest):
         self.assertTrue(0 < int(second.headers["Retry-After"]) <= 100, second.headers)
 
 
-class Clients(ServiceTest):
-    flags = ("--max-body", "64K", "--max-connections", "200", "--compute-time", "30s")
+class RawTest(ServiceTest):
+    """Bytes as they are, over a socket."""
 
     def raw(self, text):
         with socket.create_connection(self.server.address.split(":"), timeout=PATIENCE_SECONDS) as client:
@@ -124,6 +124,42 @@ class Clients(ServiceTest):
     def status(self, text):
         answer = self.raw(text)
         return int(answer.split()[1]) if answer.startswith(b"HTTP/1.1 ") else 0
+
+
+class HostileHost(RawTest):
+    """A page of another site lets its name point here (DNS rebinding): no such name is answered without a token."""
+
+    def asked_as(self, host, path="/v1/plans"):
+        return self.status(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+
+    def test_names_of_this_machine_are_answered(self):
+        for host in ("127.0.0.1", "127.0.0.1:8080", "LOCALHOST", "localhost.", "localhost:1", "[::1]", "[::1]:80", "127.8.9.10"):
+            self.assertEqual(self.asked_as(host), 200, host)
+
+    def test_a_name_that_begins_with_127_is_refused(self):
+        self.assertEqual(self.asked_as("127.evil.example"), 403)
+
+    def test_a_name_that_begins_with_the_whole_address_is_refused(self):
+        self.assertEqual(self.asked_as("127.0.0.1.evil.example:80"), 403)
+
+    def test_a_name_that_begins_with_localhost_is_refused(self):
+        self.assertEqual(self.asked_as("localhost.evil.example"), 403)
+
+    def test_a_short_form_of_the_address_is_refused(self):
+        self.assertEqual(self.asked_as("127.1"), 403)
+
+    def test_the_address_written_as_version_6_is_refused(self):
+        self.assertEqual(self.asked_as("[::ffff:127.0.0.1]"), 403)
+
+    def test_a_malformed_name_is_refused(self):
+        self.assertEqual(self.asked_as("127.0.0.1:80@evil.example"), 403)
+
+    def test_the_dashboards_page_is_refused_too(self):
+        self.assertEqual(self.asked_as("127.evil.example", "/"), 403)
+
+
+class Clients(RawTest):
+    flags = ("--max-body", "64K", "--max-connections", "200", "--compute-time", "30s")
 
     def wait_for_live(self, status):
         deadline = time.monotonic() + PATIENCE_SECONDS
