@@ -66,7 +66,8 @@ void add_serve_command(CLI::App& tune, Session& session) {
       "tokens\n"
       "  tune token make slurm --scope plan                then: Authorization: Bearer ct_...\n"
       "  tune serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem\n"
-      "Anything but the loopback address asks for tokens. /openapi.yaml describes the API.");
+      "Anything but the loopback address asks for tokens, and for TLS to carry them. /openapi.yaml describes "
+      "the API.");
   auto flags = std::make_shared<ServeFlags>();
   add_common_flags(*command, session, {});
   command->add_option("--listen", flags->listen, "address; port 0: any free one")
@@ -75,6 +76,9 @@ void add_serve_command(CLI::App& tune, Session& session) {
   command->add_flag("--require-token", flags->require_token, "ask for tokens on the loopback address too");
   command->add_option("--tls-cert", flags->tls_certificate, "certificate chain, PEM")->type_name("FILE");
   command->add_option("--tls-key", flags->tls_key, "its key, PEM")->type_name("FILE");
+  command->add_flag("--allow-plain-http", flags->options.allow_plain_http,
+                    "listen on another than the loopback address without TLS: tokens can then be read on the "
+                    "way");
   command->add_option("--max-connections", flags->options.max_connections, "open at a time")
       ->capture_default_str();
   command->add_option("--max-body", flags->max_body, "largest body of a request (8M)")->type_name("SIZE");

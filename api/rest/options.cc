@@ -21,6 +21,11 @@ void require(bool holds, std::string_view what) {
 
 void ServeOptions::check() const {
   require(tls_certificate.empty() == tls_key.empty(), "--tls-cert and --tls-key: give both or none");
+  require(!tls_certificate.empty() || is_loopback(host) || allow_plain_http,
+          fmt::format("--listen {}: tokens could be read on the way over plain HTTP; give --tls-cert and "
+                      "--tls-key, listen on the loopback address behind a proxy that encrypts, or allow it "
+                      "with --allow-plain-http",
+                      host));
   require(max_connections >= 1 && max_connections <= 65'536,
           fmt::format("--max-connections {}: must be 1 to 65536", max_connections));
   require(max_body >= 1024 && max_body <= (1U << 30U),

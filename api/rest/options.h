@@ -22,6 +22,7 @@ struct ServeOptions {
   int port = 8080;  ///< 0: the system picks one
   Authentication authentication = Authentication::kAuto;
   std::filesystem::path tls_certificate, tls_key;  ///< both or none
+  bool allow_plain_http = false;  ///< off the loopback address without TLS: tokens can be read on the way
   int max_connections = 2048;
   std::size_t max_body = 8U << 20U;  ///< bytes
   double rate_per_token = 1000;      ///< requests per second that a token may make, 2 s of them at once

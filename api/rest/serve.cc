@@ -56,10 +56,8 @@ void serve(const ServiceParts& parts, Store store, Cancellation& cancellation,
   parts.log.say(Level::kInfo, "listening",
                 {{"url", url}, {"authentication", std::string(service.needs_token() ? "token" : "none")}});
   if (parts.options.tls_certificate.empty() && !is_loopback(parts.options.host))
-    parts.log.say(
-        Level::kWarning, "not_encrypted",
-        {{"why", std::string("tokens can be read on the way: give --tls-cert and --tls-key, or listen "
-                             "on the loopback address behind a proxy that encrypts")}});
+    parts.log.say(Level::kWarning, "not_encrypted",
+                  {{"why", std::string("--allow-plain-http: tokens can be read on the way")}});
   on_ready(url);
   {
     const StopWatch watch(cancellation, [&] {

@@ -57,5 +57,28 @@ TEST(HostileName, InAMalformedHostHeaderIsNoName) {
     EXPECT_EQ(host_of(header), std::nullopt) << header;
 }
 
+ServeOptions listening_on(const std::string& address) {
+  ServeOptions options;
+  set_listen_address(options, address);
+  return options;
+}
+
+TEST(HostileNetwork, GetsNoTokensInPlainTextUnlessThatIsAllowed) {
+  for (const char* address : {"0.0.0.0:8080", ":8080", "[::]:8080", "192.0.2.1:80", "127.1:80"}) {
+    ServeOptions options = listening_on(address);
+    EXPECT_THAT(bad_input([&] { options.check(); }),
+                testing::AllOf(testing::HasSubstr("--listen"), testing::HasSubstr("--tls-cert"),
+                               testing::HasSubstr("--allow-plain-http")))
+        << address;
+    options.allow_plain_http = true;
+    options.check();
+  }
+  ServeOptions encrypted = listening_on("0.0.0.0:8080");
+  encrypted.tls_certificate = "cert.pem";
+  encrypted.tls_key = "key.pem";
+  encrypted.check();
+  listening_on("[::1]:80").check();
+}
+
 }  // namespace
 }  // namespace commtune::api::rest

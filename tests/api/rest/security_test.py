@@ -75,7 +75,7 @@ class Tokens(ServiceTest):
         self.problem(self.server.ask("GET", "/v1/plans", token=secret), 401)
 
     def test_another_address_than_loopback_asks_for_tokens_and_warns_of_plain_text(self):
-        open_to_all = Server(self.database, listen="0.0.0.0:0")
+        open_to_all = Server(self.database, "--allow-plain-http", listen="0.0.0.0:0")
         self.assertEqual(open_to_all.ask("GET", "/v1/plans").status, 401)
         self.assertEqual(open_to_all.ask("GET", "/v1/plans", token=self.tokens["read"]).status, 200)
         self.assertIn("not_encrypted", open_to_all.stop())
@@ -92,6 +92,18 @@ class Tokens(ServiceTest):
             self.assertNotIn(token.rsplit("_", 1)[1], self.said)
         self.assertIn("path=\"/v1/plans\"", self.said)
         type(self).setUpClass()
+
+
+class HostileNetwork(unittest.TestCase):
+    """Who listens on the way would read the tokens: off the loopback address they travel encrypted, or not at all."""
+
+    def test_plain_http_off_the_loopback_is_refused_and_the_flag_that_allows_it_named(self):
+        for address in ("0.0.0.0:0", "[::]:0", "127.evil.example:0"):
+            done = subprocess.run([os.environ["COMMTUNE_E2E_TUNE"], "serve", "--db", ":memory:", "--listen", address],
+                                  capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("--allow-plain-http", done.stderr)
+            self.assertEqual(done.stdout, "")
 
 
 class Rate(ServiceTest):
