@@ -191,6 +191,9 @@ struct NewRun {
   std::map<std::string, std::string> versions{};  ///< of libraries and kernel
   nlohmann::json settings{};                      ///< iterations, warm-up, transport, ...
   std::string owner{};  ///< this_process() of who carries it out; empty: nobody to be looked for
+  /// False: anybody on the machine could have handed it in. It is kept and shown, and no prediction is judged
+  /// by it.
+  bool attested = true;
 };
 
 /// How it ended, with what was measured until then.
@@ -214,6 +217,7 @@ struct RunSummary {
   std::string model;         ///< the plan's
   int workers = 1;           ///< the plan's
   WorkState state = WorkState::kRunning;
+  bool attested = true;  ///< NewRun::attested
   int iterations = 0;
   Seconds predicted{};  ///< the plan's, to be read beside the median
   Seconds median{}, low{}, high{};

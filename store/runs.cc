@@ -10,7 +10,8 @@ namespace {
 
 const std::string kSummaryColumns =
     "SELECT runs.id, runs.plan, runs.cluster, coalesce(clusters.name, ''), plans.method, plans.model, "
-    "plans.workers, runs.state, runs.iterations, plans.predicted_seconds, runs.median_seconds, "
+    "plans.workers, runs.state, runs.attested, runs.iterations, plans.predicted_seconds, "
+    "runs.median_seconds, "
     "runs.low_seconds, runs.high_seconds, runs.error, runs.trace_path, runs.ended, runs.created, "
     "runs.version";
 const std::string kFrom =
@@ -22,8 +23,8 @@ const std::string kSelect =
 
 void read_summary(Query& query, RunSummary& row) {
   read_values(query, row.id, row.plan, row.cluster, row.cluster_name, row.method, row.model, row.workers,
-              row.state, row.iterations, row.predicted, row.median, row.low, row.high, row.error,
-              row.trace_path, row.ended, row.origin.created, row.origin.version);
+              row.state, row.attested, row.iterations, row.predicted, row.median, row.low, row.high,
+              row.error, row.trace_path, row.ended, row.origin.created, row.origin.version);
 }
 
 RunSummary read_run_summary(Query& query) {
@@ -73,10 +74,10 @@ RowId Store::start_run(const NewRun& run) {
     require_row(db, "clusters", "cluster", *run.cluster);
   }
   Query query = db.query(
-      "INSERT INTO runs (plan, cluster, state, created, version, hosts, versions, settings, owner) "
-      "VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?)");
+      "INSERT INTO runs (plan, cluster, state, created, version, hosts, versions, settings, owner, attested) "
+      "VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?)");
   bind_values(query, run.plan, run.cluster, impl_->now(), impl_->options.version, run.hosts, run.versions,
-              run.settings, run.owner)
+              run.settings, run.owner, run.attested)
       .run();
   const RowId id = db.last_row_id();
   transaction.commit();

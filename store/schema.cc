@@ -225,7 +225,14 @@ ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 CREATE INDEX runs_running ON runs (id) WHERE state = 'running';
 )sql";
 
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
+// Whether a run was handed in with a token. Of those from before, the ones that say "loopback" were not.
+constexpr std::string_view kVersion5 = R"sql(
+ALTER TABLE runs ADD COLUMN attested INTEGER NOT NULL DEFAULT 1 CHECK (attested IN (0, 1));
+UPDATE runs SET attested = 0
+  WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, '$.reported_by') END = 'loopback';
+)sql";
+
+constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 
 }  // namespace
 

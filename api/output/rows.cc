@@ -166,6 +166,7 @@ json to_json(const RunSummary& row) {
                       {"model", row.model},
                       {"workers", row.workers},
                       {"state", to_string(row.state)},
+                      {"attested", row.attested},
                       {"iterations", row.iterations},
                       {"predicted_seconds", row.predicted.count()},
                       {"median_seconds", row.median.count()},
@@ -297,11 +298,13 @@ std::string to_table(const std::vector<RunSummary>& rows) {
                {"started", Align::kLeft},
                {"why", Align::kLeft}});
   for (const RunSummary& row : rows) {
-    const bool both = row.predicted.count() > 0 && row.median.count() > 0;
+    const bool judges = row.attested && row.predicted.count() > 0 && row.median.count() > 0;
+    const std::string state = to_string(row.state);
     table.add({std::to_string(row.id), std::to_string(row.plan), row.method, row.model,
-               std::to_string(row.workers), text_or_dash(row.cluster_name), to_string(row.state),
-               std::to_string(row.iterations), time_or_dash(row.predicted), time_or_dash(row.median),
-               both ? signed_percent(row.predicted / row.median - 1) : "-", when(row.origin.created),
+               std::to_string(row.workers), text_or_dash(row.cluster_name),
+               row.attested ? state : state + ", unattested", std::to_string(row.iterations),
+               time_or_dash(row.predicted), time_or_dash(row.median),
+               judges ? signed_percent(row.predicted / row.median - 1) : "-", when(row.origin.created),
                text_or_dash(row.error)});
   }
   return table.text();

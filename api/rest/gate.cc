@@ -82,7 +82,7 @@ std::optional<HttpError> Gate::check_origin(const Head& head) const {
 }
 
 std::optional<Caller> Gate::identify(const Head& head) {
-  if (!needs_token_) return Caller{Scope::kOperate, 0, "loopback", head.address};
+  if (!needs_token_) return Caller{Scope::kOperate, kNoToken, "loopback", head.address};
   constexpr std::string_view kBearer = "Bearer ";
   const std::string header = head.header("Authorization");
   if (!header.starts_with(kBearer)) return {};
@@ -111,7 +111,7 @@ std::variant<Admitted, Refused> Gate::admit(const Head& head, bool counts) {
   };
   if (const auto error = check_origin(head)) return refuse(*error);
   const Scope needed = match ? match->route->scope : Scope::kRead;
-  Caller caller{Scope::kNone, 0, "", head.address};
+  Caller caller{Scope::kNone, kNoToken, "", head.address};
   if (needed != Scope::kNone) {
     auto known = identify(head);
     if (!known) {

@@ -108,8 +108,8 @@ std::string Metrics::text(const Gauges& gauges) const {
     out += head(name, "histogram", help) + value.text(name, "");
   };
   histogram("commtune_planning_duration_seconds", "Computing one answer.", planning);
-  histogram("commtune_plan_prediction_error_ratio", "|predicted / measured - 1| of results handed in.",
-            prediction_error);
+  histogram("commtune_plan_prediction_error_ratio",
+            "|predicted / measured - 1| of results handed in with a token.", prediction_error);
   histogram("commtune_probe_duration_seconds", "Probes that the service ran.", probe_duration);
   histogram("commtune_store_write_duration_seconds", "From asking for a write to its being on the disk.",
             write_time);

@@ -81,6 +81,7 @@ Reply add_run(Service& service, const Request& request) {
     }
   }
   run.settings = {{"reported_by", request.caller.name}};
+  run.attested = request.caller.token != kNoToken;
   if (const auto settings = place.find("settings")) run.settings["settings"] = settings->object();
   const RunResult result = read_result(place);
   const RowId id = service.store().write([&](Store& store) {
@@ -91,7 +92,7 @@ Reply add_run(Service& service, const Request& request) {
     return store.add_run(placed, result);
   });
   const RunRow row = present(service.store().reader()->find_run(id), "run", std::to_string(id));
-  if (row.predicted.count() > 0 && row.median.count() > 0)
+  if (row.attested && row.predicted.count() > 0 && row.median.count() > 0)
     service.metrics().prediction_error.observe(std::abs(row.predicted / row.median - 1));
   service.events().publish("run", {{"id", id}});
   Reply reply = json_reply(api::to_json(row), 201);

@@ -14,10 +14,12 @@ enum class Scope { kNone, kRead, kPlan, kOperate };
 std::string_view to_string(Scope scope);               ///< "read", "plan", "operate"; "none"
 std::optional<Scope> scope_of(std::string_view name);  ///< of a token: not "none"
 
+constexpr std::int64_t kNoToken = 0;
+
 struct Caller {
-  Scope scope = Scope::kNone;  ///< the largest that it has
-  std::int64_t token = 0;      ///< 0: none was needed
-  std::string name;            ///< the token's, for people; "loopback" without one
+  Scope scope = Scope::kNone;     ///< the largest that it has
+  std::int64_t token = kNoToken;  ///< the token's id in the store
+  std::string name;               ///< the token's, for people; "loopback" without one
   std::string address;
 };
 

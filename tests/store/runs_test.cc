@@ -53,6 +53,16 @@ TEST(Runs, KeepWhatWasMeasuredWhereAndWithWhat) {
   EXPECT_GT(row->ended, row->origin.created);
 }
 
+TEST(Runs, SayWhetherSomebodyAnswersForThem) {
+  Store store = memory_store();
+  const RowId plan = stored_plan(store);
+  const RowId ours = store.add_run({.plan = plan}, good_result());
+  const RowId anybodys = store.add_run({.plan = plan, .attested = false}, good_result());
+  EXPECT_TRUE(store.find_run(ours)->attested);
+  EXPECT_FALSE(store.find_run(anybodys)->attested);
+  EXPECT_FALSE(store.runs().rows.at(0).attested);  // the newest first
+}
+
 TEST(Runs, ThatNobodyCarriesOutAnyMoreAreInterrupted) {
   Store store = memory_store();
   const RowId plan = stored_plan(store);

@@ -227,6 +227,12 @@ constexpr const char* kVersion3 = R"sql(
 ALTER TABLE runs ADD COLUMN messages TEXT;
 )sql";
 
+/// What version 4 added.
+constexpr const char* kVersion4 = R"sql(
+ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+CREATE INDEX runs_running ON runs (id) WHERE state = 'running';
+)sql";
+
 /// What version 1 kept of a probe, a plan and a run.
 constexpr const char* kVersion1Content = R"sql(
 INSERT INTO clusters (name, transport, fingerprint, seen_order, seen, created, version, hosts, facts) VALUES
@@ -248,10 +254,16 @@ INSERT INTO runs (plan, cluster, state, iterations, median_seconds, low_seconds,
                   version, hosts, versions, iteration_seconds) VALUES
   (1, 1, 'complete', 1, 0.25, 0.25, 0.25, '2026-11-21T12:00:05.000Z', '2026-11-21T12:00:06.000Z', '0.1.0', '[]',
    '{}', x'000000000000d03f');
+INSERT INTO runs (plan, cluster, state, iterations, median_seconds, low_seconds, high_seconds, created, ended,
+                  version, hosts, versions, settings, iteration_seconds) VALUES
+  (1, 1, 'complete', 1, 9, 9, 9, '2026-11-21T12:00:07.000Z', '2026-11-21T12:00:08.000Z', '0.1.0', '[]', '{}',
+   '{"reported_by":"loopback"}', x'0000000000002240'),
+  (1, 1, 'complete', 1, 0.25, 0.25, 0.25, '2026-11-21T12:00:09.000Z', '2026-11-21T12:00:10.000Z', '0.1.0', '[]', '{}',
+   '{"reported_by":"slurm"}', x'000000000000d03f');
 )sql";
 
 /// The steps to each version before the newest one, oldest first.
-constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3};
+constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
 
 void make_file(const std::filesystem::path& path, int version) {
   sql::Connection db(path, sql::Connection::Mode::kReadWrite, 1s);
@@ -309,10 +321,17 @@ TEST_P(Migration, KeepsEverything) {
   EXPECT_EQ(samples[0].road, Road(AllToAll{}));
   EXPECT_EQ(samples[0].raw_seconds, std::vector<double>{0.5});
   const auto runs = store.runs();
-  ASSERT_EQ(runs.rows.size(), 1U);
+  ASSERT_EQ(runs.rows.size(), 3U);
   EXPECT_EQ(runs.rows[0].predicted, Seconds{0.2});
   EXPECT_EQ(store.find_run(1)->iteration_seconds, std::vector<double>{0.25});
   EXPECT_TRUE(store.examine().empty());
+}
+
+TEST_P(Migration, KnowsWhichRunsWereHandedInWithoutAToken) {
+  Store store = Store::open(path_);
+  EXPECT_TRUE(store.find_run(1)->attested);   // measured by `tune run`
+  EXPECT_FALSE(store.find_run(2)->attested);  // reported by "loopback": nobody was asked for a token
+  EXPECT_TRUE(store.find_run(3)->attested);   // reported by the token "slurm"
 }
 
 TEST_P(Migration, LeadsToTheSameTablesAsANewFile) {
@@ -330,7 +349,7 @@ TEST_P(Migration, IsNotDoneByWhoOnlyReads) {
 TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {
   {
     sql::Connection db(path_, sql::Connection::Mode::kReadWrite, 1s);
-    db.execute("ALTER TABLE runs ADD COLUMN owner TEXT");  // what the last step would add
+    db.execute("ALTER TABLE runs ADD COLUMN attested TEXT");  // what the last step would add
   }
   const std::string before = shape(path_);
   EXPECT_THROW(Store::open(path_), Error);

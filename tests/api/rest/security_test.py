@@ -106,6 +106,30 @@ class HostileNetwork(unittest.TestCase):
             self.assertEqual(done.stdout, "")
 
 
+class HostileRuns(ServiceTest):
+    """Who has no token could say that every prediction is wrong."""
+
+    @classmethod
+    def prepare(cls):
+        cls.token = made_token(cls.database, "--scope", "plan")[1]
+
+    def judged(self):
+        lines = self.server.ask("GET", "/metrics").body.decode().splitlines()
+        return next(float(line.split()[-1]) for line in lines if line.startswith("commtune_plan_prediction_error_ratio_count"))
+
+    def test_a_run_without_a_token_is_kept_marked_and_judges_no_prediction(self):
+        before = self.judged()
+        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [900, 901, 902]})
+        self.assertEqual((answer.status, answer.json()["attested"]), (201, False))
+        self.assertEqual(self.judged(), before)
+        listed = self.server.ask("GET", "/v1/runs?limit=1").json()["rows"][0]
+        self.assertEqual((listed["id"], listed["attested"]), (answer.json()["id"], False))
+        shown = subprocess.run([os.environ["COMMTUNE_E2E_TUNE"], "show", "runs", "--limit", "1", "--db", str(self.database)],
+                               check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+        self.assertIn("complete, unattested", shown)
+        self.assertNotIn("%", shown, "its error is nobody's")
+
+
 class Rate(ServiceTest):
     flags = ("--require-token", "--rate", "0.01")
 

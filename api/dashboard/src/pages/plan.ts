@@ -101,10 +101,10 @@ export class PlanPage extends Page {
     return plan ? { [plan.method]: plan.id, ...(plan.ranking?.plans ?? {}) } : {};
   }
 
-  /** The newest complete run of a method's plan. */
+  /** The newest complete run of a method's plan that somebody answers for. */
   private runOf(method: string): RunSummary | undefined {
     const id = this.planIds()[method];
-    return this.runs.value?.find((run) => run.plan === id && run.state === 'complete');
+    return this.runs.value?.find((run) => run.plan === id && run.state === 'complete' && run.attested);
   }
 
   view(): TemplateResult {

@@ -7,7 +7,7 @@ import { tip } from '../charts/chart';
 import { linesChart } from '../charts/lines_chart';
 import { count, plural, signedPercent, time } from '../format';
 import { memo, Page, type Resource } from '../page';
-import { ago, badge, command, pageHead, stat } from '../parts/bits';
+import { ago, badge, command, pageHead, stat, unattested } from '../parts/bits';
 import { errorOf, isMeasured } from '../parts/drift';
 import { chartFigure } from '../parts/figure';
 import { shown } from '../parts/states';
@@ -34,7 +34,7 @@ export class RunPage extends Page {
 
   private body(run: RunDetail): TemplateResult {
     const kinds = { running: 'accent', complete: 'good', interrupted: 'warn', failed: 'bad' } as const;
-    return html`${pageHead(`${run.method} for ${run.model}`, html`Run ${run.id} of <a href="/plans/${run.plan}">plan ${run.plan}</a> on ${run.cluster_name || 'no cluster'}, ${plural(run.workers, 'worker')}, started ${ago(run.created)}`, badge(kinds[run.state], run.state), html`<a href="/runs">Runs</a>`)}
+    return html`${pageHead(`${run.method} for ${run.model}`, html`Run ${run.id} of <a href="/plans/${run.plan}">plan ${run.plan}</a> on ${run.cluster_name || 'no cluster'}, ${plural(run.workers, 'worker')}, started ${ago(run.created)}`, html`${badge(kinds[run.state], run.state)}${unattested(run)}`, html`<a href="/runs">Runs</a>`)}
       ${run.error ? html`<p class="note bad">${run.error}</p>` : nothing}
       <section class="card"><dl class="stats">
         ${stat('Measured', time(run.median_seconds || null), run.iterations > 0 ? `${time(run.low_seconds)} to ${time(run.high_seconds)}` : nothing)}

@@ -19,6 +19,11 @@ export function badge(kind: 'good' | 'warn' | 'bad' | 'accent' | '', text: unkno
   return html`<span class="badge ${kind}">${text}</span>`;
 }
 
+/** Beside a run that was handed in without a token. */
+export function unattested(run: { readonly attested: boolean }): unknown {
+  return run.attested ? nothing : html` <span title="Handed in without a token: no prediction is judged by it">${badge('warn', 'unattested')}</span>`;
+}
+
 export function ago(iso: string | null | undefined): TemplateResult {
   return html`<time datetime=${iso ?? ''} title=${date(iso)}>${age(iso)}</time>`;
 }

@@ -12,8 +12,9 @@ export interface Drift {
   readonly runs: number;
 }
 
+/** A run that predictions are judged by: not one that anybody could have handed in. */
 export function isMeasured(run: RunSummary): boolean {
-  return run.state === 'complete' && run.predicted_seconds > 0 && run.median_seconds > 0;
+  return run.attested && run.state === 'complete' && run.predicted_seconds > 0 && run.median_seconds > 0;
 }
 
 /** predicted / measured - 1 */
