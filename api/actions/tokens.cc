@@ -16,6 +16,7 @@ namespace commtune::api {
 namespace {
 
 constexpr std::string_view kPrefix = "ct_";
+constexpr std::string_view kStartPrefix = "ct_start_";
 constexpr std::size_t kSecretBytes = 32, kSaltBytes = 16;
 constexpr std::array<std::string_view, 3> kScopes = {"read", "plan", "operate"};
 
@@ -25,6 +26,12 @@ std::array<unsigned char, kSize> random_bytes() {
   if (RAND_bytes(bytes.data(), static_cast<int>(kSize)) != 1)
     throw Error(ErrorCode::kUnavailable, "the system has no random bytes to make a token of");
   return bytes;
+}
+
+std::string random_text() {
+  std::string text;
+  for (const unsigned char byte : random_bytes<kSecretBytes>()) text += fmt::format("{:02x}", byte);
+  return text;
 }
 
 std::vector<std::byte> hash_of(const std::vector<std::byte>& salt, std::string_view random_part) {
@@ -58,8 +65,7 @@ void check_scopes(const std::vector<std::string>& scopes) {
 MadeToken make_token(Store& store, const std::string& name, const std::vector<std::string>& scopes,
                      std::optional<Timestamp> expires) {
   check_scopes(scopes);
-  std::string random_part;
-  for (const unsigned char byte : random_bytes<kSecretBytes>()) random_part += fmt::format("{:02x}", byte);
+  const std::string random_part = random_text();
   NewToken token;
   token.name = name;
   token.scopes = scopes;
@@ -68,6 +74,14 @@ MadeToken make_token(Store& store, const std::string& name, const std::vector<st
   token.expires = expires;
   const RowId id = Tokens(store).add(token);
   return {id, fmt::format("{}{}_{}", kPrefix, id, random_part)};
+}
+
+std::string make_start_secret() { return std::string(kStartPrefix) + random_text(); }
+
+bool is_start_secret(std::string_view secret) { return secret.starts_with(kStartPrefix); }
+
+bool is_same_secret(std::string_view one, std::string_view other) {
+  return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
 }
 
 std::optional<RowId> token_id(std::string_view secret) {

@@ -23,6 +23,14 @@ struct MadeToken {
 MadeToken make_token(Store& store, const std::string& name, const std::vector<std::string>& scopes,
                      std::optional<Timestamp> expires);
 
+/// The secret of one start of the service, "ct_start_...": 256 random bits, which allow all until the service
+/// ends. Kept in memory and never in the store.
+std::string make_start_secret();
+/// True for what looks like the secret of a start, of this one or another.
+bool is_start_secret(std::string_view secret);
+/// Takes the same time wherever they differ.
+bool is_same_secret(std::string_view one, std::string_view other);
+
 /// The id that a secret names; nothing when it does not look like one.
 std::optional<RowId> token_id(std::string_view secret);
 

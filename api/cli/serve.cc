@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "api/actions/tokens.h"
 #include "api/cli/commands.h"
 #include "api/dashboard/assets.h"
 #include "perfmodel/error.h"
@@ -17,7 +18,7 @@ struct ServeFlags {
   std::string listen = "127.0.0.1:8080";
   std::string tls_certificate, tls_key, max_body, slow, idle, compute;
   std::string log = "text";
-  bool require_token = false;
+  bool require_token = false, no_start_token = false;
 };
 
 std::chrono::milliseconds milliseconds(Seconds time) {
@@ -28,6 +29,7 @@ rest::ServeOptions options_of(const ServeFlags& flags) {
   rest::ServeOptions options = flags.options;
   rest::set_listen_address(options, flags.listen);
   if (flags.require_token) options.authentication = rest::Authentication::kToken;
+  options.start_token = !flags.no_start_token;
   options.tls_certificate = flags.tls_certificate;
   options.tls_key = flags.tls_key;
   options.log_json = flags.log == "json";
@@ -40,6 +42,22 @@ rest::ServeOptions options_of(const ServeFlags& flags) {
   return options;
 }
 
+/// As Jupyter does: the token is in the address's fragment, which a browser keeps to itself. All at once, so
+/// that who reads it from a pipe has all of it.
+std::string greeting(const rest::Ready& ready) {
+  std::string text = fmt::format("listening on {}\n", ready.url);
+  const bool with_token = !ready.start_token.empty();
+  if (!dashboard_assets().empty()) {
+    text += fmt::format("dashboard:   {}/{}{}\n", ready.url, with_token ? "#token=" : "", ready.start_token);
+  } else {
+    text += "dashboard:   none; this program was built without it (COMMTUNE_DASHBOARD)\n";
+    if (with_token) text += fmt::format("token:       {}\n", ready.start_token);
+  }
+  if (!ready.token_file.empty())
+    text += fmt::format("token file:  {} (all rights, until this service ends)\n", ready.token_file.string());
+  return text;
+}
+
 void run_serve(const Session& session, const ServeFlags& flags) {
   const ResolvedSettings resolved = session.resolve();
   const rest::ServeOptions options = options_of(flags);
@@ -47,13 +65,14 @@ void run_serve(const Session& session, const ServeFlags& flags) {
   rest::Log log(options.log_json,
                 [](std::string_view line) { std::fwrite(line.data(), 1, line.size(), stderr); });
   const InterruptGuard guard(*session.cancellation);
-  const rest::ServiceParts parts{options, resolved.settings, session.environment, session.program, log};
-  rest::serve(parts, open_store(resolved.settings), *session.cancellation, [&](std::string_view url) {
-    session.print(fmt::format("listening on {}\n", url));
-    session.print(dashboard_assets().empty()
-                      ? "dashboard:   none; this program was built without it (COMMTUNE_DASHBOARD)\n"
-                      : fmt::format("dashboard:   {}/\n", url));
-  });
+  const rest::ServiceParts parts{options,
+                                 resolved.settings,
+                                 session.environment,
+                                 session.program,
+                                 log,
+                                 options.start_token ? make_start_secret() : std::string{}};
+  rest::serve(parts, open_store(resolved.settings), *session.cancellation,
+              [&](const rest::Ready& ready) { session.print(greeting(ready)); });
 }
 
 }  // namespace
@@ -62,10 +81,17 @@ void add_serve_command(CLI::App& tune, Session& session) {
   CLI::App* command = tune.add_subcommand("serve", "REST service for job schedulers, and the dashboard");
   command->footer(
       "Examples:\n"
-      "  tune serve                                        http://127.0.0.1:8080, for this machine, without "
-      "tokens\n"
+      "  tune serve                                        http://127.0.0.1:8080, for this machine\n"
+      "  curl -H \"Authorization: Bearer $(cat $XDG_RUNTIME_DIR/commtune/token)\" -X POST "
+      "localhost:8080/v1/clusters/lab/probes\n"
       "  tune token make slurm --scope plan                then: Authorization: Bearer ct_...\n"
       "  tune serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem\n"
+      "On the loopback address everybody may read and ask for plans; what acts (probes, runs, tokens) needs "
+      "a "
+      "token.\n"
+      "Each start makes one, prints it in the dashboard's address, and keeps it until its end in\n"
+      "$XDG_RUNTIME_DIR/commtune/token (without that variable: ~/.local/state/commtune/token), for its user "
+      "only.\n"
       "Anything but the loopback address asks for tokens, and for TLS to carry them. /openapi.yaml describes "
       "the API.");
   auto flags = std::make_shared<ServeFlags>();
@@ -73,7 +99,10 @@ void add_serve_command(CLI::App& tune, Session& session) {
   command->add_option("--listen", flags->listen, "address; port 0: any free one")
       ->type_name("HOST:PORT")
       ->capture_default_str();
-  command->add_flag("--require-token", flags->require_token, "ask for tokens on the loopback address too");
+  command->add_flag("--require-token", flags->require_token,
+                    "ask for tokens on the loopback address too, also for reading and planning");
+  command->add_flag("--no-start-token", flags->no_start_token,
+                    "make no token of this start: only those of `tune token make` are taken");
   command->add_option("--tls-cert", flags->tls_certificate, "certificate chain, PEM")->type_name("FILE");
   command->add_option("--tls-key", flags->tls_key, "its key, PEM")->type_name("FILE");
   command->add_flag("--allow-plain-http", flags->options.allow_plain_http,

@@ -21,6 +21,18 @@ bool is_word(std::string_view text, std::size_t most) {
   });
 }
 
+HttpError no_token(Scope needed) {
+  return {
+      401, "not_authenticated",
+      fmt::format("this needs Authorization: Bearer TOKEN with a valid token of the scope {}: `tune serve` "
+                  "prints one at its start, in an address for a browser, and `tune token make` makes others",
+                  to_string(needed))};
+}
+
+std::vector<std::pair<std::string, std::string>> challenge() {
+  return {{"WWW-Authenticate", "Bearer realm=\"commtune\""}};
+}
+
 HttpError too_little(Scope needed, const Caller& caller) {
   return {403, "forbidden",
           fmt::format("this needs a token with the scope {}; \"{}\" has {}", to_string(needed), caller.name,
@@ -46,8 +58,10 @@ double RateLimit::take(std::int64_t caller, std::chrono::steady_clock::time_poin
   return 0;
 }
 
-Gate::Gate(const ServeOptions& options, const Router& router, TokenBook& tokens, Metrics& metrics)
+Gate::Gate(const ServeOptions& options, std::string start_token, const Router& router, TokenBook& tokens,
+           Metrics& metrics)
     : options_(options),
+      start_token_(std::move(start_token)),
       router_(router),
       tokens_(tokens),
       metrics_(metrics),
@@ -70,23 +84,37 @@ std::optional<HttpError> Gate::check_shape(const Head& head) const {
 }
 
 /// A page of another site must not use the browser of somebody who may come in: neither by a form (the type
-/// of the body), nor by a name that it lets point here (Host), nor by a script (Origin).
+/// of the body), nor by a script (Origin), nor by a name that it lets point here (check_host).
 std::optional<HttpError> Gate::check_origin(const Head& head) const {
   const std::string host = head.header("Host");
-  if (!needs_token_ && !host.empty() && !is_loopback(host_of(host).value_or("")))
-    return HttpError{403, "forbidden",
-                     "Host: without tokens only names of the loopback address are answered"};
   const std::string origin = head.header("Origin");
   if (origin.empty() || origin.substr(std::min(origin.size(), origin.find("//") + 2)) == host) return {};
   return HttpError{403, "forbidden", "Origin: pages of other sites are not answered"};
 }
 
+/// Such a page does not know a token, so a name is only looked at where none is given.
+std::optional<HttpError> Gate::check_host(const Head& head, const Caller& caller) const {
+  const std::string host = head.header("Host");
+  if (needs_token_ || caller.token != kNoToken || host.empty() || is_loopback(host_of(host).value_or("")))
+    return {};
+  return HttpError{403, "forbidden", "Host: without a token only names of the loopback address are answered"};
+}
+
+/// Every user of this machine: they may look and ask for plans, and act only with a token.
+std::optional<Caller> Gate::without_token(const Head& head) const {
+  if (needs_token_) return {};
+  return Caller{Scope::kPlan, kNoToken, "no token", head.address};
+}
+
 std::optional<Caller> Gate::identify(const Head& head) {
-  if (!needs_token_) return Caller{Scope::kOperate, kNoToken, "loopback", head.address};
   constexpr std::string_view kBearer = "Bearer ";
   const std::string header = head.header("Authorization");
-  if (!header.starts_with(kBearer)) return {};
+  if (!header.starts_with(kBearer)) return without_token(head);
   const std::string_view secret = std::string_view(header).substr(kBearer.size());
+  if (!start_token_.empty() && is_same_secret(secret, start_token_))
+    return Caller{Scope::kOperate, kStartToken, "start", head.address};
+  // A page or a file may still have the one of an earlier start: that is as good as none.
+  if (is_start_secret(secret)) return without_token(head);
   const auto id = token_id(secret);
   const auto row = id ? tokens_.find(*id) : std::nullopt;
   if (!row || !is_secret_of(*row, secret) || !row->valid(system_now())) return {};
@@ -116,13 +144,11 @@ std::variant<Admitted, Refused> Gate::admit(const Head& head, bool counts) {
     auto known = identify(head);
     if (!known) {
       ++metrics_.not_authenticated;
-      return refuse({401, "not_authenticated",
-                     "expected Authorization: Bearer TOKEN with a valid token; `tune token make` makes one"},
-                    {{"WWW-Authenticate", "Bearer realm=\"commtune\""}});
+      return refuse(no_token(needed), challenge());
     }
     caller = std::move(*known);
-    const double wait =
-        counts && needs_token_ ? rate_.take(caller.token, std::chrono::steady_clock::now()) : 0;
+    const bool limited = counts && caller.token != kNoToken;
+    const double wait = limited ? rate_.take(caller.token, std::chrono::steady_clock::now()) : 0;
     if (wait > 0) {
       ++metrics_.rate_limited;
       return refuse({429, "too_many_requests",
@@ -130,6 +156,7 @@ std::variant<Admitted, Refused> Gate::admit(const Head& head, bool counts) {
                     {{"Retry-After", fmt::format("{:.0f}", std::ceil(wait))}});
     }
   }
+  if (const auto error = check_host(head, caller)) return refuse(*error);
   if (!match) {
     const std::string methods = router_.methods_of(path);
     if (methods.empty())
@@ -137,7 +164,11 @@ std::variant<Admitted, Refused> Gate::admit(const Head& head, bool counts) {
     return refuse({405, "method_not_allowed", fmt::format("this path takes {}", methods)},
                   {{"Allow", methods}});
   }
-  if (needed != Scope::kNone && caller.scope < needed) return refuse(too_little(needed, caller));
+  if (caller.scope < needed && caller.token == kNoToken) {
+    ++metrics_.not_authenticated;
+    return refuse(no_token(needed), challenge());
+  }
+  if (caller.scope < needed) return refuse(too_little(needed, caller));
   if (const auto error = check_shape(head)) return refuse(*error);
 
   Admitted admitted{match->route, match->index, {}};

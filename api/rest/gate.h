@@ -51,19 +51,25 @@ struct Refused {
 
 class Gate {
  public:
-  Gate(const ServeOptions& options, const Router& router, TokenBook& tokens, Metrics& metrics);
+  /// start_token  the secret of this start; empty: there is none
+  Gate(const ServeOptions& options, std::string start_token, const Router& router, TokenBook& tokens,
+       Metrics& metrics);
 
   /// counts  against the caller's rate; false when the same request is looked at again with its body
   std::variant<Admitted, Refused> admit(const Head& head, bool counts);
 
+  /// Without one nothing may be asked. False: only what acts needs one.
   bool needs_token() const { return needs_token_; }
 
  private:
   std::optional<HttpError> check_shape(const Head& head) const;
   std::optional<HttpError> check_origin(const Head& head) const;
+  std::optional<HttpError> check_host(const Head& head, const Caller& caller) const;
+  std::optional<Caller> without_token(const Head& head) const;
   std::optional<Caller> identify(const Head& head);
 
   const ServeOptions& options_;
+  const std::string start_token_;
   const Router& router_;
   TokenBook& tokens_;
   Metrics& metrics_;

@@ -13,14 +13,15 @@
 namespace commtune::api::rest {
 
 enum class Authentication {
-  kAuto,   ///< none on loopback, tokens elsewhere
-  kToken,  ///< tokens everywhere
+  kAuto,   ///< on loopback only for what acts (the scope operate), elsewhere for everything
+  kToken,  ///< for everything
 };
 
 struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 8080;  ///< 0: the system picks one
   Authentication authentication = Authentication::kAuto;
+  bool start_token = true;                         ///< make a token of this start, which allows all
   std::filesystem::path tls_certificate, tls_key;  ///< both or none
   bool allow_plain_http = false;  ///< off the loopback address without TLS: tokens can be read on the way
   int max_connections = 2048;

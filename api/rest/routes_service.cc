@@ -45,7 +45,7 @@ Reply version(Service& service, const Request& /*request*/) {
                      {"api", "1"},
                      {"schema", Store::schema_version()},
                      {"started", to_iso8601(service.started())},
-                     {"authentication", service.needs_token() ? "token" : "none"}});
+                     {"authentication", service.needs_token() ? "token" : "operate"}});
 }
 
 Reply list_tokens(Service& service, const Request& request) {

@@ -7,7 +7,11 @@
 
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <thread>
+
+#include "api/rest/token_file.h"
+#include "perfmodel/error.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -40,25 +44,40 @@ class StopWatch {
   std::thread thread_;  // last
 };
 
+std::string url_of(const ServeOptions& options, int port) {
+  const std::string host =
+      options.host.find(':') != std::string::npos ? fmt::format("[{}]", options.host) : options.host;
+  return fmt::format("{}://{}:{}", options.tls_certificate.empty() ? "http" : "https", host, port);
+}
+
+/// Null where there is no token, or no place for it.
+std::unique_ptr<TokenFile> keep_start_token(const ServiceParts& parts, const std::filesystem::path& path) {
+  if (parts.start_token.empty() || path.empty()) return {};
+  try {
+    return std::make_unique<TokenFile>(path, parts.start_token);
+  } catch (const Error& error) {
+    parts.log.say(Level::kWarning, "token_not_kept", {{"why", std::string(error.what())}});
+    return {};
+  }
+}
+
 }  // namespace
 
 void serve(const ServiceParts& parts, Store store, Cancellation& cancellation,
-           const std::function<void(std::string_view)>& on_ready) {
+           const std::function<void(const Ready&)>& on_ready) {
   parts.options.check();
   Service service(parts, std::move(store));
   Listener listener(parts.options, service);
   service.watch_connections([&listener] { return listener.connections(); });
-  const std::string host = parts.options.host.find(':') != std::string::npos
-                               ? fmt::format("[{}]", parts.options.host)
-                               : parts.options.host;
-  const std::string url = fmt::format("{}://{}:{}", parts.options.tls_certificate.empty() ? "http" : "https",
-                                      host, listener.port());
+  const std::string url = url_of(parts.options, listener.port());
+  const std::filesystem::path token_path = start_token_path(parts.environment);
+  const auto token_file = keep_start_token(parts, token_path);
   parts.log.say(Level::kInfo, "listening",
-                {{"url", url}, {"authentication", std::string(service.needs_token() ? "token" : "none")}});
+                {{"url", url}, {"authentication", std::string(service.needs_token() ? "token" : "operate")}});
   if (parts.options.tls_certificate.empty() && !is_loopback(parts.options.host))
     parts.log.say(Level::kWarning, "not_encrypted",
                   {{"why", std::string("--allow-plain-http: tokens can be read on the way")}});
-  on_ready(url);
+  on_ready({url, parts.start_token, token_file ? token_path : std::filesystem::path{}});
   {
     const StopWatch watch(cancellation, [&] {
       parts.log.say(Level::kInfo, "stopping");

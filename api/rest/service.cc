@@ -82,7 +82,7 @@ Service::Service(const ServiceParts& parts, Store store)
       profiles_(store_),
       tokens_(store_),
       plans_({store_, fits_, profiles_, *metrics_, events_, busy_, parts_.options.compute_time, stopping_}),
-      gate_(std::make_unique<Gate>(parts_.options, router_, tokens_, *metrics_)),
+      gate_(std::make_unique<Gate>(parts_.options, parts_.start_token, router_, tokens_, *metrics_)),
       jobs_({store_, events_, *metrics_, parts.log, parts.program}) {}
 
 Service::~Service() = default;

@@ -30,6 +30,7 @@ struct ServiceParts {
   const Environment& environment;
   std::filesystem::path program;  ///< `tune`, which jobs are run with
   Log& log;
+  std::string start_token{};  ///< the secret of this start, which allows all; empty: there is none
 };
 
 class Service : public Application {

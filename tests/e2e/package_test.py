@@ -68,7 +68,7 @@ class Package(unittest.TestCase):
     def test_what_is_unpacked_runs(self):
         tune = str(self.root / "usr/bin/tune")
         self.assertRegex(said(tune, "--version"), r"^\d+\.\d+\.\d+\n$")
-        home = {**os.environ, "HOME": str(self.folder), "COMMTUNE_DB": str(self.folder / "store.db")}
+        home = {**os.environ, "HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder), "COMMTUNE_DB": str(self.folder / "store.db")}
         self.assertEqual(len(said(tune, "show", "plans", "--json", env=home).splitlines()[0]), 1)
         self.assert_serves(tune, "serve", "--listen", "127.0.0.1:0", env=home)
 

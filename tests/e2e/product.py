@@ -31,7 +31,7 @@ class Product(unittest.TestCase):
         self.database = self.home / "store.db"
         self.environment = {name: text for name, text in os.environ.items() if not name.startswith("COMMTUNE_")}
         self.environment.update(HOME=str(self.home), COMMTUNE_DB=str(self.database))
-        for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME"):
+        for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR"):
             self.environment.pop(name, None)
 
     # ---- calling it ----

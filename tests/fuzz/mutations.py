@@ -57,7 +57,8 @@ def mutated(text, chance, most=4):
 class Client:
     """Sends requests one after the other, on one connection for as long as the service keeps it."""
 
-    def __init__(self, address):
+    def __init__(self, address, token):
+        self.head = b"Host: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n" % token.encode()
         host, port = address.rsplit(":", 1)
         self.address = (host.strip("[]"), int(port))
         self.connection = None
@@ -72,8 +73,8 @@ class Client:
 
     def status(self, method, path, body):
         """A request that is framed as it should be, whatever it says."""
-        request = (b"%s /%s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                   % (method, bytes(c for c in path.lstrip(b"/") if 32 < c < 127), len(body), body))
+        request = (b"%s /%s HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s"
+                   % (method, bytes(c for c in path.lstrip(b"/") if 32 < c < 127), self.head, len(body), body))
         if self.connection is None:
             self.connection = self.connect()
         try:
@@ -104,20 +105,19 @@ class Client:
         return [int(line[9:12]) for line in received.split(b"\r\n") if line.startswith(b"HTTP/1.1 ") and line[9:12].isdigit()]
 
 
-def throw(address, count, seed=1):
+def throw(address, token, count, seed=1):
     """Sends so many mutated requests and returns how many were answered by 2xx. Raises Broken at the first defect."""
     chance = random.Random(seed)
     start = seeds()
     bodies = [body for _, _, body in start if body]
-    client, good = Client(address), 0
+    client, good = Client(address, token), 0
     for i in range(count):
         method, path, body = chance.choice(start)
         if body and chance.random() < 0.2:
             body = chance.choice(bodies)
         path, body = b"/" + mutated(path[1:], chance, 3), mutated(body, chance, 5) if body else b""
         if i % 16 == 0:
-            request = b"%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" \
-                % (method, path, len(body), body)
+            request = b"%s %s HTTP/1.1\r\n%sContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (method, path, client.head, len(body), body)
             request = mutated(request, chance, 6)
             statuses = client.raw(request)
         else:

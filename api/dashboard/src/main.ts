@@ -18,6 +18,7 @@ import { WhatIfPage } from './pages/what_if';
 import { emptyState } from './parts/states';
 import { currentRoute, navigate, startRouter, type Route } from './router';
 import { Shell } from './shell';
+import { takeTokenFromAddress, takeTokensFromLaterAddresses } from './start_token';
 import { applyTheme } from './theme';
 
 type Maker = new (route: Route, redraw: () => void) => Page;
@@ -73,10 +74,13 @@ function open(): void {
   }
 }
 
+takeTokenFromAddress();
+takeTokensFromLaterAddresses();
 applyTheme();
 live.addEventListener('state', redraw);
 live.addEventListener('back', () => page?.retry());
 client.addEventListener('unauthorized', () => shell.openDialog());
+client.addEventListener('wants-token', () => shell.openDialog());
 live.start();
 startRouter(open);
 open();

@@ -100,7 +100,7 @@ export class Shell {
     return html`<dialog id="token" aria-labelledby="token-title">
       <form @submit=${submit}>
         <h2 id="token-title">Token</h2>
-        <p class="muted">What you may do here depends on it: read, plan, or operate. It stays in this tab and goes to this service only.</p>
+        <p class="muted">What you may do here depends on it: read, plan, or operate. It stays in this tab and goes to this service only. <code>tune serve</code> prints one at its start that allows all.</p>
         <label class="field">Token
           <input type="password" name="token" autocomplete="off" spellcheck="false" aria-invalid=${this.wrong !== ''} aria-describedby="token-wrong" />
           <span class="wrong" id="token-wrong" role="alert">${this.wrong}</span>

@@ -46,7 +46,8 @@ class Playground {
     options_.planning_threads = 1;
     options_.compute_time = std::chrono::milliseconds(50);  // what is computed is not what is tried here
     service_ = std::make_unique<rest::Service>(
-        rest::ServiceParts{options_, settings_, environment_, "/bin/false", log_}, std::move(store));
+        rest::ServiceParts{options_, settings_, environment_, "/bin/false", log_, "ct_start_1"},
+        std::move(store));
   }
   ~Playground() {
     service_->stop();
@@ -90,7 +91,8 @@ Asked read_request(std::string_view text) {
   asked.head.method = first.substr(0, space);
   asked.head.target = first.substr(std::min(space + 1, first.size()));
   asked.head.address = "127.0.0.1";
-  std::map<std::string, std::string> headers{{"host", "127.0.0.1"}, {"content-type", "application/json"}};
+  std::map<std::string, std::string> headers{
+      {"host", "127.0.0.1"}, {"content-type", "application/json"}, {"authorization", "Bearer ct_start_1"}};
   for (std::string_view line = take_line(text); !line.empty(); line = take_line(text)) {
     const std::size_t colon = line.find(": ");
     if (colon != std::string_view::npos)

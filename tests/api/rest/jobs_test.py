@@ -50,8 +50,12 @@ class Jobs(unittest.TestCase):
         self.server = Server(self.database)
         self.addCleanup(lambda: self.server.process.poll() is None and self.server.kill())
 
+    def act(self, method, path, body=None):
+        """What needs the scope operate."""
+        return self.server.ask(method, path, body, token=self.server.token)
+
     def start_probe(self, **request):
-        answer = self.server.ask("POST", "/v1/clusters/local/probes", request)
+        answer = self.act("POST", "/v1/clusters/local/probes", request)
         self.assertEqual(answer.status, 202, answer.body)
         return answer.json()["id"]
 
@@ -83,7 +87,7 @@ class Jobs(unittest.TestCase):
 
     def test_a_probe_and_a_run_complete_and_are_stored(self):
         plan = self.plan_after_a_probe()
-        answer = self.server.ask("POST", f"/v1/plans/{plan['id']}/runs", {"iterations": 2, "warmup": 1})
+        answer = self.act("POST", f"/v1/plans/{plan['id']}/runs", {"iterations": 2, "warmup": 1})
         run = self.wait_for(answer.json()["id"], "complete", "failed")
         self.assertEqual(run["state"], "complete", run)
         stored = self.server.ask("GET", f"/v1/runs/{run['result']['runs'][0]['run']}").json()
@@ -93,12 +97,12 @@ class Jobs(unittest.TestCase):
         first, second = self.start_probe(budget_seconds=LONG_SECONDS, fresh=True), self.start_probe(budget_seconds=1)
         self.wait_for(first, "running")
         self.assertEqual(self.job(second)["state"], "queued")
-        self.assertEqual(self.server.ask("DELETE", f"/v1/jobs/{second}").json()["state"], "cancelled")
+        self.assertEqual(self.act("DELETE", f"/v1/jobs/{second}").json()["state"], "cancelled")
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self.job(first)["progress"] == 0 and time.monotonic() < deadline:
             time.sleep(0.1)
         self.assertGreater(self.job(first)["progress"], 0)
-        self.server.ask("DELETE", f"/v1/jobs/{first}")
+        self.act("DELETE", f"/v1/jobs/{first}")
         self.assertEqual(self.wait_for(first, "cancelled", "failed", "complete")["state"], "cancelled")
 
     def test_what_ran_when_the_service_was_killed_is_interrupted_and_resumed(self):
@@ -114,10 +118,10 @@ class Jobs(unittest.TestCase):
         while self.server.ask("GET", "/v1/probes?limit=1").json()["rows"][0]["state"] == "running" and time.monotonic() < deadline:
             time.sleep(0.1)
         wait_for_the_probes_lock()
-        self.assertEqual(self.server.ask("POST", f"/v1/jobs/{job}/resume").status, 202)
+        self.assertEqual(self.act("POST", f"/v1/jobs/{job}/resume").status, 202)
         self.wait_for(job, "running")
         self.assertEqual(self.job(job)["attempts"], 2)
-        self.server.ask("DELETE", f"/v1/jobs/{job}")
+        self.act("DELETE", f"/v1/jobs/{job}")
         self.wait_for(job, "cancelled", "complete")
 
     def test_a_stopping_service_interrupts_its_jobs(self):
@@ -147,9 +151,9 @@ class Jobs(unittest.TestCase):
 
     def test_nothing_of_a_request_becomes_a_flag(self):
         for request in ({"hosts": "evil"}, {"budget_seconds": "1s --hosts x"}, {"servers": ["1 -H x"]}, {"fresh": "--fresh"}):
-            answer = self.server.ask("POST", "/v1/clusters/local/probes", request)
+            answer = self.act("POST", "/v1/clusters/local/probes", request)
             self.assertEqual(answer.status, 400, answer.body)
-        self.assertEqual(self.server.ask("POST", "/v1/clusters/elsewhere/probes", {}).status, 404)
+        self.assertEqual(self.act("POST", "/v1/clusters/elsewhere/probes", {}).status, 404)
 
 
 if __name__ == "__main__":

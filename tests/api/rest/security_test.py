@@ -129,6 +129,78 @@ class HostileRuns(ServiceTest):
         self.assertIn("complete, unattested", shown)
         self.assertNotIn("%", shown, "its error is nobody's")
 
+    def test_a_run_with_a_token_judges_its_prediction(self):
+        before = self.judged()
+        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [0.3, 0.31, 0.32]}, token=self.token)
+        self.assertEqual((answer.status, answer.json()["attested"]), (201, True))
+        self.assertEqual(self.judged(), before + 1)
+
+
+class StartToken(ServiceTest):
+    """What `tune serve` prints at its start."""
+
+    def test_it_may_all_and_is_kept_for_its_user_only_until_the_end(self):
+        kept = Path(self.folder.name) / "commtune" / "token"
+        self.assertEqual(kept.read_text(encoding="ascii").strip(), self.server.token)
+        self.assertEqual(kept.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(kept.parent.stat().st_mode & 0o777, 0o700)
+        for method, path, status in (("GET", "/v1/tokens", 200), ("POST", "/v1/clusters/lab/probes", 202)):
+            self.assertEqual(self.server.ask(method, path, {} if method == "POST" else None, token=self.server.token).status, status)
+        secret = self.server.token.rsplit("_", 1)[1].encode()
+        for file in Path(self.folder.name).glob("store.db*"):
+            self.assertNotIn(secret, file.read_bytes())
+        said = self.server.stop()
+        self.assertNotIn(secret.decode(), said)
+        self.assertFalse(kept.exists())
+        type(self).server = Server(self.database)
+
+    def test_an_earlier_one_is_as_good_as_none(self):
+        old = "ct_start_" + "0" * 64
+        self.assertEqual(self.server.ask("GET", "/v1/plans", token=old).status, 200)
+        self.assertEqual(self.server.ask("GET", "/v1/tokens", token=old).status, 401)
+
+    def test_there_is_none_where_none_is_wanted(self):
+        without = Server(self.database, "--no-start-token", environment={"XDG_RUNTIME_DIR": self.folder.name + "/none"})
+        self.addCleanup(without.kill)
+        self.assertEqual(without.ask("GET", "/v1/plans").status, 200)
+        self.assertFalse((Path(self.folder.name) / "none").exists())
+
+    def test_a_service_starts_also_where_the_token_cannot_be_kept(self):
+        (Path(self.folder.name) / "file").write_text("no folder", encoding="ascii")
+        elsewhere = Server(self.database, environment={"XDG_RUNTIME_DIR": self.folder.name + "/file"})
+        self.assertEqual(elsewhere.ask("GET", "/v1/tokens", token=elsewhere.token).status, 200)
+        self.assertIn("token_not_kept", elsewhere.stop())
+
+
+class HostileNeighbour(ServiceTest):
+    """Another user of the same login node, on whose loopback address the service is as well."""
+
+    def refused(self, method, path, body=None, token=None):
+        before = self.server.ask("GET", "/v1/jobs?limit=1000").json()["rows"]
+        self.problem(self.server.ask(method, path, body, token=token), 401)
+        self.assertEqual(self.server.ask("GET", "/v1/jobs?limit=1000").json()["rows"], before)
+
+    def test_no_route_that_acts_answers_without_a_token(self):
+        acting = [(method, path, parameters) for method, path, operation, parameters in operations(self.document) if operation["x-scope"] == "operate"]
+        self.assertGreater(len(acting), 5)
+        for method, path, parameters in acting:
+            with self.subTest(f"{method} {path}"):
+                self.refused(method, example_path(self.document, path, parameters))
+
+    def test_a_probe_is_not_started(self):
+        self.refused("POST", "/v1/clusters/lab/probes", {"budget_seconds": 1})
+
+    def test_a_token_is_not_made(self):
+        self.refused("POST", "/v1/tokens", {"name": "mine", "scopes": ["operate"]})
+
+    def test_a_guessed_token_of_the_start_does_not_act(self):
+        for guess in ("ct_start_", "ct_start_" + "0" * 64, self.server.token[:-1], self.server.token + "0"):
+            self.refused("POST", "/v1/clusters/lab/probes", {}, token=guess)
+
+    def test_he_may_look_and_plan(self):
+        self.assertEqual(self.server.ask("GET", "/v1/plans").status, 200)
+        self.assertIn(self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab"}).status, (200, 201))
+
 
 class Rate(ServiceTest):
     flags = ("--require-token", "--rate", "0.01")
@@ -276,7 +348,7 @@ class Clients(RawTest):
         self.wait_for_live(200)
 
     def test_mutated_requests_are_answered_without_a_defect(self):
-        self.assertGreater(mutations.throw(self.server.address, 1000), 30, "most mutations are small, some still mean something")
+        self.assertGreater(mutations.throw(self.server.address, self.server.token, 1000), 30, "most mutations are small, some still mean something")
         self.alive()
 
 

@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -30,7 +31,7 @@ class Answer:
 
 
 class Server:
-    """`tune serve` on a free port. Stop it with stop() or kill()."""
+    """`tune serve` on a free port. Stop it with stop() or kill(). Its `token` is the one of this start, which may all."""
 
     def __init__(self, database, *flags, environment=None, listen="127.0.0.1:0"):
         self.process = subprocess.Popen(
@@ -39,13 +40,23 @@ class Server:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={**os.environ, **(environment or {})},
+            # The token of this start is kept beside the database, not where the user's own service keeps its.
+            env={**os.environ, "XDG_RUNTIME_DIR": str(Path(database).parent), **(environment or {})},
         )
         line = self.process.stdout.readline()
         if not line.startswith("listening on "):
             raise RuntimeError(f"tune serve: {line}{self.process.stderr.read()}")
         self.url = line.split()[-1]
-        self.address = self.url.split("//")[1]
+        self.address = self.url.split("//")[-1]
+        self.token = self._start_token() if "--no-start-token" not in flags else None
+
+    def _start_token(self):
+        """In the dashboard's address, or on the line below where there is no dashboard."""
+        for _ in range(2):
+            found = re.search("ct_start_[0-9a-f]{64}", self.process.stdout.readline())
+            if found:
+                return found[0]
+        raise RuntimeError("tune serve: printed no token of its start")
 
     def ask(self, method, path, body=None, headers=None, token=None):
         connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)

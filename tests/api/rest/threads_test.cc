@@ -63,7 +63,8 @@ class ServiceThreads : public testing::Test {
  protected:
   ServiceThreads()
       : log_(false, [](std::string_view) {}),
-        service_({options_, settings_, environment_, "/bin/false", log_}, made_store(folder_.path())),
+        service_({options_, settings_, environment_, "/bin/false", log_, "ct_start_1"},
+                 made_store(folder_.path())),
         listener_(options_, service_),
         thread_([this] { listener_.run(); }) {
     service_.watch_connections([this] { return listener_.connections(); });
@@ -133,7 +134,8 @@ TEST_F(ServiceThreads, AnswerManyClientsAtOnce) {
         const nlohmann::json job{{"model", "1"}, {"cluster", "lab"}, {"draws", 2}};
         nlohmann::json other = job;
         other["seed"] = client * kRounds + round;
-        const std::string key = "Idempotency-Key: same-" + std::to_string(round) + "\r\n";
+        const std::string key =
+            "Authorization: Bearer ct_start_1\r\nIdempotency-Key: same-" + std::to_string(round) + "\r\n";
         for (const int status :
              ask({post("/v1/plans", job), post("/v1/plans", other), get("/v1/plans?limit=10"),
                   post("/v1/runs", {{"plan", 1}, {"iteration_seconds", {0.1, 0.2}}}), get("/v1/runs/1"),

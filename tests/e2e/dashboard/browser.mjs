@@ -41,6 +41,12 @@ export class Tab {
     return tab;
   }
 
+  /** As its user comes in: at the address that the service printed, with the right to act. */
+  async enter(service) {
+    await this.page.goto(`${service.url}/#token=${service.token}`);
+    await this.ready();
+  }
+
   async go(path) {
     await this.page.goto(this.base + path);
     await this.ready();

@@ -61,6 +61,7 @@ before(async () => {
   await service.start();
   browser = await launch();
   tab = await Tab.open(browser, service.url, { colorScheme: 'light', acceptDownloads: true });
+  await tab.enter(service);
   const plans = (await api('/v1/plans?limit=200')).rows.filter((plan) => plan.cluster_name === cluster);
   for (const plan of plans) {
     const { ranking, method } = await api(`/v1/plans/${plan.id}`);

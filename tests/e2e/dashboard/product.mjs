@@ -17,7 +17,7 @@ export class Product {
   constructor() {
     this.home = mkdtempSync(join(tmpdir(), 'commtune-dashboard-'));
     const kept = Object.entries(process.env).filter(([name]) => !name.startsWith('COMMTUNE_') && !name.startsWith('XDG_'));
-    this.environment = { ...Object.fromEntries(kept), HOME: this.home, COMMTUNE_DB: join(this.home, 'store.db'), COMMTUNE_PROGRESS: 'never' };
+    this.environment = { ...Object.fromEntries(kept), HOME: this.home, XDG_RUNTIME_DIR: this.home, COMMTUNE_DB: join(this.home, 'store.db'), COMMTUNE_PROGRESS: 'never' };
   }
 
   /** Standard output of a call that has to succeed. A probe waits for its turn: one at a time on a machine. */
@@ -93,7 +93,8 @@ export class Service {
     for (const deadline = Date.now() + PATIENCE; Date.now() < deadline;) {
       if (this.process.exitCode !== null) throw new Error(`tune serve ended: ${this.said}`);
       try {
-        if ((await fetch(`${this.url}/readyz`)).ok) return;
+        this.token = /ct_start_[0-9a-f]{64}/.exec(this.said)?.[0]; // of this start: it allows all
+        if (this.token && (await fetch(`${this.url}/readyz`)).ok) return;
       } catch {
         // Not yet.
       }

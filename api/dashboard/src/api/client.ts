@@ -104,7 +104,8 @@ class Client extends EventTarget {
     }
     const problem = await Problem.of(response);
     this.dispatchEvent(new Event(problem.kind === 'unreachable' ? 'unreachable' : 'reached'));
-    if (problem.kind === 'unauthorized') this.dispatchEvent(new Event('unauthorized'));
+    // Who may look but not act without a token still sees everything.
+    if (problem.kind === 'unauthorized') this.dispatchEvent(new Event(init.method && init.method !== 'GET' ? 'wants-token' : 'unauthorized'));
     throw problem;
   }
 
