@@ -11,14 +11,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
-#include <charconv>
-#include <cstring>
-#include <limits>
-#include <string_view>
-#include <tuple>
 #include <utility>
+
+#include "perfmodel/error.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -31,39 +27,21 @@ constexpr std::size_t kFlushAt = 256U << 10U;
 constexpr milliseconds kLinger{1000};
 constexpr std::size_t kLingerBytes = 1U << 20U;
 
-std::pair<std::string, int> address_of(int socket, decltype(&::getpeername) ask) {
+std::string address_of(int socket) {
   sockaddr_storage storage{};
   socklen_t length = sizeof(storage);
-  if (ask(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return {"", 0};
+  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return "";
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (storage.ss_family == AF_INET) {
-    const auto* in = reinterpret_cast<const sockaddr_in*>(&storage);
-    ::inet_ntop(AF_INET, &in->sin_addr, text.data(), text.size());
-    return {text.data(), ntohs(in->sin_port)};
+    ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in*>(&storage)->sin_addr, text.data(), text.size());
+    return text.data();
   }
   if (storage.ss_family == AF_INET6) {
-    const auto* in = reinterpret_cast<const sockaddr_in6*>(&storage);
-    ::inet_ntop(AF_INET6, &in->sin6_addr, text.data(), text.size());
-    return {text.data(), ntohs(in->sin6_port)};
+    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_addr, text.data(),
+                text.size());
+    return text.data();
   }
-  return {"local", 0};
-}
-
-/// The value of a header in the text of a head; found whatever the case of its name.
-std::string_view header_in(std::string_view head, std::string_view name) {
-  for (std::size_t line = head.find("\r\n"); line != std::string_view::npos;
-       line = head.find("\r\n", line + 2)) {
-    const std::string_view rest = head.substr(line + 2);
-    if (rest.size() <= name.size() || rest[name.size()] != ':') continue;
-    const bool same = std::equal(name.begin(), name.end(), rest.begin(), [](char a, char b) {
-      return a == static_cast<char>(std::tolower(static_cast<unsigned char>(b)));
-    });
-    if (!same) continue;
-    std::string_view value = rest.substr(name.size() + 1, rest.find("\r\n") - name.size() - 1);
-    while (!value.empty() && value.front() == ' ') value.remove_prefix(1);
-    return value;
-  }
-  return {};
+  return "local";
 }
 
 }  // namespace
@@ -169,22 +147,23 @@ bool Connection::send_all(const char* data, std::size_t size, SteadyTime until) 
 }
 
 Connection::Head Connection::read_head(milliseconds idle) {
-  in_.erase(0, in_at_);
-  in_at_ = 0;
-  body_length_ = body_read_ = 0;
-  chunked_ = head_written_ = streaming_ = false;
-  SteadyTime until = Clock::now() + (in_.empty() ? idle : limits_.head_time);
+  head_ = {};
+  body_left_ = 0;
+  streaming_ = timed_out_ = false;
   bool begun = !in_.empty();
+  SteadyTime until = Clock::now() + (begun ? limits_.head_time : idle);
   if (begun) body_deadline_ = Clock::now() + limits_.body_time;
-  std::size_t searched = 0;
+  std::size_t searched =
+      0;  // there is no end of a head before it, and every line before it ends as it should
   for (;;) {
-    const std::size_t end = in_.find("\r\n\r\n", searched);
-    if (end != std::string::npos && end + 4 <= limits_.head_bytes) {
-      note_head(end + 4);
-      return Head::kComplete;
+    const std::size_t end = in_.find("\r\n\r\n", searched < 3 ? 0 : searched - 3);
+    if (end != std::string::npos && end + 4 <= limits_.head_bytes) return note_head(end + 4);
+    if (!may_begin_head(std::string_view(in_).substr(searched), searched > 0 ? in_[searched - 1] : '\0')) {
+      malformed_ = "the head has a NUL, or a line that does not end with CR LF";
+      return Head::kMalformed;
     }
     if (in_.size() >= limits_.head_bytes) return Head::kTooLarge;
-    searched = in_.size() < 3 ? 0 : in_.size() - 3;
+    searched = in_.size();
     std::array<char, kReceive> piece{};
     const ssize_t got = receive(piece.data(), piece.size(), until);
     if (got <= 0) return begun && timed_out_ ? Head::kTooSlow : Head::kClosed;
@@ -196,52 +175,38 @@ Connection::Head Connection::read_head(milliseconds idle) {
   }
 }
 
-void Connection::note_head(std::size_t end) {
-  head_left_ = end;
-  const std::string_view head(in_.data(), end - 2);
-  chunked_ = !header_in(head, "transfer-encoding").empty();
-  client_closes_ = header_in(head, "connection") == "close";
-  const std::string_view length = header_in(head, "content-length");
-  const auto [last, error] = std::from_chars(length.data(), length.data() + length.size(), body_length_);
-  // What is no length is never read to its end, so the connection is not used again.
-  if (!length.empty() && (error != std::errc{} || last != length.data() + length.size()))
-    body_length_ = std::numeric_limits<std::size_t>::max();
+Connection::Head Connection::note_head(std::size_t end) {
+  try {
+    head_ = read_request_head(std::string_view(in_).substr(0, end));
+  } catch (const Error& error) {
+    malformed_ = error.what();
+    return Head::kMalformed;
+  }
+  in_.erase(0, end);
+  body_left_ = head_.content_length;
+  return Head::kComplete;
 }
 
-ssize_t Connection::read(char* out, std::size_t size) {
-  if (head_left_ > 0) {
-    size = std::min(size, head_left_);
-    std::memcpy(out, in_.data() + in_at_, size);
-    in_at_ += size;
-    head_left_ -= size;
-    return static_cast<ssize_t>(size);
+std::optional<std::string> Connection::read_body() {
+  std::string body = in_.substr(0, std::min(in_.size(), body_left_));
+  in_.erase(0, body.size());
+  body_left_ -= body.size();
+  if (body_left_ > 0 && head_.expects_continue && !(write("HTTP/1.1 100 Continue\r\n\r\n") && flush()))
+    return {};
+  std::array<char, kReceive> piece{};
+  while (body_left_ > 0) {
+    const ssize_t got = receive(piece.data(), std::min(piece.size(), body_left_), body_deadline_);
+    if (got <= 0) return {};
+    body.append(piece.data(), static_cast<std::size_t>(got));
+    body_left_ -= static_cast<std::size_t>(got);
   }
-  if (!chunked_) size = std::min(size, body_length_ - std::min(body_read_, body_length_));
-  if (size == 0) return 0;
-  if (in_at_ < in_.size()) {
-    size = std::min(size, in_.size() - in_at_);
-    std::memcpy(out, in_.data() + in_at_, size);
-    in_at_ += size;
-    body_read_ += size;
-    return static_cast<ssize_t>(size);
-  }
-  if (!flush()) return -1;  // "100 Continue" may be what the client waits for
-  const ssize_t got = receive(out, size, body_deadline_);
-  if (got > 0) body_read_ += static_cast<std::size_t>(got);
-  return got;
+  return body;
 }
 
-ssize_t Connection::write(const char* data, std::size_t size) {
-  if (broken_) return -1;
-  // The library writes an answer's head as one piece, and has no other way to say that the rest comes in
-  // chunks.
-  if (!head_written_)
-    streaming_ =
-        std::string_view(data, size).find("\r\nTransfer-Encoding: chunked\r\n") != std::string_view::npos;
-  head_written_ = true;
-  out_.append(data, size);
-  if ((streaming_ || out_.size() >= kFlushAt) && !flush()) return -1;
-  return static_cast<ssize_t>(size);
+bool Connection::write(std::string_view text) {
+  if (broken_) return false;
+  out_ += text;
+  return (!streaming_ && out_.size() < kFlushAt) || flush();
 }
 
 bool Connection::client_gone() const {
@@ -269,14 +234,6 @@ void Connection::close_gently() {
   }
 }
 
-std::string Connection::remote_address() const { return address_of(socket_, &::getpeername).first; }
-
-void Connection::get_remote_ip_and_port(std::string& ip, int& port) const {
-  std::tie(ip, port) = address_of(socket_, &::getpeername);
-}
-
-void Connection::get_local_ip_and_port(std::string& ip, int& port) const {
-  std::tie(ip, port) = address_of(socket_, &::getsockname);
-}
+std::string Connection::remote_address() const { return address_of(socket_); }
 
 }  // namespace commtune::api::rest

@@ -24,7 +24,9 @@ void ConnectionThreads::enqueue(std::function<void()> work) {
     std::thread([this] { serve(); }).detach();
     ++threads_;
   } catch (const std::system_error&) {
-    if (threads_ == 0) throw;  // otherwise one of those that there are will take it
+    if (threads_ > 0) return;  // one of those that there are will take it
+    waiting_.pop_back();
+    throw;
   }
 }
 

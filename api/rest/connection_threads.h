@@ -7,19 +7,16 @@
 #include <functional>
 #include <mutex>
 
-// clang-format off
-#include <httplib.h>
-// clang-format on
-
 namespace commtune::api::rest {
 
-class ConnectionThreads : public httplib::TaskQueue {
+class ConnectionThreads {
  public:
   /// most  threads at a time; what comes beyond waits for one
   explicit ConnectionThreads(std::size_t most) : most_(most) {}
-  void enqueue(std::function<void()> work) override;
+  /// Throws std::system_error where no thread can be had at all.
+  void enqueue(std::function<void()> work);
   /// Waits until all that was enqueued is done and the threads have ended.
-  void shutdown() override;
+  void shutdown();
 
  private:
   void serve();

@@ -71,7 +71,6 @@ Gate::Gate(const ServeOptions& options, std::string start_token, const Router& r
 std::optional<HttpError> Gate::check_shape(const Head& head) const {
   if (!head.header("Transfer-Encoding").empty())
     return HttpError{411, "length_required", "a body needs a Content-Length; chunked bodies are not taken"};
-  if (head.lengths > 1) return HttpError{400, "bad_input", "Content-Length: came twice"};
   if (head.content_length > options_.max_body)
     return HttpError{413, "too_large",
                      fmt::format("a body may have at most {} B, see --max-body", options_.max_body)};

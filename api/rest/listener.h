@@ -1,6 +1,7 @@
 #pragma once
-// Accepts connections and serves each in a thread of its own: cpp-httplib reads and writes HTTP, we own the
-// sockets, the waits and the threads, so that a thousand slow clients are a thousand sleeping threads.
+// Accepts connections and serves each in a thread of its own, so that a thousand slow clients are a thousand
+// sleeping threads. cpp-httplib writes the answers (answer_writer.h); all else of HTTP is read and decided
+// here.
 
 #include <functional>
 #include <memory>
@@ -18,7 +19,6 @@ struct Head {
   std::string target;  ///< path and query as they were sent
   std::string address;
   std::size_t content_length = 0;
-  std::size_t lengths = 0;                              ///< how often Content-Length came
   std::function<std::string(const char* name)> header;  ///< "" when absent
   std::function<bool()> client_gone;                    ///< nobody waits for the answer any more
 };
@@ -31,7 +31,9 @@ class Application {
   virtual std::optional<Reply> without_body(const Head& head) = 0;
   virtual Reply with_body(const Head& head, std::string body) = 0;
   /// For what never became a request: too slow, too large, not HTTP.
-  virtual Reply refuse(int status) = 0;
+  ///
+  /// why  what is wrong with it; empty: the status says it
+  virtual Reply refuse(int status, std::string_view why) = 0;
 };
 
 class Listener {
@@ -52,8 +54,8 @@ class Listener {
   int connections() const;
 
  private:
-  class Plumbing;
-  std::unique_ptr<Plumbing> plumbing_;
+  class Inside;
+  std::unique_ptr<Inside> inside_;
 };
 
 }  // namespace commtune::api::rest

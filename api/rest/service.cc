@@ -225,9 +225,10 @@ Reply Service::refuse(const Refused& refused) {
   return reply;
 }
 
-Reply Service::refuse(int status) {
+Reply Service::refuse(int status, std::string_view why) {
   const std::string id = new_request_id();
-  const auto detail = [status]() -> std::string {
+  const auto detail = [&]() -> std::string {
+    if (!why.empty()) return std::string(why);
     switch (status) {
       case 408:
         return "the request did not arrive in time";

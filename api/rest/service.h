@@ -43,7 +43,7 @@ class Service : public Application {
 
   std::optional<Reply> without_body(const Head& head) override;
   Reply with_body(const Head& head, std::string body) override;
-  Reply refuse(int status) override;
+  Reply refuse(int status, std::string_view why) override;
 
   /// Ends event streams and running jobs (which are marked as interrupted).
   void stop();

@@ -8,9 +8,9 @@ namespace commtune::fuzz {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(All, Corpus,
-                         testing::Values(Target{"hosts", hosts}, Target{"question", question},
-                                         Target{"target", target}, Target{"wire", wire},
-                                         Target{"service", service, 40}),
+                         testing::Values(Target{"head", head}, Target{"hosts", hosts},
+                                         Target{"question", question}, Target{"target", target},
+                                         Target{"wire", wire}, Target{"service", service, 40}),
                          name_of);
 
 }  // namespace

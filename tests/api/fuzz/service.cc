@@ -100,7 +100,6 @@ Asked read_request(std::string_view text) {
   }
   asked.body = text;
   asked.head.content_length = asked.body.size();
-  asked.head.lengths = asked.body.empty() ? 0 : 1;
   asked.head.header = [headers = std::move(headers)](const char* name) {
     const auto found = headers.find(lower(name));
     return found == headers.end() ? std::string() : found->second;

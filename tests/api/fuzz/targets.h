@@ -7,6 +7,7 @@
 
 namespace commtune::fuzz {
 
+void head(std::string_view text);      ///< heads of HTTP requests
 void hosts(std::string_view text);     ///< hostfiles, host lists, ranges, addresses to listen on
 void question(std::string_view text);  ///< the body of POST /v1/plans, up to what the tuner would get
 void target(std::string_view text);    ///< a request's path and query, and finding its route

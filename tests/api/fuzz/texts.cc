@@ -5,6 +5,7 @@
 #include "api/actions/question.h"
 #include "api/launch/hosts.h"
 #include "api/rest/options.h"
+#include "api/rest/request_head.h"
 #include "api/rest/router.h"
 #include "api/wire/events.h"
 #include "api/wire/order.h"
@@ -39,6 +40,21 @@ rest::Router some_routes() {
 }
 
 }  // namespace
+
+void head(std::string_view text) {
+  const auto head = refused_or([&] { return rest::read_request_head(text); });
+  if (!head) return;
+  const std::string_view whole = text;
+  require(whole.ends_with("\r\n\r\n") && whole.find("\r\n\r\n") + 4 == whole.size(),
+          "a head ends with the first empty line");
+  require(rest::may_begin_head(whole, '\0'), "what is taken was not refused before it was whole");
+  require(!head->coded || head->content_length == 0, "one thing says where the body ends");
+  for (const auto& [name, value] : head->fields) {
+    require(!name.empty() && name.find_first_of(std::string_view("\r\n\0 \t:", 6)) == std::string::npos,
+            "a name is a word");
+    require(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos, "a value is a line");
+  }
+}
 
 void hosts(std::string_view text) {
   if (const auto list = refused_or([&] { return parse_hostfile(text, "hosts.txt"); })) require_hosts(*list);

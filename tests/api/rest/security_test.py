@@ -266,6 +266,88 @@ class HostileHost(RawTest):
         self.assertEqual(self.asked_as("127.evil.example", "/"), 403)
 
 
+class HostileHead(RawTest):
+    """Bytes in which a proxy in front could read another request than we do (request smuggling): refused, whole connections."""
+
+    HOST = "Host: 127.0.0.1\r\n"
+    BODY = "Content-Type: application/json\r\n"
+    SECOND = "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+
+    def refused(self, first, status=400):
+        """The request and one that is hidden behind it get one answer, after which the connection ends."""
+        received = self.raw(first + self.SECOND)
+        statuses = [int(line[9:12]) for line in received.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+        self.assertEqual(statuses, [status], received[:400])
+        self.assertIn(b"\r\nConnection: close\r\n", received)
+        self.assertEqual(self.server.ask("GET", "/livez").status, 200)
+
+    def post(self, lines, body="{}"):
+        return f"POST /v1/plans HTTP/1.1\r\n{self.HOST}{self.BODY}{lines}\r\n{body}"
+
+    def test_two_lengths(self):
+        self.refused(self.post("Content-Length: 2\r\nContent-Length: 100\r\n"))
+
+    def test_the_same_length_twice(self):
+        self.refused(self.post("Content-Length: 2\r\nContent-Length: 2\r\n"))
+
+    def test_two_lengths_in_one_line(self):
+        self.refused(self.post("Content-Length: 2, 2\r\n"))
+
+    def test_a_length_with_chunked(self):
+        self.refused(self.post("Content-Length: 100\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"))
+
+    def test_chunked_with_a_length(self):
+        self.refused(self.post("Transfer-Encoding: chunked\r\nContent-Length: 2\r\n", "2\r\n{}\r\n0\r\n\r\n"))
+
+    def test_chunked_in_another_spelling_with_a_length(self):
+        self.refused(self.post("Transfer-Encoding: xchunked\r\nContent-Length: 2\r\n"))
+
+    def test_chunks_are_not_read(self):
+        self.refused(self.post("Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), 411)
+
+    def test_a_signed_length(self):
+        self.refused(self.post("Content-Length: +2\r\n"))
+
+    def test_a_bare_line_feed_after_a_header(self):
+        self.refused(f"GET /livez HTTP/1.1\r\n{self.HOST}X: 1\nContent-Length: 100\r\n\r\n")
+
+    def test_a_head_of_bare_line_feeds(self):
+        self.refused("GET /livez HTTP/1.1\nHost: 127.0.0.1\n\n")
+
+    def test_a_bare_carriage_return(self):
+        self.refused(f"GET /livez HTTP/1.1\r\n{self.HOST}X: 1\rContent-Length: 100\r\n\r\n")
+
+    def test_a_folded_line(self):
+        self.refused(self.post("X: 1\r\n Content-Length: 100\r\nContent-Length: 2\r\n"))
+
+    def test_a_space_before_the_colon(self):
+        self.refused(self.post("Content-Length : 100\r\nContent-Length: 2\r\n"))
+
+    def test_a_space_before_the_colon_of_a_coding(self):
+        self.refused(self.post("Transfer-Encoding : chunked\r\nContent-Length: 2\r\n"))
+
+    def test_a_nul_in_a_value(self):
+        self.refused(f"GET /livez HTTP/1.1\r\n{self.HOST}X: a\0b\r\n\r\n")
+
+    def test_a_nul_in_the_path(self):
+        self.refused(f"GET /livez\0x HTTP/1.1\r\n{self.HOST}\r\n")
+
+    def test_two_hosts(self):
+        self.refused(f"GET /v1/plans HTTP/1.1\r\n{self.HOST}Host: evil.example\r\n\r\n")
+
+    def test_no_host(self):
+        self.refused("GET /v1/plans HTTP/1.1\r\n\r\n")
+
+    def test_a_body_that_was_refused_is_no_request(self):
+        hidden = self.SECOND
+        self.refused(f"POST /v1/plans HTTP/1.1\r\n{self.HOST}Content-Type: text/plain\r\nContent-Length: {len(hidden)}\r\n\r\n{hidden}", 415)
+
+    def test_a_body_of_a_get_is_no_request(self):
+        hidden = self.SECOND
+        received = self.raw(f"GET /readyz HTTP/1.1\r\n{self.HOST}{self.BODY}Content-Length: {len(hidden)}\r\n\r\n{hidden}")
+        self.assertEqual(received.count(b"HTTP/1.1 "), 1, received[:400])
+
+
 class Clients(RawTest):
     flags = ("--max-body", "64K", "--max-connections", "200", "--compute-time", "30s")
 
@@ -300,7 +382,7 @@ class Clients(RawTest):
         json_head = head + "Content-Type: application/json\r\n"
         cases = {
             "body": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: 70000\r\n\r\n", 413),
-            "length": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: -1\r\n\r\n", 413),
+            "length": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: -1\r\n\r\n", 400),
             "two lengths": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{{}}", 400),
             "chunks": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n", 411),
             "coding": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{{}}", 415),
