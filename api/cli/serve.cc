@@ -13,10 +13,25 @@
 namespace commtune::api {
 namespace {
 
+constexpr const char* kFooter =
+    R"help(Examples:
+  tune serve                              http://127.0.0.1:8080, for this machine
+  tune serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
+  tune serve --listen unix:/run/commtune/socket --socket-mode 0660 --socket-owner :www-data --allow-user www-data
+  tune token make slurm --scope plan      then: Authorization: Bearer ct_...
+On the loopback address and a Unix socket everybody may read and ask for plans; what acts (probes, runs, tokens) needs
+a token. Each start makes one that allows all: it is in the address that is printed, for a browser, and until the end
+in $XDG_RUNTIME_DIR/commtune/token (without that variable: ~/.local/state/commtune/token), for programs of its user:
+  printf 'header = "Authorization: Bearer %s"\n' "$(cat "$XDG_RUNTIME_DIR/commtune/token")" |
+    curl --config - -X POST localhost:8080/v1/clusters/lab/probes
+Everywhere else everything needs a token, and TLS to carry it. /openapi.yaml describes the API.)help";
+
 struct ServeFlags {
   rest::ServeOptions options;
   std::string listen = "127.0.0.1:8080";
   std::string tls_certificate, tls_key, max_body, slow, idle, compute;
+  std::string socket_mode, socket_owner;
+  std::vector<std::string> socket_users;
   std::string log = "text";
   bool require_token = false, no_start_token = false;
 };
@@ -25,9 +40,22 @@ std::chrono::milliseconds milliseconds(Seconds time) {
   return std::chrono::ceil<std::chrono::milliseconds>(time);
 }
 
+void take_socket_flags(rest::ServeOptions& options, const ServeFlags& flags) {
+  if (!options.unix_socket) {
+    if (!flags.socket_mode.empty() || !flags.socket_owner.empty() || !flags.socket_users.empty())
+      throw Error(ErrorCode::kBadInput,
+                  "--socket-mode, --socket-owner and --allow-user: only with --listen unix:PATH");
+    return;
+  }
+  if (!flags.socket_mode.empty()) options.unix_socket->mode = rest::socket_mode_of(flags.socket_mode);
+  options.unix_socket->owner = flags.socket_owner;
+  options.unix_socket->users = flags.socket_users;
+}
+
 rest::ServeOptions options_of(const ServeFlags& flags) {
   rest::ServeOptions options = flags.options;
   rest::set_listen_address(options, flags.listen);
+  take_socket_flags(options, flags);
   if (flags.require_token) options.authentication = rest::Authentication::kToken;
   options.start_token = !flags.no_start_token;
   options.tls_certificate = flags.tls_certificate;
@@ -47,7 +75,10 @@ rest::ServeOptions options_of(const ServeFlags& flags) {
 std::string greeting(const rest::Ready& ready) {
   std::string text = fmt::format("listening on {}\n", ready.url);
   const bool with_token = !ready.start_token.empty();
-  if (!dashboard_assets().empty()) {
+  if (!dashboard_assets().empty() && ready.url.starts_with("unix:")) {
+    text += fmt::format("dashboard:   behind a proxy{}{}\n",
+                        with_token ? ", at its address followed by /#token=" : "", ready.start_token);
+  } else if (!dashboard_assets().empty()) {
     text += fmt::format("dashboard:   {}/{}{}\n", ready.url, with_token ? "#token=" : "", ready.start_token);
   } else {
     text += "dashboard:   none; this program was built without it (COMMTUNE_DASHBOARD)\n";
@@ -79,26 +110,25 @@ void run_serve(const Session& session, const ServeFlags& flags) {
 
 void add_serve_command(CLI::App& tune, Session& session) {
   CLI::App* command = tune.add_subcommand("serve", "REST service for job schedulers, and the dashboard");
-  command->footer(
-      "Examples:\n"
-      "  tune serve                                        http://127.0.0.1:8080, for this machine\n"
-      "  curl -H \"Authorization: Bearer $(cat $XDG_RUNTIME_DIR/commtune/token)\" -X POST "
-      "localhost:8080/v1/clusters/lab/probes\n"
-      "  tune token make slurm --scope plan                then: Authorization: Bearer ct_...\n"
-      "  tune serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem\n"
-      "On the loopback address everybody may read and ask for plans; what acts (probes, runs, tokens) needs "
-      "a "
-      "token.\n"
-      "Each start makes one, prints it in the dashboard's address, and keeps it until its end in\n"
-      "$XDG_RUNTIME_DIR/commtune/token (without that variable: ~/.local/state/commtune/token), for its user "
-      "only.\n"
-      "Anything but the loopback address asks for tokens, and for TLS to carry them. /openapi.yaml describes "
-      "the API.");
+  command->footer(kFooter);
   auto flags = std::make_shared<ServeFlags>();
   add_common_flags(*command, session, {});
-  command->add_option("--listen", flags->listen, "address; port 0: any free one")
-      ->type_name("HOST:PORT")
+  command->add_option("--listen", flags->listen, "address (port 0: any free one), or a Unix socket")
+      ->type_name("HOST:PORT|unix:PATH")
       ->capture_default_str();
+  command->add_option("--socket-mode", flags->socket_mode, "who may connect to the Unix socket (0600)")
+      ->type_name("MODE");
+  command
+      ->add_option("--socket-owner", flags->socket_owner, "whose the Unix socket is; default: as the service")
+      ->type_name("USER[:GROUP]");
+  command
+      ->add_option(
+          "--allow-user", flags->socket_users,
+          "who may use the Unix socket besides the service's own user, such as a proxy's; repeat it for "
+          "each")
+      ->type_name("USER")
+      ->expected(1)
+      ->take_all();
   command->add_flag("--require-token", flags->require_token,
                     "ask for tokens on the loopback address too, also for reading and planning");
   command->add_flag("--no-start-token", flags->no_start_token,

@@ -65,7 +65,7 @@ Gate::Gate(const ServeOptions& options, std::string start_token, const Router& r
       router_(router),
       tokens_(tokens),
       metrics_(metrics),
-      needs_token_(options.authentication == Authentication::kToken || !is_loopback(options.host)),
+      needs_token_(options.authentication == Authentication::kToken || !is_local(options)),
       rate_(options.rate_per_token) {}
 
 std::optional<HttpError> Gate::check_shape(const Head& head) const {

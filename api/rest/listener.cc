@@ -110,10 +110,13 @@ class Listener::Inside {
                           stop_.descriptor(), options_.connection);
     const bool room = connections_.fetch_add(1) < options_.max_connections;
     if (connection.handshake()) {
-      if (room) {
-        serve_requests(connection);
-      } else {
+      const std::string stranger = socket_.refusal(client);
+      if (!stranger.empty()) {
+        refuse(connection, 403, stranger);
+      } else if (!room) {
         refuse(connection, 503);
+      } else {
+        serve_requests(connection);
       }
     }
     connections_.fetch_sub(1);

@@ -4,18 +4,19 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
+#include "api/rest/unix_socket.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api::rest {
 namespace {
-
-constexpr int kBacklog = 4096;
 
 struct FreeAddresses {
   void operator()(addrinfo* addresses) const noexcept { ::freeaddrinfo(addresses); }
@@ -70,10 +71,33 @@ int port_of(int socket) {
 
 }  // namespace
 
-ListeningSocket::ListeningSocket(const ServeOptions& options)
-    : descriptor_(listen_on(options)), port_(port_of(descriptor_)) {}
+ListeningSocket::ListeningSocket(const ServeOptions& options) {
+  if (!options.unix_socket) {
+    descriptor_ = listen_on(options);
+    port_ = port_of(descriptor_);
+    return;
+  }
+  allowed_ = allowed_users(*options.unix_socket);
+  const BoundUnixSocket bound = bind_unix_socket(*options.unix_socket);
+  descriptor_ = bound.descriptor;
+  inode_ = bound.inode;
+  path_ = options.unix_socket->path;
+}
 
-ListeningSocket::~ListeningSocket() { ::close(descriptor_); }
+ListeningSocket::~ListeningSocket() {
+  ::close(descriptor_);
+  struct stat status {};
+  if (!path_.empty() && ::lstat(path_.c_str(), &status) == 0 && status.st_ino == inode_)
+    ::unlink(path_.c_str());
+}
+
+std::string ListeningSocket::refusal(int client) const {
+  if (path_.empty()) return "";
+  const auto peer = peer_of(client);
+  if (!peer) return "the system does not say who is at the other end";
+  if (std::find(allowed_.begin(), allowed_.end(), *peer) != allowed_.end()) return "";
+  return fmt::format("user {} may not use this socket; see --allow-user", *peer);
+}
 
 int ListeningSocket::accept() const { return ::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC); }
 

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <cctype>
@@ -13,6 +14,8 @@
 namespace commtune::api::rest {
 namespace {
 
+constexpr std::size_t kLongestSocketPath = sizeof(sockaddr_un::sun_path) - 1;
+
 void require(bool holds, std::string_view what) {
   if (!holds) throw Error(ErrorCode::kBadInput, std::string(what));
 }
@@ -21,9 +24,12 @@ void require(bool holds, std::string_view what) {
 
 void ServeOptions::check() const {
   require(tls_certificate.empty() == tls_key.empty(), "--tls-cert and --tls-key: give both or none");
-  require(!tls_certificate.empty() || is_loopback(host) || allow_plain_http,
+  require(!unix_socket || tls_certificate.empty(),
+          "--tls-cert: what travels over a Unix socket is not encrypted");
+  require(!tls_certificate.empty() || is_local(*this) || allow_plain_http,
           fmt::format("--listen {}: tokens could be read on the way over plain HTTP; give --tls-cert and "
-                      "--tls-key, listen on the loopback address behind a proxy that encrypts, or allow it "
+                      "--tls-key, listen on the loopback address or a Unix socket behind a proxy that "
+                      "encrypts, or allow it "
                       "with --allow-plain-http",
                       host));
   require(max_connections >= 1 && max_connections <= 65'536,
@@ -42,9 +48,21 @@ void set_listen_address(ServeOptions& options, const std::string& text) {
   const auto fail = [&] {
     throw Error(
         ErrorCode::kBadInput,
-        fmt::format("--listen \"{}\": expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080", text));
+        fmt::format("--listen \"{}\": expected HOST:PORT, such as 127.0.0.1:8080 or [::1]:8080, or unix:PATH",
+                    text));
   };
+  constexpr std::string_view kUnix = "unix:";
   std::string_view rest = text;
+  if (rest.starts_with(kUnix)) {
+    rest.remove_prefix(kUnix.size());
+    if (rest.empty() || rest.size() > kLongestSocketPath || rest.find('\0') != std::string_view::npos)
+      throw Error(ErrorCode::kBadInput,
+                  fmt::format("--listen \"{}\": expected unix:PATH with a path of 1 to {} B", text,
+                              kLongestSocketPath));
+    options.unix_socket = UnixSocket{};
+    options.unix_socket->path = rest;
+    return;
+  }
   std::string host = "127.0.0.1";
   if (rest.starts_with('[')) {
     const std::size_t end = rest.find("]:");
@@ -62,6 +80,16 @@ void set_listen_address(ServeOptions& options, const std::string& text) {
   options.host = host;
   options.port = port;
 }
+
+unsigned socket_mode_of(const std::string& text) {
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mode, 8);
+  require(!text.empty() && error == std::errc{} && end == text.data() + text.size() && mode <= 0777,
+          fmt::format("--socket-mode \"{}\": must be an octal number up to 0777, such as 0660", text));
+  return mode;
+}
+
+bool is_local(const ServeOptions& options) { return options.unix_socket || is_loopback(options.host); }
 
 bool is_loopback(std::string_view host) {
   std::string name(host.ends_with('.') ? host.substr(0, host.size() - 1) : host);

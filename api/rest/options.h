@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "api/rest/connection_limits.h"
 
@@ -17,9 +18,18 @@ enum class Authentication {
   kToken,  ///< for everything
 };
 
+/// A Unix socket in place of an address: for this machine alone, or behind a proxy.
+struct UnixSocket {
+  std::filesystem::path path;
+  std::string owner;               ///< "USER", "USER:GROUP" or ":GROUP"; empty: as the service is
+  unsigned mode = 0600;            ///< who may connect, as the system sees it
+  std::vector<std::string> users;  ///< who may besides the service's own user; names or numbers
+};
+
 struct ServeOptions {
   std::string host = "127.0.0.1";
-  int port = 8080;  ///< 0: the system picks one
+  int port = 8080;                        ///< 0: the system picks one
+  std::optional<UnixSocket> unix_socket;  ///< then host and port count for nothing
   Authentication authentication = Authentication::kAuto;
   bool start_token = true;                         ///< make a token of this start, which allows all
   std::filesystem::path tls_certificate, tls_key;  ///< both or none
@@ -39,13 +49,19 @@ struct ServeOptions {
   void check() const;
 };
 
-/// "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses), "8080" (loopback). Throws Error{kBadInput}.
+/// "127.0.0.1:8080", "[::1]:0", ":8080" (all addresses), "8080" (loopback), "unix:PATH". Throws
+/// Error{kBadInput}.
 void set_listen_address(ServeOptions& options, const std::string& text);
 
 /// True for 127.0.0.0/8 in four numbers, ::1 (without brackets), and "localhost" in any case, with or without
 /// a trailing dot. False for all else: a page of another site may use a name that only looks like one of
 /// them.
 bool is_loopback(std::string_view host);
+/// "0660": an octal number up to 0777. Throws Error{kBadInput} naming the flag.
+unsigned socket_mode_of(const std::string& text);
+/// True where only this machine can come in, by itself or through a proxy: the loopback address or a Unix
+/// socket.
+bool is_local(const ServeOptions& options);
 /// The host of a Host header: "127.0.0.1:8080" -> "127.0.0.1", "[::1]:80" -> "::1". Nothing when it is
 /// malformed.
 std::optional<std::string> host_of(std::string_view authority);

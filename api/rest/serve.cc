@@ -45,6 +45,7 @@ class StopWatch {
 };
 
 std::string url_of(const ServeOptions& options, int port) {
+  if (options.unix_socket) return "unix:" + options.unix_socket->path.string();
   const std::string host =
       options.host.find(':') != std::string::npos ? fmt::format("[{}]", options.host) : options.host;
   return fmt::format("{}://{}:{}", options.tls_certificate.empty() ? "http" : "https", host, port);
@@ -74,7 +75,7 @@ void serve(const ServiceParts& parts, Store store, Cancellation& cancellation,
   const auto token_file = keep_start_token(parts, token_path);
   parts.log.say(Level::kInfo, "listening",
                 {{"url", url}, {"authentication", std::string(service.needs_token() ? "token" : "operate")}});
-  if (parts.options.tls_certificate.empty() && !is_loopback(parts.options.host))
+  if (parts.options.tls_certificate.empty() && !is_local(parts.options))
     parts.log.say(Level::kWarning, "not_encrypted",
                   {{"why", std::string("--allow-plain-http: tokens can be read on the way")}});
   on_ready({url, parts.start_token, token_file ? token_path : std::filesystem::path{}});

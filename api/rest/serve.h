@@ -12,7 +12,7 @@ namespace commtune::api::rest {
 
 /// What a service says at its start.
 struct Ready {
-  std::string url;                   ///< "http://127.0.0.1:8080"
+  std::string url;                   ///< "http://127.0.0.1:8080", "unix:/run/commtune.socket"
   std::string start_token;           ///< ServiceParts::start_token
   std::filesystem::path token_file;  ///< where that is kept; empty: nowhere
 };

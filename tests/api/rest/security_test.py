@@ -10,11 +10,12 @@ import socket
 import ssl
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from pathlib import Path
 
-from server import PATIENCE_SECONDS, ROOT, Server, ServiceTest, example_path, operations
+from server import PATIENCE_SECONDS, ROOT, Server, ServiceTest, example_path, made_store, operations
 
 sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
 import mutations  # noqa: E402
@@ -200,6 +201,60 @@ class HostileNeighbour(ServiceTest):
     def test_he_may_look_and_plan(self):
         self.assertEqual(self.server.ask("GET", "/v1/plans").status, 200)
         self.assertIn(self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab"}).status, (200, 201))
+
+
+class UnixSocketTest(unittest.TestCase):
+    """`--listen unix:PATH`, in a folder that everybody can enter."""
+
+    def serve(self, *flags):
+        folder = tempfile.TemporaryDirectory(prefix="commtune-unix-")
+        self.addCleanup(folder.cleanup)
+        os.chmod(folder.name, 0o755)
+        self.path = Path(folder.name) / "socket"
+        server = Server(made_store(Path(folder.name) / "store.db"), *flags, listen=f"unix:{self.path}")
+        self.addCleanup(lambda: server.process.poll() is None and server.kill())
+        return server
+
+    def status_of_another_user(self):
+        asked = ("import http.client, socket, sys; c = http.client.HTTPConnection('localhost'); c.sock = socket.socket(socket.AF_UNIX); "
+                 "c.sock.connect(sys.argv[1]); c.request('GET', '/v1/plans'); print(c.getresponse().status)")
+        return subprocess.run(["/usr/bin/python3", "-c", asked, str(self.path)], capture_output=True, text=True, check=False,
+                              timeout=PATIENCE_SECONDS, user=65534, group=65534, extra_groups=[], cwd="/").stdout.strip()
+
+
+class UnixSocket(UnixSocketTest):
+    def test_it_is_answered_as_the_loopback_address(self):
+        server = self.serve()
+        self.assertEqual(server.url, f"unix:{self.path}")
+        self.assertEqual(self.path.stat().st_mode & 0o777, 0o600)
+        self.assertEqual(server.ask("GET", "/v1/plans").status, 200)
+        self.assertEqual(server.ask("POST", "/v1/clusters/lab/probes", {}).status, 401)
+        self.assertEqual(server.ask("POST", "/v1/clusters/lab/probes", {}, token=server.token).status, 202)
+        self.assertEqual(server.ask("GET", "/v1/plans", headers={"Host": "evil.example"}).status, 403)
+        server.stop()
+        self.assertFalse(self.path.exists())
+
+    def test_flags_of_a_socket_without_one_are_refused(self):
+        done = subprocess.run([os.environ["COMMTUNE_E2E_TUNE"], "serve", "--db", ":memory:", "--socket-mode", "0660"],
+                              capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("only with --listen unix:PATH", done.stderr)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+class HostileUser(UnixSocketTest):
+    def test_a_user_who_is_not_allowed_is_refused_also_where_the_mode_lets_him_in(self):
+        self.serve("--socket-mode", "0666")
+        self.assertEqual(self.status_of_another_user(), "403")
+
+    def test_a_user_whom_the_mode_keeps_out_does_not_connect(self):
+        self.serve("--allow-user", "nobody")
+        self.assertEqual(self.status_of_another_user(), "")
+
+    def test_a_user_who_is_allowed_may_look_but_not_act(self):
+        server = self.serve("--socket-mode", "0666", "--allow-user", "nobody")
+        self.assertEqual(self.status_of_another_user(), "200")
+        self.assertEqual(server.ask("GET", "/v1/jobs").json()["rows"], [])
 
 
 class Rate(ServiceTest):

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -28,6 +29,19 @@ class Answer:
 
     def json(self):
         return json.loads(self.body)
+
+
+class LocalConnection(http.client.HTTPConnection):
+    """Over a Unix socket."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=PATIENCE_SECONDS)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
 
 
 class Server:
@@ -59,7 +73,8 @@ class Server:
         raise RuntimeError("tune serve: printed no token of its start")
 
     def ask(self, method, path, body=None, headers=None, token=None):
-        connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)
+        local = self.address.startswith("unix:")
+        connection = LocalConnection(self.address.removeprefix("unix:")) if local else http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)
         try:
             headers = dict(headers or {})
             if token is not None:
