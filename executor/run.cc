@@ -14,6 +14,7 @@
 #include "executor/engine.h"
 #include "executor/exchange.h"
 #include "executor/message_limits.h"
+#include "executor/new_file.h"
 #include "executor/process_usage.h"
 #include "executor/replay.h"
 #include "executor/trace.h"
@@ -229,10 +230,7 @@ class Run {
     std::vector<std::string> texts = gather(communicator_, text, deadline());
     if (own_.rank != 0) return;
     std::erase_if(texts, [](const std::string& each) { return each.empty(); });
-    const std::filesystem::path path = trace_file("all_ranks.json");
-    std::ofstream file(path);
-    file << merge_traces(texts);
-    if (!file.flush()) throw Error(ErrorCode::kStorage, fmt::format("{}: cannot be written", path.string()));
+    write_file(trace_file("all_ranks.json"), merge_traces(texts));
   }
 
   RunReport hand_up() {

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -42,10 +40,7 @@ class Lanes {
 }  // namespace
 
 TraceWriter::TraceWriter(const TraceOptions& options, const Plan& plan, const Profile& profile)
-    : options_(options),
-      named_(kDistribute + kLanes + 1, false),
-      file_(std::fopen(options.path.c_str(), "w")) {
-  if (!file_) throw Error(ErrorCode::kStorage, fmt::format("{}: {}", options_.path, std::strerror(errno)));
+    : options_(options), named_(kDistribute + kLanes + 1, false), file_(options.path) {
   std::vector<std::string> tensors;
   for (const auto& layer : profile.layers) {
     layer_names_.push_back(layer.name);
@@ -62,10 +57,11 @@ TraceWriter::TraceWriter(const TraceOptions& options, const Plan& plan, const Pr
       "{{\"displayTimeUnit\":\"ms\",\"metadata\":{{\"plan\":{},\"model\":{},\"rank\":{},"
       "\"clock_offset_us\":{:.3f}}},\"traceEvents\":[\n",
       quoted(digest(plan)), quoted(plan.model), options_.rank, options_.clock_offset_seconds * 1e6);
-  std::fwrite(header.data(), 1, header.size(), file_.get());
+  std::fwrite(header.data(), 1, header.size(), file_.stream());
   batch_ = fmt::format("{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{0},\"args\":{{\"name\":{1}}}}}",
                        options_.rank, quoted(options_.name));
   flush();
+  file_.put_in_place();
 }
 
 double TraceWriter::microseconds(Clock::time_point at) const {
@@ -145,10 +141,9 @@ void TraceWriter::write_served(std::span<const Served> served) {
 void TraceWriter::flush() {
   // The footer is written with every batch and overwritten by the next one.
   batch_ += kFooter;
-  const bool written = std::fwrite(batch_.data(), 1, batch_.size(), file_.get()) == batch_.size() &&
-                       std::fflush(file_.get()) == 0 &&
-                       std::fseek(file_.get(), -static_cast<long>(kFooter.size()), SEEK_CUR) == 0;
-  if (!written) throw Error(ErrorCode::kStorage, fmt::format("{}: {}", options_.path, std::strerror(errno)));
+  std::fwrite(batch_.data(), 1, batch_.size(), file_.stream());
+  file_.flush();
+  std::fseek(file_.stream(), -static_cast<long>(kFooter.size()), SEEK_CUR);
   batch_.clear();
 }
 

@@ -4,14 +4,13 @@
 // (`ph` "X") with `ts` and `dur` in microseconds, a process per rank named with its host. Times are on rank
 // 0's clock, from the moment given, so that the files of several ranks can be laid together.
 
-#include <cstdio>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "executor/engine.h"
+#include "executor/new_file.h"
 #include "executor/replay.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
@@ -30,7 +29,7 @@ struct TraceOptions {
 /// Writes one iteration after the other. The file is valid JSON after each, whatever becomes of the process.
 class TraceWriter {
  public:
-  /// throws Error{kStorage} when the file cannot be written.
+  /// Replaces what is there. Throws as NewFile does.
   TraceWriter(const TraceOptions& options, const Plan& plan, const Profile& profile);
 
   /// Compute: what the layers did and waited. Reduce and distribute: each message on a lane of its own among
@@ -41,9 +40,6 @@ class TraceWriter {
   const std::string& path() const { return options_.path; }
 
  private:
-  struct CloseFile {
-    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
-  };
   double microseconds(Clock::time_point at) const;
   void event(std::string_view name, int lane, Clock::time_point from, Clock::time_point until,
              const std::string& arguments);
@@ -56,11 +52,11 @@ class TraceWriter {
   std::vector<bool> named_;  // lanes
   std::string batch_;
   Clock::time_point first_ = Clock::time_point::max(), last_ = Clock::time_point::min();
-  std::unique_ptr<std::FILE, CloseFile> file_;
+  NewFile file_;
 };
 
 /// The predicted iteration in the same shape, as a process named "predicted", to open beside the measured
-/// ones. begins: where on their time line it starts. throws Error{kStorage}.
+/// ones. begins: where on their time line it starts. Throws as NewFile does.
 void write_predicted_trace(const std::string& path, const Plan& plan, const Profile& profile,
                            const Timeline& timeline, Seconds begins);
 

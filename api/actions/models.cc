@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -37,19 +36,6 @@ nlohmann::json read_json_file(const std::filesystem::path& path) {
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) throw Error(ErrorCode::kNotFound, fmt::format("{}: {}", path.string(), std::strerror(errno)));
   return parse_json(text, path.string());
-}
-
-void write_file(const std::filesystem::path& path, std::string_view text) {
-  const std::filesystem::path partial = path.string() + fmt::format(".{}.partial", ::getpid());
-  std::ofstream out(partial, std::ios::binary | std::ios::trunc);
-  out << text;
-  out.close();
-  std::error_code error;
-  if (out) std::filesystem::rename(partial, path, error);
-  if (out && !error) return;
-  const std::string why = error ? error.message() : std::strerror(errno);
-  std::filesystem::remove(partial, error);
-  throw Error(ErrorCode::kStorage, fmt::format("{}: cannot be written: {}", path.string(), why));
 }
 
 Profile find_profile(const Store& store, const std::string& model) {

@@ -3,7 +3,6 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 
 #include "perfmodel/profile.h"
 #include "store/store.h"
@@ -17,8 +16,5 @@ Profile find_profile(const Store& store, const std::string& model);
 
 /// Reads a JSON file of at most 256 MiB. Throws Error{kNotFound} or Error{kBadInput} naming it.
 nlohmann::json read_json_file(const std::filesystem::path& path);
-
-/// Writes text beside the path and moves it there, so that a file is whole or absent. Throws Error{kStorage}.
-void write_file(const std::filesystem::path& path, std::string_view text);
 
 }  // namespace commtune::api

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "executor/new_file.h"
 #include "executor/trace.h"
 #include "perfmodel/error.h"
 #include "perfmodel/simulate.h"
@@ -50,10 +51,7 @@ void add_predicted_trace(const std::filesystem::path& folder, const Plan& plan, 
   simulate(Workload{profile}, plan, road_cost(plan.road, cluster, plan.workers), &timeline);
   write_predicted_trace(predicted.string(), plan, profile, timeline, beginning_of(measured));
   const std::array<std::string, 2> texts{measured, read_text(predicted)};
-  std::ofstream file(all);
-  file << merge_traces(texts);
-  file.close();
-  if (!file) throw Error(ErrorCode::kStorage, fmt::format("{}: cannot be written", all.string()));
+  write_file(all, merge_traces(texts));
 }
 
 }  // namespace commtune::api

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/actions/models.h"
+#include "executor/new_file.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "probes/compute/profiler.h"

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/models.h"
 #include "api/actions/run.h"
 #include "api/cli/commands.h"
+#include "executor/new_file.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "api/actions/explain.h"
-#include "api/actions/models.h"
 #include "api/actions/probe.h"
 #include "api/actions/tune.h"
 #include "api/cli/commands.h"
@@ -14,6 +13,7 @@
 #include "api/launch/srun.h"
 #include "api/output/report.h"
 #include "api/text.h"
+#include "executor/new_file.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {

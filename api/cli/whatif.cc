@@ -5,11 +5,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "api/actions/models.h"
 #include "api/actions/whatif.h"
 #include "api/cli/commands.h"
 #include "api/cli/job_flags.h"
 #include "api/output/whatif_report.h"
+#include "executor/new_file.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {
