@@ -1,17 +1,20 @@
 #include "executor/transport/mpi/doorbell.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 
+#include "executor/random_digits.h"
 #include "perfmodel/error.h"
 
 namespace commtune {
 namespace {
+
+// The kernel queues far fewer (net.unix.max_dgram_qlen is 10 on most systems). Whoever is on this host can
+// ring without end, and we would listen to nothing else.
+constexpr int kMostRings = 1024;
 
 /// Address in the abstract namespace: a leading zero byte, then the name.
 socklen_t fill_address(const std::string& name, sockaddr_un& address) {
@@ -24,8 +27,7 @@ socklen_t fill_address(const std::string& name, sockaddr_un& address) {
 }  // namespace
 
 Doorbell::Doorbell() : socket_(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  name_ = fmt::format("commtune-bell-{}-{:x}", getpid(), now);
+  name_ = "commtune-bell-" + random_digits();
   sockaddr_un address{};
   const socklen_t length = fill_address(name_, address);
   if (socket_ < 0 || bind(socket_, reinterpret_cast<const sockaddr*>(&address), length) != 0) {
@@ -39,7 +41,7 @@ Doorbell::~Doorbell() { close(socket_); }
 
 void Doorbell::silence() noexcept {
   std::array<char, 8> rung{};
-  while (recv(socket_, rung.data(), rung.size(), 0) >= 0) {
+  for (int i = 0; i < kMostRings && recv(socket_, rung.data(), rung.size(), 0) >= 0; ++i) {
   }
 }
 

@@ -14,8 +14,8 @@ namespace commtune {
 
 class Doorbell {
  public:
-  /// Opens this process's bell, in the abstract namespace: nothing is left in the file system.
-  /// throws Error{kUnavailable}.
+  /// Opens this process's bell, in the abstract namespace: nothing is left in the file system. Its name is
+  /// random, so that nobody can have taken it before. throws Error{kUnavailable}.
   Doorbell();
   ~Doorbell();
   Doorbell(const Doorbell&) = delete;
@@ -25,8 +25,9 @@ class Doorbell {
   const std::string& name() const { return name_; }
   static constexpr std::size_t kNameLength = 48;
 
-  /// Readable when somebody has rung.
+  /// Readable when somebody has rung. Any process of this host may: it costs us a look, no more.
   int descriptor() const { return socket_; }
+  /// Forgets what was rung; returns although somebody goes on ringing.
   void silence() noexcept;
 
   /// Bells of the ranks of this host by rank; empty names: ranks that are never rung.
