@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "perfmodel/error.h"
+#include "probes/socket_owner.h"
 
 namespace commtune::probes {
 
@@ -37,6 +38,17 @@ std::optional<HostLock> HostLock::take() {
     return std::nullopt;
   }
   throw Error(ErrorCode::kUnavailable, std::string("cannot take the probes' lock: ") + std::strerror(errno));
+}
+
+std::string HostLock::conflict(const std::string& host) {
+  const std::string what = "another probe is running on host " + host;
+  const std::optional<uid_t> holder = owner_of_abstract_socket(kName);
+  if (!holder || *holder == ::geteuid()) {
+    return what + ": two at once would measure each other; wait for it to end";
+  }
+  return what + ", or something that keeps probes from it: user " + user_name(*holder) + " holds the lock @" +
+         std::string(kName) +
+         "; wait, ask that user, or let an administrator end the process (`ss -xap` names it)";
 }
 
 HostLock::~HostLock() {

@@ -10,8 +10,13 @@ namespace commtune::probes {
 /// socket, so there is no file to leave behind; one per network namespace, so emulated hosts have one each.
 class HostLock {
  public:
-  /// nullopt when another process holds it.
+  /// nullopt when another process holds it. Never waits: whoever may use the host can hold the lock for as
+  /// long as he likes, a probe or not.
   static std::optional<HostLock> take();
+
+  /// Why it was not to be had, for people: names the user when he is another one, who can be asked to end
+  /// what he is doing. Returns within a second or so.
+  static std::string conflict(const std::string& host);
 
   ~HostLock();
   HostLock(HostLock&& other) noexcept;

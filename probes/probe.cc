@@ -44,8 +44,7 @@ Hello greeting_of(const Peers& peers, bool exclusive, std::optional<HostLock>& l
   if (exclusive) {
     lock = HostLock::take();
     if (!lock) {
-      hello.conflict = "another probe is running on host " + peers.hosts[me] +
-                       ": two at once would measure each other; wait for it to end";
+      hello.conflict = HostLock::conflict(peers.hosts[me]);
     }
   }
   return hello;
