@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <system_error>
 
 #include "store/backup.h"
@@ -33,24 +34,28 @@ void write_out(const std::filesystem::path& path) {
   }
 }
 
-/// A file that is removed again unless it was moved to its place.
-class PartialFile {
+/// A new folder of a random name that is ours alone. SQLite opens by name, and makes its journal beside a
+/// database: in a folder that others can write to, a link could lie in wait under these names. Removed again
+/// with what was not moved out of it.
+class PrivateFolder {
  public:
-  explicit PartialFile(std::filesystem::path path) : path_(std::move(path)) { remove(); }
-  ~PartialFile() { remove(); }
-  PartialFile(const PartialFile&) = delete;
-  PartialFile& operator=(const PartialFile&) = delete;
+  explicit PrivateFolder(const std::filesystem::path& parent) {
+    std::string name = (parent / ".commtune-backup-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) {
+      fail_with_errno(parent, "no backup can be written here");
+    }
+    path_ = name;
+  }
+  ~PrivateFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path operator/(const char* name) const { return path_ / name; }
 
  private:
-  void remove() const {
-    std::error_code ignored;
-    for (const char* suffix : {"", "-journal", "-wal", "-shm"}) {
-      std::filesystem::remove(path_.string() + suffix, ignored);
-    }
-  }
-
   std::filesystem::path path_;
 };
 
@@ -139,11 +144,12 @@ void Store::backup(const std::filesystem::path& target) const {
                     ": this is in use as a store, or was when its process was killed; give the "
                     "backup another name");
   }
-  const PartialFile partial(place.string() + ".partial");
-  copy_database(impl_->db, partial.path());
-  open(partial.path(), {.access = Access::kReadOnly});  // whole, ours, of this version
-  write_out(partial.path());
-  std::filesystem::rename(partial.path(), place, error);
+  const PrivateFolder folder(place.parent_path());
+  const std::filesystem::path partial = folder / "backup.db";
+  copy_database(impl_->db, partial);
+  open(partial, {.access = Access::kReadOnly});  // whole, ours, of this version
+  write_out(partial);
+  std::filesystem::rename(partial, place, error);
   if (error) {
     throw Error(ErrorCode::kStorage, place.string() + ": cannot be replaced (" + error.message() + ")");
   }

@@ -1,5 +1,8 @@
 // Backup, pruning and examination.
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <atomic>
 #include <fstream>
 #include <iterator>
@@ -46,13 +49,43 @@ TEST(Backup, ThatFailsLeavesTheOneBefore) {
   Store store = testing::memory_store();
   store.put_cluster(testing::bare_cluster());
   store.backup(folder / "backup.db");
-  std::filesystem::create_directory(folder / "backup.db.partial");
-  std::ofstream(folder / "backup.db.partial/in-the-way") << "x";
-  EXPECT_THAT(error_of([&] { store.backup(folder / "backup.db"); }),
-              IsError(ErrorCode::kStorage, "backup.db.partial"));
+  const testing::ChildProcess without_space([&](int) {
+    const rlimit few{4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &few);
+    signal(SIGXFSZ, SIG_IGN);
+    store.backup(folder / "backup.db");
+  });
+  EXPECT_THAT(without_space.read_text(), ::testing::HasSubstr("backup.db: "));
   EXPECT_TRUE(Store::open(folder / "backup.db").find_cluster("lab"));
+  const std::filesystem::directory_iterator files(folder.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
   EXPECT_THAT(error_of([&] { store.backup(folder / "missing/backup.db"); }),
-              IsError(ErrorCode::kStorage, "cannot be opened"));
+              IsError(ErrorCode::kStorage, "missing: no backup can be written here"));
+}
+
+TEST(HostileFolder, LinkUnderTheNameOfABackupIsNotFollowed) {
+  const TempFolder folder;
+  std::ofstream(folder / "victim") << "dear";
+  std::filesystem::create_symlink(folder / "victim", folder / "backup.db");
+  testing::memory_store().backup(folder / "backup.db");
+  EXPECT_EQ(std::filesystem::file_size(folder / "victim"), 4U);
+  EXPECT_FALSE(std::filesystem::is_symlink(folder / "backup.db"));
+}
+
+TEST(HostileFolder, LinkUnderTheNameOfAPartialBackupIsNotFollowed) {
+  const TempFolder folder;
+  std::ofstream(folder / "victim") << "";
+  std::atomic<bool> done = false;
+  const std::jthread attacker([&] {
+    std::error_code ignored;
+    while (!done) std::filesystem::create_symlink(folder / "victim", folder / "backup.db.partial", ignored);
+  });
+  Store store = testing::memory_store();
+  for (int i = 0; i < 20; ++i) {
+    store.backup(folder / "backup.db");
+  }
+  done = true;
+  EXPECT_EQ(std::filesystem::file_size(folder / "victim"), 0U);
 }
 
 TEST(Backup, DoesNotTouchAStoreInUse) {
