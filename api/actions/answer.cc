@@ -6,6 +6,7 @@
 
 #include "api/actions/whatif.h"
 #include "api/export/export.h"
+#include "api/export/variables.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {
@@ -75,8 +76,11 @@ Recommendation recommend_workers(const Case& made, int most, double least_effici
 
 json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration) {
   json environment = json::object();
-  environment["COMMTUNE_EXPECTED_STEP_SECONDS"] = fmt::format("{:.6g}", iteration.count());
-  if (plan_id > 0) environment["COMMTUNE_PLAN"] = std::to_string(plan_id);
+  const auto put = [&](Variable variable, std::string value) {
+    environment[std::string(variable.name())] = std::move(value);
+  };
+  put("COMMTUNE_EXPECTED_STEP_SECONDS", fmt::format("{:.6g}", iteration.count()));
+  if (plan_id > 0) put("COMMTUNE_PLAN", std::to_string(plan_id));
   for (const auto& [name, value] : export_env(plan, profile).settings) environment[name] = value;
   return environment;
 }

@@ -6,6 +6,7 @@
 
 #include "api/actions/run.h"
 #include "api/cli/commands.h"
+#include "api/export/variables.h"
 #include "executor/new_file.h"
 #include "perfmodel/error.h"
 
@@ -45,6 +46,9 @@ void add_export_command(CLI::App& tune, Session& session) {
     footer += fmt::format("  {:<9} {}\n", target.name, target.what);
     names.emplace_back(target.name);
   }
+  footer += "Variables that targets set; schedulers' helpers take no others from the service:\n";
+  for (const VariableRow& variable : kVariables)
+    footer += fmt::format("  {:<30} {}\n", variable.name, variable.what);
   command->footer(footer +
                   "Examples:\n"
                   "  tune export latest --to horovod\n"

@@ -19,14 +19,13 @@ Exported export_byteps(const Plan& plan, const Profile& profile) {
   Exported out{"byteps", {}, {}, {}};
   const std::uint64_t partition =
       shape.cut > 0 ? shape.largest.count : std::max(kDefaultPartition, shape.largest.count);
-  out.settings.emplace_back("DMLC_NUM_WORKER", std::to_string(plan.workers));
-  if (shape.servers != nullptr)
-    out.settings.emplace_back("DMLC_NUM_SERVER", std::to_string(shape.servers->servers));
-  out.settings.emplace_back("BYTEPS_PARTITION_BYTES", std::to_string(partition));
+  set_variable(out, "DMLC_NUM_WORKER", std::to_string(plan.workers));
+  if (shape.servers != nullptr) set_variable(out, "DMLC_NUM_SERVER", std::to_string(shape.servers->servers));
+  set_variable(out, "BYTEPS_PARTITION_BYTES", std::to_string(partition));
   // The credit counts partitions there, bytes here; without scheduling it is not set.
   if (plan.credit.count > 0 && plan.credit < profile.gradient_bytes()) {
     const std::uint64_t credits = std::max<std::uint64_t>(1, plan.credit.count / partition);
-    out.settings.emplace_back("BYTEPS_SCHEDULING_CREDIT", std::to_string(credits));
+    set_variable(out, "BYTEPS_SCHEDULING_CREDIT", std::to_string(credits));
     out.not_expressed.push_back(fmt::format("the credit of {} is rounded to {} partition{} of {}",
                                             format_size(plan.credit), credits, credits == 1 ? "" : "s",
                                             format_size(Bytes{partition})));

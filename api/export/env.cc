@@ -9,7 +9,8 @@ namespace commtune::api {
 Exported export_env(const Plan& plan, const Profile& profile) {
   const PlanShape shape = shape_of(plan);
   Exported out{"env", {}, {}, {}};
-  out.settings = {{"COMMTUNE_PLAN_DIGEST", digest(plan)}, {"COMMTUNE_PLAN_METHOD", plan.method}};
+  set_variable(out, "COMMTUNE_PLAN_DIGEST", digest(plan));
+  set_variable(out, "COMMTUNE_PLAN_METHOD", plan.method);
   const auto take = [&out](Exported other) {
     out.settings.insert(out.settings.end(), other.settings.begin(), other.settings.end());
     for (const std::string& gap : other.not_expressed) out.not_expressed.push_back(other.target + ": " + gap);

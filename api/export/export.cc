@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/export/shape.h"
+#include "api/launch/mpirun.h"
 #include "api/text.h"
 #include "perfmodel/error.h"
 
@@ -77,8 +78,12 @@ PlanShape shape_of(const Plan& plan) {
 
 std::string shell_exports(const std::vector<std::pair<std::string, std::string>>& settings) {
   std::string text;
-  for (const auto& [name, value] : settings) text += fmt::format("export {}={}\n", name, value);
+  for (const auto& [name, value] : settings) text += fmt::format("export {}={}\n", name, quoted({value}));
   return text;
+}
+
+void set_variable(Exported& out, Variable variable, std::string value) {
+  out.settings.emplace_back(variable.name(), std::move(value));
 }
 
 void add_common_gaps(const PlanShape& shape, std::string_view framework, Exported& out) {

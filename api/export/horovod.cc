@@ -27,9 +27,9 @@ Exported export_horovod(const Plan& plan, const Profile& profile) {
   const std::uint64_t threshold = shape.fused == 0 ? 0 : shape.largest.count;
   const bool hierarchical =
       shape.all_to_all != nullptr && shape.all_to_all->algorithm == Collective::kHierarchical;
-  out.settings = {{"HOROVOD_FUSION_THRESHOLD", std::to_string(threshold)},
-                  {"HOROVOD_CYCLE_TIME", fmt::format("{:.3g}", cycle_milliseconds(shape, profile))},
-                  {"HOROVOD_HIERARCHICAL_ALLREDUCE", hierarchical ? "1" : "0"}};
+  set_variable(out, "HOROVOD_FUSION_THRESHOLD", std::to_string(threshold));
+  set_variable(out, "HOROVOD_CYCLE_TIME", fmt::format("{:.3g}", cycle_milliseconds(shape, profile)));
+  set_variable(out, "HOROVOD_HIERARCHICAL_ALLREDUCE", hierarchical ? "1" : "0");
   out.text = shell_exports(out.settings);
   if (shape.servers != nullptr)
     out.not_expressed.push_back(

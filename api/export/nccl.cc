@@ -34,7 +34,7 @@ Exported export_nccl(const Plan& plan, const Profile& /*profile*/) {
   const std::string_view algorithm =
       shape.all_to_all == nullptr ? "" : nccl_algorithm(shape.all_to_all->algorithm);
   if (!algorithm.empty()) {
-    out.settings.emplace_back("NCCL_ALGO", algorithm == "ring" ? "Ring" : "Tree");
+    set_variable(out, "NCCL_ALGO", algorithm == "ring" ? "Ring" : "Tree");
     out.text = fmt::format(
         "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n"
         "allreduce,{},{},{},simple,-1,-1,{},-1,-1\n",

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/export/export.h"
+#include "api/export/variables.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 
@@ -25,7 +26,10 @@ struct PlanShape {
 };
 PlanShape shape_of(const Plan& plan);
 
-/// "export NAME=value" lines.
+/// One more environment variable of a target.
+void set_variable(Exported& out, Variable variable, std::string value);
+
+/// "export NAME=value" lines, for a shell to evaluate: whatever a value is, nothing of it is executed.
 std::string shell_exports(const std::vector<std::pair<std::string, std::string>>& settings);
 
 /// What only our own executor can do, said for a framework that fuses and runs in the order of the gradients.

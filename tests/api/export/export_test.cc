@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 
+#include "api/actions/answer.h"
+#include "api/export/variables.h"
+#include "api/settings.h"
 #include "perfmodel/error.h"
 #include "perfmodel/synthetic_profile.h"
 
@@ -70,7 +74,7 @@ TEST(Export, HorovodGetsTheLargestMessageAsThreshold) {
 TEST(Export, BytepsGetsServersAndPartitions) {
   Plan servers = plan(1);
   servers.road = ParameterServer{2, Placement::kDedicated, Assignment::kHashed};
-  servers.order = Order::kPriority;
+  servers.order = commtune::Order::kPriority;
   EXPECT_EQ(settings("byteps", servers).at("DMLC_NUM_SERVER"), "2");
   EXPECT_EQ(settings("byteps", servers).at("DMLC_NUM_WORKER"), "4");
   EXPECT_EQ(settings("byteps", servers).at("BYTEPS_PARTITION_BYTES"), std::to_string(4U << 20U));
@@ -116,6 +120,72 @@ TEST(Export, EnvIsWhatTheOthersExport) {
 
 TEST(Export, AnUnknownTargetNamesTheKnownOnes) {
   EXPECT_THROW(export_plan("hovorod", plan(1), profile()), Error);
+}
+
+std::vector<std::string_view> table() {
+  std::vector<std::string_view> names;
+  for (const VariableRow& row : kVariables) names.push_back(row.name);
+  return names;
+}
+
+/// One of each kind of road and form of messages.
+std::vector<Plan> all_kinds() {
+  std::vector<Plan> plans{plan(1), plan(8)};
+  for (const Collective algorithm :
+       {Collective::kRing, Collective::kDoubleBinaryTree, Collective::kHierarchical,
+        Collective::kHalvingDoubling, Collective::kLibrary}) {
+    plans.push_back(plan(2));
+    plans.back().road = AllToAll{algorithm};
+  }
+  for (const Placement placement : {Placement::kColocated, Placement::kDedicated}) {
+    plans.push_back(plan(1));
+    plans.back().road = ParameterServer{2, placement, Assignment::kHashed};
+    plans.back().credit = Bytes{8U << 20U};
+  }
+  return plans;
+}
+
+TEST(HostileVariables, ExportersWriteNoNameThatTheTableLacks) {
+  for (const Plan& of : all_kinds())
+    for (const char* target : {"horovod", "byteps", "nccl", "env"})
+      for (const auto& [name, value] : export_plan(target, of, profile()).settings)
+        EXPECT_THAT(table(), Contains(name)) << target;
+}
+
+TEST(HostileVariables, ServiceAnswersWithNoNameThatTheTableLacks) {
+  for (const Plan& of : all_kinds())
+    for (const auto& [name, value] : environment_of(of, profile(), 7, Seconds{0.1}).items())
+      EXPECT_THAT(table(), Contains(name));
+}
+
+TEST(HostileVariables, TableNamesNoCodeAndNoProgram) {
+  for (const std::string_view name : table()) {
+    // Whole families: the loader's, interpreters', Open MPI's and Slurm's settings.
+    for (const char* family : {"LD_", "DYLD_", "PYTHON", "PERL", "OMPI_", "PMIX_", "PRTE_", "UCX_", "SLURM_",
+                               "SBATCH_", "BASH", "GIT_", "SSH_", "XDG_"})
+      EXPECT_FALSE(name.starts_with(family)) << name;
+    for (const char* whole : {"PATH", "HOME", "SHELL", "ENV", "IFS", "USER", "EDITOR", "PAGER"})
+      EXPECT_NE(name, whole);
+    // What names a file, a library, a program or a host in the settings of frameworks.
+    for (const char* word : {"PATH", "PLUGIN", "LIB", "FILE", "DIR", "SCRIPT", "PROGRAM", "COMMAND", "AGENT",
+                             "URI", "URL", "HOST", "TOKEN", "CONFIG"})
+      EXPECT_EQ(name.find(word), std::string_view::npos) << name;
+  }
+}
+
+TEST(HostileVariables, TableHasNoSettingOfOurs) {
+  for (const SettingRow& setting : setting_rows()) EXPECT_THAT(table(), Not(Contains(setting.variable)));
+  for (const char* helper :
+       {"COMMTUNE_URL", "COMMTUNE_PLAIN_HTTP", "COMMTUNE_TOKEN_FILE", "COMMTUNE_CA_FILE", "COMMTUNE_SECONDS",
+        "COMMTUNE_SBATCH", "COMMTUNE_TUNE", "COMMTUNE_MODEL", "COMMTUNE_CONFIG"})
+    EXPECT_THAT(table(), Not(Contains(helper)));
+}
+
+TEST(HostileVariables, ValueIsNoCommandForTheShellThatEvaluatesIt) {
+  Plan of = plan(2);
+  of.method = "a; touch 'x' $(touch y)\nexport PATH=/tmp";
+  EXPECT_THAT(export_plan("env", of, profile()).text,
+              HasSubstr("export COMMTUNE_PLAN_METHOD='a; touch '\\''x'\\'' $(touch y)\nexport PATH=/tmp'\n"));
 }
 
 }  // namespace
