@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "api" / "rest"))
 from server import PATIENCE_SECONDS, Server, made_store  # noqa: E402
 
-SCHEDULERS = ROOT / "api" / "schedulers"
+HELPERS = Path(os.environ.get("COMMTUNE_E2E_TUNE", "build/bin/tune")).resolve().parent
 PROGRAMS = ["munged", "slurmctld", "slurmd", "srun", "sbatch", "scontrol", "sinfo"]
 NODES = ("n1", "n2")
 
@@ -88,7 +88,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 MinJobAge=300
-TaskProlog={SCHEDULERS / "task_prolog"}
+TaskProlog={HELPERS / "task_prolog"}
 NodeName={",".join(NODES)} NodeHostname={socket.gethostname()} NodeAddr=127.0.0.1 Port={",".join(map(str, nodes))} CPUs=2 State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=10 State=UP
 """, encoding="utf-8")
@@ -176,7 +176,7 @@ class SlurmTest(unittest.TestCase):
     def test_a_job_runs_the_plan_and_its_time_comes_back(self):
         before = {run["id"] for run in self.runs()}
         self.call("sbatch", "--wait", "-N2", "--ntasks-per-node=2", "--output", "run.out", "--wrap",
-                  f"{SCHEDULERS}/commtune-slurm run -- --iterations 3 --warmup 1", COMMTUNE_PLAN=str(self.small_plan()))
+                  f"{HELPERS}/commtune-slurm run -- --iterations 3 --warmup 1", COMMTUNE_PLAN=str(self.small_plan()))
         said = (self.home / "run.out").read_text(encoding="utf-8")
         new = [run for run in self.runs() if run["id"] not in before]
         self.assertEqual(len(new), 1, said)
@@ -199,7 +199,7 @@ class SlurmTest(unittest.TestCase):
     def test_the_wrapper_submits_with_the_plan_and_a_comment(self):
         script = self.home / "job.sh"
         script.write_text('#!/bin/sh\n#SBATCH --nodes=2 --ntasks-per-node=2\necho "plan $COMMTUNE_PLAN"\n', encoding="utf-8")
-        done = self.call(str(SCHEDULERS / "commtune-slurm"), "sbatch", "--wait", "--parsable", "--output", "job.out", str(script))
+        done = self.call(str(HELPERS / "commtune-slurm"), "sbatch", "--wait", "--parsable", "--output", "job.out", str(script))
         job = done.stdout.strip()
         plan = (self.home / "job.out").read_text(encoding="utf-8").split("plan ")[-1].strip()
         self.assertEqual(self.server.ask("GET", f"/v1/plans/{plan}").json()["workers"], 4)
@@ -210,10 +210,10 @@ class SlurmTest(unittest.TestCase):
         said = self.call("srun", "-n1", "sh", "-c", 'echo "started with ${COMMTUNE_PLAN:-no} plan"', **nowhere).stdout
         self.assertIn("started with no plan", said)
         self.assertIn("the job starts without a plan", said)
-        done = self.call(str(SCHEDULERS / "commtune-slurm"), "sbatch", "--wait", "--output", "down.out", "--wrap", 'echo "started with ${COMMTUNE_PLAN:-no} plan"', **nowhere)
+        done = self.call(str(HELPERS / "commtune-slurm"), "sbatch", "--wait", "--output", "down.out", "--wrap", 'echo "started with ${COMMTUNE_PLAN:-no} plan"', **nowhere)
         self.assertIn("the job is submitted without a plan", done.stderr)
         self.assertIn("started with no plan", (self.home / "down.out").read_text(encoding="utf-8"))
-        reported = self.call("srun", "-n1", str(SCHEDULERS / "commtune-slurm"), "report", "0.25", **nowhere, COMMTUNE_PLAN="1")
+        reported = self.call("srun", "-n1", str(HELPERS / "commtune-slurm"), "report", "0.25", **nowhere, COMMTUNE_PLAN="1")
         self.assertIn("what was measured is not stored", reported.stderr)
 
 

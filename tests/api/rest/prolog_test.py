@@ -4,10 +4,11 @@
 import os
 import subprocess
 import unittest
+from pathlib import Path
 
-from server import PATIENCE_SECONDS, ROOT, ServiceTest
+from server import PATIENCE_SECONDS, ServiceTest
 
-PROLOG = ROOT / "api" / "schedulers" / "task_prolog"
+PROLOG = Path(os.environ["COMMTUNE_E2E_TUNE"]).parent / "task_prolog"
 
 
 class Prolog(ServiceTest):
