@@ -59,7 +59,7 @@ class Package(unittest.TestCase):
             self.assertTrue((self.root / name).is_file(), name)
         self.assertEqual(self.control("Package"), "commtune")
         needs = {item.split()[0] for item in self.control("Depends").split(", ")}
-        self.assertLessEqual({"openmpi-bin", "libc6", "libsqlite3-0", "libssl3", "init-system-helpers"}, needs)
+        self.assertLessEqual({"openmpi-bin", "openssh-client", "libc6", "libsqlite3-0", "libssl3", "init-system-helpers"}, needs)
         said("dpkg-deb", "--control", str(self.package), str(self.folder / "control"))
         for name in ("postinst", "prerm", "postrm"):
             said("sh", "-n", str(self.folder / "control" / name))
@@ -125,8 +125,8 @@ class Package(unittest.TestCase):
         said(*inside, "apt-get", "install", "-q", "-y", "--no-install-recommends", f"/{self.package.name}")
         self.assertIn("ok installed", said(*inside, "dpkg-query", "-W", "-f", "${Status}", "commtune"))
         self.assertTrue((system / "etc/systemd/system/multi-user.target.wants/commtune.service").is_symlink(), "it is enabled")
-        (system / "var/lib/commtune").mkdir()
-        self.assert_serves(*inside, "tune", "serve", "--db", "/var/lib/commtune/commtune.db", "--log", "json", "--listen", "127.0.0.1:0")
+        self.assertTrue((system / "var/lib/commtune/.ssh/id_ed25519").is_file(), "its user has a key")
+        self.assert_serves(*inside, "runuser", "-u", "commtune", "--", "tune", "serve", "--db", "/var/lib/commtune/commtune.db", "--log", "json", "--listen", "127.0.0.1:0")
         said(*inside, "dpkg", "--purge", "commtune")
         self.assertFalse((system / "usr/bin/tune").exists())
         self.assertFalse((system / "var/lib/commtune").exists())
