@@ -1,5 +1,5 @@
 #pragma once
-// A proof of how good a plan can be: MODEL section 3, "Lower bound".
+// A proof of how good a plan can be: MODEL.md section 3.4.
 
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"

@@ -30,8 +30,8 @@ struct Host {
 /// What two ranks have between them.
 enum class LinkClass { kIntraHost, kInterHost };
 
-/// One message from rank to rank. MODEL section 4: blocking cost a + m*b; occupancy o + m*b when many are in
-/// flight.
+/// One message from rank to rank. MODEL.md section 4.1: blocking cost a + m*b; occupancy o + m*b when many
+/// are in flight.
 struct LinkFit {
   Fit alone;     ///< one way, one message in flight: latency l + occupancy
   Fit streamed;  ///< per message, many in flight one way: occupancy only

@@ -1,5 +1,5 @@
 #pragma once
-// Arithmetic on cost curves: what the formulas of MODEL section 4 are put together from. Every result is
+// Arithmetic on cost curves: what the formulas of MODEL.md section 4 are put together from. Every result is
 // again a valid Curve (non-negative, never falling); a breakpoint that does not land on a whole byte is
 // rounded to the side on which the cost does not fall. An empty curve costs nothing and is the neutral
 // element of `sum` and `upper`.

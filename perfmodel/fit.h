@@ -1,5 +1,5 @@
 #pragma once
-// From samples to cost curves: MODEL section 6.
+// From samples to cost curves: MODEL.md section 6.
 
 #include <cstdint>
 #include <span>
@@ -37,7 +37,7 @@ struct FitOptions {
 /// A piece has at least three distinct sizes. Where one begins, the cost may jump up or bend, never fall. The
 /// residuals that the Huber loss sees are relative to the fitted cost, and a sample whose interval is wide
 /// weighs less. The covariance is that of the parameters given where the pieces begin.
-/// Source: MODEL section 6; Huber (1964); Schwarz's BIC (1978); residual bootstrap, Efron (1979).
+/// Source: MODEL.md section 6; Huber (1964); Schwarz's BIC (1978); residual bootstrap, Efron (1979).
 Fit fit_curve(std::span<const Sample> samples, const FitOptions& options = {});
 
 /// Curves that the samples would support as well: the fit's parameters drawn from a normal distribution with

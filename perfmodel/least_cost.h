@@ -1,5 +1,5 @@
 #pragma once
-// What a message costs at least, as straight lines below its costs: what bounds are made of. MODEL section 3.
+// What a message costs at least, as straight lines below its costs, for bounds. MODEL.md section 3.4.
 
 #include "perfmodel/stage_cost.h"
 

@@ -28,7 +28,7 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-/// How an all-to-all road sums and hands back; MODEL section 4 has the costs.
+/// How an all-to-all road sums and hands back; MODEL.md section 4.2 has the costs.
 enum class Collective {
   kRing,
   kHalvingDoubling,

@@ -25,7 +25,7 @@ struct Tensor {
 
 struct Layer {
   std::string name;
-  Seconds forward{};   ///< f_i of MODEL section 3
+  Seconds forward{};   ///< f_i of MODEL.md section 3.1
   Seconds backward{};  ///< b_i
   Seconds
       update{};  ///< u_i: the optimizer's step for this layer, between its gradient's return and its forward

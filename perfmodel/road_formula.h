@@ -1,12 +1,12 @@
 #pragma once
-// The formulas of MODEL section 4: a road's cost from the fits of links and of summing. For stage_cost.cc.
+// The formulas of MODEL.md section 4: a road's cost from the fits of links and of summing. For stage_cost.cc.
 
 #include "perfmodel/cluster.h"
 #include "perfmodel/stage_cost.h"
 
 namespace commtune {
 
-/// What the formulas of a road give: MODEL section 4.
+/// What the formulas of a road give: MODEL.md sections 4.2 and 4.3.
 struct Formula {
   StageCost both, reduce, distribute;
   bool server_binds = false;

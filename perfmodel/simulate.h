@@ -1,5 +1,5 @@
 #pragma once
-// The timeline simulator: one steady-state iteration of a plan, as a pure function. MODEL section 3.
+// The timeline simulator: one steady-state iteration of a plan, as a pure function. MODEL.md section 3.2.
 
 #include <cstdint>
 #include <limits>

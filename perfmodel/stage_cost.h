@@ -1,5 +1,5 @@
 #pragma once
-// What a message costs on a road: the one place where the roads differ for a prediction. MODEL section 4.
+// What a message costs on a road: the one place where the roads differ for a prediction. MODEL.md section 4.
 
 #include <string>
 
@@ -21,7 +21,7 @@ struct StageCost {
 /// Where a cost came from, said in every prediction.
 enum class Basis {
   kMeasured,  ///< fitted to this operation at this number of workers and servers
-  kFormula,   ///< the formulas of MODEL section 4 over link, reduction and incast fits
+  kFormula,   ///< the formulas of MODEL.md sections 4.2 and 4.3 over link and reduction fits
 };
 
 /// How often a message waits for the channel, behind others that are under way: rounds of a collective; a
@@ -67,7 +67,7 @@ struct RoadCost {
 /// one's may follow: all but what its last turn takes to arrive.
 Curve until_sent(const RoadCost& cost);
 
-/// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL
+/// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL.md
 /// section 4 over the link fits: a collective's steps are priced with the slower of the links that it
 /// crosses, cards carry all the workers of their host, and, where the same operation was measured at another
 /// N, the formula's latency and time per byte are scaled by what that measurement was to the formula there.

@@ -1,5 +1,5 @@
 #pragma once
-// What the doubt in the fits does to a ranking: MODEL section 7.
+// What the doubt in the fits does to a ranking: MODEL.md section 7.
 
 #include <cstddef>
 #include <cstdint>

@@ -157,9 +157,9 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
   return list;
 }
 
-/// Bytes that one worker and one server send in an iteration: 2 (N-1)/N D, 2 D and 2 N D / S of MODEL
-/// section 4. With a local sum on hosts of g workers a worker sends (g-1)/g D inside its host in either stage
-/// and pushes D / g.
+/// Bytes that one worker and one server send in an iteration: 2 (N-1)/N D, D and N D / S of MODEL.md
+/// section 4.3. With a local sum on hosts of g workers a worker sends (g-1)/g D inside its host in either
+/// stage and pushes D / g.
 void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Explanation& explanation) {
   const double d = static_cast<double>(gradients.count), n = plan.workers;
   if (plan.workers == 1) return;

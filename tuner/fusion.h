@@ -1,6 +1,6 @@
 #pragma once
 // Which neighbours to fuse when messages go one after the other in the order in which gradients appear and
-// the forward pass waits for all of them: MODEL section 5. Neighbours lie side by side: fusing copies
+// the forward pass waits for all of them: MODEL.md section 5. Neighbours lie side by side: fusing copies
 // nothing.
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 // The registry of methods. A method is a constructor of plans: adding one touches its own file under methods/
-// and one line of registry.cc. MODEL section 2 lists them.
+// and one line of registry.cc. MODEL.md section 2 lists them.
 
 #include <span>
 #include <string>

@@ -12,10 +12,10 @@
 //   right:  E' = E                       D' = max(D, q) + c
 //   parted: E' = max(E, r) + c_reduce    D' = max(D, q) + c_distribute
 //
-// and T = max(E, B) + D when all is placed. All blocks left is exact fusion (MODEL section 5), all parted is
-// DeAR with exact fusion. The program keeps, per number of atoms placed, the pairs (E, D) that no other pair
-// beats, in steps of E: exact but for that rounding and for blocks whose atoms are not neighbours. Where the
-// stages have a channel each, the slower one paces the schedule and the other one's time is added to each
+// and T = max(E, B) + D when all is placed. All blocks left is exact fusion (MODEL.md section 5), all parted
+// is DeAR with exact fusion. The program keeps, per number of atoms placed, the pairs (E, D) that no other
+// pair beats, in steps of E: exact but for that rounding and for blocks whose atoms are not neighbours. Where
+// the stages have a channel each, the slower one paces the schedule and the other one's time is added to each
 // block's lag; since a large block then holds up the second channel for the small one behind it, such roads
 // want blocks of limited size.
 

@@ -110,7 +110,7 @@ std::vector<RoadBound> bounds_of(const Planning& job) {
   return bounds;
 }
 
-/// I = C / D of MODEL section 1: three passes' worth of two operations per multiply-add.
+/// I = C / D of MODEL.md section 1: three passes' worth of two operations per multiply-add.
 double intensity_of(const Profile& profile) {
   double macs = 0;
   for (const Layer& layer : profile.layers) macs += layer.macs_per_sample;
