@@ -95,6 +95,20 @@ class Verdict(unittest.TestCase):
         self.assertNotIn("regret_worst", {goal.name for goal in results.goals_of([late], quick=False)})
 
 
+class Excluded(unittest.TestCase):
+    def test_each_rule_counts_its_rows(self):
+        fine, late = row("a", 1.0, 1.0, chosen=True), row("c", 0.5, 1.0, disturbance=LATE)
+        local = next(case for case in cases.CASES if case.network.local)
+        crowded = next(case for case in cases.CASES if case.network == cases.FAST)
+        done = [result([fine] * 9 + [late]), result([fine] * 2, local), result([fine] * 3, crowded)]
+        self.assertEqual(results.exclusions(done, 4), "cases:4(not-asked),rows:2(links-not-shaped),"
+                                                      "rows:3(links-sum-over-5-Gb/s),rows:1(over-5%-late)")
+        self.assertIn(f" excluded={results.exclusions(done, 4)} ", results.result_line(done, False, 4))
+
+    def test_nothing_excluded_is_said_too(self):
+        self.assertIn(" excluded=none ", results.result_line([result([row("a", 1.0, 1.0, chosen=True)])], quick=False))
+
+
 class Kept(unittest.TestCase):
     def test_a_case_comes_back_and_a_changed_one_does_not(self):
         with tempfile.TemporaryDirectory() as folder:

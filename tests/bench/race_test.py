@@ -154,7 +154,11 @@ class Verdict(unittest.TestCase):
     def test_met(self):
         line = results.result_line([case_result(7.6, (11.0, 8.5, 9.0, 9.5))])  # bound 7.5
         self.assertTrue(line.startswith("RESULT race cases=1 gap_median=0.013(<=0.05)"), line)
-        self.assertTrue(line.endswith(" met"), line)
+        self.assertTrue(line.endswith(" excluded=none met"), line)
+
+    def test_cases_that_were_not_asked_for_are_said(self):
+        line = results.result_line([case_result(7.6, (11.0, 8.5, 9.0, 9.5))], unasked=15)
+        self.assertTrue(line.endswith(" excluded=cases:15(not-asked) met"), line)
 
     def test_each_target_can_be_missed(self):
         for ours_seconds, peers, cpu, missed in (

@@ -6,7 +6,9 @@ import math
 import statistics
 
 from case_archive import content_of, keep  # noqa: F401
-from disturbance import Disturbance
+from disturbance import LATE_LIMIT, Disturbance
+from race_parts import emulated as emulation
+from result_words import excluded
 
 from .cases import Case
 
@@ -34,7 +36,7 @@ class Row:
 @dataclasses.dataclass(frozen=True)
 class CaseResult:
     case: Case
-    bound: float  # computed from the probed links: no plan takes less
+    bound: float  # of the fitted costs, over the roads that the tuner priced
     rows: tuple
     disturbance: Disturbance = Disturbance()  # while the cluster was probed
 
@@ -118,6 +120,21 @@ def size(results):
     return sum(len(result.rows) for result in results)
 
 
+def exclusions(results, unasked):
+    """What no target counts: how much of what, and by which rule.
+
+    unasked  cases that this run was told to leave out"""
+    local = [result for result in results if result.case.network.local]
+    crowded = [result for result in results if not result.case.network.local and not result.case.network.emulated]
+    gigabits = emulation.CARRIED * 8 / 1e9
+    return excluded(
+        (unasked, "cases", "not-asked"),
+        (size(local), "rows", "links-not-shaped"),
+        (size(crowded), "rows", f"links-sum-over-{gigabits:g}-Gb/s"),
+        (late_rows(results), "rows", f"over-{LATE_LIMIT:.0%}-late"),
+    )
+
+
 def late_rows(results):
     """That would count, had the emulation been in time."""
     return size(emulated(results)) - size(counted(results))
@@ -129,7 +146,7 @@ def goals_of(results, quick):
     return [*targets(counted(results), quick), late] if counted(results) else [late]
 
 
-def result_line(results, quick):
+def result_line(results, quick, unasked=0):
     goals = goals_of(results, quick)
     words = [f"{goal.name}={goal.value:.4f}(<={goal.limit:g}{'' if goal.met else ' MISSED'})" for goal in goals]
     verdict = "met" if all(goal.met for goal in goals) else "missed"
@@ -137,7 +154,8 @@ def result_line(results, quick):
     stolen = statistics.median(disturbance.stolen for disturbance in disturbances)
     late = statistics.median(disturbance.late for disturbance in disturbances)
     return (f"RESULT accuracy cases={len(counted(results))} rows={size(counted(results))} {' '.join(words)} "
-            f"late_rows={late_rows(results)} stolen_median={stolen:.4f} late_median={late:.4f} {verdict}")
+            f"late_rows={late_rows(results)} stolen_median={stolen:.4f} late_median={late:.4f} "
+            f"excluded={exclusions(results, unasked)} {verdict}")
 
 
 def write_csv(path, results):
@@ -176,9 +194,9 @@ def verdict(result):
             f"probed with {100 * result.disturbance.stolen:.1f} % stolen, {100 * result.disturbance.late:.1f} % late{others}")
 
 
-def report(results, quick):
+def report(results, quick, unasked=0):
     """Markdown: a line a case, then every row by error."""
-    lines = ["# Predicted against measured", "", result_line(results, quick), "",
+    lines = ["# Predicted against measured", "", result_line(results, quick, unasked), "",
              "| case | communication / compute | chosen | median error | worst error | regret | over the bound |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for result in results:

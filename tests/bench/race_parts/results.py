@@ -4,6 +4,8 @@ import csv
 import dataclasses
 import statistics
 
+from result_words import excluded
+
 MIB = 1 << 20
 
 
@@ -106,10 +108,13 @@ def targets(results):
     ]
 
 
-def result_line(results):
-    """The last line of a race: every target with its limit, and whether all are met."""
+def result_line(results, unasked=0):
+    """The last line of a race: every target with its limit, what no target counts, and whether all are met.
+
+    unasked  cases that this race was told to leave out"""
     goals = targets(results)
     words = [f"{goal.name}={goal.value:.3f}({'<=' if goal.at_most else '>='}{goal.limit:g}{'' if goal.met else ' MISSED'})" for goal in goals]
+    words.append(f"excluded={excluded((unasked, 'cases', 'not-asked'))}")
     return f"RESULT race cases={len(results)} {' '.join(words)} {'met' if all(goal.met for goal in goals) else 'missed'}"
 
 
