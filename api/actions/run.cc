@@ -224,6 +224,7 @@ NewRun new_run(const RunRequest& request, const Context& context) {
   // Slots that only the host knows are stored as one until it is known better.
   for (Host& host : run.hosts) host.slots = std::max(1, host.slots);
   run.settings = settings_of(request.options);
+  run.settings["workload"] = kReplay;
   run.settings["network"] = to_string(request.placing.network);
   run.settings["pace_bytes_per_second"] = pace_of(request);
   run.settings["transport"] = transport_settings(context, request.placing);
@@ -325,7 +326,8 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
 }
 
 nlohmann::json to_json(const RunOutcome& outcome) {
-  nlohmann::json out{{"run", outcome.run}, {"report", commtune::to_json(outcome.report)}};
+  nlohmann::json out{
+      {"run", outcome.run}, {"workload", kReplay}, {"report", commtune::to_json(outcome.report)}};
   if (outcome.predicted.count() > 0) out["predicted_seconds"] = outcome.predicted.count();
   if (const auto error = outcome.error()) out["prediction_error"] = *error;
   return out;

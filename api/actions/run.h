@@ -1,5 +1,5 @@
 #pragma once
-// Executes a plan on its hosts and keeps what was measured, beside what was predicted.
+// Replays a plan on its hosts and keeps what was measured, beside what was predicted.
 
 #include <optional>
 #include <string>
@@ -49,6 +49,10 @@ std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
 /// The stored plan with this id, these first digits of its digest (at least 4), or the "latest" chosen one.
 /// Throws Error{kNotFound}.
 PlanRow find_stored_plan(const Store& store, const std::string& text);
+
+/// What ran, in settings and answers: layers that slept and gradients that were made up. Times of a job that
+/// trained are handed in (POST /v1/runs).
+inline constexpr const char* kReplay = "replay";
 
 struct RunRequest {
   PlannedJob job;

@@ -91,8 +91,10 @@ void run_command(const Session& session, RunFlags& flags) {
 
 void add_run_command(CLI::App& tune, Session& session) {
   CLI::App* command =
-      tune.add_subcommand("run", "Execute a plan: real gradients travel; predicted against measured");
+      tune.add_subcommand("run", "Replay a plan, predicted against measured: nothing is trained");
   command->footer(
+      "A replay: layers sleep for the profile's times, and made-up gradients of the model's sizes travel by\n"
+      "the plan and are checked. No model code runs.\n\n"
       "Examples:\n"
       "  tune run latest                                   the plan that was chosen last\n"
       "  tune run latest --method ddp-25mib                   another method's plan of the same ranking\n"

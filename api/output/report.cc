@@ -275,9 +275,10 @@ std::string run_table(const std::vector<RunOutcome>& outcomes) {
 
 std::string run_report(const RunOutcome& outcome) {
   const RunReport& report = outcome.report;
-  std::string out =
-      fmt::format("{} with {} on {} ranks over {}: {} timed iterations\n", report.model, report.method,
-                  report.ranks.size(), report.transport, report.iteration_seconds.size());
+  std::string out = fmt::format(
+      "replay of {} with {} on {} ranks over {}: {} timed iterations; layers slept, gradients were "
+      "made up, nothing was trained\n",
+      report.model, report.method, report.ranks.size(), report.transport, report.iteration_seconds.size());
   if (report.check.iterations > 0)
     out += fmt::format(
         "gradients: {} tensors compared in full with a serial reference, {} elements in timed "

@@ -36,7 +36,7 @@ std::string explanation(const TuneOutcome& outcome);
 /// One line a run: predicted beside measured.
 std::string run_table(const std::vector<RunOutcome>& outcomes);
 
-/// One run in words: iterations, waiting, the gradient check.
+/// One run in words: that it was a replay, iterations, waiting, the gradient check.
 std::string run_report(const RunOutcome& outcome);
 
 std::string when(Timestamp time);  ///< "2026-11-21 02:26:56"

@@ -18,6 +18,13 @@ class Help(product.Product):
         self.assertIn("Exit status:", text)
         self.assertIn("tune probe --hosts", text)
 
+    def test_it_says_that_a_run_replays(self):
+        for command in ([], ["run"]):
+            with self.subTest(command=command):
+                text = " ".join(self.ok(*command, "--help").split())
+                self.assertRegex(text, r"[Rr]eplay.*nothing is trained")
+        self.assertIn("nothing is trained", self.ok("manual", "man"))
+
     def test_it_tells_its_version(self):
         self.assertRegex(self.ok("--version"), r"^\d+\.\d+\.\d+\n$")
 

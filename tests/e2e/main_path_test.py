@@ -26,6 +26,7 @@ class MainPath(product.Product):
         runs = self.json("run", "latest", "--method", "best", "--method", "worst", "--iterations", "3")["runs"]
         self.assertEqual(len(runs), 2)
         for run in runs:
+            self.assertEqual(run["workload"], "replay")
             self.assertEqual(run["report"]["check"]["tensors"], 2 * 161)
             self.assertEqual(len(run["report"]["iteration_seconds"]), 3)
             self.assertGreater(run["predicted_seconds"], 0)
@@ -34,7 +35,8 @@ class MainPath(product.Product):
         self.assertEqual([row["state"] for row in stored], ["complete", "complete"])
         self.assertEqual(self.json("show", "clusters", "local")["current_fit"]["id"], probe["fit"])
         self.assertEqual(len(self.json("show", "plans")["rows"]), len(methods))
-        self.assertEqual(self.json("show", "runs", str(stored[0]["id"]))["iterations"], 3)
+        run = self.json("show", "runs", str(stored[0]["id"]))
+        self.assertEqual((run["iterations"], run["settings"]["workload"]), (3, "replay"))
         self.assert_whole()
 
     def test_tables_for_people(self):
@@ -45,6 +47,7 @@ class MainPath(product.Product):
         self.assertIn("MG-WFBP", text)
         self.assertIn("which starts:  mpirun ", text)
         text = self.ok("run", "latest", "--iterations", "2", "--warmup", "1")
+        self.assertIn("replay of resnet50", text)
         self.assertIn("gradients: 322 tensors compared in full", text)
         self.assertRegex(text, r"method +predicted +measured")
         for what in ("clusters", "fits", "profiles", "plans", "runs", "samples"):

@@ -61,6 +61,15 @@ TEST(Comparison, IsMadeWhenOneDirectionIs) {
   EXPECT_THAT(probe_report(outcome), HasSubstr("it did not end in time"));
 }
 
+TEST(RunReportText, SaysThatNothingWasTrained) {
+  RunOutcome outcome;
+  outcome.report.model = "resnet50";
+  const std::string text = run_report(outcome);
+  EXPECT_THAT(text, testing::StartsWith("replay of resnet50"));
+  EXPECT_THAT(text, HasSubstr("nothing was trained"));
+  EXPECT_EQ(to_json(outcome).at("workload"), "replay");
+}
+
 TEST(Comparison, IsNothingWhereNoneWasAskedFor) {
   const ProbeOutcome outcome = compared({});
   EXPECT_FALSE(not_compared(outcome).has_value());

@@ -130,7 +130,7 @@ export class PlanPage extends Page {
       <section class="card">${shown(this.messages, (messages) => messagesFigure(this, `${plan.id}-${method}`, messages, entry?.title ?? method))}</section>
       <div class="halves">
         <section class="card stack"><h2>Use it</h2>${shown(this.exports, (exports) => useFigure(plan, method, exports, this.target, (target) => this.exportTo(target)))}</section>
-        <section class="card stack"><h2>Run it</h2>${this.run(plan, answer)}</section>
+        <section class="card stack"><h2>Replay it</h2>${this.run(plan, answer)}</section>
       </div>`;
   }
 

@@ -45,9 +45,9 @@ export class RunsPage extends Page {
   }
 
   view(): TemplateResult {
-    return html`${pageHead('Runs', 'Plans that were executed with real gradients: what was predicted, and what was measured.')}
+    return html`${pageHead('Runs', 'Replays of plans, in which nothing is trained, and times that jobs handed in: predicted and measured.')}
       ${shown(this.runs, (runs) => runs.length === 0
-        ? emptyState('Nothing has run yet', 'Open a plan and run it, or hand back what a job measured.', html`<a class="button" href="/plans">To the plans</a>`)
+        ? emptyState('Nothing has run yet', 'Open a plan and replay it, or hand back what a job measured.', html`<a class="button" href="/plans">To the plans</a>`)
         : html`<div class="page">${this.body(runs)}</div>`)}`;
   }
 

@@ -35,8 +35,8 @@ export function runForm(plan: number, method: string, ranking: readonly RankingE
       </select>
     </label>
     <label class="field">Timed iterations<input type="number" name="iterations" min="1" max="100000" value="20" required /></label>
-    <button type="submit">Run it</button>
+    <button type="submit">Replay it</button>
     <p class="wrong field" role="alert"></p>
   </form>
-  <p class="small muted">Real gradients travel between the cluster's hosts; layers last as long as the profile says. Needs the operate scope.</p>`;
+  <p class="small muted">A replay: made-up gradients of the model's sizes travel between the cluster's hosts, layers sleep for the profile's times, nothing is trained. Needs the operate scope.</p>`;
 }
