@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
 """What can be known about the bench of probes without measuring: what it compares."""
 
+import contextlib
+import io
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
+from disturbance import Disturbance
 from probes_parts.compare import held_out, repeated, typical_of
+from probes_parts.report import Report
 
 RING = {"kind": "all-to-all", "algorithm": "ring"}
 
@@ -39,16 +43,70 @@ class TypicalOf(unittest.TestCase):
 
 class HeldOut(unittest.TestCase):
     def test_errors_are_relative_to_what_was_measured(self):
-        errors = held_out(cluster(1e-3, 1e-9), [ring(1000, 2e-3)], shared_cores=True)
+        errors, left_out = held_out(cluster(1e-3, 1e-9), [ring(1000, 2e-3)], shared_cores=True)
+        self.assertEqual(left_out, {})
         self.assertAlmostEqual(errors["all-reduce alone"][0], abs(1.001e-3 / 2e-3 - 1))
 
-    def test_sizes_out_of_the_fits_range_do_not_count(self):
-        self.assertEqual(held_out(cluster(1e-3, 1e-9), [ring(8, 2e-3), ring(2 << 20, 2e-3)], shared_cores=True), {})
+    def test_sizes_out_of_the_fits_range_do_not_count_and_are_said(self):
+        errors, left_out = held_out(cluster(1e-3, 1e-9), [ring(8, 2e-3), ring(2 << 20, 2e-3)], shared_cores=True)
+        self.assertEqual((errors, left_out), ({}, {"outside-the-fit's-sizes": 2}))
+
+    def test_what_was_not_fitted_is_said(self):
+        samples = [ring(1000, 2e-3, in_flight=64), {"subject": "jitter", "in_flight": 1, "size_bytes": 1, "seconds": 1.0}]
+        errors, left_out = held_out(cluster(1e-3, 1e-9), samples, shared_cores=True)
+        self.assertEqual((errors, left_out), ({}, {"no-fit": 1, "no-curve": 1}))
 
 
 class Repeated(unittest.TestCase):
     def test_is_relative_to_the_first(self):
         self.assertAlmostEqual(repeated([ring(48, 2.0)], [ring(48, 1.0)], True)["all-reduce alone"][0], 0.5)
+
+
+SMALL = "all-reduce streamed, small, shared cores"
+
+
+def report(errors, differences):
+    made = Report()
+    made.add_disturbance(Disturbance(stolen=0.01))
+    made.add_errors(errors, {"no-fit": 3})
+    made.add_floor(differences)
+    return made
+
+
+def printed(made):
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        made.print_held_out()
+        made.result()
+    return out.getvalue()
+
+
+class Verdict(unittest.TestCase):
+    def test_small_streams_on_shared_cores_are_judged(self):
+        # Errors of 30 % where two probes of the same size differ by 10 %: the fit is wrong, not the probe.
+        made = report({SMALL: [0.3] * 5}, {SMALL: [0.1] * 5})
+        text = printed(made)
+        self.assertEqual(len(made.missed), 1)
+        self.assertRegex(text, r"shared cores +5 +30.0% +30.0%  MISSED +10.0% +10.0%")
+        self.assertIn(" small_shared_median=0.3000(<=0.1 MISSED) small_repeat_median=0.1000 "
+                      "small_shared_p90=0.3000(<=0.1 MISSED) small_repeat_p90=0.1000 ", text)
+
+    def test_no_fit_need_be_closer_than_another_probe(self):
+        made = report({SMALL: [0.2] * 5}, {SMALL: [0.25] * 5})
+        self.assertIn(" small_shared_median=0.2000(<=0.25) small_repeat_median=0.2500 ", printed(made))
+        self.assertEqual(made.missed, [])
+
+    def test_without_a_second_probe_the_targets_hold(self):
+        made = report({SMALL: [0.04] * 5}, {})
+        self.assertIn(" small_shared_median=0.0400(<=0.03 MISSED) ", printed(made))
+
+    def test_other_sizes_are_not_excused_by_a_probe_that_differs(self):
+        made = report({"message alone": [0.04] * 5}, {"message alone": [0.25] * 5})
+        self.assertIn(" held_out_median=0.0400(<=0.03 MISSED) ", printed(made))
+
+    def test_the_line_is_key_and_value(self):
+        line = printed(report({"message alone": [0.01] * 5}, {})).splitlines()[-1]
+        self.assertRegex(line, r"^RESULT probes cases=0 (\w+=[^ ]+( MISSED\))? )+met$")
+        self.assertIn(" excluded=sizes:3(no-fit) targets_missed=0 met", line)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What a probe found, against what is true."""
 
+import collections
 import json
 import statistics
 
@@ -7,7 +8,8 @@ import statistics
 SMALL_BYTES = 16 << 10
 
 # Of those on emulated hosts that share cores: which of them has one when decides what they take, so that two
-# probes of the same size differ by a quarter and more. Printed, but no target is judged by it.
+# probes of the same size differ by a quarter and more. A fit cannot be closer to one probe than another probe is, so
+# they are judged by how much two probes differ, where that is more than the targets.
 SHARED_CORES = ", small, shared cores"
 
 
@@ -92,17 +94,33 @@ def label_of(sample, shared_cores):
     return label + (SHARED_CORES if shared_cores else ", small")
 
 
+def why_left_out(sample, fit):
+    """Why a held-out sample says nothing of a fit, in one word; None: it does."""
+    if sample["subject"] not in ("message", "exchange", "operation"):
+        return "no-curve"
+    if sample["seconds"] <= 0:
+        return "no-time"
+    if fit is None:
+        return "no-fit"
+    if not fit["smallest_bytes"] <= sample["size_bytes"] <= fit["largest_bytes"]:
+        return "outside-the-fit's-sizes"
+    return None
+
+
 def held_out(cluster, samples, shared_cores):
-    """Relative errors of the fits at sizes that another probe measured, by kind."""
+    """Relative errors of the fits at sizes that another probe measured, by kind; and how many sizes say nothing of a fit, by
+    the rule that leaves them out."""
     fits = curves(cluster)
-    errors = {}
+    errors, left_out = {}, collections.Counter()
     for sample in of_curves(samples):
         fit = fits.get(key_of(sample))
-        size, seconds = sample["size_bytes"], sample["seconds"]
-        if fit is None or seconds <= 0 or not fit["smallest_bytes"] <= size <= fit["largest_bytes"]:
+        reason = why_left_out(sample, fit)
+        if reason:
+            left_out[reason] += 1
             continue
+        size, seconds = sample["size_bytes"], sample["seconds"]
         errors.setdefault(label_of(sample, shared_cores), []).append(abs(cost(fit["curve"], size) - seconds) / seconds)
-    return errors
+    return errors, left_out
 
 
 def repeated(samples, again, shared_cores):
