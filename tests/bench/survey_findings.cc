@@ -35,16 +35,21 @@ const std::vector<Finding>& findings() {
   return list;
 }
 
-FindingCount count_cells(
-    const Finding& finding, const SurveyResults& results,
-    const std::function<double(std::string_view model, std::string_view method, int gpus)>& seconds) {
+FindingCount count_cells(const Finding& finding, const SurveyResults& results, const CellTimes& seconds) {
   FindingCount count;
   for (const std::string_view model : kSurveyModels) {
     for (const int gpus : kSurveyGpus) {
-      if (results.seconds(model, "MG-WFBP", gpus) == 0) continue;
+      if (!results.seconds(model, "MG-WFBP", gpus)) continue;
+      bool known = true;
+      const auto time = [&](std::string_view method) {
+        const auto found = seconds(model, method, gpus);
+        known = known && found.has_value();
+        return found.value_or(0);
+      };
+      const bool holds = finding.holds(time, model, gpus);
+      if (!known) continue;
       ++count.cells;
-      const auto time = [&](std::string_view method) { return seconds(model, method, gpus); };
-      count.holds += finding.holds(time, model, gpus) ? 1 : 0;
+      count.holds += holds ? 1 : 0;
     }
   }
   return count;

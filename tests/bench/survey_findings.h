@@ -3,6 +3,7 @@
 // that can be counted on the published times and on predicted ones.
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -25,9 +26,9 @@ const std::vector<Finding>& findings();
 struct FindingCount {
   int holds = 0, cells = 0;
 };
-/// Over all cells of the results.
-FindingCount count_cells(
-    const Finding& finding, const SurveyResults& results,
-    const std::function<double(std::string_view model, std::string_view method, int gpus)>& seconds);
+using CellTimes =
+    std::function<std::optional<double>(std::string_view model, std::string_view method, int gpus)>;
+/// Over all cells of the results in which every method that the finding asks for has a time.
+FindingCount count_cells(const Finding& finding, const SurveyResults& results, const CellTimes& seconds);
 
 }  // namespace commtune::bench

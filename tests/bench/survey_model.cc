@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <sstream>
 
 #include "perfmodel/bound.h"
@@ -26,8 +27,6 @@ using tuner::RoadOption;
 
 /// ByteScheduler on all-to-all as the survey's scripts set it.
 constexpr Bytes kPartition{16'000'000}, kCredit{64'000'000};
-/// Rows that the constants may be fitted on.
-constexpr int kFittedGpus = 8;
 
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells(1);
@@ -66,13 +65,26 @@ bool all_to_all(std::string_view method) { return method.ends_with("A2A") || met
 
 std::string_view architecture_of_method(std::string_view method) { return all_to_all(method) ? "A2A" : "PS"; }
 
+/// A method's plan as the survey set it.
+Plan plan_of(std::string_view method, const Planning& job, const RoadOption& option) {
+  if (method == "MG-WFBP") return tuner::mg_wfbp(job, option);
+  if (method == "ByteScheduler-A2A") {
+    return tuner::byte_scheduler(job, option, {kPartition, kCredit, Barrier::kPerLayer});
+  }
+  if (method == "ByteScheduler-PS") {
+    return tuner::byte_scheduler(job, option, {tuner::kServerPartition, tuner::kUnlimited, Barrier::kFull});
+  }
+  return tuner::wfbp(job, option);
+}
+
 }  // namespace
 
-double SurveyResults::seconds(std::string_view model, std::string_view method, int gpus) const {
+std::optional<double> SurveyResults::seconds(std::string_view model, std::string_view method,
+                                             int gpus) const {
   for (const SurveyRow& row : rows) {
     if (row.model == model && row.method == method && row.gpus == gpus) return row.seconds;
   }
-  return 0;
+  return {};
 }
 
 SurveyResults read_survey(const std::string& file) {
@@ -113,8 +125,8 @@ SurveyModel::SurveyModel(const SurveyResults& results)
 }
 
 /// The optimizer's time is part of the measured iteration: it is taken out of the forward and backward
-/// passes.
-Profile SurveyModel::profile(std::string_view model, const Constants& constants) const {
+/// passes. Where each layer waits for its own gradients, every one that has some pays for that.
+Profile SurveyModel::profile(std::string_view model, const Constants& constants, Barrier barrier) const {
   Profile profile = profiles_.find(model)->second;
   const double compute = (profile.forward() + profile.backward()).count();
   const double bytes = static_cast<double>(profile.gradient_bytes().count);
@@ -126,69 +138,82 @@ Profile SurveyModel::profile(std::string_view model, const Constants& constants)
     double own = 0;
     for (const Tensor& tensor : layer.tensors) own += static_cast<double>(tensor.bytes.count);
     layer.update = Seconds{updates * own / bytes};
+    if (barrier == Barrier::kPerLayer && own > 0) layer.update += Seconds{constants.layer_barrier};
   }
   return profile;
 }
 
-double SurveyModel::seconds_per_byte(std::string_view model, std::string_view architecture, int gpus) const {
-  const double bulk = results_.seconds(model, "BSP-" + std::string(architecture), gpus);
-  const double exposed = bulk - results_.single_gpu.at(std::string(model));
-  return std::max(0.0, exposed) / static_cast<double>(profiles_.find(model)->second.gradient_bytes().count);
+std::optional<double> SurveyModel::seconds_per_byte(std::string_view model, std::string_view architecture,
+                                                    int gpus) const {
+  const auto bulk = results_.seconds(model, "BSP-" + std::string(architecture), gpus);
+  const double exposed = bulk.value_or(0) - results_.single_gpu.at(std::string(model));
+  if (!(exposed > 0)) return {};
+  return exposed / static_cast<double>(profiles_.find(model)->second.gradient_bytes().count);
 }
 
-RoadCost SurveyModel::cost(std::string_view model, std::string_view architecture, int gpus,
-                           const Constants& constants) const {
-  const double start = point_to_point_latency_ + (architecture == "A2A" ? constants.negotiation * gpus : 0);
-  const double per_byte = seconds_per_byte(model, architecture, gpus);
+std::optional<RoadOption> SurveyModel::road(std::string_view model, std::string_view architecture, int gpus,
+                                            const Constants& constants) const {
+  const auto per_byte = seconds_per_byte(model, architecture, gpus);
+  if (!per_byte) return {};
+  const bool servers = architecture == "PS";
+  const double start = point_to_point_latency_ + (servers ? 0 : constants.negotiation * gpus);
   RoadCost cost;
-  cost.both.alone = cost.both.occupancy = Curve{Seconds{start}, SecondsPerByte{per_byte}};
+  cost.both.alone = cost.both.occupancy = Curve{Seconds{start}, SecondsPerByte{*per_byte}};
   cost.reduce.alone = cost.reduce.occupancy = cost.distribute.alone = cost.distribute.occupancy =
-      Curve{Seconds{start / 2}, SecondsPerByte{per_byte / 2}};
-  cost.may_part = architecture == "A2A";
-  return cost;
+      Curve{Seconds{start / 2}, SecondsPerByte{*per_byte / 2}};
+  cost.may_part = !servers;
+  return RoadOption{servers ? Road{ParameterServer{gpus}} : Road{AllToAll{}}, std::move(cost), {}};
 }
 
-double SurveyModel::predict(std::string_view model, std::string_view method, int gpus,
+double SurveyModel::time_of(std::string_view model, const Plan& plan, const RoadCost& cost,
                             const Constants& constants) const {
-  if (method.starts_with("BSP")) return results_.seconds(model, method, gpus);
-  Profile job_profile = profile(model, constants);
-  if (method == "ByteScheduler-A2A") {
-    for (Layer& layer : job_profile.layers) {
-      if (!layer.tensors.empty()) layer.update += Seconds{constants.layer_barrier};
-    }
-  }
-  const RoadOption option{all_to_all(method) ? Road{AllToAll{}} : Road{ParameterServer{gpus}},
-                          cost(model, architecture_of_method(method), gpus, constants),
-                          {}};
-  const Planning job(job_profile, gpus, {option}, {1, constants.contention});
-  Plan plan;
-  if (method == "MG-WFBP") {
-    plan = tuner::mg_wfbp(job, option);
-  } else if (method == "ByteScheduler-A2A") {
-    plan = tuner::byte_scheduler(job, option, {kPartition, kCredit, Barrier::kPerLayer});
-  } else if (method == "ByteScheduler-PS") {
-    plan = tuner::byte_scheduler(job, option, {tuner::kServerPartition, tuner::kUnlimited, Barrier::kFull});
-  } else {
-    plan = tuner::wfbp(job, option);
-  }
-  return simulate(job.work, plan, option.cost).iteration.count();
+  const Workload work(profile(model, constants, plan.barrier), {1, constants.contention});
+  return simulate(work, plan, cost).iteration.count();
 }
 
-double SurveyModel::joint(std::string_view model, int gpus, const Constants& constants) const {
-  std::vector<RoadOption> options;
-  const Profile job_profile = profile(model, constants);
-  const Workload work(job_profile, {1, constants.contention});
+std::optional<double> SurveyModel::predict(std::string_view model, std::string_view method, int gpus,
+                                           const Constants& constants) const {
+  if (method.starts_with("BSP")) return results_.seconds(model, method, gpus);
+  const auto option = road(model, architecture_of_method(method), gpus, constants);
+  if (!option) return {};
+  const Planning job(profile(model, constants, Barrier::kFull), gpus, {*option}, {1, constants.contention});
+  return time_of(model, plan_of(method, job, *option), option->cost, constants);
+}
+
+std::optional<double> SurveyModel::joint(std::string_view model, int gpus, const Constants& constants) const {
+  std::vector<RoadOption> roads;
   for (const std::string_view architecture : {"A2A", "PS"}) {
-    const Road road = architecture == "A2A" ? Road{AllToAll{}} : Road{ParameterServer{gpus}};
-    RoadCost road_cost = cost(model, architecture, gpus, constants);
-    const Seconds bound = lower_bound(work, road_cost);
-    options.push_back({road, std::move(road_cost), bound});
+    if (auto option = road(model, architecture, gpus, constants)) roads.push_back(*std::move(option));
   }
-  const Planning job(job_profile, gpus, std::move(options), {1, constants.contention});
-  const RoadOption& ring = job.roads.front();
-  const Plan start = tuner::mg_wfbp(job, ring);
-  const std::vector<Candidate> starts{{start, simulate(job.work, start, ring.cost)}};
-  return tuner::joint_search(job, starts).prediction.iteration.count();
+  if (roads.empty()) return {};
+  return std::min(joint_charged(model, gpus, roads, constants, Barrier::kPerLayer),
+                  joint_charged(model, gpus, roads, constants, Barrier::kFull));
+}
+
+/// The search knows of one price only: that of a barrier per layer, or none. What it starts from and what it
+/// finds is charged for the barrier that it has, or for one for all if that is faster.
+double SurveyModel::joint_charged(std::string_view model, int gpus, const std::vector<RoadOption>& roads,
+                                  const Constants& constants, Barrier charged) const {
+  const JobPace pace{1, constants.contention};
+  const Profile job_profile = profile(model, constants, charged);
+  std::vector<RoadOption> options = roads;
+  for (RoadOption& option : options) option.bound = lower_bound(Workload(job_profile, pace), option.cost);
+  const Planning job(job_profile, gpus, std::move(options), pace);
+  std::vector<Candidate> starts;
+  std::vector<Plan> plans;
+  for (const RoadOption& option : job.roads) {
+    plans.push_back(plan_of(option.cost.may_part ? "MG-WFBP" : "WFBP-PS", job, option));
+    starts.push_back({plans.back(), simulate(job.work, plans.back(), option.cost)});
+  }
+  plans.push_back(tuner::joint_search(job, starts).best);
+  double best = std::numeric_limits<double>::infinity();
+  for (Plan& plan : plans) {
+    const RoadCost& cost = std::ranges::find(job.roads, plan.road, &RoadOption::road)->cost;
+    best = std::min(best, time_of(model, plan, cost, constants));
+    plan.barrier = Barrier::kFull;
+    best = std::min(best, time_of(model, plan, cost, constants));
+  }
+  return best;
 }
 
 namespace {
@@ -253,8 +278,8 @@ FittedConstants fit_constants(const SurveyModel& model, const SurveyResults& res
     std::vector<double> list;
     for (const SurveyRow& row : results.rows) {
       if (row.gpus > kFittedGpus || row.method.starts_with("BSP")) continue;
-      list.push_back(
-          std::log(model.predict(row.model, row.method, row.gpus, Constants::from(p)) / row.seconds));
+      const auto predicted = model.predict(row.model, row.method, row.gpus, Constants::from(p));
+      if (predicted) list.push_back(std::log(*predicted / row.seconds));
     }
     return list;
   };

@@ -5,10 +5,11 @@
 // 2021: up to 8 hosts of 4 RTX 2080 Ti. What is known before any method is predicted: the single-GPU
 // iterations, the BSP-A2A and BSP-PS rows (each one transfer of all gradients at 102, 440 and 1345 MB), and
 // the point-to-point figures. What these cannot give is fitted once for the whole table on its 4- and 8-GPU
-// rows: Constants.
+// rows: Constants. A road of which a results file has no such row cannot be priced there.
 
 #include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "perfmodel/profile.h"
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"
+#include "tuner/planning.h"
 
 namespace commtune::bench {
 
@@ -35,16 +37,19 @@ struct SurveyResults {
   std::vector<SurveyRow> rows;
   std::map<std::string, double> single_gpu;  ///< seconds per iteration on one GPU, by model
 
-  double seconds(std::string_view model, std::string_view method, int gpus) const;  ///< 0 when there is none
+  /// Of one cell, where it was published.
+  std::optional<double> seconds(std::string_view model, std::string_view method, int gpus) const;
 };
 SurveyResults read_survey(const std::string& file);
 
-/// What no probe gives. None depends on model, method or N.
+/// What no probe gives. None depends on model, method or N, only on what a plan does. Of the table's methods
+/// ByteScheduler-A2A alone has a barrier per layer, so the cost of one cannot be told from that of its
+/// scheduler in Python: for other plans with such a barrier it is the most that it may be.
 struct Constants {
   double contention = 0;   ///< traffic takes longer by this ratio while compute runs (shared PCIe and GPU)
   double negotiation = 0;  ///< seconds per all-to-all message and worker: NCCL's start and Horovod's talk
   double update_per_byte = 0;  ///< optimizer's seconds per gradient byte, taken out of the compute time
-  double layer_barrier = 0;    ///< seconds per layer that waits for its own gradients
+  double layer_barrier = 0;    ///< seconds per layer that waits for its own gradients, of any plan
 
   static constexpr std::size_t kCount = 4;
   std::array<double, kCount> values() const {
@@ -60,32 +65,47 @@ inline const std::vector<std::string_view> kPredictedMethods = {"WFBP-PS", "WFBP
                                                                 "ByteScheduler-PS", "ByteScheduler-A2A"};
 inline const std::vector<std::string_view> kSurveyModels = {"ResNet-50", "BERT-Base", "BERT-Large"};
 inline const std::vector<int> kSurveyGpus = {4, 8, 16, 32};
+/// The constants are fitted on rows with at most so many.
+inline constexpr int kFittedGpus = 8;
 
 class SurveyModel {
  public:
   explicit SurveyModel(const SurveyResults& results);
 
-  /// Predicted iteration of a method as the survey ran it. For the probes this is the measurement itself.
-  double predict(std::string_view model, std::string_view method, int gpus, const Constants& constants) const;
+  /// Predicted iteration of a method as the survey ran it; nothing where the results cannot price its road.
+  /// For the probes this is the measurement itself.
+  std::optional<double> predict(std::string_view model, std::string_view method, int gpus,
+                                const Constants& constants) const;
 
-  /// What the joint search finds on the same roads; no cost is charged for a barrier per layer.
-  double joint(std::string_view model, int gpus, const Constants& constants) const;
+  /// What the joint search finds on the roads that can be priced, with a barrier per layer or with one for
+  /// all, whichever is faster; nothing where no road can be.
+  std::optional<double> joint(std::string_view model, int gpus, const Constants& constants) const;
 
-  /// Time per byte of one transfer of all of a model's gradients: its bulk-synchronous row.
-  double seconds_per_byte(std::string_view model, std::string_view architecture, int gpus) const;
+  /// Predicted iteration of any plan for this model; its barrier and its road say what it is charged.
+  double time_of(std::string_view model, const Plan& plan, const RoadCost& cost,
+                 const Constants& constants) const;
+
+  /// Time per byte of one transfer of all of a model's gradients: its bulk-synchronous row. Nothing where
+  /// there is none, or none that shows any communication.
+  std::optional<double> seconds_per_byte(std::string_view model, std::string_view architecture,
+                                         int gpus) const;
+
+  /// A road as its probe row prices it; nothing where there is none.
+  std::optional<tuner::RoadOption> road(std::string_view model, std::string_view architecture, int gpus,
+                                        const Constants& constants) const;
 
  private:
-  Profile profile(std::string_view model, const Constants& constants) const;
-  RoadCost cost(std::string_view model, std::string_view architecture, int gpus,
-                const Constants& constants) const;
+  Profile profile(std::string_view model, const Constants& constants, Barrier barrier) const;
+  double joint_charged(std::string_view model, int gpus, const std::vector<tuner::RoadOption>& roads,
+                       const Constants& constants, Barrier charged) const;
 
   const SurveyResults& results_;
   std::map<std::string, Profile, std::less<>> profiles_;
   double point_to_point_latency_ = 0;
 };
 
-/// Least squares of log(predicted / measured) over the rows with at most 8 GPUs, and one standard error of
-/// each constant from the curvature there.
+/// Least squares of log(predicted / measured) over the rows with at most 8 GPUs whose road can be priced, and
+/// one standard error of each constant from the curvature there.
 struct FittedConstants {
   Constants best;
   std::array<double, Constants::kCount> standard_error{};

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "perfmodel/error.h"
+#include "perfmodel/shipped_profiles.h"
 #include "tests/bench/survey_findings.h"
+#include "tuner/methods/wfbp.h"
 
 namespace commtune::bench {
 namespace {
@@ -49,14 +51,50 @@ TEST(SurveyModel, PredictsWhatNothingWasFittedOn) {
   // The bench judges the distribution; here no cell of 16 or 32 GPUs may be off by more than a fifth.
   for (const std::string_view model : kSurveyModels) {
     for (const std::string_view method : kPredictedMethods) {
-      if (method == "ByteScheduler-A2A") continue;  // its own scheduler's overhead
       for (const int gpus : {16, 32}) {
-        const double measured = survey().results.seconds(model, method, gpus);
-        EXPECT_LE(std::abs(survey().model.predict(model, method, gpus, survey().fitted.best) / measured - 1),
-                  0.2)
-            << model << " " << method << " " << gpus;
+        const double measured = survey().results.seconds(model, method, gpus).value();
+        const double predicted = survey().model.predict(model, method, gpus, survey().fitted.best).value();
+        EXPECT_LE(std::abs(predicted / measured - 1), 0.2) << model << " " << method << " " << gpus;
       }
     }
+  }
+}
+
+/// The published results without some method's rows.
+SurveyResults without(std::string_view method) {
+  SurveyResults results = read_survey(COMMTUNE_SURVEY_RESULTS);
+  std::erase_if(results.rows, [&](const SurveyRow& row) { return row.method == method; });
+  return results;
+}
+
+TEST(SurveyModel, PricesNoRoadWithoutItsProbeRow) {
+  const SurveyResults results = without("BSP-PS");
+  const SurveyModel model(results);
+  const Constants constants = survey().fitted.best;
+  EXPECT_FALSE(model.predict("BERT-Large", "WFBP-PS", 16, constants));
+  EXPECT_FALSE(model.predict("BERT-Large", "BSP-PS", 16, constants));
+  EXPECT_TRUE(model.predict("BERT-Large", "WFBP-A2A", 16, constants));
+  EXPECT_EQ(fit_constants(model, results).rows, 3 * 2 * 3);  // 3 models x 4 and 8 GPUs x 3 methods all-to-all
+  // With a road that cost nothing a joint plan would take no longer than compute.
+  EXPECT_GT(model.joint("BERT-Large", 16, constants).value(), 1.5 * results.single_gpu.at("BERT-Large"));
+}
+
+TEST(SurveyModel, ChargesABarrierPerLayerToAnyPlan) {
+  Constants constants = survey().fitted.best;
+  constants.layer_barrier = 1e-3;
+  for (const std::string_view architecture : {"A2A", "PS"}) {
+    const auto option = survey().model.road("ResNet-50", architecture, 8, constants).value();
+    const Profile profile = scaled(*shipped_profile("resnet50"), 1, 1);
+    Plan plan = tuner::wfbp(tuner::Planning(profile, 8, {option}), option);
+    plan.method = "whatever";
+    const double full = survey().model.time_of("ResNet-50", plan, option.cost, constants);
+    plan.barrier = Barrier::kPerLayer;
+    Constants free = constants;
+    free.layer_barrier = 0;
+    const double charged = survey().model.time_of("ResNet-50", plan, option.cost, constants);
+    EXPECT_GT(charged, survey().model.time_of("ResNet-50", plan, option.cost, free) + 0.01) << architecture;
+    plan.barrier = Barrier::kFull;
+    EXPECT_EQ(full, survey().model.time_of("ResNet-50", plan, option.cost, free)) << architecture;
   }
 }
 
