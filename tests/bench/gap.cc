@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
   fmt::print(
       "RESULT jobs={} seed={} gap_median={:.5f} gap_p95={:.5f} gap_worst={:.5f} win_median={:.4f} "
       "win_best={:.4f} "
-      "win_least={:.6f} buckets_median={:.4f} buckets_best={:.4f} seconds={:.2f} met={}\n",
+      "win_least={:.6f} buckets_median={:.4f} buckets_best={:.4f} seconds={:.2f} excluded=none met={}\n",
       jobs, seed, median, p95, quantile(gaps, 1), quantile(wins, 0.5), quantile(wins, 1), least_win,
       quantile(over_buckets, 0.5), quantile(over_buckets, 1), elapsed.count(), met ? "yes" : "no");
   return met ? 0 : 1;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -30,6 +31,8 @@ namespace {
 using namespace commtune;
 
 constexpr double kResNetSeconds = 0.020, kBertSeconds = 0.050, kHugeSeconds = 1.0, kEventsPerSecond = 5e6;
+/// Numbers of tensors whose answers are timed beside the others, and have no target.
+constexpr std::array kUntargeted{100, 300, 1000, 3000};
 
 double seconds_of(const std::function<void()>& run) {
   const auto started = std::chrono::steady_clock::now();
@@ -139,7 +142,7 @@ int main(int argc, char** argv) {
   double resnet = 0, bert = 0, huge = 0, ignored = 0;
   bool met = answer_line("ResNet-50", *shipped_profile("resnet50"), 32, repetitions, kResNetSeconds, resnet);
   met = answer_line("BERT-Large", *shipped_profile("bert_large"), 32, repetitions, kBertSeconds, bert) && met;
-  for (const int tensors : {100, 300, 1000, 3000}) {
+  for (const int tensors : kUntargeted) {
     answer_line("equal tensors", many_tensors(tensors), 2048, std::min(repetitions, 3), 0, ignored);
   }
   met = answer_line("equal tensors", many_tensors(10'000), 2048, std::min(repetitions, 3), kHugeSeconds,
@@ -152,7 +155,7 @@ int main(int argc, char** argv) {
   met = met && slowest >= kEventsPerSecond;
   fmt::print(
       "RESULT resnet50_seconds={:.5f} bert_large_seconds={:.5f} tensors10000_seconds={:.4f} "
-      "slowest_events_per_second={:.3g} met={}\n",
-      resnet, bert, huge, slowest, met ? "yes" : "no");
+      "slowest_events_per_second={:.3g} excluded=answers:{}(no-target) met={}\n",
+      resnet, bert, huge, slowest, kUntargeted.size(), met ? "yes" : "no");
   return met ? 0 : 1;
 }
