@@ -77,7 +77,8 @@ TEST(ParseDuration, RefusesWithTheTextAndTheRule) {
 }
 
 TEST(Parsing, QuotesHostileTextOnOneShortLine) {
-  const std::string hostile = std::string(100000, 'x') + "\n\x1b[31m";
+  std::string hostile(100000, 'x');
+  hostile += "\n\x1b[31m";
   const std::string text = bad_input([&] { parse_size(hostile); });
   EXPECT_LT(text.size(), 300U);
   const std::string escape = bad_input([] { parse_size("5\x1b[31m\n"); });
