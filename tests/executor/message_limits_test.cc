@@ -8,6 +8,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/borrowed.h"
+#include "tests/executor/transport/conformance.h"
 
 namespace commtune::testing {
 namespace {
@@ -36,6 +37,7 @@ TEST(MessageLimits, APlanWithLongPartsRunsOverSockets) {
              const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
              EXPECT_EQ(run_plan(*transport, plan, profile, options).ranks.size(),
                        local.peers().rank == 0 ? 2U : 1U);
+             synchronize(*transport);
            },
            {.ranks_per_host = 2});
 }
