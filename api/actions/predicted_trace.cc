@@ -15,6 +15,7 @@
 #include "perfmodel/error.h"
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"
+#include "perfmodel/topology.h"
 
 namespace commtune::api {
 namespace {
@@ -48,7 +49,8 @@ void add_predicted_trace(const std::filesystem::path& folder, const Plan& plan, 
   const std::filesystem::path all = folder / "all_ranks.json", predicted = folder / "predicted.json";
   const std::string measured = read_text(all);
   Timeline timeline;
-  simulate(Workload{profile}, plan, road_cost(plan.road, cluster, plan.workers), &timeline);
+  const Workload work(profile, pace_of(cluster, plan.workers));
+  simulate(work, plan, road_cost(plan.road, cluster, plan.workers), &timeline);
   write_predicted_trace(predicted.string(), plan, profile, timeline, beginning_of(measured));
   const std::array<std::string, 2> texts{measured, read_text(predicted)};
   write_file(all, merge_traces(texts));
