@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "api/text.h"
+#include "executor/transport/tcp/options.h"
 #include "perfmodel/error.h"
 #include "perfmodel/json_reader.h"
 
@@ -38,6 +39,11 @@ bool set_local_ranks(Settings& settings, std::string_view text) {
          settings.local_ranks <= 65'536;
 }
 
+bool set_subnet(Settings& settings, std::string_view text) {
+  settings.subnet = text;
+  return read_network(text).has_value();
+}
+
 bool set_progress(Settings& settings, std::string_view text) {
   if (text == "auto") settings.progress = ProgressMode::kAuto;
   if (text == "always") settings.progress = ProgressMode::kAlways;
@@ -62,6 +68,8 @@ constexpr std::array kRows = {
                [](Settings& s, std::string_view text) { return set_path(s.hosts, text); }},
     SettingRow{"local_ranks", "--local", "COMMTUNE_LOCAL_RANKS", "a whole number from 1 to 65536",
                "ranks on this machine when no hosts are named", set_local_ranks},
+    SettingRow{"subnet", "--subnet", "COMMTUNE_SUBNET", "an IPv4 network such as 10.0.0.0/24",
+               "network whose addresses the ranks' sockets use; unset: any that both ends share", set_subnet},
     SettingRow{"mpirun", "--mpirun", "COMMTUNE_MPIRUN", "a program", "Open MPI's launcher, or Slurm's srun",
                [](Settings& s, std::string_view text) { return set_text(s.mpirun, text); }},
     SettingRow{"rank_program", "--rank-program", "COMMTUNE_RANK_PROGRAM", "a path, the same on every host",

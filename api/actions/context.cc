@@ -14,8 +14,23 @@ namespace commtune::api {
 namespace {
 
 constexpr std::string_view kRemoteAgent = "OMPI_MCA_plm_rsh_agent";
+constexpr std::string_view kSubnet = "subnet";  // among transport_settings()
 
 }  // namespace
+
+void Placing::check() const {
+  if (subnet.empty() || network == Network::kTcp) return;
+  throw Error(
+      ErrorCode::kBadInput,
+      fmt::format("subnet = {}: only --network tcp takes one; Open MPI is told with --mpirun-arg=--mca "
+                  "--mpirun-arg=btl_tcp_if_include --mpirun-arg={}",
+                  subnet, subnet));
+}
+
+std::string probed_subnet(const std::map<std::string, std::string>& facts) {
+  const auto found = facts.find("setting." + std::string(kSubnet));  // as probes name settings
+  return found == facts.end() ? std::string{} : found->second;
+}
 
 HostList choose_hosts(const Settings& settings, std::string_view list) {
   if (!list.empty()) return parse_host_list(list);
@@ -57,6 +72,7 @@ std::map<std::string, std::string> transport_settings(const Context& context, co
     // How hosts are reached (plm, rsh) does not change what is measured there.
     if (!it->first.starts_with("OMPI_MCA_plm")) settings[it->first] = it->second;
   }
+  if (!placing.subnet.empty()) settings.emplace(kSubnet, placing.subnet);
   for (const std::string& argument : placing.mpirun_arguments) {
     std::string& all = settings["mpirun"];
     all += (all.empty() ? "" : " ") + argument;

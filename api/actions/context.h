@@ -2,6 +2,7 @@
 // What every action works with, whoever asked for it: the command line or the service.
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,15 @@ struct Context {
 struct Placing {
   HostList hosts;
   Network network = kDefaultNetwork;
+  std::string subnet;  ///< TcpOptions::network; empty: any
   std::vector<std::string> mpirun_arguments;
+
+  /// Throws Error{kBadInput} for a subnet that its network does not take.
+  void check() const;
 };
+
+/// The subnet that a cluster with these facts was probed over; empty: any.
+std::string probed_subnet(const std::map<std::string, std::string>& facts);
 
 /// Hosts as the user named them: the list (`h1:4,h2:4`) if there is one, else the settings' hostfile, else
 /// this machine with `local_ranks` ranks. Throws Error{kNotFound} for a hostfile that does not exist,
@@ -55,8 +63,8 @@ Store open_store(const Settings& settings);
 /// What launch() needs to start `ranks` ranks (0: one a slot).
 LaunchOptions launch_options(const Context& context, const Placing& placing, int ranks);
 
-/// Open MPI's settings in the environment (OMPI_MCA_*) and on mpirun's command line: they change what is
-/// measured, so they belong to a cluster's fingerprint.
+/// Open MPI's settings in the environment (OMPI_MCA_*) and on mpirun's command line, and the subnet: they
+/// change what is measured, so they belong to a cluster's fingerprint.
 std::map<std::string, std::string> transport_settings(const Context& context, const Placing& placing);
 
 /// Notes that belong to a placing, said once.

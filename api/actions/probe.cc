@@ -181,7 +181,9 @@ ProbeOutcome read_outcome(const nlohmann::json& result, Recording& recording) {
 
 ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
   ProbeOrder order;
+  request.placing.check();
   order.network = request.placing.network;
+  order.subnet = request.placing.subnet;
   order.options = request.options;
   order.compare = request.compare;
   order.options.cluster_name = request.cluster;

@@ -118,8 +118,12 @@ PlannedJob job_of_row(const Store& store, const PlanRow& row) {
                  row.bound,
                  {},
                  0};
-  if (row.cluster)
-    if (const auto cluster = store.find_cluster(*row.cluster)) job.network = network_of(cluster->transport);
+  if (row.cluster) {
+    if (const auto cluster = store.find_cluster(*row.cluster)) {
+      job.network = network_of(cluster->transport);
+      job.subnet = probed_subnet(cluster->facts);
+    }
+  }
   if (row.fit)
     if (const auto fit = store.find_fit(*row.fit)) job.link_rate = link_rate(fit->snapshot);
   return job;
@@ -157,6 +161,7 @@ PlannedJob job_of_file(Context& context, const PlanName& name) {
       job.cluster = name.cluster;
       job.cluster_id = fit->cluster;
       job.network = network_of(fit->snapshot.transport);
+      job.subnet = probed_subnet(fit->snapshot.facts);
       job.link_rate = link_rate(fit->snapshot);
     } catch (const Error& error) {
       context.note(fmt::format("no prediction: {}", error.what()));
@@ -296,12 +301,13 @@ std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
 
 RunOutcome run_job(Context& context, const RunRequest& request) {
   request.options.check();
+  request.placing.check();
   check_ranks(request);
   say_notes(context, request.placing.hosts);
   RunOutcome outcome;
   outcome.predicted = request.job.predicted;
   const Order order = RunOrder{request.placing.network, request.job.plan, request.job.profile,
-                               request.options, pace_of(request)};
+                               request.options,         pace_of(request), request.placing.subnet};
   outcome.run = context.store.start_run(new_run(request, context));
   RunListening listening{context, {}};
   try {

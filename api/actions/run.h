@@ -25,6 +25,7 @@ struct PlannedJob {
   Seconds bound{};
   std::optional<Network> network;  ///< what the cluster was probed over
   double link_rate = 0;            ///< of one message between its hosts, bytes per second; 0: unknown
+  std::string subnet{};            ///< what the cluster was probed over, of its networks; empty: any
 };
 
 /// How a user names a plan.

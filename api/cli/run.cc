@@ -44,6 +44,8 @@ RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, co
   if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks"))
     settings.local_ranks = ranks_of(job.plan);
   request.placing = flags.placing->placing(settings, job.network.value_or(kDefaultNetwork));
+  if (request.placing.subnet.empty() && request.placing.network == Network::kTcp)
+    request.placing.subnet = job.subnet;
   request.options = options_of(flags, job.plan.method);
   request.paced = !flags.unpaced;
   return run_job(work.context(), request);

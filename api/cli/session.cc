@@ -85,7 +85,7 @@ std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& sess
                   "hosts as h1:4,h2:4 or tux[0-3,12]:2, in place of --hosts")
       ->type_name("LIST");
   for (const std::string_view name :
-       {"hosts", "local_ranks", "mpirun", "rank_program", "start_timeout", "silence_timeout"})
+       {"hosts", "local_ranks", "subnet", "mpirun", "rank_program", "start_timeout", "silence_timeout"})
     add_setting_flag(command, session, name);
   command.add_option("--network", flags->network, "what carries the messages")
       ->check(CLI::IsMember({"mpi", "tcp"}))
@@ -108,6 +108,7 @@ Placing PlacingFlags::placing(const Settings& settings, Network otherwise) const
   Placing placing;
   placing.hosts = choose_hosts(settings, host_list);
   placing.network = network.empty() ? otherwise : (network == "tcp" ? Network::kTcp : Network::kMpi);
+  placing.subnet = settings.subnet;
   placing.mpirun_arguments = mpirun_arguments;
   return placing;
 }

@@ -35,6 +35,10 @@ Network network_of(const Order& order) {
   return std::visit([](const auto& one) { return one.network; }, order);
 }
 
+std::string subnet_of(const Order& order) {
+  return std::visit([](const auto& one) { return one.subnet; }, order);
+}
+
 double pace_of(const Order& order) {
   const auto* run = std::get_if<RunOrder>(&order);
   return run != nullptr ? run->pace : 0;
@@ -44,6 +48,7 @@ std::unique_ptr<Transport> connect(std::unique_ptr<Transport> first, const Order
   if (network_of(order) != Network::kTcp) return first;
   TcpOptions options;
   options.pace = pace_of(order);
+  options.network = subnet_of(order);
   return make_tcp_transport(std::move(first), options);
 }
 

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "api/actions/context.h"
 #include "api/launch/process.h"
 #include "perfmodel/error.h"
 #include "store/answers.h"
@@ -165,6 +166,8 @@ std::vector<std::string> job_command(const JobRow& job, const Store& store,
   argv.push_back("--host-list=" + host_list(cluster->hosts));
   if (cluster->transport == "mpi" || cluster->transport == "tcp")
     argv.push_back("--network=" + cluster->transport);
+  if (const std::string subnet = probed_subnet(cluster->facts); !subnet.empty())
+    argv.push_back("--subnet=" + subnet);
   argv.emplace_back("--progress=json");
   argv.emplace_back("--json");
   return argv;

@@ -89,26 +89,39 @@ RunOptions read_run_options(const JsonPlace& place) {
   return options;
 }
 
+/// "subnet" is an optional key of both orders.
+json with_subnet(json order, const std::string& subnet) {
+  if (!subnet.empty()) order["subnet"] = subnet;
+  return order;
+}
+
+std::string read_subnet(const JsonPlace& place) {
+  const auto subnet = place.find("subnet");
+  return subnet ? subnet->text() : std::string{};
+}
+
 json body(const ProbeOrder& order) {
   json earlier = json::array();
   for (const probes::ProbeSample& sample : order.earlier) earlier.push_back(probes::to_json(sample));
-  return {{"order", "probe"},
-          {"format", kFormat},
-          {"network", to_string(order.network)},
-          {"options", settings_of(order.options)},
-          {"earlier_fingerprint", order.earlier_fingerprint},
-          {"earlier", std::move(earlier)},
-          {"compare", order.compare ? 1 : 0}};
+  json out{{"order", "probe"},
+           {"format", kFormat},
+           {"network", to_string(order.network)},
+           {"options", settings_of(order.options)},
+           {"earlier_fingerprint", order.earlier_fingerprint},
+           {"earlier", std::move(earlier)},
+           {"compare", order.compare ? 1 : 0}};
+  return with_subnet(std::move(out), order.subnet);
 }
 
 json body(const RunOrder& order) {
-  return {{"order", "run"},
-          {"format", kFormat},
-          {"network", to_string(order.network)},
-          {"plan", commtune::to_json(order.plan)},
-          {"profile", commtune::to_json(order.profile)},
-          {"pace_bytes_per_second", order.pace},
-          {"options", settings_of(order.options)}};
+  json out{{"order", "run"},
+           {"format", kFormat},
+           {"network", to_string(order.network)},
+           {"plan", commtune::to_json(order.plan)},
+           {"profile", commtune::to_json(order.profile)},
+           {"pace_bytes_per_second", order.pace},
+           {"options", settings_of(order.options)}};
+  return with_subnet(std::move(out), order.subnet);
 }
 
 }  // namespace
@@ -158,11 +171,8 @@ Order order_from_json(const json& document) {
   const std::string what = place["order"].name();
   const Network network = read_enum(place["network"], kNetworks);
   if (what == "probe") {
-    ProbeOrder order{network,
-                     read_probe_options(place["options"]),
-                     place["earlier_fingerprint"].text(),
-                     {},
-                     read_flag(place, "compare")};
+    ProbeOrder order{network, read_probe_options(place["options"]), place["earlier_fingerprint"].text(),
+                     {},      read_flag(place, "compare"),          read_subnet(place)};
     const JsonPlace earlier = place["earlier"];
     for (std::size_t i = 0, n = earlier.size(0, 10'000'000); i < n; ++i) {
       const JsonPlace sample = earlier[i];
@@ -173,8 +183,12 @@ Order order_from_json(const json& document) {
   if (what == "run") {
     const JsonPlace plan = place["plan"];
     const JsonPlace profile = place["profile"];
-    return RunOrder{network, plan_from_json(plan.object()), profile_from_json(profile.object()),
-                    read_run_options(place["options"]), place["pace_bytes_per_second"].number(0, 1e15)};
+    return RunOrder{network,
+                    plan_from_json(plan.object()),
+                    profile_from_json(profile.object()),
+                    read_run_options(place["options"]),
+                    place["pace_bytes_per_second"].number(0, 1e15),
+                    read_subnet(place)};
   }
   place["order"].fail("\"probe\" or \"run\"");
 }

@@ -34,6 +34,7 @@ struct ProbeOrder {
   std::string earlier_fingerprint;
   std::vector<probes::ProbeSample> earlier;
   bool compare = false;  ///< run what people already trust on the same link first
+  std::string subnet;    ///< TcpOptions::network
 };
 
 struct RunOrder {
@@ -41,7 +42,8 @@ struct RunOrder {
   Plan plan;
   Profile profile;
   RunOptions options;
-  double pace = 0;  ///< TcpOptions::pace, bytes per second
+  double pace = 0;     ///< TcpOptions::pace, bytes per second
+  std::string subnet;  ///< TcpOptions::network
 };
 
 using Order = std::variant<ProbeOrder, RunOrder>;

@@ -96,6 +96,20 @@ TEST_F(SettingsTest, AMalformedVariableIsNamedWithValueAndRule) {
   EXPECT_EQ(refusal(), "COMMTUNE_PROGRESS = \"yes\": must be auto, always, never or json");
 }
 
+TEST_F(SettingsTest, ASubnetIsAnIpv4Network) {
+  EXPECT_EQ(resolve_settings(sources_).settings.subnet, "");
+  sources_.environment["COMMTUNE_SUBNET"] = "10.1.0.0/16";
+  EXPECT_EQ(resolve_settings(sources_).settings.subnet, "10.1.0.0/16");
+  sources_.flags["subnet"] = "192.168.7.0/24";
+  EXPECT_EQ(resolve_settings(sources_).settings.subnet, "192.168.7.0/24");
+  for (const char* wrong :
+       {"10.1.0.0", "10.1.0.0/0", "10.1.0.0/33", "10.1.0.0/24x", "10.1/16", "eth0", "/24"}) {
+    sources_.flags["subnet"] = wrong;
+    EXPECT_EQ(refusal(),
+              "--subnet = \"" + std::string(wrong) + "\": must be an IPv4 network such as 10.0.0.0/24");
+  }
+}
+
 TEST_F(SettingsTest, AMalformedFileIsNamedWithThePlace) {
   sources_.file = write(R"({"local_ranks": -1})");
   EXPECT_THAT(refusal(), HasSubstr("config.json: local_ranks = \"-1\": must be a whole number"));

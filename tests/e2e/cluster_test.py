@@ -16,6 +16,7 @@ from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "cluster"
 NAME = f"e2e{os.getpid()}"
+SUBNET = "10.77.0.0/24"  # of emulated hosts
 UNSUPPORTED = 77
 PATIENCE_SECONDS = 600  # with what ends at once, except on a slow machine under load; spent only where something hangs
 CUT_TIMEOUT = 11  # seconds; a message of a run that goes well never takes that long
@@ -123,6 +124,14 @@ class FourHosts(unittest.TestCase):
         newest = self.json("show", "runs")["rows"][0]
         self.assertEqual(newest["state"], "failed")
         self.assertGreater(newest["iterations"], 0)
+
+    def test_5_ranks_keep_to_the_subnet_that_they_are_told(self):
+        few = ("run", "latest", "--hosts", self.hostfile, "--iterations", "1", "--warmup", "0")
+        run = self.json(*few, "--subnet", SUBNET)["runs"][0]
+        self.assertEqual(self.json("show", "runs", str(run["run"]))["settings"]["transport"]["subnet"], SUBNET)
+        done = self.tune(*few, "--subnet", "192.0.2.0/24")
+        self.assertEqual(done.returncode, 9, done.stderr)
+        self.assertIn("192.0.2.0/24", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,55 @@
+#include "api/actions/context.h"
+
+#include <gmock/gmock.h>
+
+#include "perfmodel/error.h"
+
+namespace commtune::api {
+namespace {
+
+using testing::HasSubstr;
+
+class PlacingTest : public testing::Test {
+ protected:
+  std::map<std::string, std::string> settings_of(const Placing& placing) {
+    const Context context{settings_, environment_, store_, cancellation_, {}};
+    return transport_settings(context, placing);
+  }
+
+  Settings settings_;
+  Environment environment_;
+  Store store_ = Store::open(":memory:", {});
+  Cancellation cancellation_;
+};
+
+TEST_F(PlacingTest, ASubnetIsPartOfWhatAClusterIsKnownBy) {
+  Placing placing;
+  EXPECT_TRUE(settings_of(placing).empty());
+  placing.subnet = "10.1.0.0/16";
+  EXPECT_EQ(settings_of(placing).at("subnet"), "10.1.0.0/16");
+}
+
+TEST_F(PlacingTest, ASubnetIsFoundAgainAmongAClustersFacts) {
+  // Probes write a setting as "setting." and its name.
+  EXPECT_EQ(probed_subnet({{"setting.subnet", "10.1.0.0/16"}, {"ranks", "4"}}), "10.1.0.0/16");
+  EXPECT_EQ(probed_subnet({{"ranks", "4"}}), "");
+}
+
+TEST_F(PlacingTest, OpenMpiTakesNoSubnetAndIsToldOtherwise) {
+  Placing placing;
+  placing.subnet = "10.1.0.0/16";
+  EXPECT_NO_THROW(placing.check());
+  placing.network = Network::kMpi;
+  try {
+    placing.check();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadInput);
+    EXPECT_THAT(error.what(), HasSubstr("--mpirun-arg=btl_tcp_if_include --mpirun-arg=10.1.0.0/16"));
+  }
+  placing.subnet.clear();
+  EXPECT_NO_THROW(placing.check());
+}
+
+}  // namespace
+}  // namespace commtune::api
