@@ -21,8 +21,12 @@ class RankSet {
     lowest_ = std::min<std::size_t>(lowest_, rank / 64);
   }
   bool empty() {
-    while (lowest_ < words_.size() && words_[lowest_] == 0) ++lowest_;
-    return lowest_ == words_.size();
+    const std::uint64_t* const words = words_.data();
+    const std::size_t size = words_.size();
+    std::size_t lowest = lowest_;
+    while (lowest < size && words[lowest] == 0) ++lowest;
+    lowest_ = lowest;
+    return lowest == size;
   }
   /// Not empty.
   std::uint32_t smallest() const {

@@ -115,11 +115,11 @@ class Simulator::Engine {
     double now = 0, release = next_release(now);
     std::size_t arrived = 0;
     while (arrived < steps_ && !given_up()) {
-      while (may_start_next() && traffic_.credit_allows()) start_most_urgent();
+      bool waits = may_start_next();
+      for (; waits && traffic_.credit_allows(); waits = may_start_next()) start_most_urgent();
       if (traffic_.arrived().empty()) {
         if (clock_.disturbed() || release < now) release = next_release(now);
-        now = std::min(release, traffic_.next());
-        traffic_.advance(now, clock_);
+        now = traffic_.advance(release, {waits, clock_.disturbed()}, clock_);
         if (release <= now) {
           take_released();
           release = next_release(now);
@@ -209,14 +209,28 @@ class Simulator::Engine {
     clock_.reach(work);
   }
 
-  /// Messages in the order in which their gradients appear: a counting sort by layer.
+  /// Messages in the order in which their gradients appear, which is mostly that in which they are listed.
   void sort_by_release() {
-    const std::size_t layers = work_.layers(), n = plan_->messages();
+    by_release_.resize(plan_->messages());
+    std::iota(by_release_.begin(), by_release_.end(), 0U);
+    const auto sooner = [this](std::uint32_t a, std::uint32_t b) {
+      return plan_->lowest_layer[a] > plan_->lowest_layer[b];
+    };
+    if (std::is_sorted(by_release_.begin(), by_release_.end(), sooner)) return;
+    if (plan_->messages() < work_.layers() / 16) {
+      std::stable_sort(by_release_.begin(), by_release_.end(), sooner);
+    } else {
+      count_by_release();
+    }
+  }
+
+  /// The same by counting, in a time that grows with the layers.
+  void count_by_release() {
+    const std::size_t layers = work_.layers();
     counts_.assign(layers + 1, 0);
-    by_release_.resize(n);
     for (const std::uint32_t layer : plan_->lowest_layer) ++counts_[layers - layer];
     std::partial_sum(counts_.begin(), counts_.end(), counts_.begin());
-    for (std::uint32_t message = 0; message < n; ++message) {
+    for (std::uint32_t message = 0; message < plan_->messages(); ++message) {
       by_release_[counts_[layers - 1 - plan_->lowest_layer[message]]++] = message;
     }
   }

@@ -21,7 +21,6 @@ Rounds no_more_than(int most, const Rounds& rounds) {
 void Traffic::reset(const FlatRoad& road, std::size_t messages, std::uint64_t credit, std::uint64_t most) {
   road_ = &road;
   shared_ = road.cost->shared_channel;
-  used_ = shared_ ? 1 : 2;
   turns_ = no_more_than(road.cost->most_turns, road.cost->rounds);
   // What may be ahead of one turn is what may be ahead of all rounds in it.
   backlog_ = road.cost->backlog.count() * road.cost->rounds.both() / turns_.both();
@@ -30,10 +29,12 @@ void Traffic::reset(const FlatRoad& road, std::size_t messages, std::uint64_t cr
   server_free_.assign(2 * static_cast<std::size_t>(road.cost->in_turn), 0.0);
   for (Channel& channel : channels_) {
     channel.queue.reset(messages);
-    channel.free = 0;
+    channel.free = channel.since = 0;
     channel.ends = kNever;
+    channel.called = false;
   }
   coming_.clear();
+  for (Priced& priced : priced_) priced.message.bytes = -1;
   arrived_.clear();
   sending_ = travelling_ = 0;
   unsent_ = 0;
@@ -45,44 +46,53 @@ void Traffic::reset(const FlatRoad& road, std::size_t messages, std::uint64_t cr
 
 void Traffic::start(std::uint32_t urgency, const Parcel& parcel, ComputeClock& clock) {
   const RoadCost& cost = *road_->cost;
-  Message& message = ready(urgency, parcel, turns_);
-  if (shared_) {
-    price(message, road_->both, cost.rounds.last_share(), parcel.copying);
-  } else {
-    price_apart(message, parcel.copying);
+  Priced& priced = priced_[0];
+  if (!priced.is_of(parcel)) {
+    priced = start_of(parcel, turns_);
+    Message& message = priced.message;
+    if (shared_) {
+      price(priced, road_->both, cost.rounds.last_share(), parcel.copying);
+    } else {
+      price_apart(priced);
+    }
+    if (cost.through_servers) {
+      message.counted = message.first;
+      message.rate = message.kept[0] > 0 ? message.bytes / message.kept[0] : 0;
+    }
   }
-  if (cost.through_servers) {
-    message.counted = message.first;
-    message.rate = message.kept[0] > 0 ? message.bytes / message.kept[0] : 0;
-    if (!server_free_.empty()) message.server = parcel.number % static_cast<std::uint32_t>(cost.in_turn);
-  }
+  Message& message = put(urgency, priced);
+  if (!server_free_.empty()) message.server = parcel.number % static_cast<std::uint32_t>(cost.in_turn);
   begin(urgency, clock);
 }
 
 void Traffic::start(std::uint32_t urgency, const Parcel& parcel, Stage stage, ComputeClock& clock) {
   const bool reduces = stage == Stage::kReduce;
-  Message& message = ready(urgency, parcel, {reduces ? turns_.reduce : turns_.distribute, 0});
-  price(message, reduces ? road_->reduce : road_->distribute, road_->cost->rounds.last_share(stage),
-        parcel.copying / 2);
-  message.told = reduces;
+  Priced& priced = priced_[reduces ? 0 : 1];
+  if (!priced.is_of(parcel)) {
+    priced = start_of(parcel, {reduces ? turns_.reduce : turns_.distribute, 0});
+    price(priced, reduces ? road_->reduce : road_->distribute, road_->cost->rounds.last_share(stage),
+          parcel.copying / 2);
+    priced.message.told = reduces;
+  }
+  put(urgency, priced);
   begin(urgency, clock);
 }
 
-/// Another message under this number, of which only the costs are missing.
-Traffic::Message& Traffic::ready(std::uint32_t urgency, const Parcel& parcel, const Rounds& turns) {
-  Message& message = messages_[urgency];
-  message.bytes = parcel.bytes;
-  message.from = kNever;
+/// A message of which only the costs are missing.
+Traffic::Priced Traffic::start_of(const Parcel& parcel, const Rounds& turns) {
+  Priced priced;
+  priced.copying = parcel.copying;
+  Message& message = priced.message;
+  message.bytes = message.unsent = parcel.bytes;
   message.passed.fill({kNever, 0});
-  message.turn = 0;
   message.first = turns.reduce;
   message.turns = message.counted = turns.both();
-  message.told = false;
-  return message;
+  return priced;
 }
 
 /// What turns cost that share one channel; the last one has its share of the latency.
-void Traffic::price(Message& message, const FlatCost& cost, double last_share, double copying) {
+void Traffic::price(Priced& priced, const FlatCost& cost, double last_share, double copying) const {
+  Message& message = priced.message;
   const double alone = cost.alone(message.bytes) + copying;
   const double occupancy = std::min(cost.occupancy(message.bytes) + copying, alone);
   const int second = message.turns - message.first;
@@ -92,7 +102,7 @@ void Traffic::price(Message& message, const FlatCost& cost, double last_share, d
   message.last_lag = (alone - occupancy) * last_share;
   message.lag.fill(message.turns > 1 ? (alone - occupancy - message.last_lag) / (message.turns - 1) : 0);
   message.rate = occupancy > 0 ? message.bytes / occupancy : 0;
-  bytes_time_[0] += of_bytes(cost, message.bytes, occupancy);
+  priced.bytes_time[0] = of_bytes(cost, message.bytes, occupancy);
   if (!road_->cost->opaque) return;
   message.rate = 0;
   message.told = true;
@@ -100,27 +110,35 @@ void Traffic::price(Message& message, const FlatCost& cost, double last_share, d
 }
 
 /// What two stages of a turn each cost on a channel each.
-void Traffic::price_apart(Message& message, double copying) {
+void Traffic::price_apart(Priced& priced) const {
+  Message& message = priced.message;
+  const double copying = priced.copying / 2;
   for (std::size_t stage = 0; stage < 2; ++stage) {
     const FlatCost& cost = stage == 0 ? road_->reduce : road_->distribute;
-    const double alone = cost.alone(message.bytes) + copying / 2;
-    message.kept[stage] = std::min(cost.occupancy(message.bytes) + copying / 2, alone);
+    const double alone = cost.alone(message.bytes) + copying;
+    message.kept[stage] = std::min(cost.occupancy(message.bytes) + copying, alone);
     message.lag[stage] = alone - message.kept[stage];
-    bytes_time_[stage] += of_bytes(cost, message.bytes, message.kept[stage]);
+    priced.bytes_time[stage] = of_bytes(cost, message.bytes, message.kept[stage]);
   }
   message.last_lag = message.lag[1];
 }
 
+/// Another message under this number.
+Traffic::Message& Traffic::put(std::uint32_t urgency, const Priced& priced) {
+  bytes_time_[0] += priced.bytes_time[0];
+  bytes_time_[1] += priced.bytes_time[1];
+  return messages_[urgency] = priced.message;
+}
+
 void Traffic::begin(std::uint32_t urgency, ComputeClock& clock) {
-  Message& message = messages_[urgency];
-  message.unsent = message.bytes;
+  const Message& message = messages_[urgency];
   ++sending_;
   unsent_ += message.unsent;
   if (travelling_++ == 0) under_way_until_ = std::max(under_way_until_, now_);
   const bool sends_alone = limited_ && credit_ == 0 && message.counted == message.turns;
   if (sends_alone && message.turns > 1) return pass_alone(urgency, clock);
   next_turn(urgency);
-  serve(0, clock);
+  if (channels_[0].called || clock.disturbed()) serve(0, clock);
 }
 
 /// Nobody else may send before this message has sent everything: it has all its turns but the last at once.
@@ -137,63 +155,84 @@ void Traffic::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
     passed.end = at;
   }
   clock.occupy(0, from, from + kept);
-  coming_.push_back({at, urgency});
-  std::push_heap(coming_.begin(), coming_.end());
+  coming_.push({at, urgency});
 }
 
-/// A message has something to send.
+/// A message has something to send, which changes nothing for sockets that are full of what is more urgent.
 void Traffic::next_turn(std::uint32_t urgency) {
   Message& message = messages_[urgency];
   message.left = message.kept[message.stage()];
-  channels_[channel_of(message)].queue.insert(urgency);
+  Channel& channel = channels_[channel_of(message)];
+  channel.queue.insert(urgency);
+  channel.called = channel.called || !channel.full() || urgency < channel.served;
 }
 
-double Traffic::next() const {
-  double next = std::min(channels_[0].ends, channels_[1].ends);
-  if (!coming_.empty()) next = std::min(next, coming_.front().at);
-  if (!limited_ || sending_ == 0 || !channels_[0].full()) return next;
-  if (const double over = over_credit(); over > kRounding) {
-    const Message& message = messages_[channels_[0].served];
-    if (message.turn < message.counted && message.unsent > over) {
-      next = std::min(next, now_ + over / message.rate);
-    }
+/// When the sockets will have taken so much that the credit allows another message; infinity where the end of
+/// a turn comes first.
+double Traffic::credit_moment() const {
+  const Channel& channel = channels_[0];
+  const double over = over_credit();
+  if (!channel.full() || over <= kRounding) return kNever;
+  const Message& message = messages_[channel.served];
+  if (message.turn >= message.counted || message.unsent <= over) return kNever;
+  return std::max(now_, channel.since + over / message.rate);
+}
+
+void Traffic::ComingQueue::make_room() {
+  const auto begin = list_.begin();
+  std::move(begin + static_cast<std::ptrdiff_t>(first_), begin + static_cast<std::ptrdiff_t>(end_), begin);
+  end_ -= first_;
+  first_ = 0;
+  if (2 * end_ >= list_.size()) list_.resize(2 * list_.size() + 16);
+}
+
+/// Whether the channel's sockets have something to do now.
+bool Traffic::due(const Channel& channel) const { return channel.called || channel.ends <= now_; }
+
+double Traffic::advance(double until, Stops stops, ComputeClock& clock) {
+  const bool watches_credit = stops.at_credit && limited_;
+  for (;;) {
+    double next = std::min(until, channels_[0].ends);
+    if (!shared_) next = std::min(next, channels_[1].ends);
+    if (!coming_.empty()) next = std::min(next, coming_.soonest().at);
+    const double credit = watches_credit ? credit_moment() : kNever;
+    now_ = std::min(next, credit);
+    while (!coming_.empty() && coming_.soonest().at <= now_) take_soonest();
+    if (due(channels_[0]) || stops.at_event) serve(0, clock);
+    if (!shared_ && (due(channels_[1]) || stops.at_event)) serve(1, clock);
+    if (credit <= now_) book(channels_[0]);
+    const bool stopped = stops.at_event || (watches_credit && credit_allows());
+    if (stopped || now_ >= until || !arrived_.empty()) break;
   }
-  return next;
+  if (limited_) book(channels_[0]);
+  return now_;
 }
 
-void Traffic::advance(double now, ComputeClock& clock) {
-  if (now > now_) spend(now - now_);
-  now_ = now;
-  while (!coming_.empty() && coming_.front().at <= now) {
-    std::pop_heap(coming_.begin(), coming_.end());
-    const std::uint32_t urgency = coming_.back().urgency;
-    coming_.pop_back();
-    Message& message = messages_[urgency];
-    if (message.turn < message.turns) {
-      next_turn(urgency);
-    } else {
-      end_turn(message);
-      arrive(urgency);
-    }
-  }
-  for (std::size_t i = 0; i < used_; ++i) serve(i, clock);
+/// A message's next turn has been made ready, or its last has ended.
+void Traffic::take_soonest() {
+  const std::uint32_t urgency = coming_.soonest().urgency;
+  coming_.pop();
+  Message& message = messages_[urgency];
+  if (message.turn < message.turns) return next_turn(urgency);
+  end_turn(message);
+  arrive(urgency);
 }
 
-/// Full sockets take as much as leaves them.
-void Traffic::spend(double time) {
-  for (std::size_t i = 0; i < used_; ++i) {
-    if (channels_[i].full()) take(channels_[i], messages_[channels_[i].served], time);
-  }
+/// Full sockets have taken as much as has left them.
+void Traffic::book(Channel& channel) {
+  if (!channel.full()) return;
+  if (now_ > channel.since) take(channel, messages_[channel.served], channel.since, now_ - channel.since);
+  channel.since = now_;
 }
 
-/// Sockets take so much of a message.
-void Traffic::take(Channel& channel, Message& message, double time) {
+/// Sockets take so much of a message, from `at` on.
+void Traffic::take(Channel& channel, Message& message, double at, double time) {
   const double done = std::min(time, message.left);
-  const double from = std::max(channel.free, now_);
+  const double from = std::max(channel.free, at);
   if (done > 0) message.from = std::min(message.from, from);
   channel.free = from + done;
   message.left -= done;
-  if (message.turn >= message.counted || !limited_) return;
+  if (!limited_ || message.turn >= message.counted) return;
   const double sent = std::min(message.unsent, done * message.rate);
   message.unsent -= sent;
   unsent_ -= sent;
@@ -202,30 +241,37 @@ void Traffic::take(Channel& channel, Message& message, double time) {
 /// Has the channel's sockets take the most urgent, until they are full.
 void Traffic::serve(std::size_t number, ComputeClock& clock) {
   Channel& channel = channels_[number];
-  const bool ended = channel.full() && channel.ends <= now_;
-  if (ended) taken(channel);
+  book(channel);
+  if (channel.ends <= now_) taken(channel);
+  channel.called = false;
   channel.ends = kNever;
   while (!channel.queue.empty()) {
     channel.served = channel.queue.smallest();
     Message& message = messages_[channel.served];
     const double room = std::max(0.0, backlog_ - std::max(0.0, channel.free - now_));
     if (message.left > room) {
-      take(channel, message, room);
+      if (room > 0) take(channel, message, now_, room);
+      channel.since = now_;
       channel.ends = now_ + message.left;
       break;
     }
-    take(channel, message, message.left);
+    take(channel, message, now_, message.left);
     taken(channel);
   }
+  if (clock.disturbed()) occupy(number, clock);
+}
+
+void Traffic::occupy(std::size_t number, ComputeClock& clock) const {
+  const Channel& channel = channels_[number];
   const double busy_until = channel.full() ? channel.ends + backlog_ : channel.free;
   if (busy_until > now_) clock.occupy(number, now_, busy_until);
 }
 
 /// When the turn that leaves at `left` would have left, had it come to its server no earlier than that was
 /// free.
-double Traffic::after_turn(const Message& message, double left) {
+double Traffic::after_server(const Message& message, double left) {
   const std::size_t stage = message.stage();
-  if (server_free_.empty() || (shared_ && stage > 0)) return left;
+  if (shared_ && stage > 0) return left;
   const double in = road_->reduce.alone.bytes_part(message.bytes),
                out = road_->distribute.alone.bytes_part(message.bytes);
   double& free = server_free_[std::size_t{2} * message.server + stage];
@@ -242,14 +288,14 @@ void Traffic::taken(Channel& channel) {
   channel.queue.erase(urgency);
   const std::size_t stage = message.stage();
   Passage& passed = message.passed[stage];
-  passed.from = std::min({passed.from, message.from, left});
+  passed.from = std::min(passed.from, std::min(message.from, left));
   const bool last = message.turn + 1 == message.turns;
-  passed.end = after_turn(message, left) + (last ? message.last_lag : message.lag[stage]);
+  const double sent = server_free_.empty() ? left : after_server(message, left);
+  passed.end = sent + (last ? message.last_lag : message.lag[stage]);
   message.from = kNever;
   end_turn(message);
   if (message.turn == message.turns && !message.told) return arrive(urgency);
-  coming_.push_back({passed.end, urgency});
-  std::push_heap(coming_.begin(), coming_.end());
+  coming_.push({passed.end, urgency});
 }
 
 void Traffic::end_turn(Message& message) {

@@ -47,11 +47,14 @@ class Traffic {
   /// the credit is left.
   bool credit_allows() const { return !limited_ || sending_ == 0 || over_credit() <= kRounding; }
 
-  /// The moment of what happens next; infinity when nothing is under way. The credit counts as something.
-  double next() const;
-
-  /// Moves on to `now`, no later than next().
-  void advance(double now, ComputeClock& clock);
+  /// What ends an advance() before the moment that it is given.
+  struct Stops {
+    bool at_credit;  ///< a message waits until the credit allows it
+    bool at_event;   ///< whatever happens may move that moment
+  };
+  /// Moves on to `until`, or only to where something has arrived or one of `stops` holds, and returns that
+  /// moment. Something must be under way if `until` is infinite.
+  double advance(double until, Stops stops, ComputeClock& clock);
   /// What all that has brought in since the last forget_arrived(), whenever it is there.
   const std::vector<Arrival>& arrived() const { return arrived_; }
   void forget_arrived() { arrived_.clear(); }
@@ -84,41 +87,78 @@ class Traffic {
     RankSet queue;
     double free = 0;           // when all that the sockets hold has left
     std::uint32_t served = 0;  // what they take, as fast as others leave:
+    double since = 0;          // from this moment on; what they have taken before is booked
     double ends = kNever;      // when they have all of it, if nothing more urgent comes
+    bool called = false;       // something else may have to be taken first
     bool full() const { return ends < kNever; }
   };
   /// A turn that is being made ready, or the end of a message's last.
   struct Coming {
     double at = 0;
     std::uint32_t urgency = 0;
-    bool operator<(const Coming& other) const { return at > other.at; }  // a heap keeps the largest on top
+  };
+  /// What comes, the soonest first. Mostly what is put in comes later than all that is there.
+  class ComingQueue {
+   public:
+    void clear() { first_ = end_ = 0; }
+    bool empty() const { return first_ == end_; }
+    const Coming& soonest() const { return list_[first_]; }
+    void pop() {
+      if (++first_ == end_) clear();
+    }
+    void push(const Coming& coming) {
+      if (end_ == list_.size()) make_room();
+      Coming* const list = list_.data();
+      std::size_t place = end_++;
+      for (; place > first_ && list[place - 1].at > coming.at; --place) list[place] = list[place - 1];
+      list[place] = coming;
+    }
+
+   private:
+    void make_room();
+    std::vector<Coming> list_;
+    std::size_t first_ = 0, end_ = 0;  // of those that have not been taken out
+  };
+  /// A message as it starts. Most have the size of the one before, and so its costs.
+  struct Priced {
+    Message message;
+    double copying = 0;
+    std::array<double, 2> bytes_time{};
+    bool is_of(const Parcel& parcel) const {
+      return message.bytes == parcel.bytes && copying == parcel.copying;
+    }
   };
 
   double over_credit() const { return unsent_ - credit_; }
+  double credit_moment() const;
   std::size_t channel_of(const Message& message) const { return shared_ ? 0 : message.stage(); }
-  Message& ready(std::uint32_t urgency, const Parcel& parcel, const Rounds& turns);
-  void price(Message& message, const FlatCost& cost, double last_share, double copying);
-  void price_apart(Message& message, double copying);
+  static Priced start_of(const Parcel& parcel, const Rounds& turns);
+  void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;
+  void price_apart(Priced& priced) const;
+  Message& put(std::uint32_t urgency, const Priced& priced);
   void begin(std::uint32_t urgency, ComputeClock& clock);
   void pass_alone(std::uint32_t urgency, ComputeClock& clock);
-  double after_turn(const Message& message, double left);
+  double after_server(const Message& message, double left);
   void next_turn(std::uint32_t urgency);
   void end_turn(Message& message);
-  void spend(double time);
-  void take(Channel& channel, Message& message, double time);
+  void take(Channel& channel, Message& message, double at, double time);
+  void book(Channel& channel);
   void taken(Channel& channel);
   void arrive(std::uint32_t urgency);
+  bool due(const Channel& channel) const;
+  void take_soonest();
   void serve(std::size_t number, ComputeClock& clock);
+  void occupy(std::size_t number, ComputeClock& clock) const;
 
   const FlatRoad* road_ = nullptr;
   Rounds turns_;
   bool shared_ = true;
-  std::size_t used_ = 1;  // channels
   double backlog_ = 0, now_ = 0;
   std::vector<Message> messages_;    // by urgency
   std::vector<double> server_free_;  // per server in turn and channel
   std::array<Channel, 2> channels_;
-  std::vector<Coming> coming_;
+  ComingQueue coming_;
+  std::array<Priced, 2> priced_;  // the last that started; the second: of distributes alone
   std::vector<Arrival> arrived_;
   std::size_t sending_ = 0, travelling_ = 0;  // messages that the credit counts; all of them
   double unsent_ = 0, credit_ = 0;            // bytes
