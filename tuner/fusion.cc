@@ -8,40 +8,34 @@ namespace commtune::tuner {
 
 namespace {
 
-/// A curve asked for sizes that only grow, as a group that reaches further and further back does.
-class GrowingCost {
- public:
-  explicit GrowingCost(const Curve& curve) : curve_(curve) {}
-  double operator()(std::uint64_t bytes) {
-    const std::vector<CurvePiece>& pieces = curve_.pieces();
-    if (pieces.empty()) return 0;
-    while (piece_ + 1 < pieces.size() && pieces[piece_ + 1].from.count <= bytes) ++piece_;
-    return pieces[piece_].alpha.count() + pieces[piece_].beta.value * static_cast<double>(bytes);
-  }
-
- private:
-  const Curve& curve_;
-  std::size_t piece_ = 0;
-};
-
 struct Choice {
   double end = std::numeric_limits<double>::infinity();
   std::size_t size = 0;
 };
 
-/// The best last group of the first `count` tensors, given when shorter prefixes end.
+/// Bytes of the first tensors, by their number.
+std::vector<std::uint64_t> bytes_until(const FusionJob& job) {
+  std::vector<std::uint64_t> until{0};
+  until.reserve(job.bytes.size() + 1);
+  for (const std::uint64_t bytes : job.bytes) until.push_back(until.back() + bytes);
+  return until;
+}
+
+/// The best last group of the first `count` tensors, given when shorter prefixes end; of several the
+/// smallest. Of the groups that could start as soon as they are ready only the shortest is looked at, since
+/// it lasts no longer; a group behind a prefix that ends too late for any group, and so all shorter ones, are
+/// left out.
 Choice best_group(const FusionJob& job, const Curve& curve, const std::vector<double>& prefix_end,
-                  std::size_t count) {
+                  const std::vector<std::uint64_t>& until, std::size_t count) {
   Choice best;
-  GrowingCost cost(curve);
-  const double ready = job.ready[count - 1];
-  std::uint64_t bytes = 0;
-  for (std::size_t size = 1; size <= count; ++size) {
-    bytes += job.bytes[count - size];
-    const double before = prefix_end[count - size];
-    const double end = std::max(before, ready) + cost(bytes);
-    if (end < best.end) best = {end, size};
-    if (before <= ready) break;  // a longer group starts no earlier and lasts no shorter
+  const double ready = job.ready[count - 1], least = curve.least_alpha().count();
+  const auto end_of_prefixes = prefix_end.begin() + static_cast<std::ptrdiff_t>(count);
+  const auto later = std::upper_bound(prefix_end.begin(), end_of_prefixes, ready);
+  for (auto prefix = static_cast<std::size_t>(later - prefix_end.begin()) - 1; prefix < count; ++prefix) {
+    const double start = std::max(prefix_end[prefix], ready);
+    if (start + least > best.end) break;
+    const double end = start + curve(Bytes{until[count] - until[prefix]}).count();
+    if (end <= best.end) best = {end, count - prefix};
   }
   return best;
 }
@@ -67,12 +61,13 @@ Groups exact_fusion(const FusionJob& job, const FusionCost& cost) {
   if (n == 0) return {};
   std::vector<double> prefix_end(n, 0.0);
   std::vector<std::size_t> last_size(n, 0);
+  const std::vector<std::uint64_t> until = bytes_until(job);
   for (std::size_t count = 1; count < n; ++count) {
-    const Choice best = best_group(job, cost.occupancy, prefix_end, count);
+    const Choice best = best_group(job, cost.occupancy, prefix_end, until, count);
     prefix_end[count] = best.end;
     last_size[count] = best.size;
   }
-  Groups groups{best_group(job, cost.alone, prefix_end, n).size};
+  Groups groups{best_group(job, cost.alone, prefix_end, until, n).size};
   for (std::size_t left = n - groups.back(); left > 0; left -= groups.back())
     groups.push_back(last_size[left]);
   std::reverse(groups.begin(), groups.end());
