@@ -24,6 +24,12 @@ Plan by_priority(const Planning& job, const RoadOption& option, const ByteSchedu
   return plan;
 }
 
+Bytes largest_tensor(const Workload& work) {
+  Bytes largest;
+  for (const TensorRef& tensor : work.tensors) largest = std::max(largest, tensor.bytes);
+  return largest;
+}
+
 }  // namespace
 
 Plan frozen(const Planning& job, const RoadOption& option, Plan plan) {
@@ -53,10 +59,16 @@ Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {
   const FlatRoad road(option.cost);
   std::optional<ByteSchedulerOptions> best;
   Seconds fastest = kNoLimit;
+  const Bytes largest = largest_tensor(job.work);
+  FlatPlan plan;
+  bool cuts = true;  // with a larger partition another plan
   for (Bytes partition = 256_KiB; partition <= 64_MiB; partition = Bytes{partition.count * 4}) {
     if (job.work.total_bytes / partition.count > kMostPieces) continue;
-    FlatPlan plan(by_priority(job, option, {partition, Bytes{0}}), job.work);
+    const bool known = !cuts && plan.messages() > 0;
+    if (!known) plan = FlatPlan(by_priority(job, option, {partition, Bytes{0}}), job.work);
+    cuts = largest > partition;
     for (const std::uint64_t in_flight : {1, 4}) {  // as ByteScheduler counts them: the next one included
+      if (known && in_flight == 1) continue;        // of whole tensors one at a time, whatever the partition
       const ByteSchedulerOptions settings{partition, Bytes{partition.count * (in_flight - 1)}};
       plan.credit = settings.credit.count;
       const Seconds time = simulator.time(plan, road, fastest);
