@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "perfmodel/doubtful_fits.h"
 #include "perfmodel/error.h"
 #include "perfmodel/topology.h"
 #include "probes/backlog.h"
 #include "probes/conductor.h"
-#include "probes/doubtful_fits.h"
 #include "probes/host_facts.h"
 #include "probes/host_lock.h"
 #include "probes/link_survey.h"

@@ -1,11 +1,11 @@
-#include "probes/doubtful_fits.h"
+#include "perfmodel/doubtful_fits.h"
 
 #include <algorithm>
 #include <iomanip>
 #include <sstream>
 #include <utility>
 
-namespace commtune::probes {
+namespace commtune {
 
 namespace {
 
@@ -63,4 +63,4 @@ std::vector<std::string> doubtful_fits(const Cluster& cluster) {
   return list.worst_first();
 }
 
-}  // namespace commtune::probes
+}  // namespace commtune

@@ -1,8 +1,8 @@
-#include "probes/doubtful_fits.h"
+#include "perfmodel/doubtful_fits.h"
 
 #include <gmock/gmock.h>
 
-namespace commtune::probes {
+namespace commtune {
 namespace {
 
 using testing::ElementsAre;
@@ -46,4 +46,4 @@ TEST(DoubtfulFits, AreNotThoseOfOneSize) {
 TEST(DoubtfulFits, AreNoneInAnEmptyCluster) { EXPECT_TRUE(doubtful_fits(Cluster{}).empty()); }
 
 }  // namespace
-}  // namespace commtune::probes
+}  // namespace commtune
