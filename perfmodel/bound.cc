@@ -47,6 +47,13 @@ double slowed_compute(const Workload& work, double kappa, double beta) {
   return work.compute() + beta * static_cast<double>(work.total_bytes) * kappa / (1 + kappa);
 }
 
+/// Whether all that a worker computes lies between two sums of the first layer that has gradients.
+bool waits_for_all_compute(const Workload& work) {
+  std::size_t first = 0;
+  while (work.layer_bytes[first] == 0) ++first;
+  return work.ready[first] >= work.total_backward && work.tail[first] >= work.tail[0];
+}
+
 Passing passing_of(const LeastCost& least) {
   return {least.overhead, least.beta, least.latency - least.overhead};
 }
@@ -147,9 +154,9 @@ double jackson(const std::vector<double>& head, const std::vector<double>& body,
   return longest;
 }
 
-Seconds lower_bound(const Workload& work, const RoadCost& cost) {
-  const auto real = [&](double clock) { return Seconds{work.real(clock, work.compute())} + cost.straggling; };
-  if (work.total_bytes == 0) return real(work.compute());
+LowerBounds lower_bounds(const Workload& work, const RoadCost& cost) {
+  const auto real = [&](double clock) { return Seconds{work.real(clock, work.compute())}; };
+  if (work.total_bytes == 0) return {real(work.compute()), real(work.compute()) + cost.straggling};
   const auto bound_by = [&](Floor floor) {
     return cost.shared_channel ? shared_bound(work, cost, floor) : separate_bound(work, cost, floor);
   };
@@ -159,8 +166,11 @@ Seconds lower_bound(const Workload& work, const RoadCost& cost) {
   const double beta = cost.shared_channel
                           ? std::min(per_byte(cost.both), per_byte(cost.reduce) + per_byte(cost.distribute))
                           : std::max(per_byte(cost.reduce), per_byte(cost.distribute));
-  const double slowed = slowed_compute(work, cost.interference, beta);
-  return real(std::max({bound, slowed, work.compute()}));
+  const double computing = slowed_compute(work, cost.interference, beta);
+  const Seconds late = waits_for_all_compute(work) ? work.lateness : Seconds{0};
+  return {std::max(real(bound), real(computing) + late), real(std::max(bound, computing)) + cost.straggling};
 }
+
+Seconds lower_bound(const Workload& work, const RoadCost& cost) { return lower_bounds(work, cost).expected; }
 
 }  // namespace commtune

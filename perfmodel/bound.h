@@ -1,13 +1,14 @@
 #pragma once
-// A proof of how good a plan can be: MODEL.md section 3.4.
+// What no plan goes below as long as the costs are right: MODEL.md section 3.4.
 
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"
 
 namespace commtune {
 
-/// No lossless schedule on this road ends an iteration earlier, whatever it fuses, cuts, reorders, decouples
-/// or overlaps. The largest of these bounds, each of which holds for every plan:
+/// The least time of an iteration on this road under these costs, whatever a lossless plan fuses, cuts,
+/// reorders, decouples or overlaps. It is as true as the costs are: it knows neither other roads nor what the
+/// fits got wrong. The largest of these bounds, each of which holds for every plan:
 ///
 /// 1. Compute: f + b + u.
 /// 2. For any set A of gradients T >= min_A r + a + b * sum_A m + min_A q. The maximum over A is what
@@ -30,8 +31,25 @@ namespace commtune {
 ///    times, and few of them can be large (overtaking.h); and none takes less than it takes alone.
 /// 5. Compute slows by kappa while bytes move: T >= f + b + u + occupied * kappa / (1 + kappa).
 ///
-/// Traffic that slows while compute runs is bounded on its own clock (Workload). Straggling, which no plan
-/// avoids, is included, as in Prediction::iteration. Some tens of microseconds.
+/// Traffic that slows while compute runs is bounded on its own clock (Workload). Some tens of microseconds.
+///
+/// Jitter. Take the moments at which the sum of the layer that is ready last and wanted first is complete.
+/// What a worker computes from one to the next takes a time that deviates from the mean by itself. If nothing
+/// is computed before that layer, this is all of f + b + u, and the last worker ends the span: 1 and 5 hold
+/// with E[max of the deviations] on top (of those workers whose hosts are the slowest, as others may be ahead
+/// all the same). 2 to 4 do not. There the channel is what everybody waits for, and a late worker makes
+/// nobody later as long as others' messages keep the channel busy. They hold as they are for the mean of the
+/// iterations: of a plan whose order is fixed ahead T is a maximum of sums of times, so that its mean is no
+/// less than T at the mean times (Jensen's inequality). Where the order follows from who is late (kPriority)
+/// the same is shown for 2, and assumed for 3 and 4.
+struct LowerBounds {
+  Seconds expected{};  ///< no plan's mean iteration is shorter
+  Seconds
+      simulated{};  ///< the Simulator says no less of any plan: it adds all of the lateness to each of them
+};
+LowerBounds lower_bounds(const Workload& work, const RoadCost& cost);
+
+/// LowerBounds::expected.
 Seconds lower_bound(const Workload& work, const RoadCost& cost);
 
 /// Length of Jackson's preemptive schedule: jobs with heads, bodies and tails (seconds, equal lengths).

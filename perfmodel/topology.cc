@@ -91,6 +91,22 @@ std::vector<Card> dedicated_cards(const Topology& place, int servers, bool insid
   return cards;
 }
 
+/// Quantile of the standard normal at (n - by) / (n + 1 - 2 by), by Newton on the distribution function; 0
+/// for n = 1.
+double normal_at_plotting_position(int n, double by) {
+  if (n <= 1) return 0;
+  const double p = (n - by) / (n + 1 - 2 * by);
+  double x = std::sqrt(2 * std::log(static_cast<double>(n)));
+  for (int i = 0; i < 50; ++i) {
+    const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0));
+    const double step = (0.5 * std::erfc(-x / std::sqrt(2.0)) - p) / density;
+    const double next = x - std::clamp(step, -0.5, 0.5);
+    if (next == x) break;  // as it would stay
+    x = next;
+  }
+  return x;
+}
+
 }  // namespace
 
 Topology topology_of(const Cluster& cluster, int workers) {
@@ -149,22 +165,17 @@ WorkerRow spared_workers(const Topology& place) {
 }
 
 JobPace pace_of(const Cluster& cluster, int workers) {
-  return {topology_of(cluster, workers).slowest.compute, cluster.contention.value};
+  const Topology place = topology_of(cluster, workers);
+  int slowest = 0;
+  for (const HostRow& row : place.rows) {
+    if (row.pace.compute >= place.slowest.compute) slowest += row.hosts * row.ranks;
+  }
+  return {place.slowest.compute, cluster.contention.value,
+          Seconds{cluster.jitter_seconds.value * least_expected_maximum(slowest)}};
 }
 
-double expected_maximum(int n) {
-  if (n <= 1) return 0;
-  // Quantile of the standard normal at Blom's plotting position, by Newton on the distribution function.
-  const double p = (n - 0.375) / (n + 0.25);
-  double x = std::sqrt(2 * std::log(static_cast<double>(n)));
-  for (int i = 0; i < 50; ++i) {
-    const double density = std::exp(-x * x / 2) / std::sqrt(2 * std::acos(-1.0));
-    const double step = (0.5 * std::erfc(-x / std::sqrt(2.0)) - p) / density;
-    const double next = x - std::clamp(step, -0.5, 0.5);
-    if (next == x) break;  // as it would stay
-    x = next;
-  }
-  return x;
-}
+double expected_maximum(int n) { return normal_at_plotting_position(n, 0.375); }
+
+double least_expected_maximum(int n) { return normal_at_plotting_position(n, 0.33); }
 
 }  // namespace commtune

@@ -7,7 +7,7 @@
 namespace commtune {
 
 Workload::Workload(const Profile& profile, const JobPace& pace)
-    : contention(pace.contention), tensors(tensors_of(profile)) {
+    : contention(pace.contention), lateness(pace.lateness), tensors(tensors_of(profile)) {
   const double scale = pace.compute / (1 + pace.contention);
   const std::size_t n = profile.layers.size();
   ready.resize(n);

@@ -14,6 +14,7 @@ struct JobPace {
   double compute = 1;     ///< every layer's time over the profile's: that of the slowest worker, which all
                           ///< others wait for before each message and after each barrier
   double contention = 0;  ///< traffic takes longer by this ratio while compute runs
+  Seconds lateness{};     ///< by which the last of the slowest hosts' workers is behind their mean, at least
 };
 
 /// A profile in the arrays that the simulator and the bounds walk; made once per job.
@@ -25,6 +26,7 @@ struct Workload {
   explicit Workload(const Profile& profile, const JobPace& pace = {});
 
   double contention = 0;
+  Seconds lateness{};                             ///< JobPace::lateness; for bounds
   std::vector<double> forward, backward, update;  ///< seconds per layer, forward order
   std::vector<double> ready;  ///< per layer: when its gradients exist, from the start of the backward pass
   std::vector<double> tail;   ///< per layer: update and forward time from this layer to the last

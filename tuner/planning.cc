@@ -74,8 +74,8 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
   for (const Road& road : candidates) {
     try {
       RoadCost cost = road_cost(road, cluster, workers);
-      const Seconds bound = lower_bound(work, cost);
-      roads.push_back({road, std::move(cost), bound});
+      const LowerBounds bounds = lower_bounds(work, cost);
+      roads.push_back({road, std::move(cost), bounds.expected, bounds.simulated});
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotFound) throw;
       why = error.what();

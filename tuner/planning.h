@@ -1,6 +1,7 @@
 #pragma once
 // The question that every method of planning is asked: one job, with the roads that it may take.
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,7 +27,10 @@ std::string to_string(Architecture architecture);  ///< "all-to-all", "parameter
 struct RoadOption {
   Road road;
   RoadCost cost;
-  Seconds bound{};  ///< lower_bound on this road
+  Seconds bound{};      ///< lower_bound on this road
+  Seconds simulated{};  ///< LowerBounds::simulated, which is no less; 0 where it was not computed
+  /// What no simulated plan on this road goes below: where a search may stop.
+  Seconds floor() const { return std::max(bound, simulated); }
 };
 
 /// The same road on a network on which everything takes `factor` times as long.

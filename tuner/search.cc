@@ -53,8 +53,8 @@ class Search {
     best_ = *first;
     fastest_ = best_time();
     start_ = best_time();
-    bound_ = job.roads.front().bound.count();
-    for (const RoadOption& option : job.roads) bound_ = std::min(bound_, option.bound.count());
+    bound_ = job.roads.front().floor().count();
+    for (const RoadOption& option : job.roads) bound_ = std::min(bound_, option.floor().count());
   }
 
   SearchReport run() {
@@ -89,7 +89,7 @@ class Search {
     std::vector<const RoadOption*> roads;
     for (const RoadOption& option : job_.roads) roads.push_back(&option);
     std::stable_sort(roads.begin(), roads.end(),
-                     [](const RoadOption* a, const RoadOption* b) { return a->bound < b->bound; });
+                     [](const RoadOption* a, const RoadOption* b) { return a->floor() < b->floor(); });
     std::vector<Promising> drafts;
     for (const RoadOption* option : roads) {
       if (option->cost.shared_channel) {
@@ -111,7 +111,7 @@ class Search {
 
   void add_seed(std::vector<Promising>& drafts, const RoadOption& option, const std::vector<Atom>& atoms,
                 const NestedOptions& options) {
-    if (option.bound.count() >= fastest_ || fastest_ <= target()) return;
+    if (option.floor().count() >= fastest_ || fastest_ <= target()) return;
     const double worst = kSlack * job_.work.clock(fastest_ - option.cost.straggling.count());
     const std::vector<Block> blocks =
         nested_blocks(atoms, option.cost, job_.work.total_backward, worst, options);
@@ -134,7 +134,7 @@ class Search {
     for (const RoadOption& option : job_.roads) {
       if (!option.cost.through_servers || !option.cost.shared_channel || option.cost.in_turn > 0) continue;
       for (const int waits : {0, 1, 2}) {
-        if (good_enough() || option.bound.count() >= best_time()) break;
+        if (good_enough() || option.floor().count() >= best_time()) break;
         if (waits > 0 && option.cost.backlog == Seconds{0}) break;
         Plan plan = overtaking_plan(option, waits);
         const Prediction prediction = simulator_.run(plan, option.cost);
@@ -184,7 +184,7 @@ class Search {
     for (const double factor : kOtherNetworks) {
       Allowed there{slower(option->cost, factor), {}};
       there.time = simulator_.time(now, FlatRoad(there.cost)) * (1 + kRounding);
-      if (there.time > lower_bound(job_.work, there.cost) * (1 + options_.gap_limit)) return;
+      if (there.time > lower_bounds(job_.work, there.cost).simulated * (1 + options_.gap_limit)) return;
       allowed.push_back(std::move(there));
     }
     const std::uint64_t max_events = simulator_.events() + options_.max_events / kClimbs;

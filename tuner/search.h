@@ -19,7 +19,7 @@ struct SearchOptions {
 };
 
 enum class StopReason {
-  kBound,    ///< nothing can be faster by more than gap_limit
+  kBound,    ///< no plan on the job's roads can be predicted to be faster by more than gap_limit
   kBudget,   ///< max_events
   kNoBetter  ///< no move that the search knows makes its best plan faster
 };

@@ -36,7 +36,7 @@ std::vector<const RoadOption*> roads_by_bound(const Planning& job, Architecture 
     if (architecture_of(option.road) == architecture) roads.push_back(&option);
   }
   std::stable_sort(roads.begin(), roads.end(),
-                   [](const RoadOption* a, const RoadOption* b) { return a->bound < b->bound; });
+                   [](const RoadOption* a, const RoadOption* b) { return a->floor() < b->floor(); });
   return roads;
 }
 
@@ -44,7 +44,7 @@ std::vector<const RoadOption*> roads_by_bound(const Planning& job, Architecture 
 std::optional<Candidate> best_of(const Method& method, const Planning& job, Simulator& simulator) {
   std::optional<Candidate> best;
   for (const RoadOption* option : roads_by_bound(job, method.architecture)) {
-    if (best && option->bound >= best->prediction.iteration) break;
+    if (best && option->floor() >= best->prediction.iteration) break;
     Plan plan = method.build(job, *option);
     plan.method = std::string(method.name);
     const Prediction prediction = simulator.run(plan, option->cost);

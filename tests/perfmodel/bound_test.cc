@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <random>
 
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/overtaking.h"
+#include "perfmodel/topology.h"
 
 namespace commtune {
 namespace {
@@ -107,7 +109,16 @@ RoadCost random_cost(std::mt19937_64& random) {
 
 /// In half of the cases traffic is slowed by compute.
 JobPace random_pace(std::mt19937_64& random) {
-  return {uniform(random, 0.5, 2), random() % 2 == 0 ? 0 : uniform(random, 0, 1.5)};
+  return {uniform(random, 0.5, 2), random() % 2 == 0 ? 0 : uniform(random, 0, 1.5), Seconds{0.1}};
+}
+
+/// Of what the simulator says, which is no less than what is true of real workers.
+double simulated_bound(const Workload& work, const RoadCost& cost) {
+  const LowerBounds bounds = lower_bounds(work, cost);
+  if (cost.straggling >= work.lateness) {
+    EXPECT_GE(bounds.simulated.count(), bounds.expected.count() * (1 - 1e-12));
+  }
+  return bounds.simulated.count();
 }
 
 /// Calls `visit` with every way to divide `tensors` into ordered messages.
@@ -162,7 +173,7 @@ TEST(LowerBound, NoPlanOfASmallJobLiesBelowIt) {
     const Workload work(profile, random_pace(random));
     const RoadCost cost = random_cost(random);
     Simulator simulator(work);
-    const double bound = lower_bound(work, cost).count();
+    const double bound = simulated_bound(work, cost);
     double best = std::numeric_limits<double>::infinity();
     every_ordered_partition(profile.layers.size(),
                             [&](std::size_t groups, const std::vector<std::size_t>& place) {
@@ -204,7 +215,7 @@ TEST(LowerBound, NoPartitionOrPriorityLiesBelowIt) {
       }
     }
     plan.credit = Bytes{random() % 3 * piece};
-    ASSERT_GE(simulate(work, plan, cost).iteration, lower_bound(work, cost) * (1 - 1e-12))
+    ASSERT_GE(simulate(work, plan, cost).iteration.count(), simulated_bound(work, cost) * (1 - 1e-12))
         << "round " << round;
   }
 }
@@ -331,7 +342,7 @@ TEST(LowerBound, NoRandomPlanLiesBelowIt) {
     const Workload work(profile, random_pace(random));
     const RoadCost cost = random() % 2 == 0 ? cost_of_start_ups(random) : random_cost(random);
     Simulator simulator(work);
-    const double bound = lower_bound(work, cost).count();
+    const double bound = simulated_bound(work, cost);
     for (int plan = 0; plan < 20; ++plan) {
       Plan candidate = random_plan(random, profile);
       if (cost.rounds.distribute == 0) candidate.order = Order::kList;
@@ -375,6 +386,151 @@ TEST(LowerBound, CountsTheSlowDownOfCompute) {
   EXPECT_DOUBLE_EQ(lower_bound(Workload{profile}, cost).count(), 3);
   profile.layers.insert(profile.layers.begin(), {"b", Seconds{1}, Seconds{1}, Seconds{0}, {}, 0});
   EXPECT_DOUBLE_EQ(lower_bound(Workload{profile}, cost).count(), 4.5);
+}
+
+/// Layer "a" computes 2 s and has 4 B; "b" computes nothing and has 100 B, which are there at once.
+Profile late_and_large() {
+  Profile profile;
+  profile.layers = {{"a", Seconds{1}, Seconds{1}, Seconds{0}, {{"w", 4_B}}, 0},
+                    {"b", Seconds{0}, Seconds{0}, Seconds{0}, {{"w", 100_B}}, 0}};
+  return profile;
+}
+
+RoadCost cost_of_bytes(double seconds_per_byte) {
+  RoadCost cost;
+  cost.both.alone = cost.both.occupancy = Curve{Seconds{0}, SecondsPerByte{seconds_per_byte}};
+  cost.may_part = false;
+  return cost;
+}
+
+TEST(LowerBound, CountsNoLatenessWhereTheNetworkIsWaitedFor) {
+  // At 0.1 s a byte the channel is busy for 10.4 s from the start on. A worker whose 2 s of compute take a
+  // second longer has its 4 B ready in time all the same.
+  const Workload work(late_and_large(), {1, 0, Seconds{1}});
+  RoadCost cost = cost_of_bytes(0.1);
+  cost.straggling = Seconds{1.2};
+  EXPECT_NEAR(lower_bounds(work, cost).expected.count(), 10.4, 1e-9);
+  EXPECT_NEAR(lower_bounds(work, cost).simulated.count(), 11.6, 1e-9);
+}
+
+TEST(LowerBound, CountsLatenessWhereComputeIsWaitedFor) {
+  const Workload work(late_and_large(), {1, 0, Seconds{1}});
+  EXPECT_NEAR(lower_bound(work, cost_of_bytes(1e-9)).count(), 3, 1e-6);
+  EXPECT_NEAR(lower_bound(work, cost_of_bytes(0.025)).count(), 3, 1e-6) << "2.6 s of traffic: absorbed, too";
+}
+
+TEST(LowerBound, CountsNoLatenessOfLayersThatNobodyWaitsFor) {
+  // What is computed before the first layer with gradients may catch up before they are back.
+  Profile frozen = late_and_large();
+  frozen.layers.insert(frozen.layers.begin(), {"frozen", Seconds{3}, Seconds{0}, Seconds{0}, {}, 0});
+  EXPECT_DOUBLE_EQ(lower_bound(Workload(frozen, {1, 0, Seconds{1}}), cost_of_bytes(0)).count(), 5);
+  frozen.layers[0].forward = Seconds{0};
+  EXPECT_DOUBLE_EQ(lower_bound(Workload(frozen, {1, 0, Seconds{1}}), cost_of_bytes(0)).count(), 3);
+  Profile nothing = late_and_large();
+  for (Layer& layer : nothing.layers) layer.tensors.clear();
+  EXPECT_DOUBLE_EQ(lower_bound(Workload(nothing, {1, 0, Seconds{1}}), cost_of_bytes(0)).count(), 2);
+}
+
+/// Workers of which each computes for a time of its own in every iteration, and a channel that takes a plan's
+/// messages in their order once all workers have what they carry.
+class LateWorkers {
+ public:
+  LateWorkers(const Workload& work, const RoadCost& cost, int workers, double deviation)
+      : work_(work), cost_(cost), workers_(workers), deviation_(deviation / work.compute()) {}
+
+  /// Mean iteration of a plan with a barrier per layer; the same lateness for every plan.
+  double mean_iteration(const Plan& plan, int iterations) const {
+    std::mt19937_64 random(7);
+    std::normal_distribution<double> normal;
+    std::vector<double> start(static_cast<std::size_t>(workers_), 0.0), slow(start.size(), 1.0);
+    double channel = 0;
+    for (int i = 0; i < iterations; ++i) {
+      std::vector<double> back(work_.layers(), 0.0);
+      for (const Message& message : plan.messages) channel = sent(message, start, slow, channel, back);
+      // What is computed between one exchange and the next is late as a whole.
+      for (std::size_t w = 0; w < start.size(); ++w) {
+        const double backward_end = start[w] + slow[w] * work_.total_backward;
+        slow[w] = std::max(0.0, 1 + deviation_ * normal(random));
+        start[w] = forward_end(backward_end, slow[w], back);
+      }
+    }
+    return *std::ranges::max_element(start) / iterations;
+  }
+
+ private:
+  double sent(const Message& message, const std::vector<double>& start, const std::vector<double>& slow,
+              double channel, std::vector<double>& back) const {
+    std::uint64_t bytes = 0;
+    for (const Piece& piece : message.pieces) {
+      bytes += piece.length.count;
+      for (std::size_t w = 0; w < start.size(); ++w) {
+        channel = std::max(channel, start[w] + slow[w] * work_.ready[work_.tensors[piece.tensor].layer]);
+      }
+    }
+    channel += cost_.both.alone(Bytes{bytes}).count();
+    for (const Piece& piece : message.pieces) back[work_.tensors[piece.tensor].layer] = channel;
+    return channel;
+  }
+
+  double forward_end(double now, double slow, const std::vector<double>& back) const {
+    for (std::size_t layer = 0; layer < work_.layers(); ++layer) {
+      now = std::max(now, back[layer]) + slow * (work_.update[layer] + work_.forward[layer]);
+    }
+    return now;
+  }
+
+  const Workload& work_;
+  const RoadCost& cost_;
+  const int workers_;
+  const double deviation_;  ///< of a worker's compute, as a part of it
+};
+
+TEST(LowerBound, IsReachedByWorkersWhoseLatenessTheNetworkHides) {
+  // 15 B of the 100, until 1.5 s; the 4 B that are ready at about 1 s; the rest until 10.4 s, whoever is
+  // late.
+  const Workload work(late_and_large(), {1, 0, Seconds{0.1 * least_expected_maximum(4)}});
+  RoadCost cost = cost_of_bytes(0.1);
+  cost.straggling = work.lateness;
+  Plan plan;
+  plan.messages = {{{{1, 0_B, 15_B}}}, {{{0, 0_B, 4_B}}}, {{{1, 15_B, 85_B}}}};
+  const LowerBounds bounds = lower_bounds(work, cost);
+  const double mean = LateWorkers(work, cost, 4, 0.1).mean_iteration(plan, 500);
+  EXPECT_NEAR(mean, bounds.expected.count(), 1e-3);
+  EXPECT_LT(mean, (bounds.simulated - 0.9 * cost.straggling).count())
+      << "with the lateness it would be no bound";
+}
+
+TEST(LowerBound, NoPlanOfWorkersThatAreLateByChanceLiesBelowIt) {
+  std::mt19937_64 random(48);
+  constexpr int kIterations = 1500;
+  int with_all_lateness_too_high = 0, by_compute = 0;
+  for (int round = 0; round < 80; ++round) {
+    const Profile profile = random_profile(random, 1 + random() % 3);
+    const int workers = 2 + static_cast<int>(random() % 6);
+    const Workload plain(profile);
+    const double deviation = 0.15 * plain.compute(),
+                 mean_of_last = deviation * least_expected_maximum(workers);
+    const Workload work(profile, {1, 0, Seconds{mean_of_last}});
+    RoadCost cost = cost_of_bytes(0.3 * std::pow(uniform(random, 0, 1), 2));
+    cost.both.alone = cost.both.occupancy =
+        Curve{Seconds{uniform(random, 0, 0.3)}, SecondsPerByte{cost.both.alone.least_beta()}};
+    cost.straggling = Seconds{mean_of_last};
+    const LateWorkers late(work, cost, workers, deviation);
+    double best = std::numeric_limits<double>::infinity();
+    every_ordered_partition(profile.layers.size(),
+                            [&](std::size_t groups, const std::vector<std::size_t>& place) {
+                              Plan plan;
+                              plan.messages = messages_of(profile, groups, place);
+                              best = std::min(best, late.mean_iteration(plan, kIterations));
+                            });
+    const LowerBounds bounds = lower_bounds(work, cost);
+    // Three standard errors of a mean of so many iterations.
+    ASSERT_GE(best, bounds.expected.count() - 3 * deviation / std::sqrt(kIterations)) << "round " << round;
+    by_compute += best < bounds.expected.count() * 1.02 && bounds.expected.count() > work.compute() ? 1 : 0;
+    with_all_lateness_too_high += best < bounds.simulated.count() - 0.1 * mean_of_last ? 1 : 0;
+  }
+  EXPECT_GT(with_all_lateness_too_high, 0) << "some job should absorb what its workers are late";
+  EXPECT_GT(by_compute, 0) << "and some should not";
 }
 
 }  // namespace

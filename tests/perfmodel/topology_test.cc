@@ -139,5 +139,27 @@ TEST(ExpectedMaximum, FollowsTheOrderStatisticsOfTheNormal) {
   EXPECT_NEAR(expected_maximum(100), 2.5076, 0.01);
 }
 
+TEST(ExpectedMaximum, HasALowerLimit) {
+  // Of 2, 3, 4, 10, 32 and 1024 normals (Harter 1961).
+  const std::pair<int, double> exact[] = {{2, 0.56419},  {3, 0.84628},  {4, 1.02938},
+                                          {10, 1.53875}, {32, 2.06967}, {1024, 3.24824}};
+  for (const auto& [n, mean] : exact) {
+    EXPECT_LE(least_expected_maximum(n), mean) << n;
+    EXPECT_GE(least_expected_maximum(n), 0.984 * mean) << n;
+  }
+  EXPECT_EQ(least_expected_maximum(1), 0);
+}
+
+TEST(Pace, OnlyWorkersOfTheSlowestHostsAreSurelyLate) {
+  Cluster cluster = cluster_of(4, 2);
+  cluster.jitter_seconds.value = 1;
+  EXPECT_EQ(pace_of(cluster, 8).lateness.count(), least_expected_maximum(8));
+  cluster.hosts[1].pace.compute = cluster.hosts[2].pace.compute = 1.5;
+  EXPECT_EQ(pace_of(cluster, 8).lateness.count(), least_expected_maximum(4));
+  EXPECT_EQ(pace_of(cluster, 2).lateness.count(), least_expected_maximum(2));
+  cluster.hosts[1].pace.compute = 1.6;
+  EXPECT_EQ(pace_of(cluster, 3).lateness.count(), 0) << "one worker there has nobody to be behind";
+}
+
 }  // namespace
 }  // namespace commtune
