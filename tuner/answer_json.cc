@@ -50,8 +50,9 @@ nlohmann::json to_json(const Answer& answer) {
     bounds.push_back({{"road", describe(bound.road)},
                       {"bound_seconds", bound.bound.count()},
                       {"explanation", bound.explanation}});
+    if (bound.bound_low) bounds.back()["bound_low_seconds"] = bound.bound_low->count();
   }
-  return {
+  nlohmann::json json = {
       {"model", answer.model},
       {"cluster", answer.cluster},
       {"workers", answer.workers},
@@ -66,6 +67,8 @@ nlohmann::json to_json(const Answer& answer) {
       {"reason", answer.reason},
       {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
   };
+  if (answer.bound_low) json["bound_low_seconds"] = answer.bound_low->count();
+  return json;
 }
 
 }  // namespace commtune::tuner

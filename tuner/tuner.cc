@@ -4,7 +4,10 @@
 #include <cmath>
 #include <utility>
 
+#include "perfmodel/bound.h"
 #include "perfmodel/error.h"
+#include "perfmodel/prediction_limits.h"
+#include "perfmodel/topology.h"
 #include "tuner/doubt.h"
 #include "tuner/method.h"
 #include "tuner/reason.h"
@@ -101,6 +104,23 @@ void verify(std::vector<Entry>& ranking, const Measure& measure, int count) {
   sort_ranking(ranking);
 }
 
+/// Fills in what the bounds are with every cost at its lower limit.
+void lower_to_limits(std::vector<RoadBound>& bounds, const Planning& job, const Cluster& cluster) {
+  const Cluster least = at_limits(cluster, Limit::kLower);
+  const Workload work(job.profile, pace_of(least, job.workers));
+  for (RoadBound& bound : bounds) {
+    bound.bound_low = std::min(bound.bound, lower_bound(work, road_cost(bound.road, least, job.workers)));
+  }
+}
+
+std::optional<Seconds> lowest_at_limits(const std::vector<RoadBound>& bounds) {
+  std::optional<Seconds> lowest;
+  for (const RoadBound& bound : bounds) {
+    if (bound.bound_low && (!lowest || *bound.bound_low < *lowest)) lowest = bound.bound_low;
+  }
+  return lowest;
+}
+
 std::vector<RoadBound> bounds_of(const Planning& job) {
   std::vector<RoadBound> bounds;
   for (const RoadOption& option : job.roads)
@@ -168,6 +188,8 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
 
   sort_ranking(answer.ranking);
   if (options.draws > 0 && workers > 1) {
+    lower_to_limits(answer.bounds, job, cluster);
+    answer.bound_low = lowest_at_limits(answer.bounds);
     judge_under_doubt(answer.ranking, job, cluster, options.draws, options.seed);
     const Decision decision = decide(answer.ranking);
     answer.chosen = decision.chosen;

@@ -62,10 +62,13 @@ struct Entry {
 /// How much machinery the entry's method asks for; the joint plan counts as the most.
 Effort effort_of(const Entry& entry);
 
+/// What no lossless plan on a road goes below, as far as the costs are right: `bound` under the fitted ones,
+/// `bound_low` with all of them at the lower limits of their 90 % intervals (prediction_limits.h).
 struct RoadBound {
   Road road;
   Seconds bound{};
-  std::string explanation;  ///< RoadCost::explanation
+  std::string explanation;             ///< RoadCost::explanation
+  std::optional<Seconds> bound_low{};  ///< absent where no doubt was computed
 };
 
 struct Answer {
@@ -77,8 +80,9 @@ struct Answer {
   double intensity = 0;           ///< I = operations per sample per parameter; 0 when the profile has none
   std::vector<Entry> ranking;     ///< best first, by measured time where there is one, else by prediction
   std::vector<RoadBound> bounds;  ///< lowest first
-  Seconds bound{};                ///< no lossless plan on any of the roads is faster
-  std::size_t chosen = 0;         ///< index into ranking: with doubt, the least expected regret
+  Seconds bound{};                ///< the lowest of the bounds: of the fitted costs and the roads priced here
+  std::optional<Seconds> bound_low;  ///< the lowest at the edge of the fits' doubt
+  std::size_t chosen = 0;            ///< index into ranking: with doubt, the least expected regret
   bool clear_winner = true;  ///< false: the leading plans are within the doubt, and the simplest was chosen
   std::string reason;        ///< one sentence: why the chosen plan wins and what binds it
 };

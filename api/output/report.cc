@@ -109,6 +109,13 @@ std::string comparison(const ProbeOutcome& outcome) {
   return (any ? "\n" + table.text() : std::string()) + fmt::format("{}", fmt::join(problems, ""));
 }
 
+/// "216 ms; 209 ms at the edge of the fits' doubt".
+std::string bound_text(const tuner::Answer& answer) {
+  const std::string bound = format_time(answer.bound);
+  if (!answer.bound_low || *answer.bound_low >= answer.bound) return bound;
+  return fmt::format("{}; {} at the edge of the fits' doubt", bound, format_time(*answer.bound_low));
+}
+
 }  // namespace
 
 std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
@@ -215,8 +222,9 @@ std::string ranking_report(const TuneOutcome& outcome) {
     table.add(std::move(cells), i == answer.chosen);
   }
   out += table.text();
-  out += fmt::format("lower bound: {} (no lossless plan on any of these roads is faster)\n\n",
-                     format_time(answer.bound));
+  out +=
+      fmt::format("lower bound: {} (of lossless plans, under the fitted costs and over the roads priced)\n\n",
+                  bound_text(answer));
   out += answer.reason + "\n";
   for (const tuner::Entry& entry : answer.ranking)
     if (!entry.failure.empty()) out += fmt::format("{}: {}\n", entry.title, entry.failure);
@@ -247,13 +255,15 @@ std::string explanation(const TuneOutcome& outcome) {
     }
     methods.add(std::move(cells), i == answer.chosen);
   }
-  Table roads({{"road", Align::kLeft}, {"bound"}, {"costs from", Align::kLeft}});
+  Table roads({{"road", Align::kLeft}, {"bound"}, {"at the doubt's edge"}, {"costs from", Align::kLeft}});
   for (const tuner::RoadBound& bound : answer.bounds)
-    roads.add({describe(bound.road), format_time(bound.bound), bound.explanation});
+    roads.add({describe(bound.road), format_time(bound.bound),
+               bound.bound_low ? format_time(*bound.bound_low) : "-", bound.explanation});
   std::string out =
       fmt::format("What binds each method{}:\n",
                   doubt ? " (\"best in\": share of the draws from the fits' doubt in which it wins)" : "") +
-      methods.text() + "\nNo plan on a road ends earlier than its bound:\n" + roads.text();
+      methods.text() + "\nUnder these costs no lossless plan on a road ends earlier than its bound:\n" +
+      roads.text();
   if (answer.intensity > 0)
     out +=
         fmt::format("\nmodel intensity: {} operations per sample per parameter\n", count(answer.intensity));

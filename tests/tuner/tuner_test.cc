@@ -12,6 +12,7 @@
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
+#include "tuner/doubt.h"
 #include "tuner/method.h"
 
 namespace commtune::tuner {
@@ -53,6 +54,76 @@ TEST(Tune, NothingInTheRankingIsBelowTheBoundOrBetterThanJoint) {
     }
     for (const Entry& entry : answer.ranking) ASSERT_LE(joint, entry.prediction.iteration) << entry.method;
   }
+}
+
+TEST(Tune, NothingInTheRankingIsBelowTheBoundWhereWorkersAreLate) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 40; ++round) {
+    const Profile profile = made_profile(random, 40);
+    Cluster cluster = made_cluster(8, 1e-4, 1e-9 * static_cast<double>(1 + random() % 8));
+    cluster.jitter_seconds.value = 1e-3;
+    cluster.hosts[random() % 8].pace.compute = random() % 2 == 0 ? 1 : 1.2;
+    TuneOptions options;
+    options.workers = 2 + static_cast<int>(random() % 7);
+    const Answer answer = tune(profile, cluster, options);
+    for (const Entry& entry : answer.ranking) {
+      ASSERT_GE(entry.prediction.iteration, entry.bound * (1 - 1e-12)) << entry.method;
+      ASSERT_GE(entry.bound, answer.bound) << entry.method;
+    }
+  }
+}
+
+/// Links that are known to 5 %.
+Cluster cluster_in_doubt() {
+  Cluster cluster = made_cluster(4, 200e-6, 8e-9);
+  LinkFit& link = cluster.links[LinkClass::kInterHost];
+  for (Fit* fit : {&link.alone, &link.streamed}) {
+    const CurvePiece line = fit->curve.pieces().front();
+    const double a = 0.05 * line.alpha.count(), b = 0.05 * line.beta.value;
+    fit->covariance = {a * a, 0, 0, b * b};
+  }
+  return cluster;
+}
+
+TEST(Tune, SaysWhatTheBoundIsAtTheEdgeOfTheFitsDoubt) {
+  const Profile profile = *shipped_profile("vgg16");  // bound by its bytes
+  const Answer answer = tune(profile, cluster_in_doubt());
+  ASSERT_TRUE(answer.bound_low);
+  // The time per byte may be 1.645 * 5 % less, and that of compute is what it is.
+  EXPECT_LT(*answer.bound_low, answer.bound);
+  EXPECT_GE(*answer.bound_low, answer.bound * (1 - 1.66 * 0.05));
+  for (const RoadBound& road : answer.bounds) {
+    ASSERT_TRUE(road.bound_low);
+    EXPECT_LE(*road.bound_low, road.bound);
+    EXPECT_GE(*road.bound_low, *answer.bound_low);
+  }
+  EXPECT_EQ(to_json(answer).at("bound_low_seconds"), answer.bound_low->count());
+  EXPECT_EQ(small_answer().bound_low, small_answer().bound) << "nothing is in doubt there";
+}
+
+TEST(Tune, SaysNothingOfTheDoubtsEdgeWhereNoneWasAskedFor) {
+  TuneOptions options;
+  options.draws = 0;
+  const Answer answer = tune(*shipped_profile("vgg16"), cluster_in_doubt(), options);
+  EXPECT_FALSE(answer.bound_low);
+  EXPECT_FALSE(to_json(answer).contains("bound_low_seconds"));
+}
+
+TEST(Tune, HardlyAnyClusterThatTheSamplesSupportHasALowerBoundThanTheDoubtsEdge) {
+  const Profile profile = *shipped_profile("vgg16");
+  const Answer answer = tune(profile, cluster_in_doubt());
+  std::vector<Road> roads;
+  for (const RoadBound& road : answer.bounds) roads.push_back(road.road);
+  ClusterDraws clusters(cluster_in_doubt(), roads, 100, 5);
+  int above = 0;
+  for (int draw = 0; draw < 100; ++draw) {
+    const Planning job(profile, clusters.draw(draw), 4, roads);
+    above += std::ranges::all_of(job.roads,
+                                 [&](const RoadOption& option) { return option.bound >= *answer.bound_low; })
+                 ? 1
+                 : 0;
+  }
+  EXPECT_GE(above, 90);
 }
 
 TEST(Tune, ReportsSamplesAndSpeedUp) {

@@ -76,5 +76,26 @@ TEST(Comparison, IsNothingWhereNoneWasAskedFor) {
   EXPECT_THAT(probe_report(outcome), Not(HasSubstr("iperf3")));
 }
 
+TuneOutcome ranked(Seconds bound, std::optional<Seconds> bound_low) {
+  TuneOutcome outcome;
+  tuner::Entry entry;
+  entry.title = "WFBP-A2A";
+  outcome.answer.ranking.push_back(entry);
+  outcome.answer.bound = bound;
+  outcome.answer.bound_low = bound_low;
+  return outcome;
+}
+
+TEST(RankingReport, SaysWhatTheBoundRestsOn) {
+  const std::string text = ranking_report(ranked(Seconds{0.216}, Seconds{0.209}));
+  EXPECT_THAT(text, HasSubstr("lower bound: 216 ms; 209 ms at the edge of the fits' doubt"));
+  EXPECT_THAT(text, HasSubstr("under the fitted costs and over the roads priced"));
+}
+
+TEST(RankingReport, SaysNothingOfADoubtThatChangesNothing) {
+  for (const std::optional<Seconds> low : {std::optional<Seconds>{}, std::optional{Seconds{0.216}}})
+    EXPECT_THAT(ranking_report(ranked(Seconds{0.216}, low)), Not(HasSubstr("edge")));
+}
+
 }  // namespace
 }  // namespace commtune::api

@@ -8,7 +8,7 @@ import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { ago, badge, pageHead, stat } from '../parts/bits';
 import { messagesFigure } from '../parts/messages';
-import { choiceBadge, rankingFigure } from '../parts/ranking';
+import { boundAtEdge, choiceBadge, rankingFigure } from '../parts/ranking';
 import { runForm } from '../parts/run_form';
 import { shown } from '../parts/states';
 import { timelineFigure } from '../parts/timeline';
@@ -20,6 +20,7 @@ export interface StoredAnswer {
   readonly ranking: RankingEntry[];
   readonly bounds: { road: string; bound_seconds: number; explanation: string }[];
   readonly bound_seconds: number;
+  readonly bound_low_seconds?: number;
   readonly compute_seconds: number;
   readonly reason: string;
   readonly clear_winner: boolean;
@@ -155,7 +156,7 @@ export class PlanPage extends Page {
       <dl class="stats">
         ${stat('Predicted iteration', time(best.iteration_seconds), doubt ? `${time(doubt.low_seconds)} to ${time(doubt.high_seconds)}` : nothing)}
         ${measured ? stat('Measured', time(measured.median_seconds), html`<a href="/runs/${measured.id}">run ${measured.id}</a>`) : nothing}
-        ${stat('Bound', time(answer.bound_seconds), `${percent(best.iteration_seconds / answer.bound_seconds - 1)} above it`)}
+        ${stat('Bound', time(answer.bound_seconds), [`${percent(best.iteration_seconds / answer.bound_seconds - 1)} above it`, boundAtEdge(answer)].filter(Boolean).join('; '))}
         ${stat('Speed-up', significant(best.speedup), `of ${plan.workers}`)}
         ${stat('Samples a second', count(Math.round(best.samples_per_second)))}
         ${stat('Exposed', time(best.exposed_seconds), `${time(best.hidden_seconds)} hidden`)}

@@ -10,7 +10,7 @@ import { command, pageHead, select, stat } from '../parts/bits';
 import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
 import { jobTable } from '../parts/jobs';
 import { probeForm } from '../parts/probe_form';
-import { choiceBadge, rankingFigure } from '../parts/ranking';
+import { boundAtEdge, choiceBadge, rankingFigure } from '../parts/ranking';
 import { emptyState, problemState, shown } from '../parts/states';
 import { navigate, setQuery, type Route } from '../router';
 
@@ -82,7 +82,7 @@ export class TunePage extends Page {
         <input type="file" name="profile" accept="application/json,.json" aria-describedby="upload-says" @change=${(event: Event) => void this.upload(event)} />
         <span id="upload-says" role="status" class=${this.uploadProblem ? 'wrong' : 'hint'}>${this.uploadProblem || this.uploaded || nothing}</span>
       </label>
-      <div class="wide row"><button class="primary" type="submit" ?disabled=${this.busy}>${this.busy ? 'Planning…' : 'Plan it'}</button><span class="muted small">Ranks every method and proves how far each is from the best possible.</span></div>
+      <div class="wide row"><button class="primary" type="submit" ?disabled=${this.busy}>${this.busy ? 'Planning…' : 'Plan it'}</button><span class="muted small">Ranks the published methods that it knows and a plan of its own, and says how far each is from a lower bound on what the fits allow.</span></div>
     </form>`;
   }
 
@@ -142,7 +142,7 @@ export class TunePage extends Page {
         ${stat('Iteration', time(answer.iteration.seconds), low !== null && high !== null ? `${time(low)} to ${time(high)}` : nothing)}
         ${stat('Speed-up', significant(answer.speedup), `of ${answer.workers}`)}
         ${stat('Samples a second', significant(answer.samples_per_second, 4))}
-        ${stat('Above the bound', percent(answer.gap_ratio))}
+        ${stat('Bound', time(answer.bound_seconds), [`${percent(answer.gap_ratio)} above it`, boundAtEdge(answer)].filter(Boolean).join('; '))}
       </dl>
       ${answer.notes.length > 0 ? html`<ul class="list muted">${answer.notes.map((note) => html`<li>${note}</li>`)}</ul>` : nothing}
       <div class="row"><a class="button" href="/plans/${answer.id}">Timeline, messages and settings of plan ${answer.id}</a></div>

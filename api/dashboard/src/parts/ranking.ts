@@ -11,7 +11,7 @@ import { table } from './table';
 
 export interface RankingOptions {
   readonly id: string;
-  readonly answer: { readonly ranking: readonly RankingEntry[]; readonly bound_seconds: number };
+  readonly answer: { readonly ranking: readonly RankingEntry[]; readonly bound_seconds: number; readonly bound_low_seconds?: number | undefined };
   readonly chosen: string;
   readonly selected: string;
   /** Says when the measured values are other ones. */
@@ -26,6 +26,23 @@ export function choiceBadge(answer: { readonly ranking: readonly RankingEntry[];
   return answer.ranking[0]?.method === chosen ? badge('good', 'clear winner') : badge('warn', 'not the fastest predicted: the least expected regret');
 }
 
+interface Bounded {
+  readonly bound_seconds: number;
+  /** Absent from answers without draws and from those that older versions stored. */
+  readonly bound_low_seconds?: number | undefined;
+}
+
+/** What the bound is at the edge of the fits' doubt, if that is known and another. */
+export function boundAtEdge(answer: Bounded): string {
+  const low = answer.bound_low_seconds;
+  return low !== undefined && low < answer.bound_seconds ? `${time(low)} at the edge of the fits' doubt` : '';
+}
+
+function boundText(answer: Bounded): string {
+  const edge = boundAtEdge(answer);
+  return edge ? `${time(answer.bound_seconds)}, ${edge}` : time(answer.bound_seconds);
+}
+
 export function rankingFigure(owner: object, options: RankingOptions): TemplateResult {
   const { answer, chosen, selected } = options;
   const ranked = answer.ranking.map((one): Ranked => ({
@@ -38,11 +55,11 @@ export function rankingFigure(owner: object, options: RankingOptions): TemplateR
   return html`${chartFigure<RankingEntry>({
     id: 'ranking', title: 'Ranking', size: 'tall',
     text: `${plural(ranked.length, 'method')}, the best first. Choose a bar or a row to see its iteration and messages below.`,
-    spoken: `Bars of the iteration time of ${plural(ranked.length, 'method')}. ${best ? `Chosen: ${best.title} with ${time(best.iteration_seconds)}` : ''}; the bound is ${time(answer.bound_seconds)}. ${measured} have measured values.`,
+    spoken: `Bars of the iteration time of ${plural(ranked.length, 'method')}. ${best ? `Chosen: ${best.title} with ${time(best.iteration_seconds)}` : ''}; the bound is ${boundText(answer)}. ${measured} have measured values.`,
     chart: memo(owner, `ranking-${options.id}-${selected}-${options.stamp}`, () => rankingChart(`ranking-${options.id}`, ranked, answer.bound_seconds, selected, (method) => options.onSelect(method))),
     legend: html`<div class="legend" aria-hidden="true">
       <span><i class="swatch compute"></i>compute</span><span><i class="swatch exposed strong"></i>exposed communication</span>
-      <span>├─┤ 90 % of the draws</span><span>◆ measured</span><span><i class="swatch bound"></i>bound: no lossless plan is faster</span></div>`,
+      <span>├─┤ 90 % of the draws</span><span>◆ measured</span><span><i class="swatch bound"></i>bound: no lossless plan is faster, as far as the fits are right</span></div>`,
     rows: answer.ranking,
     columns: [
       { title: 'Method', key: 'method', value: (one) => one.method, show: (one) => one.title },

@@ -1,0 +1,111 @@
+#include "perfmodel/prediction_limits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace commtune {
+
+namespace {
+
+/// Half widths of a normal distribution's intervals, in standard deviations: 90 %, and 95 % as Scalar has it.
+constexpr double k90 = 1.6449, k95 = 1.96;
+
+double sign_of(Limit limit) { return limit == Limit::kLower ? -1 : 1; }
+
+/// The exact limit of a fit's cost.
+class ExactLimit {
+ public:
+  ExactLimit(const Fit& fit, Limit limit)
+      : fit_(fit), sign_(sign_of(limit)), parameters_(2 * fit.curve.pieces().size()) {}
+
+  bool is_open() const { return knows_covariance() || fit_.quality.p90_relative > 0; }
+
+  double operator()(std::size_t piece, double bytes) const {
+    const CurvePiece& line = fit_.curve.pieces()[piece];
+    const double cost = line.alpha.count() + line.beta.value * bytes;
+    return std::max(0.0,
+                    cost + sign_ * std::max(k90 * deviation(piece, bytes), fit_.quality.p90_relative * cost));
+  }
+
+ private:
+  bool knows_covariance() const {
+    return parameters_ > 0 && fit_.covariance.size() == parameters_ * parameters_;
+  }
+
+  /// Of the fitted cost, by the part of the covariance that belongs to the piece's two parameters.
+  double deviation(std::size_t piece, double bytes) const {
+    if (!knows_covariance()) return 0;
+    const auto entry = [&](std::size_t row, std::size_t column) {
+      return fit_.covariance[(2 * piece + row) * parameters_ + 2 * piece + column];
+    };
+    const double variance = entry(0, 0) + bytes * (entry(0, 1) + entry(1, 0)) + bytes * bytes * entry(1, 1);
+    return std::sqrt(std::max(0.0, variance));
+  }
+
+  const Fit& fit_;
+  const double sign_;
+  const std::size_t parameters_;
+};
+
+struct Point {
+  double bytes, cost;
+};
+
+/// The line through two points, without a negative parameter: where it would need one, a line through the
+/// origin that is below both of them, or above both.
+CurvePiece chord(Bytes from, Point start, Point end, Limit limit) {
+  const double beta = (end.cost - start.cost) / (end.bytes - start.bytes);
+  const double alpha = start.cost - beta * start.bytes;
+  if (alpha >= 0) return {from, Seconds{alpha}, SecondsPerByte{beta}};
+  const Point& through = limit == Limit::kLower ? start : end;
+  return {from, Seconds{0}, SecondsPerByte{through.cost / through.bytes}};
+}
+
+/// Where a piece ends, as far as samples tell.
+double end_of(const Fit& fit, std::size_t piece) {
+  const std::vector<CurvePiece>& pieces = fit.curve.pieces();
+  const Bytes end = piece + 1 < pieces.size() ? pieces[piece + 1].from : fit.largest;
+  return std::max(static_cast<double>(end.count), static_cast<double>(pieces[piece].from.count) + 1);
+}
+
+}  // namespace
+
+Curve prediction_limit(const Fit& fit, Limit limit) {
+  const ExactLimit exact(fit, limit);
+  if (!exact.is_open()) return fit.curve;
+  std::vector<CurvePiece> moved;
+  double before = 0;  // a cost never falls
+  for (std::size_t i = 0; i < fit.curve.pieces().size(); ++i) {
+    const Bytes from = fit.curve.pieces()[i].from;
+    Point start{static_cast<double>(from.count), 0}, end{end_of(fit, i), 0};
+    start.cost = std::max(before, exact(i, start.bytes));
+    end.cost = std::max(start.cost, exact(i, end.bytes));
+    moved.push_back(chord(from, start, end, limit));
+    before = moved.back().alpha.count() + moved.back().beta.value * end.bytes;
+  }
+  return Curve(std::move(moved));
+}
+
+Cluster at_limits(const Cluster& cluster, Limit limit) {
+  Cluster moved = cluster;
+  const auto move = [&](Fit& fit) {
+    fit.curve = prediction_limit(fit, limit);
+    fit.covariance.clear();
+  };
+  for (auto& [kind, link] : moved.links) {
+    for (Fit* fit : {&link.alone, &link.streamed, &link.duplex}) move(*fit);
+  }
+  for (OperationFit& operation : moved.operations) {
+    for (Fit* fit : {&operation.alone, &operation.streamed}) move(*fit);
+  }
+  for (const auto scalar : kScalars) {
+    Scalar& moving = moved.*scalar;
+    moving.value = std::max(0.0, moving.value + sign_of(limit) * moving.half_width * k90 / k95);
+  }
+  return moved;
+}
+
+}  // namespace commtune
