@@ -1,8 +1,6 @@
 #include "tuner/doubt.h"
 
 #include <algorithm>
-#include <array>
-#include <cassert>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -11,6 +9,7 @@
 
 #include "perfmodel/error.h"
 #include "perfmodel/fit.h"
+#include "perfmodel/prediction_limits.h"
 #include "perfmodel/random.h"
 #include "tuner/method.h"
 
@@ -28,28 +27,11 @@ constexpr std::size_t kCrowd = 8;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
 constexpr double kHalfWidth = 1.96;
 
-/// How much slower the network may be than its fits say, models being wrong by more than samples scatter, and
-/// what a plan may lose there beside the one that loses least: plans whose last message is only just in time
-/// are as fast as any by prediction alone.
-constexpr double kSlower = 1.1, kLosesLittle = 0.01;
-
 /// Plans that were never within so much of the best one in the first draws are out of the race: more draws
 /// would tell their own times more precisely, and nothing of the choice (Maron, Moore: Hoeffding races,
 /// 1994).
 constexpr std::size_t kHeat = 16;
 constexpr double kWithinReach = 1.25;
-
-constexpr std::size_t kScalars = 7;
-
-std::array<Scalar*, kScalars> scalars_of(Cluster& cluster) {
-  return {&cluster.reduce_seconds_per_byte,
-          &cluster.copy_seconds_per_byte,
-          &cluster.interference,
-          &cluster.jitter_seconds,
-          &cluster.contention,
-          &cluster.backlog_seconds,
-          &cluster.connection_backlog_seconds};
-}
 
 double percentile(std::vector<double>& values, double q) {
   const auto at = values.begin() + std::lround(q * static_cast<double>(values.size() - 1));
@@ -138,25 +120,32 @@ Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, Clu
   return times;
 }
 
-/// By entry, at the fits themselves.
-std::vector<Seconds> on_slower_network(const std::vector<Entry>& ranking, const Planning& job) {
-  Simulator simulator(job.work);
+/// By entry, where every cost is as large as the fits' doubt leaves it.
+std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking, const Planning& job,
+                                     const Cluster& cluster) {
+  const Cluster most = at_limits(cluster, Limit::kUpper);
+  Slowed slowed(job, most);
+  const std::vector<Road> roads = roads_of(ranking);
+  std::vector<RoadCost> costs;
+  costs.reserve(roads.size());
+  for (const Road& road : roads) costs.push_back(road_cost(road, most, job.workers));
+  const std::vector<FlatRoad> flat(costs.begin(), costs.end());
   std::vector<Seconds> times;
   times.reserve(ranking.size());
   for (const Entry& entry : ranking) {
-    const auto option = std::ranges::find(job.roads, entry.plan.road, &RoadOption::road);
-    assert(option != job.roads.end());
-    const RoadCost cost = slower(option->cost, kSlower);
-    times.push_back(simulator.time(FlatPlan(entry.plan, job.work), FlatRoad(cost)));
+    const auto road = std::ranges::find(roads, entry.plan.road) - roads.begin();
+    times.push_back(
+        slowed.simulator.time(FlatPlan(entry.plan, slowed.work), flat[static_cast<std::size_t>(road)]));
   }
   return times;
 }
 
-/// Leaves out the entries that lose more than little on a slower network.
+/// Leaves out the entries that lose where costs are as large as the fits' doubt leaves them: a plan whose
+/// last message is only just in time is as fast as any by prediction, and late as soon as a cost is more.
 void keep_robust(const std::vector<Entry>& ranking, std::vector<std::size_t>& entries) {
-  const auto time = [&](std::size_t i) { return ranking[i].doubt->on_slower_network; };
+  const auto time = [&](std::size_t i) { return ranking[i].doubt->at_upper_limits; };
   const Seconds least = time(*std::ranges::min_element(entries, {}, time));
-  std::erase_if(entries, [&](std::size_t i) { return time(i) > least * (1 + kLosesLittle); });
+  std::erase_if(entries, [&](std::size_t i) { return time(i) > least * (1 + kIndifferent); });
 }
 
 }  // namespace
@@ -182,12 +171,13 @@ ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& road
     for (Fit* fit : {&operation.alone, &operation.streamed}) add(*fit, ++stream);
   }
   Random random(seed);
-  for (Scalar* scalar : scalars_of(cluster_)) {
-    in_doubt_ = in_doubt_ || scalar->half_width > 0;
+  for (const auto member : kScalars) {
+    const Scalar& scalar = cluster_.*member;
+    in_doubt_ = in_doubt_ || scalar.half_width > 0;
     std::vector<double>& values = scalars_.emplace_back();
     values.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-      values.push_back(std::max(0.0, scalar->value + scalar->half_width / kHalfWidth * random.normal()));
+      values.push_back(std::max(0.0, scalar.value + scalar.half_width / kHalfWidth * random.normal()));
     }
   }
 }
@@ -201,8 +191,7 @@ void ClusterDraws::add(Fit& fit, std::uint64_t seed) {
 const Cluster& ClusterDraws::draw(int index) {
   const auto i = static_cast<std::size_t>(index);
   for (Drawn& drawn : drawn_) *drawn.target = drawn.curves[i];
-  const std::array<Scalar*, kScalars> scalars = scalars_of(cluster_);
-  for (std::size_t s = 0; s < scalars.size(); ++s) scalars[s]->value = scalars_[s][i];
+  for (std::size_t s = 0; s < kScalars.size(); ++s) (cluster_.*kScalars[s]).value = scalars_[s][i];
   return cluster_;
 }
 
@@ -212,10 +201,10 @@ void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const C
   const int runs = clusters.in_doubt() ? draws : 1;
   Times times = simulate_draws(ranking, job, clusters, runs);
   const std::vector<double> best = best_of(times);
-  const std::vector<Seconds> slow = on_slower_network(ranking, job);
+  const std::vector<Seconds> most = at_upper_limits(ranking, job, cluster);
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     Doubt doubt;
-    doubt.on_slower_network = slow[i];
+    doubt.at_upper_limits = most[i];
     const auto drawn = static_cast<double>(times[i].size());
     for (std::size_t d = 0; d < times[i].size(); ++d) {
       doubt.expected_regret += best[d] > 0 ? (times[i][d] / best[d] - 1) / drawn : 0;

@@ -70,9 +70,8 @@ std::string reason_for(const Answer& answer, const Planning& job) {
   if (other == nullptr) return fmt::format("{} is the only plan there is; {}.", chosen.title, binds);
   if (!answer.clear_winner) {
     return fmt::format(
-        "There is no clear winner: {} is the simplest of the plans that the fits cannot tell apart and that "
-        "lose "
-        "little on a slower network; {}.",
+        "There is no clear winner: {} is the simplest of the plans that cannot be told apart, neither by the "
+        "fits nor at the slow edge of their doubt; {}.",
         chosen.title, binds);
   }
   const double win = other->prediction.iteration / chosen.prediction.iteration - 1;

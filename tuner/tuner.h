@@ -40,7 +40,7 @@ struct Doubt {
   Seconds low{}, high{};        ///< 5th and 95th percentile of the iteration time over the draws
   double probability_best = 0;  ///< share of the draws in which it is the fastest
   double expected_regret = 0;   ///< mean of T / (best T of the draw) - 1
-  Seconds on_slower_network{};  ///< iteration time where everything on the network takes a tenth longer
+  Seconds at_upper_limits{};    ///< iteration time with every cost at the upper limit of its 90 % interval
 };
 
 /// One line of the ranking.

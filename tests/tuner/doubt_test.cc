@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <random>
 
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
+#include "tuner/messages.h"
 #include "tuner/whatif.h"
 
 namespace commtune::tuner {
@@ -90,11 +93,61 @@ TEST(Decide, TakesManyTimesFewerMessagesEvenIfThatIsMoreEffort) {
 
 TEST(Decide, LeavesOutWhatIsOnlyJustInTime) {
   std::vector<Entry> ranking{entry_with(0.001, 0.6, "joint"), entry_with(0.001, 0.4, "horovod-128mib")};
-  ranking[0].doubt->on_slower_network = Seconds{0.202};
-  ranking[1].doubt->on_slower_network = Seconds{0.203};  // half a per cent: little
+  ranking[0].doubt->at_upper_limits = Seconds{0.2020};
+  ranking[1].doubt->at_upper_limits = Seconds{0.2023};  // 0.15 %: nobody would notice
   EXPECT_EQ(decide(ranking).chosen, 1U);
-  ranking[1].doubt->on_slower_network = Seconds{0.208};
+  ranking[1].doubt->at_upper_limits = Seconds{0.2030};
   EXPECT_EQ(decide(ranking).chosen, 0U);
+}
+
+/// Layer "late" has all the bytes, there from the start on and wanted last; "early" computes for 100 ms
+/// and 10.
+Profile hidden_but_for_slack() {
+  Profile profile;
+  profile.model = "made";
+  profile.layers = {{"early", Seconds{0.01}, Seconds{0.1}, Seconds{0}, {}, 0},
+                    {"late", Seconds{0}, Seconds{0}, Seconds{0}, {{"large", 95'000'000_B}}, 0}};
+  return profile;
+}
+
+/// One message over a ring that was measured to take 1 ns a
+/// byte and to this part of that: 95 ms of 100. With one barrier for all they are back just in time; layer by
+/// layer there are 10 ms more.
+Decision decide_by(double relative_covariance, double residuals) {
+  const Profile profile = hidden_but_for_slack();
+  Cluster cluster = made_cluster(4, 0, 0);
+  OperationFit ring{AllToAll{}, Operation::kAllReduce, 4, {}, {}};
+  ring.alone.curve = ring.streamed.curve = Curve{Seconds{0}, SecondsPerByte{1e-9}};
+  ring.alone.largest = ring.streamed.largest = 95'000'000_B;
+  for (Fit* fit : {&ring.alone, &ring.streamed}) {
+    fit->covariance = {0, 0, 0, relative_covariance * relative_covariance * 1e-18};
+    fit->quality.p90_relative = residuals;
+  }
+  cluster.operations = {ring};
+  const Planning job(profile, cluster, 4, {AllToAll{}});
+  std::vector<Entry> ranking(2);
+  for (Entry& entry : ranking) {
+    entry.plan = job.empty_plan(AllToAll{});
+    entry.plan.messages = {{{{0, 0_B, 95'000'000_B}}}};
+    entry.plan.credit = kUnlimited;
+    entry.messages = 1;
+  }
+  ranking[0].method = "joint";
+  ranking[0].plan.barrier = Barrier::kPerLayer;
+  ranking[1].method = "wfbp-a2a";
+  judge_under_doubt(ranking, job, cluster, 64, 1);
+  EXPECT_LE(ranking[1].doubt->expected_regret, kIndifferent);
+  return decide(ranking);
+}
+
+TEST(Doubt, SaysHowMuchSlackATieNeeds) {
+  // 1.645 * 2 % is less than the slack of 5 %, and 1.645 * 3.5 % is more.
+  EXPECT_EQ(decide_by(0.001, 0).chosen, 1U);
+  EXPECT_EQ(decide_by(0.02, 0).chosen, 1U);
+  EXPECT_EQ(decide_by(0.035, 0).chosen, 0U);
+  // The same of what the curve leaves unexplained, though no draw of the curve shows it.
+  EXPECT_EQ(decide_by(0.001, 0.04).chosen, 1U);
+  EXPECT_EQ(decide_by(0.001, 0.08).chosen, 0U);
 }
 
 TEST(Decide, StaysWithTheBestWhereTheOthersAreClearlyWorse) {
@@ -103,14 +156,48 @@ TEST(Decide, StaysWithTheBestWhereTheOthersAreClearlyWorse) {
   EXPECT_TRUE(decision.clear);
 }
 
-TEST(Tune, KnowsWhatEveryPlanTakesOnASlowerNetwork) {
+TEST(Tune, KnowsWhatEveryPlanTakesAtTheUpperLimits) {
   const Answer answer = tune(*shipped_profile("resnet50"), doubtful(0.05));
   for (const Entry& entry : answer.ranking)
-    EXPECT_GE(entry.doubt->on_slower_network, entry.prediction.iteration) << entry.method;
-  // All in one message after the backward pass: a tenth of what is exposed comes on top.
+    EXPECT_GE(entry.doubt->at_upper_limits, entry.prediction.iteration) << entry.method;
+  // All in one message after the backward pass: what is exposed is its bytes, which may take 1.645 * 5 %
+  // more.
   const auto fused = std::ranges::find(answer.ranking, "bsp-a2a", &Entry::method);
-  const Seconds more = fused->doubt->on_slower_network - fused->prediction.iteration;
-  EXPECT_NEAR(more / fused->prediction.exposed, 0.1, 1e-6);
+  const Seconds more = fused->doubt->at_upper_limits - fused->prediction.iteration;
+  EXPECT_NEAR(more / fused->prediction.exposed, 1.645 * 0.05, 0.003);
+}
+
+TEST(Decide, LooksAtTheEdgeOnlyWhereThatIsSlowerThere) {
+  // Jobs and clusters that no limit was chosen on; what they take in truth is drawn anew from the fits'
+  // doubt. The rival is what would be chosen of the plans that tie in expected regret without a look at the
+  // edge.
+  std::mt19937_64 random(11);
+  TuneOptions options;
+  options.max_events = 20'000;
+  int ties = 0, differ = 0;
+  double ratios = 0;
+  for (unsigned round = 0; round < 300; ++round) {
+    const Profile profile = made_profile(random, 8);
+    const auto part = [&] { return static_cast<double>(random() % 100) / 100; };
+    const double relative = 0.01 + 0.05 * part();
+    const Cluster cluster = with_network(doubtful(relative), 1, std::pow(10, -1.7 + 1.5 * part()));
+    const Answer answer = tune(profile, cluster, options);
+    if (answer.clear_winner) continue;
+    ++ties;
+    std::vector<Entry> blind = answer.ranking;
+    for (Entry& entry : blind) entry.doubt->at_upper_limits = Seconds{1};
+    const std::size_t rival = decide(blind).chosen;
+    if (rival == answer.chosen) continue;
+    ++differ;
+    judge_under_doubt(blind, Planning(profile, cluster, 4, roads_for(cluster, 4, {})), cluster, 64,
+                      1000 + round);
+    const double ratio = blind[answer.chosen].doubt->high / blind[rival].doubt->high;
+    EXPECT_LE(ratio, 1 + kIndifferent) << "round " << round;
+    ratios += ratio;
+  }
+  EXPECT_GT(ties, 20);
+  EXPECT_GT(differ, 0);
+  EXPECT_LT(ratios, differ);
 }
 
 TEST(Tune, GivesEveryEntryItsDoubt) {
