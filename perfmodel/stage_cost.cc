@@ -232,13 +232,33 @@ void keep_measured_to_links(RoadCost& cost, const Road& road, const Cluster& clu
   }
 }
 
+/// What was measured of a road at this N; nullptr what was not.
+struct Measurements {
+  const OperationFit* both;
+  const OperationFit* reduce;
+  const OperationFit* distribute;
+
+  Measurements(const Road& road, const Cluster& cluster, int workers) {
+    const Operations named = operations_of(road);
+    both = find_operation(cluster, road, named.both, workers);
+    reduce = find_operation(cluster, road, named.reduce, workers);
+    distribute = find_operation(cluster, road, named.distribute, workers);
+  }
+  /// Whether they price the whole road.
+  bool suffice() const { return both != nullptr || (reduce != nullptr && distribute != nullptr); }
+  bool all_streamed() const {
+    return std::ranges::none_of(std::array{both, reduce, distribute}, [](const OperationFit* fit) {
+      return fit != nullptr && fit->streamed.curve.empty();
+    });
+  }
+};
+
 /// The measured cost of a road, or nothing when it was not measured at this N.
 std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int workers) {
   const Operations named = operations_of(road);
-  const OperationFit* both = find_operation(cluster, road, named.both, workers);
-  const OperationFit* reduce = find_operation(cluster, road, named.reduce, workers);
-  const OperationFit* distribute = find_operation(cluster, road, named.distribute, workers);
-  if (both == nullptr && (reduce == nullptr || distribute == nullptr)) return std::nullopt;
+  const Measurements found(road, cluster, workers);
+  if (!found.suffice()) return std::nullopt;
+  const OperationFit *both = found.both, *reduce = found.reduce, *distribute = found.distribute;
 
   RoadCost cost;
   std::optional<std::pair<Bytes, Bytes>> range;
@@ -247,11 +267,8 @@ std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int w
   }
   cost.measured_smallest = range->first;
   cost.measured_largest = range->second;
-  const bool all_streamed = std::ranges::none_of(
-      std::array{both, reduce, distribute},
-      [](const OperationFit* fit) { return fit != nullptr && fit->streamed.curve.empty(); });
   const Formula streams =
-      all_streamed ? Formula{} : streams_by_formula(road, cluster, workers).value_or(Formula{});
+      found.all_streamed() ? Formula{} : streams_by_formula(road, cluster, workers).value_or(Formula{});
   const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy); };
   const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy); };
   cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
@@ -395,6 +412,27 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   cost.interference = cluster.interference.value;
   cost.straggling = Seconds{cluster.jitter_seconds.value * expected_maximum(workers)};
   return cost;
+}
+
+std::vector<FitSource> fits_behind(const Road& road, const Cluster& cluster, int workers) {
+  std::vector<FitSource> sources;
+  if (workers == 1) return sources;
+  const auto add = [&](const OperationFit* fit, bool alone, bool streamed) {
+    if (fit == nullptr) return;
+    for (const FitSource& source : fits_of(*fit)) {
+      if (source.fit == &fit->alone ? alone : streamed) sources.push_back(source);
+    }
+  };
+  const Measurements found(road, cluster, workers);
+  if (found.suffice()) {
+    for (const OperationFit* fit : {found.both, found.reduce, found.distribute}) add(fit, true, true);
+    if (found.all_streamed()) return sources;
+  } else {
+    add(nearest_fit(road, cluster, workers, Pace::kAlone), true, false);
+  }
+  add(nearest_fit(road, cluster, workers, Pace::kStreamed), false, true);
+  for (const FitSource& source : link_fits_of(cluster)) sources.push_back(source);
+  return sources;
 }
 
 }  // namespace commtune

@@ -2,9 +2,11 @@
 // What a message costs on a road: the one place where the roads differ for a prediction. MODEL.md section 4.
 
 #include <string>
+#include <vector>
 
 #include "perfmodel/cluster.h"
 #include "perfmodel/curve.h"
+#include "perfmodel/fit_source.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/topology.h"
 
@@ -76,5 +78,10 @@ Curve until_sent(const RoadCost& cost);
 /// formulas need; Error{kBadInput} when the road does not fit the number of workers. With one worker every
 /// cost is zero.
 RoadCost road_cost(const Road& road, const Cluster& cluster, int workers);
+
+/// The fits that road_cost makes its cost of: the road's own where it was measured at this N; else, and where
+/// no stream of it was, those that calibrate the formulas, and the links'. That measured costs are held to
+/// what the links can pass, and divided among stages as by formula, is not counted.
+std::vector<FitSource> fits_behind(const Road& road, const Cluster& cluster, int workers);
 
 }  // namespace commtune

@@ -45,5 +45,19 @@ TEST(DoubtfulFits, AreNotThoseOfOneSize) {
 
 TEST(DoubtfulFits, AreNoneInAnEmptyCluster) { EXPECT_TRUE(doubtful_fits(Cluster{}).empty()); }
 
+TEST(UsableFit, IsAnyThatComesNearItsSamplesOrFollowsThem) {
+  EXPECT_TRUE(is_usable(fit(0.2, 0.6, 0.99)));    // doubtful, but it follows the sizes
+  EXPECT_TRUE(is_usable(fit(0.01, 0.02, -0.1)));  // all sizes take the same: nothing to explain
+  EXPECT_FALSE(is_usable(fit(0.2, 0.6, 0)));
+  EXPECT_FALSE(is_usable(Fit{}));
+}
+
+TEST(UsableFit, MayHaveNoQualityAtAll) {
+  Fit made_up;
+  made_up.curve = Curve(Seconds{1e-3}, SecondsPerByte{1e-9});
+  EXPECT_TRUE(is_usable(made_up));
+  EXPECT_FALSE(is_doubtful(made_up));
+}
+
 }  // namespace
 }  // namespace commtune

@@ -629,5 +629,35 @@ TEST(RoadCost, MoreBytesAreNeverFasterOnAnyRoad) {
   }
 }
 
+/// What a road's cost rests on, in words.
+std::vector<std::string> behind(const Road& road, const Cluster& cluster, int workers) {
+  std::vector<std::string> names;
+  for (const FitSource& source : fits_behind(road, cluster, workers)) names.push_back(describe(source));
+  return names;
+}
+
+TEST(FitsBehind, AreTheRoadsOwnWhereItWasMeasured) {
+  Cluster cluster = cluster_of(8);
+  OperationFit ring{AllToAll{}, Operation::kAllReduce, 4, {}, {}};
+  ring.alone.curve = ring.streamed.curve = Curve{Seconds{1e-4}, SecondsPerByte{1e-9}};
+  ring.alone.largest = ring.streamed.largest = 64_MiB;
+  cluster.operations.push_back(ring);
+  EXPECT_EQ(behind(AllToAll{}, cluster, 4),
+            (std::vector<std::string>{"all-reduce, " + describe(AllToAll{}) + ", 4 workers, alone",
+                                      "all-reduce, " + describe(AllToAll{}) + ", 4 workers, streamed"}));
+  EXPECT_TRUE(behind(AllToAll{}, cluster, 1).empty());
+}
+
+TEST(FitsBehind, AreThoseThatCalibrateTheFormulaAndTheLinksElsewhere) {
+  Cluster cluster = cluster_of(8);
+  OperationFit ring{AllToAll{}, Operation::kAllReduce, 4, {}, {}};
+  ring.alone.curve = Curve{Seconds{1e-4}, SecondsPerByte{1e-9}};
+  ring.alone.largest = 64_MiB;
+  cluster.operations.push_back(ring);
+  const std::vector<std::string> names = behind(AllToAll{}, cluster, 8);
+  EXPECT_EQ(names.front(), "all-reduce, " + describe(AllToAll{}) + ", 4 workers, alone");
+  EXPECT_NE(std::ranges::find(names, "link inter-host, alone"), names.end());
+}
+
 }  // namespace
 }  // namespace commtune
