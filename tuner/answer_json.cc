@@ -43,8 +43,18 @@ nlohmann::json to_json(const Entry& entry) {
 
 }  // namespace
 
+nlohmann::json to_json(const DoubtfulFit& fit) {
+  return {{"fit", fit.fit},
+          {"median_relative", fit.quality.median_relative},
+          {"p90_relative", fit.quality.p90_relative},
+          {"r_squared", fit.quality.r_squared},
+          {"methods", fit.methods}};
+}
+
 nlohmann::json to_json(const Answer& answer) {
-  nlohmann::json ranking = nlohmann::json::array(), bounds = nlohmann::json::array();
+  nlohmann::json ranking = nlohmann::json::array(), bounds = nlohmann::json::array(),
+                 doubtful = nlohmann::json::array();
+  for (const DoubtfulFit& fit : answer.doubtful) doubtful.push_back(to_json(fit));
   for (const Entry& entry : answer.ranking) ranking.push_back(to_json(entry));
   for (const RoadBound& bound : answer.bounds) {
     bounds.push_back({{"road", describe(bound.road)},
@@ -64,6 +74,7 @@ nlohmann::json to_json(const Answer& answer) {
       {"ranking", std::move(ranking)},
       {"chosen", answer.ranking.empty() ? "" : answer.ranking[answer.chosen].method},
       {"clear_winner", answer.clear_winner},
+      {"doubtful", std::move(doubtful)},
       {"reason", answer.reason},
       {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
   };

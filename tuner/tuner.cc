@@ -9,6 +9,7 @@
 #include "perfmodel/prediction_limits.h"
 #include "perfmodel/topology.h"
 #include "tuner/doubt.h"
+#include "tuner/doubtful.h"
 #include "tuner/method.h"
 #include "tuner/reason.h"
 #include "tuner/search.h"
@@ -163,6 +164,7 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   const int workers = workers_of(options, cluster);
   const Planning job(profile, cluster, workers,
                      options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads);
+  require_usable_fit(job, cluster);
   Answer answer;
   answer.model = profile.model;
   answer.cluster = cluster.name;
@@ -200,6 +202,7 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
     answer.chosen = 0;
     answer.clear_winner = true;
   }
+  answer.doubtful = doubtful_fits_behind(answer.ranking, cluster, workers);
   answer.reason = reason_for(answer, job);
   return answer;
 }

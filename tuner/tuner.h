@@ -71,6 +71,13 @@ struct RoadBound {
   std::optional<Seconds> bound_low{};  ///< absent where no doubt was computed
 };
 
+/// A fit that the probe calls doubtful and that predictions rest on.
+struct DoubtfulFit {
+  std::string fit;  ///< "push-pull, 4 colocated servers, 4 workers, streamed"
+  FitQuality quality;
+  std::vector<std::string> methods;  ///< whose plans' roads it prices
+};
+
 struct Answer {
   std::string model;
   std::string cluster;
@@ -84,13 +91,16 @@ struct Answer {
   std::optional<Seconds> bound_low;  ///< the lowest at the edge of the fits' doubt
   std::size_t chosen = 0;            ///< index into ranking: with doubt, the least expected regret
   bool clear_winner = true;  ///< false: the leading plans are within the doubt, and the simplest was chosen
-  std::string reason;        ///< one sentence: why the chosen plan wins and what binds it
+  std::vector<DoubtfulFit> doubtful;  ///< worst first
+  std::string reason;                 ///< one sentence: why the chosen plan wins and what binds it
 };
 
 /// Throws Error{kBadInput} for options or a profile that do not fit; Error{kNotFound} when the cluster has no
-/// fits that could price any road.
+/// fits that could price any road; Error{kPoorFit} when it has some, but none that is_usable().
 Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& options = {});
 
+/// "fit", what it misses its samples by, "methods".
+nlohmann::json to_json(const DoubtfulFit& fit);
 /// For REST, `--json` and the dashboard. Seconds and bytes are bare numbers whose names carry the unit.
 nlohmann::json to_json(const Answer& answer);
 

@@ -7,6 +7,7 @@
 #include "api/actions/whatif.h"
 #include "api/export/export.h"
 #include "api/export/variables.h"
+#include "perfmodel/doubtful_fits.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {
@@ -46,6 +47,10 @@ std::vector<std::string> notes_of(const Given& given, const tuner::Entry& chosen
                     given.outcome.answer.workers));
   if (chosen.prediction.extrapolated)
     notes.emplace_back("some message is larger or smaller than what was probed");
+  for (const tuner::DoubtfulFit& fit : given.outcome.answer.doubtful) {
+    if (std::ranges::find(fit.methods, chosen.method) != fit.methods.end())
+      notes.push_back(fmt::format("it rests on a doubtful fit: {}: {}", fit.fit, to_string(fit.quality)));
+  }
   if (given.made.options.draws == 0) notes.emplace_back("no interval: the question asked for no draws");
   if (given.made.profile.origin.how != "measured")
     notes.push_back(fmt::format(

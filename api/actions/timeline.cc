@@ -118,6 +118,16 @@ json thread_name(int thread, const std::string& name) {
 
 }  // namespace
 
+std::optional<Cluster> pricing_cluster(const Store& store, const PlanRow& row) {
+  const json& ranking = row.ranking;
+  std::optional<RowId> id = row.fit;
+  if (!id && ranking.is_object() && ranking.contains("question"))
+    id = ranking.at("question").at("fit").get<RowId>();
+  if (auto fit = id ? store.find_fit(*id) : std::nullopt) return std::move(fit->snapshot);
+  if (ranking.is_object() && ranking.contains("cluster")) return cluster_from_json(ranking.at("cluster"));
+  return std::nullopt;
+}
+
 PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method) {
   const PlanRow row = find_stored_plan(store, plan);
   auto profile = store.find_profile(row.profile);
@@ -125,15 +135,8 @@ PlanView find_plan_view(const Store& store, const std::string& plan, const std::
     throw Error(ErrorCode::kStorage, fmt::format("profile {} of plan {} is missing", row.profile, row.id));
   PlanView view{row.id, row.plan, std::move(profile->profile), {}, false};
   const bool has_question = row.ranking.is_object() && row.ranking.contains("question");
-  const std::optional<RowId> fit_id =
-      row.fit
-          ? row.fit
-          : (has_question ? std::optional(row.ranking.at("question").at("fit").get<RowId>()) : std::nullopt);
-  if (const auto fit = fit_id ? store.find_fit(*fit_id) : std::nullopt) {
-    view.cluster = fit->snapshot;
-    view.priced = true;
-  } else if (row.ranking.is_object() && row.ranking.contains("cluster")) {
-    view.cluster = cluster_from_json(row.ranking.at("cluster"));
+  if (auto cluster = pricing_cluster(store, row)) {
+    view.cluster = *std::move(cluster);
     view.priced = true;
   }
   choose_method(store, row, method, view);

@@ -20,6 +20,10 @@ struct PlanView {
   bool priced = false;
 };
 
+/// The cluster that a plan's prediction rests on, as its fit or its file has it; nothing where it has
+/// neither.
+std::optional<Cluster> pricing_cluster(const Store& store, const PlanRow& row);
+
 /// plan    a stored plan's id, at least 4 digits of its digest, or "latest"
 /// method  another one of its ranking, "best" or "worst"; empty: the plan itself
 /// throws  Error{kNotFound} naming what is missing

@@ -3,10 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/actions/doubtful.h"
 #include "api/actions/models.h"
 #include "api/cli/commands.h"
 #include "api/output/report.h"
 #include "api/output/rows.h"
+#include "perfmodel/doubtful_fits.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 
@@ -64,6 +66,13 @@ const Row& present(const std::optional<Row>& row, const ShowFlags& flags) {
   return *row;
 }
 
+/// What the probe warned of when it made the fits.
+std::string doubtful_lines(const Cluster& cluster) {
+  std::string out;
+  for (const std::string& line : doubtful_fits(cluster)) out += fmt::format("doubtful: {}\n", line);
+  return out;
+}
+
 void list_clusters(const Session& session, const Store& store, const ShowFlags& flags) {
   print_page(session, store.clusters({flags.limit, 0}));
 }
@@ -85,7 +94,9 @@ void show_cluster(const Session& session, const Store& store, const ShowFlags& f
   session.print(to_table(std::vector<ClusterRow>{cluster}) + "\n");
   for (const auto& [name, value] : cluster.facts) session.print(fmt::format("{}: {}\n", name, value));
   session.print("\nprobes\n" + (probes.rows.empty() ? "none\n" : to_table(probes.rows)));
-  session.print(fit ? fmt::format("\nfit {}\n{}", fit->id, fit_table(fit->snapshot)) : "\nno fit yet\n");
+  session.print(
+      fit ? fmt::format("\nfit {}\n{}{}", fit->id, fit_table(fit->snapshot), doubtful_lines(fit->snapshot))
+          : "\nno fit yet\n");
 }
 
 void list_fits(const Session& session, const Store& store, const ShowFlags& flags) {
@@ -98,7 +109,8 @@ void show_fit(const Session& session, const Store& store, const ShowFlags& flags
     session.print_json(to_json(fit));
     return;
   }
-  session.print(to_table(std::vector<FitSummary>{fit}) + "\n" + fit_table(fit.snapshot));
+  session.print(to_table(std::vector<FitSummary>{fit}) + "\n" + fit_table(fit.snapshot) +
+                doubtful_lines(fit.snapshot));
 }
 
 ProfileSummary summary_of(const Profile& profile) {
@@ -158,10 +170,13 @@ void show_plan(const Session& session, const Store& store, const ShowFlags& flag
   if (!found && flags.id.size() >= 4) found = store.find_plan(std::string_view(flags.id));
   const PlanRow plan = present(found, flags);
   if (session.json) {
-    session.print_json(to_json(plan));
+    session.print_json(to_json_with_doubt(store, plan));
     return;
   }
-  session.print(to_table(std::vector<PlanSummary>{plan}) + "\nruns\n");
+  session.print(to_table(std::vector<PlanSummary>{plan}));
+  for (const tuner::DoubtfulFit& fit : doubtful_fits_of(store, plan))
+    session.print(fmt::format("rests on a doubtful fit: {}: {}\n", fit.fit, to_string(fit.quality)));
+  session.print("\nruns\n");
   const PageOf<RunSummary> runs = store.runs(plan.id, {flags.limit, 0});
   session.print(runs.rows.empty() ? "none\n" : to_table(runs.rows));
 }

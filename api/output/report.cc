@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "api/output/table.h"
+#include "perfmodel/doubtful_fits.h"
 #include "perfmodel/plan.h"
 
 namespace commtune::api {
@@ -107,6 +108,21 @@ std::string comparison(const ProbeOutcome& outcome) {
                says && beta > 0 ? signed_percent(1 / (beta * tool.bytes_per_second) - 1) : "-"});
   }
   return (any ? "\n" + table.text() : std::string()) + fmt::format("{}", fmt::join(problems, ""));
+}
+
+bool rests_on_doubtful(const tuner::Answer& answer, const tuner::Entry& entry) {
+  return std::ranges::any_of(answer.doubtful, [&](const tuner::DoubtfulFit& fit) {
+    return std::ranges::find(fit.methods, entry.method) != fit.methods.end();
+  });
+}
+
+/// What the question marks of a ranking mean.
+std::string doubtful_text(const tuner::Answer& answer) {
+  if (answer.doubtful.empty()) return {};
+  std::string out = "? rests on doubtful fits, which a probe with a larger --budget may mend:\n";
+  for (const tuner::DoubtfulFit& fit : answer.doubtful)
+    out += fmt::format("  {}: {}\n", fit.fit, to_string(fit.quality));
+  return out + "\n";
 }
 
 /// "216 ms; 209 ms at the edge of the fits' doubt".
@@ -210,8 +226,9 @@ std::string ranking_report(const TuneOutcome& outcome) {
   Table table(std::move(columns));
   for (std::size_t i = 0; i < answer.ranking.size(); ++i) {
     const tuner::Entry& entry = answer.ranking[i];
-    std::vector<std::string> cells{entry.title, describe(entry.plan.road),
-                                   format_time(entry.prediction.iteration)};
+    std::vector<std::string> cells{
+        entry.title, describe(entry.plan.road),
+        format_time(entry.prediction.iteration) + (rests_on_doubtful(answer, entry) ? " ?" : "")};
     if (any_doubt(answer)) cells.push_back(doubt_text(entry));
     if (any_measured) cells.push_back(entry.measured ? format_time(*entry.measured) : "");
     const auto id = outcome.plans.find(entry.method);
@@ -225,7 +242,7 @@ std::string ranking_report(const TuneOutcome& outcome) {
   out +=
       fmt::format("lower bound: {} (of lossless plans, under the fitted costs and over the roads priced)\n\n",
                   bound_text(answer));
-  out += answer.reason + "\n";
+  out += doubtful_text(answer) + answer.reason + "\n";
   for (const tuner::Entry& entry : answer.ranking)
     if (!entry.failure.empty()) out += fmt::format("{}: {}\n", entry.title, entry.failure);
   return out;

@@ -73,7 +73,7 @@ json PlanDesk::answer_candidates(const Question& question) {
       const std::string& cluster = candidate.cluster.empty() ? question.cluster : candidate.cluster;
       answer = answer_one(question, candidate.seats, cluster).document;
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotFound) throw;
+      if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit) throw;
       answer = unknown(error.code(), error.what());
     }
     const double rate = answer.value("samples_per_second", 0.0);
@@ -109,7 +109,7 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
     std::string key = key_of(question, *profile, record);
     return compute(question, {std::move(made), known.fit, std::move(record), std::move(key)});
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit) throw;
+    if (error.code() != ErrorCode::kNotFound) throw;
     ++parts_.metrics.plans_unknown;
     return {unknown(error.code(), error.what()), nullptr, false};
   }

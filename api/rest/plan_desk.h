@@ -38,7 +38,8 @@ class PlanDesk {
     bool created = false;  ///< by this very question
   };
   /// Answers the body of a request. Throws Error{kBadInput} for a malformed one, Error{kNotFound} for a model
-  /// or cluster that does not exist, Error{kUnavailable} when its turn does not come.
+  /// or cluster that does not exist, Error{kPoorFit} where no fit is usable, Error{kUnavailable} when its
+  /// turn does not come.
   Said answer(const std::string& body);
 
  private:

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/actions/curves.h"
+#include "api/actions/doubtful.h"
 #include "api/actions/run.h"
 #include "api/actions/timeline.h"
 #include "api/export/export.h"
@@ -37,7 +38,8 @@ Reply list_plans(Service& service, const Request& request) {
 }
 
 Reply get_plan(Service& service, const Request& request) {
-  return json_reply(api::to_json(find_stored_plan(*service.store().reader(), request.arguments.at(0))));
+  const auto store = service.store().reader();
+  return json_reply(to_json_with_doubt(*store, find_stored_plan(*store, request.arguments.at(0))));
 }
 
 Reply get_timeline(Service& service, const Request& request) {

@@ -126,6 +126,63 @@ TEST(Tune, HardlyAnyClusterThatTheSamplesSupportHasALowerBoundThanTheDoubtsEdge)
   EXPECT_GE(above, 90);
 }
 
+/// The made-up cluster with a ring and servers that were measured, and how well.
+Cluster measured_cluster(const FitQuality& of_ring, const FitQuality& of_servers) {
+  Cluster cluster = made_cluster(4, 200e-6, 8e-9);
+  for (const auto& [road, quality] :
+       {std::pair{Road{AllToAll{}}, of_ring}, {Road{ParameterServer{4}}, of_servers}}) {
+    OperationFit fit;
+    fit.road = road;
+    fit.operation = std::holds_alternative<AllToAll>(road) ? Operation::kAllReduce : Operation::kPushPull;
+    fit.workers = 4;
+    for (Fit* each : {&fit.alone, &fit.streamed}) {
+      each->curve = Curve{Seconds{2e-4}, SecondsPerByte{1e-8}};
+      each->largest = 64_MiB;
+      each->quality = quality;
+    }
+    cluster.operations.push_back(std::move(fit));
+  }
+  return cluster;
+}
+
+constexpr FitQuality kGood{9, 0.999, 0.01, 0.02}, kDoubtful{9, 0.95, 0.2, 0.5}, kUnusable{9, -0.2, 0.6, 2};
+
+TuneOptions on_measured_roads() {
+  TuneOptions options;
+  options.roads = {AllToAll{}, ParameterServer{4}};
+  return options;
+}
+
+TEST(Tune, SaysWhichPlansRestOnDoubtfulFits) {
+  const Profile profile = *shipped_profile("resnet50");
+  const Answer answer = tune(profile, measured_cluster(kDoubtful, kGood), on_measured_roads());
+  ASSERT_EQ(answer.doubtful.size(), 2U);  // alone and streamed
+  for (const DoubtfulFit& fit : answer.doubtful) {
+    EXPECT_THAT(fit.fit, testing::StartsWith("all-reduce, "));
+    EXPECT_THAT(fit.methods, testing::Contains("wfbp-a2a"));
+    EXPECT_THAT(fit.methods, testing::Not(testing::Contains("wfbp-ps")));
+  }
+  const nlohmann::json json = to_json(answer).at("doubtful");
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0].at("p90_relative"), 0.5);
+  EXPECT_TRUE(tune(profile, measured_cluster(kGood, kGood), on_measured_roads()).doubtful.empty());
+  EXPECT_TRUE(to_json(small_answer()).at("doubtful").empty());
+}
+
+TEST(Tune, RefusesToRankByFitsOfWhichNoneIsUsable) {
+  const Profile profile = *shipped_profile("resnet50");
+  try {
+    tune(profile, measured_cluster(kUnusable, kUnusable), on_measured_roads());
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kPoorFit);
+    EXPECT_THAT(error.what(), testing::HasSubstr("cluster \"made\""));
+    EXPECT_THAT(error.what(), testing::HasSubstr("p90 200.0 %"));
+    EXPECT_THAT(error.what(), testing::HasSubstr("probe it again"));
+  }
+  EXPECT_NO_THROW(tune(profile, measured_cluster(kUnusable, kDoubtful), on_measured_roads()));
+}
+
 TEST(Tune, ReportsSamplesAndSpeedUp) {
   const Answer answer = small_answer();
   const Entry& first = answer.ranking.front();

@@ -92,6 +92,18 @@ TEST(RankingReport, SaysWhatTheBoundRestsOn) {
   EXPECT_THAT(text, HasSubstr("under the fitted costs and over the roads priced"));
 }
 
+TEST(RankingReport, MarksWhatRestsOnDoubtfulFits) {
+  TuneOutcome outcome = ranked(Seconds{0.216}, {});
+  outcome.answer.ranking[0].method = "wfbp-a2a";
+  outcome.answer.ranking[0].prediction.iteration = Seconds{0.3};
+  EXPECT_THAT(ranking_report(outcome), Not(HasSubstr("?")));
+  outcome.answer.doubtful = {{"all-reduce, alone", {9, 0.95, 0.2, 0.5}, {"wfbp-a2a"}}};
+  const std::string text = ranking_report(outcome);
+  EXPECT_THAT(text, HasSubstr("300 ms ?"));
+  EXPECT_THAT(text, HasSubstr("? rests on doubtful fits"));
+  EXPECT_THAT(text, HasSubstr("all-reduce, alone: median residual 20.0 %, p90 50.0 %, R² 0.950"));
+}
+
 TEST(RankingReport, SaysNothingOfADoubtThatChangesNothing) {
   for (const std::optional<Seconds> low : {std::optional<Seconds>{}, std::optional{Seconds{0.216}}})
     EXPECT_THAT(ranking_report(ranked(Seconds{0.216}, low)), Not(HasSubstr("edge")));

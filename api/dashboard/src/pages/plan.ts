@@ -2,13 +2,13 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, Problem } from '../api/client';
-import type { Messages, PlanDetail, RankingEntry, RunDetail, RunSummary, Timeline } from '../api/types';
+import type { Messages, PlanAnswer, PlanDetail, RankingEntry, RunDetail, RunSummary, Timeline } from '../api/types';
 import { count, percent, plural, significant, size, time } from '../format';
 import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { ago, badge, pageHead, stat } from '../parts/bits';
 import { messagesFigure } from '../parts/messages';
-import { boundAtEdge, choiceBadge, rankingFigure } from '../parts/ranking';
+import { boundAtEdge, choiceBadge, doubtfulNote, rankingFigure } from '../parts/ranking';
 import { runForm } from '../parts/run_form';
 import { shown } from '../parts/states';
 import { timelineFigure } from '../parts/timeline';
@@ -21,6 +21,8 @@ export interface StoredAnswer {
   readonly bounds: { road: string; bound_seconds: number; explanation: string }[];
   readonly bound_seconds: number;
   readonly bound_low_seconds?: number;
+  /** Absent from what older versions stored: then the plan's own. */
+  readonly doubtful?: PlanAnswer['doubtful'];
   readonly compute_seconds: number;
   readonly reason: string;
   readonly clear_winner: boolean;
@@ -120,7 +122,7 @@ export class PlanPage extends Page {
         html`Plan ${plan.id}, <span class="mono">${plan.digest}</span>, ${plural(plan.workers, 'worker')}, made ${ago(plan.created)}${plan.fit ? html` from <a href="/fits?cluster=${encodeURIComponent(plan.cluster_name)}&fit=${plan.fit}">fit ${plan.fit}</a>` : html` ${badge('', 'what if: belongs to no fit')}`}`,
         html`<a class="button" href="/what-if?model=${encodeURIComponent(String((plan.plan as { profile?: string }).profile ?? plan.model))}&cluster=${encodeURIComponent(plan.cluster_name)}">What if…</a>`,
         html`<a href="/plans">Plans</a>`)}
-      ${answer ? this.why(plan, answer) : nothing}
+      ${answer ? this.why(plan, answer) : doubtfulNote(plan.doubtful)}
       ${answer ? html`<section class="card">${rankingFigure(this, {
         id: `${plan.id}`, answer, chosen: plan.method, selected: method, runOf: (name) => this.runOf(name), onSelect: (name) => this.choose(name), stamp: (this.runs.value ?? []).map((run) => run.id).join(),
       })}</section>` : nothing}
@@ -153,6 +155,7 @@ export class PlanPage extends Page {
         ${best.extrapolated ? badge('warn', 'some messages are outside the probed sizes') : nothing}
         ${best.basis === 'measured' ? badge('good', 'priced by measured operations') : badge('', 'priced by formula')}</div>
       <p class="lead">${answer.reason}</p>
+      ${doubtfulNote(answer.doubtful ?? plan.doubtful)}
       <dl class="stats">
         ${stat('Predicted iteration', time(best.iteration_seconds), doubt ? `${time(doubt.low_seconds)} to ${time(doubt.high_seconds)}` : nothing)}
         ${measured ? stat('Measured', time(measured.median_seconds), html`<a href="/runs/${measured.id}">run ${measured.id}</a>`) : nothing}

@@ -1,7 +1,7 @@
 // The ranking as a figure, with a table whose rows choose the method that the rest of the page shows.
 
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { RankingEntry, RunSummary } from '../api/types';
+import type { PlanAnswer, RankingEntry, RunSummary } from '../api/types';
 import { rankingChart, type Ranked } from '../charts/ranking_chart';
 import { count, percent, plural, signedPercent, time } from '../format';
 import { memo } from '../page';
@@ -24,6 +24,17 @@ export interface RankingOptions {
 export function choiceBadge(answer: { readonly ranking: readonly RankingEntry[]; readonly clear_winner: boolean }, chosen: string): TemplateResult {
   if (!answer.clear_winner) return badge('warn', 'within the doubt of others: the simplest was chosen');
   return answer.ranking[0]?.method === chosen ? badge('good', 'clear winner') : badge('warn', 'not the fastest predicted: the least expected regret');
+}
+
+type Doubtful = PlanAnswer['doubtful'];
+
+/** Fits that the predictions rest on and that their samples hardly support; nothing to see where there are none. */
+export function doubtfulNote(doubtful: Doubtful): TemplateResult | typeof nothing {
+  if (doubtful.length === 0) return nothing;
+  return html`<div class="stack" data-part="doubtful">
+    <div class="row">${badge('warn', 'rests on doubtful fits')}<span class="muted small">A probe with a larger budget may mend them.</span></div>
+    <ul class="list small">${doubtful.map((one) => html`<li>${one.fit}: median residual ${percent(one.median_relative)}, p90 ${percent(one.p90_relative)}, R² ${one.r_squared.toFixed(3)} <span class="muted">(${one.methods.join(', ')})</span></li>`)}</ul>
+  </div>`;
 }
 
 interface Bounded {
