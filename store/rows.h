@@ -154,7 +154,7 @@ struct NewPlan {
   nlohmann::json ranking{};    ///< what was compared, as the tuner reports it
   Seconds predicted{};
   Seconds half_width{};  ///< of the prediction's 95 % interval; 0 when unknown
-  Seconds bound{};       ///< no plan ends earlier; 0 when not computed
+  Seconds bound{};       ///< of the plan's road, under the costs it was predicted with; 0 when not computed
 };
 
 struct PlanSummary {

@@ -1,5 +1,6 @@
 #pragma once
-// The main job: ranks all methods for a model on a probed cluster and keeps every plan of the ranking.
+// The main job: ranks all methods that commtune knows for a model on a probed cluster and keeps every plan of
+// the ranking.
 
 #include <map>
 #include <nlohmann/json.hpp>

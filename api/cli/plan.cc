@@ -145,9 +145,10 @@ void run_plan_command(const Session& session, PlanFlags& flags) {
 }  // namespace
 
 void add_plan_command(CLI::App& tune, Session& session) {
-  CLI::App* command = tune.add_subcommand(
-      "plan",
-      "Rank all methods for a model on a probed cluster (`tune MODEL` is short for `tune plan MODEL`)");
+  CLI::App* command = tune.add_subcommand("plan",
+                                          "Rank all methods that commtune knows for a model on a probed "
+                                          "cluster (`tune MODEL` is short for `tune plan "
+                                          "MODEL`)");
   command->footer(
       "Examples:\n"
       "  tune resnet50                                     on cluster \"local\"; probes this machine if "

@@ -2,7 +2,7 @@
 
 Each line is the difference between two iterations that differ in one respect, from the bound to what was measured:
 
-  bound                  no lossless schedule is faster on these links, whatever its road
+  bound                  the least that a lossless schedule needs at the links' rates, whatever its road
   + road                 the same for the plan's own road (its bytes through the busiest link)
   + plan                 the plan's messages in its order, each taking its bytes at the links' true rate and nothing else
   + copies               to and from fusion buffers, while a message holds the wire

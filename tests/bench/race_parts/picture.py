@@ -83,9 +83,9 @@ def svg(results):
         grid.append(text(x, bottom + 14, f"{multiple:g}", "small", "middle"))
         multiple += 0.25
     x = LEFT + scale
-    marks = [line(x, TOP - 6, x, bottom, "bound"), text(x, TOP - 9, "proven bound", "small boundtext", "middle")]
+    marks = [line(x, TOP - 6, x, bottom, "bound"), text(x, TOP - 9, "lower bound", "small boundtext", "middle")]
     width, height = LEFT + PLOT_WIDTH + RIGHT, bottom + BOTTOM
-    title = text(LEFT, 20, "Iteration time over the proven bound", "title")
+    title = text(LEFT, 20, "Iteration time over the lower bound", "title")
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height:.0f}" viewBox="0 0 {width} {height:.0f}">',
