@@ -258,12 +258,15 @@ std::optional<double> RunOutcome::error() const {
   return predicted.count() / report.median_seconds - 1;
 }
 
-PlanRow find_stored_plan(const Store& store, const std::string& text) {
+std::optional<PlanRow> look_up_plan(const Store& store, const std::string& text) {
   if (text == "latest") return latest_chosen(store);
   if (const auto id = id_of(text))
-    if (auto row = store.find_plan(*id)) return std::move(*row);
-  if (text.size() >= kShortestPrefix)
-    if (auto row = store.find_plan(std::string_view(text))) return std::move(*row);
+    if (auto row = store.find_plan(*id)) return row;
+  return text.size() >= kShortestPrefix ? store.find_plan(std::string_view(text)) : std::nullopt;
+}
+
+PlanRow find_stored_plan(const Store& store, const std::string& text) {
+  if (auto row = look_up_plan(store, text)) return std::move(*row);
   throw Error(
       ErrorCode::kNotFound,
       fmt::format("plan \"{}\": no such file, id or digest; `tune show plans` lists what is stored", text));

@@ -5,6 +5,7 @@
 
 #include "api/actions/doubtful.h"
 #include "api/actions/models.h"
+#include "api/actions/run.h"
 #include "api/cli/commands.h"
 #include "api/output/report.h"
 #include "api/output/rows.h"
@@ -164,11 +165,7 @@ void list_plans(const Session& session, const Store& store, const ShowFlags& fla
 }
 
 void show_plan(const Session& session, const Store& store, const ShowFlags& flags) {
-  const bool is_number =
-      flags.id.find_first_not_of("0123456789") == std::string::npos && flags.id.size() <= 12;
-  auto found = is_number ? store.find_plan(row_id(flags)) : std::nullopt;
-  if (!found && flags.id.size() >= 4) found = store.find_plan(std::string_view(flags.id));
-  const PlanRow plan = present(found, flags);
+  const PlanRow plan = present(look_up_plan(store, flags.id), flags);
   if (session.json) {
     session.print_json(to_json_with_doubt(store, plan));
     return;
@@ -230,6 +227,7 @@ void add_show_command(CLI::App& tune, Session& session) {
       "  tune show profiles            tune show profiles resnet50\n"
       "  tune show plans               tune show plans 12          with its runs; --json has the plan "
       "itself\n"
+      "                                tune show plans latest      the one that was chosen last\n"
       "  tune show runs                tune show samples 3         samples of probe 3");
   auto flags = std::make_shared<ShowFlags>();
   std::vector<std::string> names;
@@ -238,7 +236,10 @@ void add_show_command(CLI::App& tune, Session& session) {
       ->required()
       ->check(CLI::IsMember(names))
       ->type_name("");
-  command->add_option("ID", flags->id, "one of them: its id, name or digest; for samples the probe's id");
+  command->add_option(
+      "ID", flags->id,
+      "one of them: its id, name or (first digits of its) digest, for plans also \"latest\"; for samples "
+      "the probe's id");
   command->add_option("--limit", flags->limit, "rows at most, 1 to 1000")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

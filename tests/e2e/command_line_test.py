@@ -56,6 +56,18 @@ class Mistakes(product.Product):
         self.assertIn("expected a whole number", self.refused(2, "show", "runs", "x"))
 
 
+class Plans(product.Product):
+    def test_a_plan_is_shown_by_every_name_that_runs_it(self):
+        self.made_cluster()
+        chosen = self.json("show", "plans", "1")
+        for name in ("latest", chosen["digest"], chosen["digest"][:4]):
+            with self.subTest(name=name):
+                self.assertEqual(self.json("show", "plans", name)["id"], 1)
+
+    def test_the_latest_of_no_plans_says_how_to_make_one(self):
+        self.assertIn("start with: tune MODEL", self.refused(3, "show", "plans", "latest"))
+
+
 class Settings(product.Product):
     def test_config_says_where_each_value_came_from(self):
         folder = self.home / ".config" / "commtune"
