@@ -62,6 +62,21 @@ std::string at(std::string_view list, std::size_t index) {
 
 // --- check ----------------------------------------------------------------------------------------------
 
+/// By its layout, so that a profile that was timed again suits too.
+void check_profile(const Plan& plan, const Profile& profile) {
+  if (plan.layout.empty()) {
+    const std::string given = digest(profile);
+    if (plan.profile == given) return;
+    reject("profile", "the plan was made for a profile with digest " + plan.profile + ", this one (" +
+                          profile.model + ") has " + given);
+  }
+  const std::string given = layout_digest(profile);
+  if (plan.layout == given) return;
+  reject("layout", "the plan carries tensors with layout " + plan.layout + ", this profile (" +
+                       profile.model + ") has " + given +
+                       ": their names, sizes, types and order must be the same");
+}
+
 void check_road(const Plan& plan) {
   if (plan.workers < 1) {
     reject("workers = " + std::to_string(plan.workers), "must be at least 1");
@@ -341,11 +356,7 @@ int ranks_of(const Plan& plan) {
 }
 
 void check(const Plan& plan, const Profile& profile) {
-  const std::string expected = digest(profile);
-  if (plan.profile != expected) {
-    reject("profile", "the plan was made for a profile with digest " + plan.profile + ", this one (" +
-                          profile.model + ") has " + expected);
-  }
+  check_profile(plan, profile);
   check_road(plan);
   check_coverage(plan, profile);
   check_priorities(plan);
@@ -386,8 +397,8 @@ Plan plan_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
   document.object();
   document.expect_format(kFormat);
-  document.expect_keys({"format", "method", "model", "profile", "workers", "road", "release", "order",
-                        "barrier", "credit_bytes", "messages", "priority", "sequence"});
+  document.expect_keys({"format", "method", "model", "profile", "layout", "workers", "road", "release",
+                        "order", "barrier", "credit_bytes", "messages", "priority", "sequence"});
   Plan plan;
   const JsonPlace method = document["method"];
   plan.method = method.text();
@@ -395,6 +406,9 @@ Plan plan_from_json(const nlohmann::json& json) {
   plan.model = model.text();
   const JsonPlace profile = document["profile"];
   plan.profile = profile.text();
+  if (const auto layout = document.find("layout")) {
+    plan.layout = layout->name();
+  }
   const JsonPlace workers = document["workers"];
   plan.workers = static_cast<int>(workers.integer(1, kMostProcesses));
   const JsonPlace road = document["road"];
@@ -432,19 +446,21 @@ nlohmann::json to_json(const Plan& plan) {
   for (const Step& step : plan.sequence) {
     sequence.push_back({{"message", step.message}, {"stage", enum_name(step.stage, kStages)}});
   }
-  return {{"format", kFormat},
-          {"method", plan.method},
-          {"model", plan.model},
-          {"profile", plan.profile},
-          {"workers", plan.workers},
-          {"road", to_json(plan.road)},
-          {"release", enum_name(plan.release, kReleases)},
-          {"order", enum_name(plan.order, kOrders)},
-          {"barrier", enum_name(plan.barrier, kBarriers)},
-          {"credit_bytes", plan.credit.count},
-          {"messages", std::move(messages)},
-          {"priority", plan.priority},
-          {"sequence", std::move(sequence)}};
+  nlohmann::json json = {{"format", kFormat},
+                         {"method", plan.method},
+                         {"model", plan.model},
+                         {"profile", plan.profile},
+                         {"workers", plan.workers},
+                         {"road", to_json(plan.road)},
+                         {"release", enum_name(plan.release, kReleases)},
+                         {"order", enum_name(plan.order, kOrders)},
+                         {"barrier", enum_name(plan.barrier, kBarriers)},
+                         {"credit_bytes", plan.credit.count},
+                         {"messages", std::move(messages)},
+                         {"priority", plan.priority},
+                         {"sequence", std::move(sequence)}};
+  if (!plan.layout.empty()) json["layout"] = plan.layout;
+  return json;
 }
 
 std::string digest(const Plan& plan) {
@@ -468,6 +484,8 @@ std::string digest(const Plan& plan) {
   for (const Step& step : plan.sequence) {
     digest.add(step.message).add(enum_name(step.stage, kStages));
   }
+  // Plans without a layout keep the digest that they had before there was one.
+  if (!plan.layout.empty()) digest.add("layout").add(plan.layout);
   return digest.hex();
 }
 

@@ -114,7 +114,8 @@ struct Step {
 struct Plan {
   std::string method;   ///< who constructed it: "wfbp-a2a", "joint", ...; never decides anything
   std::string model;    ///< profile's name
-  std::string profile;  ///< digest(profile) that it was made for
+  std::string profile;  ///< digest(profile) that it was made for: whose times it was chosen by
+  std::string layout;   ///< layout_digest(profile): what it carries; empty in plans of before there was one
   int workers = 1;      ///< N
   Road road = AllToAll{};
   std::vector<Message> messages;       ///< every byte of every tensor exactly once
@@ -147,14 +148,16 @@ int ranks_of(const Plan& plan);
 
 /// Throws Error{kBadInput} naming the first rule broken: every tensor byte covered exactly once, whole
 /// elements, priorities present and unique, a road that needs one order in list order, 1 <= S <= N when
-/// colocated, profile digest equal.
+/// colocated, the profile's layout equal. A plan without a layout suits the profile with its very digest
+/// only.
 void check(const Plan& plan, const Profile& profile);
 
 /// Reads "commtune/plan/1". Errors as in profile_from_json.
 Plan plan_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Plan& plan);
 
-/// 16 hexadecimal digits over everything but `method`; ranks compare it before the first step.
+/// 16 hexadecimal digits over everything but `method`; ranks compare it before the first step. What a plan
+/// leaves out does not enter it, so plans from before there was such a thing keep theirs.
 std::string digest(const Plan& plan);
 
 std::string to_string(Collective algorithm);  ///< "ring", "halving-doubling", ...

@@ -21,6 +21,7 @@ constexpr double kLongestLayer = 1e6;  // seconds
 constexpr double kMostMacs = 1e18;
 
 constexpr std::string_view kFormat = "commtune/profile/1";
+constexpr std::string_view kLayout = "commtune/layout/1";
 constexpr std::pair<std::string_view, DataType> kDataTypes[] = {
     {"float32", DataType::kFloat32}, {"float16", DataType::kFloat16}, {"bfloat16", DataType::kBfloat16}};
 
@@ -245,6 +246,17 @@ std::string digest(const Profile& profile) {
     digest.add(static_cast<std::uint64_t>(layer.tensors.size()));
     for (const Tensor& tensor : layer.tensors) {
       digest.add(tensor.bytes.count);
+    }
+  }
+  return digest.hex();
+}
+
+std::string layout_digest(const Profile& profile) {
+  Digest digest;
+  digest.add(kLayout).add(to_string(profile.type)).add(static_cast<std::uint64_t>(profile.tensor_count()));
+  for (const Layer& layer : profile.layers) {
+    for (const Tensor& tensor : layer.tensors) {
+      digest.add(tensor.name).add(tensor.bytes.count);
     }
   }
   return digest.hex();

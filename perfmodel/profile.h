@@ -79,4 +79,8 @@ nlohmann::json to_json(const Profile& profile);
 /// profiles have equal digests on every machine.
 std::string digest(const Profile& profile);
 
+/// 16 hexadecimal digits over what must travel: the tensors' names and sizes in their order, and the type of
+/// their elements. Layers' times and the batch do not enter it, so a model that is timed again keeps it.
+std::string layout_digest(const Profile& profile);
+
 }  // namespace commtune

@@ -66,6 +66,7 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
                    const std::vector<Road>& candidates)
     : profile(job_profile),
       profile_digest(digest(job_profile)),
+      layout(layout_digest(job_profile)),
       work(job_profile, pace_of(cluster, job_workers)),
       alone(compute_of(job_profile)),
       workers(job_workers) {
@@ -91,6 +92,7 @@ Planning::Planning(const Profile& job_profile, int job_workers, std::vector<Road
                    const JobPace& pace)
     : profile(job_profile),
       profile_digest(digest(job_profile)),
+      layout(layout_digest(job_profile)),
       work(job_profile, pace),
       alone(compute_of(job_profile)),
       workers(job_workers),
@@ -102,6 +104,7 @@ Plan Planning::empty_plan(const Road& road) const {
   Plan plan;
   plan.model = profile.model;
   plan.profile = profile_digest;
+  plan.layout = layout;
   plan.workers = workers;
   plan.road = road;
   return plan;

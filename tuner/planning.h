@@ -45,7 +45,7 @@ struct Planning {
   Planning(const Profile& profile, int workers, std::vector<RoadOption> options, const JobPace& pace = {});
 
   Profile profile;
-  std::string profile_digest;
+  std::string profile_digest, layout;
   Workload work;
   Seconds alone{};  ///< an iteration of one worker on a host that is as the profile says
   int workers = 1;

@@ -143,6 +143,33 @@ TEST(Plan, BelongsToItsProfile) {
               HasSubstr("digest 0000000000000000"));
 }
 
+Profile timed_again() {
+  Profile profile = three_tensors();
+  profile.layers[1].backward *= 1.5;
+  return profile;
+}
+
+TEST(Plan, SuitsAProfileThatWasTimedAgainByItsLayout) {
+  EXPECT_THAT(bad_input([] { check(fused_and_cut(), timed_again()); }),
+              StartsWith("profile: the plan was made"));
+  const Plan plan = changed([](Plan& p) { p.layout = layout_digest(three_tensors()); });
+  EXPECT_NO_THROW(check(plan, three_tensors()));
+  EXPECT_NO_THROW(check(plan, timed_again()));
+  Profile other = timed_again();
+  other.layers[1].tensors[1].name = "fc.offset";
+  EXPECT_THAT(bad_input([&] { check(plan, other); }),
+              StartsWith("layout: the plan carries tensors with layout " + plan.layout));
+}
+
+TEST(Plan, WithoutALayoutKeepsTheDigestOfBeforeThereWasOne) {
+  // As version 0.1.0 printed it.
+  EXPECT_EQ(digest(fused_and_cut()), "378a11b2b22cc55e");
+  EXPECT_FALSE(to_json(fused_and_cut()).contains("layout"));
+  const Plan plan = changed([](Plan& p) { p.layout = layout_digest(three_tensors()); });
+  EXPECT_NE(digest(plan), digest(fused_and_cut()));
+  EXPECT_EQ(plan_from_json(to_json(plan)), plan);
+}
+
 constexpr Step reduce(std::uint32_t m) { return {m, Stage::kReduce}; }
 constexpr Step distribute(std::uint32_t m) { return {m, Stage::kDistribute}; }
 

@@ -72,6 +72,25 @@ TEST(Profile, DigestSeesWhatTheNetworkSees) {
   EXPECT_NE(changed([](Profile& p) { std::swap(p.layers[0].tensors, p.layers[1].tensors); }), original);
 }
 
+TEST(Profile, LayoutDigestSeesWhatMustTravelAndNothingElse) {
+  const std::string original = layout_digest(two_layers());
+  EXPECT_EQ(original.size(), 16U);
+  const auto changed = [](auto change) {
+    Profile profile = two_layers();
+    change(profile);
+    return layout_digest(profile);
+  };
+  EXPECT_EQ(changed([](Profile& p) { p.layers[1].backward *= 2; }), original);
+  EXPECT_EQ(changed([](Profile& p) { p.layers[0].forward *= 2; }), original);
+  EXPECT_EQ(changed([](Profile& p) { p.batch = 9; }), original);
+  EXPECT_EQ(changed([](Profile& p) { p.model = "another"; }), original);
+  EXPECT_NE(changed([](Profile& p) { p.type = DataType::kFloat16; }), original);
+  EXPECT_NE(changed([](Profile& p) { p.layers[0].tensors[0].bytes += 4_B; }), original);
+  EXPECT_NE(changed([](Profile& p) { p.layers[0].tensors[0].name += "2"; }), original);
+  EXPECT_NE(changed([](Profile& p) { std::swap(p.layers[2].tensors[0], p.layers[2].tensors[1]); }), original);
+  EXPECT_NE(changed([](Profile& p) { p.layers[2].tensors.pop_back(); }), original);
+}
+
 TEST(Profile, ScalesSizesAndTimes) {
   const Profile half = scaled(two_layers(), 0.5, 3);
   EXPECT_EQ(half.layers[0].tensors[0].bytes, 200_B);
