@@ -9,10 +9,13 @@ using namespace sql;
 namespace {
 
 const std::string kSummaryColumns =
-    "SELECT plans.id, plans.digest, plans.method, plans.model, plans.road, plans.workers, plans.messages, "
+    "SELECT plans.id, plans.digest, coalesce(layouts.layout, ''), plans.method, plans.model, plans.road, "
+    "plans.workers, plans.messages, "
     "plans.profile, plans.fit, plans.cluster, coalesce(clusters.name, ''), plans.predicted_seconds, "
     "plans.half_width_seconds, plans.bound_seconds, plans.created, plans.version";
-const std::string kFrom = " FROM plans LEFT JOIN clusters ON clusters.id = plans.cluster";
+const std::string kFrom =
+    " FROM plans LEFT JOIN clusters ON clusters.id = plans.cluster"
+    " LEFT JOIN layouts ON layouts.profile_id = plans.profile";
 const std::string kSelectSummary = kSummaryColumns + kFrom;
 const std::string kSelect = kSummaryColumns + ", plans.plan, plans.ranking" + kFrom;
 const std::string kSelectRanking = kSummaryColumns + ", plans.ranking" + kFrom;
@@ -20,9 +23,9 @@ const std::string kSelectRanking = kSummaryColumns + ", plans.ranking" + kFrom;
 constexpr std::size_t kShortestPrefix = 4;
 
 void read_summary(Query& query, PlanSummary& row) {
-  read_values(query, row.id, row.digest, row.method, row.model, row.road, row.workers, row.messages,
-              row.profile, row.fit, row.cluster, row.cluster_name, row.predicted, row.half_width, row.bound,
-              row.origin.created, row.origin.version);
+  read_values(query, row.id, row.digest, row.layout, row.method, row.model, row.road, row.workers,
+              row.messages, row.profile, row.fit, row.cluster, row.cluster_name, row.predicted,
+              row.half_width, row.bound, row.origin.created, row.origin.version);
 }
 
 PlanSummary read_plan_summary(Query& query) {

@@ -9,15 +9,15 @@ using namespace sql;
 namespace {
 
 const std::string kSummaryColumns =
-    "SELECT id, digest, model, batch, layers, tensors, gradient_bytes, compute_seconds, how, created, "
-    "version";
-const std::string kFrom = " FROM profiles";
+    "SELECT id, digest, coalesce(layout, ''), model, batch, layers, tensors, gradient_bytes, "
+    "compute_seconds, how, created, version";
+const std::string kFrom = " FROM profiles LEFT JOIN layouts ON layouts.profile_id = profiles.id";
 const std::string kSelectSummary = kSummaryColumns + kFrom;
 const std::string kSelect = kSummaryColumns + ", profile" + kFrom;
 
 void read_summary(Query& query, ProfileSummary& row) {
-  read_values(query, row.id, row.digest, row.model, row.batch, row.layers, row.tensors, row.gradient_bytes,
-              row.compute, row.how, row.origin.created, row.origin.version);
+  read_values(query, row.id, row.digest, row.layout, row.model, row.batch, row.layers, row.tensors,
+              row.gradient_bytes, row.compute, row.how, row.origin.created, row.origin.version);
 }
 
 ProfileSummary read_profile_summary(Query& query) {
@@ -61,6 +61,8 @@ RowId Store::put_profile(const Profile& profile) {
               profile.origin.how, impl_->now(), impl_->options.version, json)
       .run();
   const RowId id = db.last_row_id();
+  Query layout = db.query("INSERT INTO layouts (profile_id, layout) VALUES (?, ?)");
+  bind_values(layout, id, layout_digest(profile)).run();
   transaction.commit();
   return id;
 }
@@ -75,6 +77,12 @@ std::optional<ProfileRow> Store::find_profile(std::string_view digest) const {
   Query query = impl_->db.query(kSelect + " WHERE digest = ? ORDER BY id DESC LIMIT 1");
   bind_values(query, digest);
   return find_row(impl_->db, query, "profile " + std::string(digest), read_profile);
+}
+
+std::optional<ProfileRow> Store::find_profile_of_layout(std::string_view layout) const {
+  Query query = impl_->db.query(kSelect + " WHERE layout = ? ORDER BY id DESC LIMIT 1");
+  bind_values(query, layout);
+  return find_row(impl_->db, query, "the profile of layout " + std::string(layout), read_profile);
 }
 
 const Profile& Store::Impl::known_profile(const Store& store, RowId id) {

@@ -132,6 +132,7 @@ struct FitCurveRow {
 struct ProfileSummary {
   RowId id = 0;
   std::string digest;
+  std::string layout;  ///< layout_digest(); empty when an earlier version stored what cannot be read now
   std::string model;
   int batch = 1;
   int layers = 0;
@@ -160,6 +161,7 @@ struct NewPlan {
 struct PlanSummary {
   RowId id = 0;
   std::string digest;
+  std::string layout;  ///< its profile's, also where the plan itself is from before there were any
   std::string method;
   std::string model;
   std::string road;  ///< describe(plan.road)

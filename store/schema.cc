@@ -2,7 +2,10 @@
 
 #include <array>
 #include <cassert>
+#include <exception>
 #include <string>
+
+#include "store/values.h"
 
 namespace commtune::sql {
 namespace {
@@ -232,22 +235,58 @@ UPDATE runs SET attested = 0
   WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, '$.reported_by') END = 'loopback';
 )sql";
 
-constexpr std::array kSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+// What each profile's tensors are, whatever its layers' times: layout_digest(). Apart from the profiles,
+// whose rows have their largest column last.
+constexpr std::string_view kVersion6 = R"sql(
+CREATE TABLE layouts (
+  profile_id INTEGER PRIMARY KEY REFERENCES profiles (id) ON DELETE CASCADE,
+  layout     TEXT NOT NULL
+) STRICT;
+CREATE INDEX layouts_by_layout ON layouts (layout, profile_id);
+)sql";
+
+/// The layouts of the profiles that are there already. A profile that cannot be read any more has none: its
+/// plans stay what they are, and nothing else is lost.
+void fill_layouts(Connection& connection) {
+  Query profiles = connection.query("SELECT id, profile FROM profiles");
+  while (profiles.next()) {
+    RowId id = 0;
+    Profile profile;
+    try {
+      read_values(profiles, id, profile);
+    } catch (const std::exception&) {
+      continue;
+    }
+    Query query = connection.query("INSERT INTO layouts (profile_id, layout) VALUES (?, ?)");
+    bind_values(query, id, layout_digest(profile)).run();
+  }
+}
+
+struct Step {
+  std::string_view sql;
+  void (*fill)(Connection& connection) = nullptr;  ///< what is computed from the rows that are there
+};
+
+constexpr std::array<Step, 6> kSteps = {
+    {{kVersion1}, {kVersion2}, {kVersion3}, {kVersion4}, {kVersion5}, {kVersion6, fill_layouts}}};
+
+const Step& step(int from) {
+  assert(from >= 0 && from < newest_schema());
+  return kSteps[static_cast<std::size_t>(from)];
+}
 
 }  // namespace
 
 int newest_schema() { return static_cast<int>(kSteps.size()); }
 
-std::string_view schema_step(int from) {
-  assert(from >= 0 && from < newest_schema());
-  return kSteps[static_cast<std::size_t>(from)];
-}
+std::string_view schema_step(int from) { return step(from).sql; }
 
 void migrate(Connection& connection, int to) {
   Transaction transaction(connection);
   const int from = static_cast<int>(connection.integer("PRAGMA user_version"));
   for (int version = from; version < to; ++version) {
-    connection.execute(std::string(schema_step(version)));
+    connection.execute(std::string(step(version).sql));
+    if (step(version).fill != nullptr) step(version).fill(connection);
   }
   if (from < to) {
     connection.execute("PRAGMA application_id = " + std::to_string(kApplicationId));

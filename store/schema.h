@@ -15,7 +15,8 @@ constexpr std::int64_t kApplicationId = 0x636f6d74;  // "comt"
 
 int newest_schema();
 
-/// What takes the file from version `from` to from + 1, 0 <= from < newest_schema().
+/// The SQL that takes the file from version `from` to from + 1, 0 <= from < newest_schema(). What SQL cannot
+/// compute is filled in after it.
 std::string_view schema_step(int from);
 
 /// Brings the file to `to`, all or nothing; does nothing when another process has done so meanwhile.

@@ -147,10 +147,13 @@ class Store {
 
   // ---- profiles ----
 
-  /// Stores the profile, or finds the one with the same digest and model name.
+  /// Stores the profile, or finds the one with the same digest and model name. One that was timed again has
+  /// another digest: it is a row of its own, with the same layout.
   RowId put_profile(const Profile& profile);
   std::optional<ProfileRow> find_profile(RowId id) const;
   std::optional<ProfileRow> find_profile(std::string_view digest) const;
+  /// The newest whose layout_digest() this is.
+  std::optional<ProfileRow> find_profile_of_layout(std::string_view layout) const;
   PageOf<ProfileSummary> profiles(const Page& page = {}) const;
 
   // ---- plans ----

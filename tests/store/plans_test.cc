@@ -40,6 +40,21 @@ TEST(Plans, AreReadBackWithWhereTheyCameFrom) {
   EXPECT_EQ(row->bound, Seconds{0.011});
 }
 
+TEST(Plans, BelongToTheLayoutOfTheirProfile) {
+  Store store = memory_store();
+  Plan plan = small_plan();
+  plan.layout = layout_digest(small_profile());
+  const auto of_before = store.find_plan(testing::stored_plan(store));
+  EXPECT_EQ(of_before->plan.layout, "");
+  EXPECT_EQ(of_before->layout, plan.layout);
+  Profile again = small_profile();
+  again.layers.front().forward *= 2;
+  const auto row = store.find_plan(store.add_plan({.plan = plan, .profile = store.put_profile(again)}));
+  EXPECT_EQ(row->plan, plan);
+  EXPECT_EQ(row->layout, plan.layout);
+  EXPECT_EQ(store.plans().rows.front().layout, plan.layout);
+}
+
 TEST(Plans, MayComeWithoutAFit) {
   Store store = memory_store();
   const auto row = store.find_plan(testing::stored_plan(store));

@@ -42,6 +42,29 @@ TEST(Profiles, OfTwoNamesAreTwo) {
   EXPECT_EQ(store.find_profile(second)->model, "renamed");
 }
 
+TEST(Profiles, ThatAreTimedAgainAreRowsOfOneLayout) {
+  Store store = memory_store();
+  const std::string layout = layout_digest(small_profile());
+  EXPECT_FALSE(store.find_profile_of_layout(layout));
+  const RowId first = store.put_profile(small_profile());
+  Profile slower = small_profile();
+  slower.layers[0].backward *= 2;
+  const RowId second = store.put_profile(slower);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(store.find_profile(first)->layout, layout);
+  EXPECT_EQ(store.find_profile(second)->layout, layout);
+  EXPECT_NE(store.find_profile(first)->digest, store.find_profile(second)->digest);
+  EXPECT_EQ(store.find_profile_of_layout(layout)->id, second);
+  EXPECT_FALSE(store.find_profile_of_layout(digest(small_profile())));
+}
+
+TEST(Profiles, TakeTheirLayoutsAlongWhenTheyArePruned) {
+  Store store = memory_store();
+  store.put_profile(small_profile());
+  EXPECT_EQ(store.prune({.keep = 0}).profiles, 1);
+  EXPECT_FALSE(store.find_profile_of_layout(layout_digest(small_profile())));
+}
+
 TEST(Profiles, AreFoundByDigest) {
   Store store = memory_store();
   const RowId id = store.put_profile(small_profile());

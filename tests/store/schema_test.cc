@@ -233,6 +233,13 @@ ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
 CREATE INDEX runs_running ON runs (id) WHERE state = 'running';
 )sql";
 
+/// What version 5 added.
+constexpr const char* kVersion5 = R"sql(
+ALTER TABLE runs ADD COLUMN attested INTEGER NOT NULL DEFAULT 1 CHECK (attested IN (0, 1));
+UPDATE runs SET attested = 0
+  WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, '$.reported_by') END = 'loopback';
+)sql";
+
 /// What version 1 kept of a probe, a plan and a run.
 constexpr const char* kVersion1Content = R"sql(
 INSERT INTO clusters (name, transport, fingerprint, seen_order, seen, created, version, hosts, facts) VALUES
@@ -263,7 +270,7 @@ INSERT INTO runs (plan, cluster, state, iterations, median_seconds, low_seconds,
 )sql";
 
 /// The steps to each version before the newest one, oldest first.
-constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
+constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
 
 void make_file(const std::filesystem::path& path, int version) {
   sql::Connection db(path, sql::Connection::Mode::kReadWrite, 1s);
@@ -349,7 +356,7 @@ TEST_P(Migration, IsNotDoneByWhoOnlyReads) {
 TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {
   {
     sql::Connection db(path_, sql::Connection::Mode::kReadWrite, 1s);
-    db.execute("ALTER TABLE runs ADD COLUMN attested TEXT");  // what the last step would add
+    db.execute("CREATE TABLE layouts (id INTEGER)");  // what the last step would add
   }
   const std::string before = shape(path_);
   EXPECT_THROW(Store::open(path_), Error);
