@@ -105,6 +105,7 @@ json answer_to_json(Given given) {
   out["status"] = "planned";
   out["id"] = id;
   out["digest"] = digest(chosen.plan);
+  out["layout"] = chosen.plan.layout;
   out["cached"] = false;
   out["cluster"] = given.made.cluster.name;
   out["fit"] = fit_to_json(given.outcome.fit);

@@ -49,6 +49,7 @@ Profile find_profile(const Store& store, const std::string& model) {
   }
   if (auto profile = shipped_profile(model)) return std::move(*profile);
   if (const auto stored = store.find_profile(model)) return stored->profile;
+  if (const auto stored = store.find_profile_of_layout(model)) return stored->profile;
   const std::vector<std::string> names = shipped_profile_names();
   throw Error(
       ErrorCode::kNotFound,

@@ -10,8 +10,8 @@
 namespace commtune::api {
 
 /// A shipped profile's name, a path to a commtune/profile/1 file (anything with '/' or ending in ".json"), or
-/// the digest of a profile in the store. Throws Error{kNotFound} with the closest shipped name,
-/// Error{kBadInput} naming the file and the place in it.
+/// the digest of a profile in the store, or a layout digest: the newest profile with this layout. Throws
+/// Error{kNotFound} with the closest shipped name, Error{kBadInput} naming the file and the place in it.
 Profile find_profile(const Store& store, const std::string& model);
 
 /// Reads a JSON file of at most 256 MiB. Throws Error{kNotFound} or Error{kBadInput} naming it.

@@ -129,15 +129,84 @@ PlannedJob job_of_row(const Store& store, const PlanRow& row) {
   return job;
 }
 
-/// The profile that a plan file was made for.
-Profile profile_for(const Store& store, const Plan& plan, const PlanName& name) {
+/// The profile that a plan file was made for, or one that was timed again: the same layout.
+Profile profile_for(const Context& context, const Plan& plan, const PlanName& name) {
+  const Store& store = context.store;
   if (!name.profile.empty()) return find_profile(store, name.profile);
   if (const auto stored = store.find_profile(plan.profile)) return stored->profile;
   const auto shipped = shipped_profile(plan.model);
   if (shipped && digest(*shipped) == plan.profile) return *shipped;
+  const auto timed_again = [&](const Profile& profile) {
+    context.note(
+        fmt::format("{}: the profile that it was made for (digest {}) is not in the database; it runs "
+                    "with the times of another one of the same layout (digest {})",
+                    name.text, plan.profile, digest(profile)));
+    return profile;
+  };
+  if (const auto stored = store.find_profile_of_layout(plan.layout)) return timed_again(stored->profile);
+  if (shipped && layout_digest(*shipped) == plan.layout) return timed_again(*shipped);
   throw Error(ErrorCode::kNotFound,
               fmt::format("{}: its profile ({}, digest {}) is not in the database; name it with --model",
                           name.text, plan.model, plan.profile));
+}
+
+/// What a plan of before there were layouts carries, if the profile that it was made for is known.
+std::string layout_of(const Store& store, const Plan& plan) {
+  if (const auto stored = store.find_profile(plan.profile)) return stored->layout;
+  const auto shipped = shipped_profile(plan.model);
+  return shipped && digest(*shipped) == plan.profile ? layout_digest(*shipped) : std::string();
+}
+
+/// Lets a plan of before there were layouts run with the times of another profile. It is another plan then,
+/// with a digest of its own.
+void give_layout(const Store& store, Plan& plan, const Profile& profile) {
+  if (plan.layout.empty() && plan.profile != digest(profile)) plan.layout = layout_of(store, plan);
+}
+
+/// What it will take where the fit was made, if that can be said.
+void predict(const Context& context, const FitRow& fit, PlannedJob& job) {
+  try {
+    const RoadCost cost = road_cost(job.plan.road, fit.snapshot, job.plan.workers);
+    const Workload work(job.profile, pace_of(fit.snapshot, job.plan.workers));
+    job.predicted = simulate(work, job.plan, cost).iteration;
+    job.bound = lower_bound(work, cost);
+    job.cluster = fit.cluster_name;
+    job.cluster_id = fit.cluster;
+    job.network = network_of(fit.snapshot.transport);
+    job.subnet = probed_subnet(fit.snapshot.facts);
+    job.link_rate = link_rate(fit.snapshot);
+  } catch (const Error& error) {
+    context.note(fmt::format("no prediction: {}", error.what()));
+  }
+}
+
+/// Keeps a job whose plan is not in the store like this.
+void keep(Context& context, const std::optional<FitRow>& fit, nlohmann::json origin, PlannedJob& job) {
+  context.store.atomically([&] {
+    NewPlan row{job.plan, context.store.put_profile(job.profile), {}, std::move(origin), job.predicted, {},
+                job.bound};
+    if (fit && job.cluster_id) row.fit = fit->id;
+    job.plan_id = context.store.add_plan(row);
+  });
+}
+
+/// A stored plan with the times of another profile.
+PlannedJob job_with_profile(Context& context, const PlanRow& row, const std::string& model) {
+  PlannedJob job = job_of_row(context.store, row);
+  Profile profile = find_profile(context.store, model);
+  if (digest(profile) == digest(job.profile)) return job;
+  give_layout(context.store, job.plan, profile);
+  try {
+    check(job.plan, profile);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("plan {} with model {}: {}", row.id, model, error.what()));
+  }
+  job.profile = std::move(profile);
+  job.predicted = job.bound = Seconds{};
+  const auto fit = row.fit ? context.store.find_fit(*row.fit) : std::nullopt;
+  if (fit) predict(context, *fit, job);
+  keep(context, fit, {{"plan", row.id}}, job);
+  return job;
 }
 
 PlannedJob job_of_file(Context& context, const PlanName& name) {
@@ -145,35 +214,16 @@ PlannedJob job_of_file(Context& context, const PlanName& name) {
   PlannedJob job;
   try {
     job.plan = plan_from_json(document);
-    job.profile = profile_for(context.store, job.plan, name);
+    job.profile = profile_for(context, job.plan, name);
+    give_layout(context.store, job.plan, job.profile);
     check(job.plan, job.profile);
   } catch (const Error& error) {
     const std::string what = error.what();
     throw Error(error.code(), what.starts_with(name.text) ? what : fmt::format("{}: {}", name.text, what));
   }
   const auto fit = context.store.current_fit(name.cluster);
-  if (fit) {
-    try {
-      const RoadCost cost = road_cost(job.plan.road, fit->snapshot, job.plan.workers);
-      const Workload work(job.profile, pace_of(fit->snapshot, job.plan.workers));
-      job.predicted = simulate(work, job.plan, cost).iteration;
-      job.bound = lower_bound(work, cost);
-      job.cluster = name.cluster;
-      job.cluster_id = fit->cluster;
-      job.network = network_of(fit->snapshot.transport);
-      job.subnet = probed_subnet(fit->snapshot.facts);
-      job.link_rate = link_rate(fit->snapshot);
-    } catch (const Error& error) {
-      context.note(fmt::format("no prediction: {}", error.what()));
-    }
-  }
-  context.store.atomically([&] {
-    NewPlan row{
-        job.plan, context.store.put_profile(job.profile), {}, {{"file", name.text}}, job.predicted, {},
-        job.bound};
-    if (fit && job.cluster_id) row.fit = fit->id;
-    job.plan_id = context.store.add_plan(row);
-  });
+  if (fit) predict(context, *fit, job);
+  keep(context, fit, {{"file", name.text}}, job);
   return job;
 }
 
@@ -283,7 +333,11 @@ std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
     return {job_of_file(context, name)};
   }
   const PlanRow row = find_stored_plan(context.store, name.text);
-  if (methods.empty()) return {job_of_row(context.store, row)};
+  const auto job_of = [&](const PlanRow& each) {
+    return name.profile.empty() ? job_of_row(context.store, each)
+                                : job_with_profile(context, each, name.profile);
+  };
+  if (methods.empty()) return {job_of(row)};
   const auto ranking = ranking_of(row);
   std::vector<RowId> ids;
   const auto add = [&ids](RowId id) {
@@ -298,7 +352,7 @@ std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
   }
   std::vector<PlannedJob> jobs;
   jobs.reserve(ids.size());
-  for (const RowId id : ids) jobs.push_back(job_of_row(context.store, plan_with_id(context.store, id)));
+  for (const RowId id : ids) jobs.push_back(job_of(plan_with_id(context.store, id)));
   return jobs;
 }
 

@@ -33,11 +33,14 @@ struct PlanName {
   /// A path to a commtune/plan/1 file, a stored plan's id, at least 4 digits of its digest, or "latest": the
   /// one that was chosen last.
   std::string text;
-  std::string profile;  ///< a model as in find_profile, for a file whose profile the store does not have
+  /// A model as in find_profile: whose times it runs with in place of those that it was made for, where both
+  /// have the same layout. Needed for a file whose profile the store does not have.
+  std::string profile;
   std::string cluster;  ///< predicts a file's plan, if this cluster has been probed
 };
 
-/// Finds it, stores it if it came from a file, and checks it against its profile.
+/// Finds it, stores it if it came from a file or runs with another profile's times, and checks it against its
+/// profile.
 ///
 /// methods  of the ranking that the named plan was chosen in: names, "chosen", "best" and "worst" by
 ///          prediction, "all"

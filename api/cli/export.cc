@@ -64,8 +64,10 @@ void add_export_command(CLI::App& tune, Session& session) {
       ->check(CLI::IsMember(names))
       ->type_name("NAME");
   command->add_option("--method", flags->method, "another method of the plan's ranking");
-  command->add_option("--model", flags->name.profile,
-                      "the profile of a plan file, if the database does not have it");
+  command->add_option(
+      "--model", flags->name.profile,
+      "a profile of the same layout whose layer times to use, such as one that was timed again; "
+      "needed for a plan file whose profile the database does not have");
   command->add_option("--out", flags->out, "write the settings to this file")->type_name("FILE");
   add_common_flags(*command, session, {});
   command->callback(

@@ -17,8 +17,10 @@ TuneRequest JobFlags::request(Work& work) const {
 
 void add_job_flags(CLI::App& command, JobFlags& flags) {
   command
-      .add_option("MODEL", flags.model,
-                  "a shipped profile (`tune show profiles`), a profile file, or a digest")
+      .add_option(
+          "MODEL", flags.model,
+          "a shipped profile (`tune show profiles`), a profile file, or a digest: of a profile, or of a "
+          "layout (its newest profile)")
       ->required();
   command
       .add_option(

@@ -102,6 +102,7 @@ void add_run_command(CLI::App& tune, Session& session) {
       "  tune run latest --method ddp-25mib                   another method's plan of the same ranking\n"
       "  tune run latest --method chosen --method worst      compare two; `--method all` for all of them\n"
       "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
+      "  tune run latest --model timed-again.json            the same plan with newer layer times\n"
       "Trace files open in Perfetto: one a rank, and all_ranks.json with all of them beside the prediction.");
   auto flags = std::make_shared<RunFlags>();
   command
@@ -116,8 +117,10 @@ void add_run_command(CLI::App& tune, Session& session) {
                    "of the plan's ranking: a method, \"chosen\", \"best\", \"worst\" or \"all\"; repeatable")
       ->expected(1)
       ->take_all();
-  command->add_option("--model", flags->name.profile,
-                      "the profile of a plan file, if the database does not have it");
+  command->add_option(
+      "--model", flags->name.profile,
+      "a profile of the same layout whose layer times to use, such as one that was timed again; "
+      "needed for a plan file whose profile the database does not have");
   command->add_option("--iterations", flags->options.iterations, "timed")->capture_default_str();
   command->add_option("--warmup", flags->options.warmup, "before them")->capture_default_str();
   command

@@ -117,6 +117,7 @@ void show_fit(const Session& session, const Store& store, const ShowFlags& flags
 ProfileSummary summary_of(const Profile& profile) {
   ProfileSummary row;
   row.digest = digest(profile);
+  row.layout = layout_digest(profile);
   row.model = profile.model;
   row.batch = profile.batch;
   row.layers = static_cast<int>(profile.layers.size());

@@ -116,6 +116,7 @@ json to_json(const FitRow& row) {
 json to_json(const ProfileSummary& row) {
   return with_origin({{"id", row.id},
                       {"digest", row.digest},
+                      {"layout", row.layout},
                       {"model", row.model},
                       {"batch", row.batch},
                       {"layers", row.layers},
@@ -135,6 +136,7 @@ json to_json(const ProfileRow& row) {
 json to_json(const PlanSummary& row) {
   return with_origin({{"id", row.id},
                       {"digest", row.digest},
+                      {"layout", row.layout},
                       {"method", row.method},
                       {"model", row.model},
                       {"road", row.road},
@@ -249,6 +251,7 @@ std::string to_table(const std::vector<ProfileSummary>& rows) {
   Table table({{"id"},
                {"model", Align::kLeft},
                {"digest", Align::kLeft},
+               {"layout", Align::kLeft},
                {"batch"},
                {"layers"},
                {"tensors"},
@@ -256,9 +259,9 @@ std::string to_table(const std::vector<ProfileSummary>& rows) {
                {"compute"},
                {"times", Align::kLeft}});
   for (const ProfileSummary& row : rows)
-    table.add({row.id > 0 ? std::to_string(row.id) : "-", row.model, row.digest, std::to_string(row.batch),
-               std::to_string(row.layers), std::to_string(row.tensors), format_size(row.gradient_bytes),
-               format_time(row.compute), row.how});
+    table.add({row.id > 0 ? std::to_string(row.id) : "-", row.model, row.digest, text_or_dash(row.layout),
+               std::to_string(row.batch), std::to_string(row.layers), std::to_string(row.tensors),
+               format_size(row.gradient_bytes), format_time(row.compute), row.how});
   return table.text();
 }
 

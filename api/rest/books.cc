@@ -58,10 +58,13 @@ ProfilePointer ProfileBook::find(const std::string& name) {
     if (const ProfilePointer* known = known_.find(name)) return *known;
   }
   std::optional<Profile> profile = shipped_profile(name);
+  bool by_layout = false;
   if (!profile) {
     const auto reader = store_.reader();
     const auto id = row_id(name);
     auto row = id ? reader->find_profile(*id) : reader->find_profile(std::string_view(name));
+    by_layout = !row;
+    if (by_layout) row = reader->find_profile_of_layout(name);
     if (row) profile = std::move(row->profile);
   }
   if (!profile) {
@@ -71,6 +74,7 @@ ProfilePointer ProfileBook::find(const std::string& name) {
                             name, did_you_mean(name, names), fmt::join(names, ", ")));
   }
   auto known = std::make_shared<const KnownProfile>(KnownProfile{*profile, digest(*profile)});
+  if (by_layout) return known;
   const std::lock_guard lock(mutex_);
   return known_.put(name, std::move(known));
 }

@@ -68,11 +68,12 @@ struct KnownProfile {
 };
 using ProfilePointer = std::shared_ptr<const KnownProfile>;
 
-/// Profiles by shipped name, digest, or row id. None ever changes under its name.
+/// Profiles by shipped name, digest, layout digest, or row id.
 class ProfileBook {
  public:
   explicit ProfileBook(StoreAccess& store) : store_(store) {}
-  /// Throws Error{kNotFound} with the closest name. Never reads a file.
+  /// Throws Error{kNotFound} with the closest name. Never reads a file. A layout digest names its newest
+  /// profile, so that is looked up each time; none changes under its other names.
   ProfilePointer find(const std::string& name);
 
  private:

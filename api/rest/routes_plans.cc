@@ -11,6 +11,7 @@
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "perfmodel/json_reader.h"
+#include "perfmodel/shipped_profiles.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -66,7 +67,8 @@ Reply export_one(Service& service, const Request& request) {
 /// RunRequest, checked and as it was.
 json checked_run_request(const json& document) {
   const JsonPlace place(document);
-  place.expect_keys({"methods", "iterations", "warmup", "check_iterations", "timeout_seconds"});
+  place.expect_keys({"methods", "model", "iterations", "warmup", "check_iterations", "timeout_seconds"});
+  if (const auto model = place.find("model")) model->name();
   if (const auto methods = place.find("methods")) {
     for (std::size_t i = 0, n = methods->size(1, 32); i < n; ++i) {
       const JsonPlace each = (*methods)[i];
@@ -80,6 +82,14 @@ json checked_run_request(const json& document) {
   return document;
 }
 
+/// A shipped name or a digest: the command that carries the job out never takes it for the name of a file.
+json model_name(Service& service, const json& model) {
+  if (model.is_null()) return model;
+  const auto name = model.get<std::string>();
+  const ProfilePointer known = service.profiles().find(name);
+  return shipped_profile(name) ? name : known->digest;
+}
+
 Reply run_plan(Service& service, const Request& request) {
   NewJob job;
   job.kind = "run";
@@ -90,6 +100,7 @@ Reply run_plan(Service& service, const Request& request) {
         ErrorCode::kConflict,
         fmt::format("plan {} was made for no registered cluster, so there is nowhere to run it", plan.id));
   job.request["plan"] = plan.id;
+  if (job.request.contains("model")) job.request["model"] = model_name(service, job.request.at("model"));
   job.cluster = plan.cluster;
   job.requested_by = request.caller.name;
   const JobRow row = service.jobs().enqueue(job);

@@ -15,6 +15,7 @@ using nlohmann::json;
 ProfileSummary summary_of(const Profile& profile, Timestamp since) {
   ProfileSummary row;
   row.digest = digest(profile);
+  row.layout = layout_digest(profile);
   row.model = profile.model;
   row.batch = profile.batch;
   row.layers = static_cast<int>(profile.layers.size());
