@@ -17,8 +17,9 @@ namespace commtune::probes {
 
 /// What a rank says of itself before anything is measured.
 struct Hello {
-  std::map<std::string, std::string> facts;  ///< of its host, from the first rank there; empty from others
-  std::string conflict;                      ///< why it must not probe now; empty if it may
+  std::map<std::string, std::string>
+      facts;             ///< own_facts(): of its host, from the first rank there; empty from others
+  std::string conflict;  ///< why it must not probe now; empty if it may
 };
 
 /// How long to wait for ranks that are silent.

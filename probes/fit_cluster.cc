@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
+#include "executor/wire_revision.h"
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/digest.h"
 #include "perfmodel/error.h"
@@ -324,14 +326,27 @@ std::vector<ProbeSample> latest(std::span<const ProbeSample> samples) {
   return result;
 }
 
+namespace {
+
+bool enters_fingerprint(const std::string& name, const std::string& value) {
+  if (name == kWireRevisionFact) return value != std::to_string(kFirstWireRevision);
+  return !name.starts_with("release.");
+}
+
+}  // namespace
+
 std::string fingerprint(const ClusterFacts& facts) {
   Digest digest;
   digest.add(facts.transport).add(static_cast<std::uint64_t>(facts.rank_hosts.size()));
   for (const std::string& host : facts.rank_hosts) {
     digest.add(host);
   }
-  digest.add(static_cast<std::uint64_t>(facts.facts.size()));
+  std::vector<std::pair<std::string, std::string>> entering;
   for (const auto& [key, value] : facts.facts) {
+    if (enters_fingerprint(key, value)) entering.emplace_back(key, value);
+  }
+  digest.add(static_cast<std::uint64_t>(entering.size()));
+  for (const auto& [key, value] : entering) {
     digest.add(key).add(value);
   }
   return digest.hex();

@@ -5,6 +5,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perfmodel/cluster.h"
@@ -13,15 +14,20 @@
 
 namespace commtune::probes {
 
+/// Name of the fact that says which kWireRevision measured.
+inline constexpr std::string_view kWireRevisionFact = "wire_revision";
+
 /// What is known about a cluster without timing anything.
 struct ClusterFacts {
   std::string name;
   std::string transport;
   std::vector<std::string> rank_hosts;       ///< host name of each rank
-  std::map<std::string, std::string> facts;  ///< "h1.cpu", "kernel", "open_mpi", "mtu", ...
+  std::map<std::string, std::string> facts;  ///< named as in cluster_facts.h
 };
 
-/// 16 hexadecimal digits over everything but the cluster's name. Fits expire when it changes.
+/// 16 hexadecimal digits over everything but the cluster's name and the releases that run there. Fits expire
+/// when it changes: other machines, other settings, another kWireRevision. A release says nothing by itself;
+/// fact_differences() tells of it. Facts without a revision have the fingerprint of the first one.
 std::string fingerprint(const ClusterFacts& facts);
 
 /// The samples without those that a later one of the same quantity and size supersedes.

@@ -7,8 +7,8 @@
 #include "perfmodel/error.h"
 #include "perfmodel/topology.h"
 #include "probes/backlog.h"
+#include "probes/cluster_facts.h"
 #include "probes/conductor.h"
-#include "probes/host_facts.h"
 #include "probes/host_lock.h"
 #include "probes/link_survey.h"
 #include "probes/measurer.h"
@@ -36,12 +36,10 @@ constexpr std::size_t kDoubtfulNamed = 4;
 
 Hello greeting_of(const Peers& peers, bool exclusive, std::optional<HostLock>& lock) {
   const auto me = static_cast<std::size_t>(peers.rank);
-  const bool first_here =
-      std::find(peers.hosts.begin(), peers.hosts.end(), peers.hosts[me]) == peers.hosts.begin() + peers.rank;
   Hello hello;
-  if (!first_here) return hello;
-  hello.facts = host_facts();
-  if (exclusive) {
+  hello.facts = own_facts(peers);
+  const bool first_here = !hello.facts.empty();
+  if (first_here && exclusive) {
     lock = HostLock::take();
     if (!lock) {
       hello.conflict = HostLock::conflict(peers.hosts[me]);
@@ -56,11 +54,10 @@ ClusterFacts facts_of(const Transport& transport, const std::vector<Hello>& hell
   facts.name = options.cluster_name;
   facts.transport = transport.name();
   facts.rank_hosts = transport.peers().hosts;
-  for (std::size_t rank = 0; rank < hellos.size(); ++rank) {
-    for (const auto& [key, value] : hellos[rank].facts) {
-      facts.facts["host." + facts.rank_hosts[rank] + "." + key] = value;
-    }
-  }
+  std::vector<Facts> said;
+  said.reserve(hellos.size());
+  for (const Hello& hello : hellos) said.push_back(hello.facts);
+  facts.facts = joined_facts(said);
   for (const auto& [key, value] : options.settings) facts.facts["setting." + key] = value;
   return facts;
 }

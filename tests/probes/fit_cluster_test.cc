@@ -285,5 +285,16 @@ TEST(Fingerprint, ChangesWithTheClusterButNotWithItsName) {
   EXPECT_NE(fingerprint(facts), before);
 }
 
+TEST(Fingerprint, ChangesWithTheWireRevisionButNotWithAReleaseAlone) {
+  ClusterFacts facts = four_hosts();
+  // As version 0.1.0 computed it, before there was a revision: that is the first one.
+  EXPECT_EQ(fingerprint(facts), "60f1d123e3fd0df9");
+  facts.facts["wire_revision"] = "1";
+  facts.facts["release.a.open_mpi"] = "4.1.4";
+  EXPECT_EQ(fingerprint(facts), "60f1d123e3fd0df9");
+  facts.facts["wire_revision"] = "2";
+  EXPECT_NE(fingerprint(facts), "60f1d123e3fd0df9");
+}
+
 }  // namespace
 }  // namespace commtune::probes
