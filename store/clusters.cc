@@ -9,12 +9,13 @@ using namespace sql;
 namespace {
 
 const std::string kSelect =
-    "SELECT id, name, transport, fingerprint, seen, created, version, hosts, facts FROM clusters";
+    "SELECT id, name, transport, fingerprint, seen, created, version, hosts, facts, "
+    "coalesce(newest_facts, facts) FROM clusters";
 
 ClusterRow read_cluster(Query& query) {
   ClusterRow row;
   read_values(query, row.id, row.name, row.transport, row.fingerprint, row.seen, row.origin.created,
-              row.origin.version, row.hosts, row.facts);
+              row.origin.version, row.hosts, row.facts, row.newest_facts);
   return row;
 }
 
@@ -36,9 +37,9 @@ RowId Store::put_cluster(const Cluster& cluster) {
   const Timestamp now = impl_->now();
   std::optional<RowId> id = same_cluster(db, cluster);
   if (id) {
-    Query query =
-        db.query(std::string("UPDATE clusters SET seen = ?, seen_order = ") + kNextSeen + " WHERE id = ?");
-    bind_values(query, now, *id).run();
+    Query query = db.query(std::string("UPDATE clusters SET seen = ?, newest_facts = ?, seen_order = ") +
+                           kNextSeen + " WHERE id = ?");
+    bind_values(query, now, cluster.facts, *id).run();
   } else {
     Query query =
         db.query(std::string("INSERT INTO clusters (name, transport, fingerprint, seen_order, seen, "
@@ -51,6 +52,19 @@ RowId Store::put_cluster(const Cluster& cluster) {
   }
   transaction.commit();
   return *id;
+}
+
+void Store::see_facts(RowId id, const std::map<std::string, std::string>& facts) {
+  Connection& db = impl_->db;
+  Transaction transaction(db);
+  const auto row = find_cluster(id);
+  if (!row)
+    throw Error(ErrorCode::kNotFound, "cluster " + std::to_string(id) + ": there is none in the store");
+  std::map<std::string, std::string> newest = facts;
+  newest.insert(row->newest_facts.begin(), row->newest_facts.end());
+  Query query = db.query("UPDATE clusters SET newest_facts = ? WHERE id = ?");
+  bind_values(query, newest, id).run();
+  transaction.commit();
 }
 
 std::optional<ClusterRow> Store::find_cluster(RowId id) const {

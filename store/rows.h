@@ -45,7 +45,8 @@ struct ClusterRow {
   std::string name;
   std::string transport;
   std::string fingerprint;
-  std::map<std::string, std::string> facts;  ///< what the fingerprint was made of
+  std::map<std::string, std::string> facts;         ///< what the fingerprint was made of, and releases
+  std::map<std::string, std::string> newest_facts;  ///< as seen last, by a probe or by a run
   std::vector<Host> hosts;
   Timestamp seen{};  ///< when it was last found like this; of rows with one name, the latest seen is current
   Origin origin;
@@ -205,6 +206,8 @@ struct RunResult {
   Seconds median{}, low{}, high{};          ///< the median's 95 % interval; 0 when nothing was measured
   std::string error{};
   std::string trace_path{};  ///< empty: none was written
+  /// Facts of the hosts that were not so when the fit behind the prediction was made.
+  std::vector<std::string> differences{};
   /// Per message of the plan, as in "commtune/run/1": medians in seconds from the start of the backward pass;
   /// null when nothing was measured.
   nlohmann::json messages{};
@@ -234,7 +237,8 @@ struct RunRow : RunSummary {
   std::vector<Host> hosts;
   std::map<std::string, std::string> versions;
   nlohmann::json settings;
-  nlohmann::json messages;  ///< RunResult::messages
+  nlohmann::json messages;               ///< RunResult::messages
+  std::vector<std::string> differences;  ///< RunResult::differences
 };
 
 /// A window of a list. Lists run from the newest to the oldest row, samples and fit curves from the oldest

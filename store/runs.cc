@@ -18,7 +18,9 @@ const std::string kFrom =
     " FROM runs JOIN plans ON plans.id = runs.plan LEFT JOIN clusters ON clusters.id = runs.cluster";
 const std::string kSelectSummary = kSummaryColumns + kFrom;
 const std::string kSelect =
-    kSummaryColumns + ", runs.iteration_seconds, runs.hosts, runs.versions, runs.settings, runs.messages" +
+    kSummaryColumns +
+    ", runs.iteration_seconds, runs.hosts, runs.versions, runs.settings, runs.messages, "
+    "runs.differences" +
     kFrom;
 
 void read_summary(Query& query, RunSummary& row) {
@@ -36,7 +38,8 @@ RunSummary read_run_summary(Query& query) {
 RunRow read_run(Query& query) {
   RunRow row;
   read_summary(query, row);
-  read_values(query, row.iteration_seconds, row.hosts, row.versions, row.settings, row.messages);
+  read_values(query, row.iteration_seconds, row.hosts, row.versions, row.settings, row.messages,
+              row.differences);
   return row;
 }
 
@@ -91,9 +94,11 @@ void Store::finish_run(RowId id, const RunResult& result) {
   require_running(db, id);
   Query query = db.query(
       "UPDATE runs SET state = ?, iterations = ?, median_seconds = ?, low_seconds = ?, high_seconds = ?, "
-      "error = ?, trace_path = ?, ended = ?, iteration_seconds = ?, messages = ? WHERE id = ?");
+      "error = ?, trace_path = ?, ended = ?, iteration_seconds = ?, messages = ?, differences = ? "
+      "WHERE id = ?");
   bind_values(query, result.state, result.iteration_seconds.size(), result.median, result.low, result.high,
-              result.error, result.trace_path, impl_->now(), result.iteration_seconds, result.messages, id)
+              result.error, result.trace_path, impl_->now(), result.iteration_seconds, result.messages,
+              result.differences, id)
       .run();
   transaction.commit();
 }

@@ -245,6 +245,13 @@ CREATE TABLE layouts (
 CREATE INDEX layouts_by_layout ON layouts (layout, profile_id);
 )sql";
 
+// What was last seen of a cluster, where its facts and fingerprint stay those that its fits were made with,
+// and what a run found to differ from them.
+constexpr std::string_view kVersion7 = R"sql(
+ALTER TABLE clusters ADD COLUMN newest_facts TEXT;
+ALTER TABLE runs ADD COLUMN differences TEXT NOT NULL DEFAULT '[]';
+)sql";
+
 /// The layouts of the profiles that are there already. A profile that cannot be read any more has none: its
 /// plans stay what they are, and nothing else is lost.
 void fill_layouts(Connection& connection) {
@@ -267,8 +274,13 @@ struct Step {
   void (*fill)(Connection& connection) = nullptr;  ///< what is computed from the rows that are there
 };
 
-constexpr std::array<Step, 6> kSteps = {
-    {{kVersion1}, {kVersion2}, {kVersion3}, {kVersion4}, {kVersion5}, {kVersion6, fill_layouts}}};
+constexpr std::array<Step, 7> kSteps = {{{kVersion1},
+                                         {kVersion2},
+                                         {kVersion3},
+                                         {kVersion4},
+                                         {kVersion5},
+                                         {kVersion6, fill_layouts},
+                                         {kVersion7}}};
 
 const Step& step(int from) {
   assert(from >= 0 && from < newest_schema());

@@ -103,9 +103,14 @@ class Store {
 
   // ---- clusters ----
 
-  /// Stores name, transport, fingerprint, facts and hosts (not the fits), or finds the row that has the same,
-  /// and marks it as seen now. Throws Error{kBadInput} when the name is empty.
+  /// Stores name, transport, fingerprint, facts and hosts (not the fits), or finds the row of the same name,
+  /// transport, fingerprint and hosts
+  /// and marks it as seen now, with these facts as its newest. Throws Error{kBadInput} when the name is
+  /// empty.
   RowId put_cluster(const Cluster& cluster);
+  /// Notes what was seen of a cluster in passing, by a run: ClusterRow::newest_facts. Facts that are not
+  /// among these stay as they were seen last; the cluster stays current or not. Throws Error{kNotFound}.
+  void see_facts(RowId id, const std::map<std::string, std::string>& facts);
   std::optional<ClusterRow> find_cluster(RowId id) const;
   /// The current one of this name: the latest seen.
   std::optional<ClusterRow> find_cluster(std::string_view name) const;

@@ -32,6 +32,23 @@ TEST(Clusters, UnchangedMachinesAreOneRowSeenAgain) {
   EXPECT_EQ(row->seen, testing::noon() + std::chrono::seconds(1));
 }
 
+TEST(Clusters, KeepWhatWasLastSeenBesideWhatTheyWereFoundWith) {
+  Store store = memory_store();
+  Cluster cluster = bare_cluster();
+  const RowId id = store.put_cluster(cluster);
+  EXPECT_EQ(store.find_cluster(id)->newest_facts, cluster.facts);
+  cluster.facts["release.alpha.open_mpi"] = "5.0.3";
+  EXPECT_EQ(store.put_cluster(cluster), id);
+  EXPECT_EQ(store.find_cluster(id)->facts, bare_cluster().facts);
+  EXPECT_EQ(store.find_cluster(id)->newest_facts, cluster.facts);
+  store.see_facts(id, {{"kernel", "6.5"}});
+  cluster.facts["kernel"] = "6.5";
+  EXPECT_EQ(store.find_cluster(id)->newest_facts, cluster.facts);
+  EXPECT_EQ(store.find_cluster(id)->facts, bare_cluster().facts);
+  EXPECT_THAT(testing::error_of([&] { store.see_facts(9, {}); }),
+              testing::IsError(ErrorCode::kNotFound, "cluster 9"));
+}
+
 TEST(Clusters, ChangedMachinesAreAnotherRowOfTheSameName) {
   Store store = memory_store();
   const RowId first = store.put_cluster(bare_cluster());

@@ -16,6 +16,7 @@ RunResult good_result() {
           .high = Seconds{0.014},
           .error = "",
           .trace_path = "traces/rank0.json",
+          .differences = {"kernel of alpha: 6.1 when it was fitted, 6.5 now"},
           .messages = {{{"started_seconds", 0.001}, {"reduced_seconds", 0.002}}}};
 }
 
@@ -46,6 +47,7 @@ TEST(Runs, KeepWhatWasMeasuredWhereAndWithWhat) {
   EXPECT_EQ(row->low, Seconds{0.012});
   EXPECT_EQ(row->high, Seconds{0.014});
   EXPECT_EQ(row->trace_path, "traces/rank0.json");
+  EXPECT_EQ(row->differences, good_result().differences);
   EXPECT_EQ(row->hosts.at(1).name, "beta");
   EXPECT_EQ(row->versions.at("Open MPI"), "4.1.4");
   EXPECT_EQ(row->settings, nlohmann::json({{"iterations", 3}}));

@@ -240,6 +240,15 @@ UPDATE runs SET attested = 0
   WHERE CASE WHEN json_valid(settings) THEN json_extract(settings, '$.reported_by') END = 'loopback';
 )sql";
 
+/// What version 6 added.
+constexpr const char* kVersion6 = R"sql(
+CREATE TABLE layouts (
+  profile_id INTEGER PRIMARY KEY REFERENCES profiles (id) ON DELETE CASCADE,
+  layout     TEXT NOT NULL
+) STRICT;
+CREATE INDEX layouts_by_layout ON layouts (layout, profile_id);
+)sql";
+
 /// What version 1 kept of a probe, a plan and a run.
 constexpr const char* kVersion1Content = R"sql(
 INSERT INTO clusters (name, transport, fingerprint, seen_order, seen, created, version, hosts, facts) VALUES
@@ -270,7 +279,7 @@ INSERT INTO runs (plan, cluster, state, iterations, median_seconds, low_seconds,
 )sql";
 
 /// The steps to each version before the newest one, oldest first.
-constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5};
+constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
 
 void make_file(const std::filesystem::path& path, int version) {
   sql::Connection db(path, sql::Connection::Mode::kReadWrite, 1s);
@@ -356,7 +365,7 @@ TEST_P(Migration, IsNotDoneByWhoOnlyReads) {
 TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {
   {
     sql::Connection db(path_, sql::Connection::Mode::kReadWrite, 1s);
-    db.execute("CREATE TABLE layouts (id INTEGER)");  // what the last step would add
+    db.execute("ALTER TABLE runs ADD COLUMN differences TEXT");  // what the last step would add
   }
   const std::string before = shape(path_);
   EXPECT_THROW(Store::open(path_), Error);
