@@ -33,6 +33,16 @@ bool set_duration(Seconds& value, std::string_view text) {
   return value.count() > 0 && value.count() <= 1e6;
 }
 
+/// Longer than a wait: days.
+bool set_age(Seconds& value, std::string_view text) {
+  try {
+    value = parse_duration(text);
+  } catch (const Error&) {
+    return false;
+  }
+  return value.count() > 0;
+}
+
 bool set_local_ranks(Settings& settings, std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), settings.local_ranks);
   return error == std::errc{} && end == text.data() + text.size() && settings.local_ranks >= 1 &&
@@ -81,6 +91,9 @@ constexpr std::array kRows = {
     SettingRow{"silence_timeout", "--silence-timeout", "COMMTUNE_SILENCE_TIMEOUT", kDurationRule,
                "longest silence of the ranks before they are given up",
                [](Settings& s, std::string_view text) { return set_duration(s.silence_timeout, text); }},
+    SettingRow{"fit_age", "--fit-age", "COMMTUNE_FIT_AGE", "a duration of at most 1000d, such as 30d or 12h",
+               "age from which fits are marked as stale",
+               [](Settings& s, std::string_view text) { return set_age(s.fit_age, text); }},
     SettingRow{
         "progress", "--progress", "COMMTUNE_PROGRESS", "auto, always, never or json",
         "progress on standard error; auto: a bar on a terminal, lines elsewhere; json: an object a line",
@@ -105,6 +118,7 @@ std::string default_text(const SettingRow& row, const SettingSources& sources) {
   if (row.name == "rank_program") return (sources.program.parent_path() / "tune-rank").string();
   if (row.name == "start_timeout") return "60s";
   if (row.name == "silence_timeout") return "5min";
+  if (row.name == "fit_age") return "30d";
   if (row.name == "progress") return "auto";
   return {};
 }

@@ -32,6 +32,7 @@ struct Settings {
   std::filesystem::path rank_program;  ///< what mpirun starts on every host
   Seconds start_timeout{};
   Seconds silence_timeout{};
+  Seconds fit_age{};  ///< from which fits are marked
   ProgressMode progress = ProgressMode::kAuto;
 };
 

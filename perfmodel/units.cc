@@ -185,15 +185,16 @@ Bytes parse_size(std::string_view text) {
 }
 
 Seconds parse_duration(std::string_view text) {
-  static constexpr std::array<Unit, 9> kUnits{{{"ns", 1e-9},
-                                               {"us", 1e-6},
-                                               {"\u00b5s", 1e-6},
-                                               {"\u03bcs", 1e-6},
-                                               {"ms", 1e-3},
-                                               {"s", 1},
-                                               {"sec", 1},
-                                               {"min", 60},
-                                               {"h", 3600}}};
+  static constexpr std::array<Unit, 10> kUnits{{{"ns", 1e-9},
+                                                {"us", 1e-6},
+                                                {"\u00b5s", 1e-6},
+                                                {"\u03bcs", 1e-6},
+                                                {"ms", 1e-3},
+                                                {"s", 1},
+                                                {"sec", 1},
+                                                {"min", 60},
+                                                {"h", 3600},
+                                                {"d", 86400}}};
   constexpr double kLongest = 1e8;
   const auto [number, unit] = split(text);
   const double value = parse_number("duration", text, number);

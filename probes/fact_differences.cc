@@ -91,4 +91,12 @@ std::vector<std::string> fact_differences(const Facts& fitted, const Facts& now)
   return differences;
 }
 
+Facts of_known_hosts(const Facts& facts, const Facts& known) {
+  const std::set<std::string_view> hosts = hosts_in(known);
+  Facts result;
+  for (const auto& [name, value] : facts)
+    if (hosts.contains(named(name).host)) result[name] = value;
+  return result;
+}
+
 }  // namespace commtune::probes

@@ -15,4 +15,7 @@ using Facts = std::map<std::string, std::string>;
 /// is taken to be the same; a revision that was not kept is the first.
 std::vector<std::string> fact_differences(const Facts& fitted, const Facts& now);
 
+/// The facts among these that belong to hosts of which `known` has some.
+Facts of_known_hosts(const Facts& facts, const Facts& known);
+
 }  // namespace commtune::probes

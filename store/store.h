@@ -104,9 +104,8 @@ class Store {
   // ---- clusters ----
 
   /// Stores name, transport, fingerprint, facts and hosts (not the fits), or finds the row of the same name,
-  /// transport, fingerprint and hosts
-  /// and marks it as seen now, with these facts as its newest. Throws Error{kBadInput} when the name is
-  /// empty.
+  /// transport, fingerprint and hosts and marks it as seen now, with these facts as its newest. Throws
+  /// Error{kBadInput} when the name is empty.
   RowId put_cluster(const Cluster& cluster);
   /// Notes what was seen of a cluster in passing, by a run: ClusterRow::newest_facts. Facts that are not
   /// among these stay as they were seen last; the cluster stays current or not. Throws Error{kNotFound}.

@@ -109,6 +109,7 @@ json answer_to_json(Given given) {
   out["cached"] = false;
   out["cluster"] = given.made.cluster.name;
   out["fit"] = fit_to_json(given.outcome.fit);
+  put_marks(out, given.outcome.marks);
   out["profile"] = given.outcome.profile;
   out["plans"] = given.outcome.plans;
   out["servers"] = servers.servers;

@@ -224,12 +224,13 @@ json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveReques
     curves.push_back(curve_of(subject, own, most));
   }
   json history = json::array();
-  for (const FitSummary& row : store.fits(fit.cluster).rows) history.push_back(to_json(row));
+  for (const FitSummary& row : store.fits(fit.cluster).rows) history.push_back(to_json(row, request.age));
   return {{"cluster", fit.cluster_name},
           {"fit", fit.id},
           {"session", fit.session},
           {"created", to_iso8601(fit.origin.created)},
           {"current", !fit.superseded_by.has_value()},
+          {"stale", is_stale(fit.origin, request.age)},
           {"history", std::move(history)},
           {"down_sampled", down_sampled},
           {"scalars",

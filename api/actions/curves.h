@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/actions/fit_marks.h"
 #include "store/store.h"
 
 namespace commtune::api {
@@ -11,6 +12,7 @@ namespace commtune::api {
 struct CurveRequest {
   int points = 200;     ///< measured points of a curve at most; thinned evenly, the first and last stay
   std::string subject;  ///< only this one; empty: all
+  FitAge age;           ///< marks old fits
 };
 
 /// Reads the samples of the fit's probe. Fits of the same cluster, newest first, come along as "history".

@@ -38,7 +38,7 @@ Within find_cluster(const nlohmann::json& document, const std::filesystem::path&
 Fitted find_fitted(const Store& store, const ClusterChoice& choice) {
   if (choice.given) return {*choice.given, std::nullopt};
   FitRow fit = fit_of(store, choice.name);
-  return {std::move(fit.snapshot), fit.id};
+  return {std::move(fit.snapshot), fit.id, static_cast<const FitSummary&>(fit)};
 }
 
 Cluster read_cluster_file(const std::filesystem::path& path) {

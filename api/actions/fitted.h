@@ -20,7 +20,8 @@ struct ClusterChoice {
 
 struct Fitted {
   Cluster cluster;
-  std::optional<RowId> fit;  ///< absent: a given cluster
+  std::optional<RowId> fit;            ///< absent: a given cluster
+  std::optional<FitSummary> row = {};  ///< that fit's
 };
 
 /// Throws Error{kNotFound} when the store has no fit of the named cluster, naming those that it has.

@@ -137,8 +137,8 @@ std::string to_string(Keep keep) { return enum_name(keep, kKeeps); }
 Question question_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
   document.expect_keys({"model", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",
-                        "dedicated_servers", "draws", "seed", "keep", "overrides", "recommend_workers",
-                        "candidates"});
+                        "dedicated_servers", "draws", "seed", "keep", "strict", "overrides",
+                        "recommend_workers", "candidates"});
   Question question;
   const JsonPlace model = document["model"];
   if (json.at("model").is_object()) {
@@ -153,6 +153,10 @@ Question question_from_json(const nlohmann::json& json) {
   if (const auto seed = document.find("seed")) question.seed = seed->integer(0, kMostSeed);
   if (const auto keep = document.find("keep")) {
     question.keep = read_enum(*keep, kKeeps);
+  }
+  if (const auto strict = document.find("strict")) {
+    if (!json.at("strict").is_boolean()) strict->fail("true or false");
+    question.strict = json.at("strict").get<bool>();
   }
   if (const auto overrides = document.find("overrides")) question.overrides = overrides_from_json(*overrides);
   read_recommendation(document, question);

@@ -53,6 +53,7 @@ struct Question {
   int draws = 64;
   std::uint64_t seed = 1;
   Keep keep = Keep::kChosen;
+  bool strict = false;   ///< as TuneRequest::strict
   int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
   double least_efficiency = 0.8;
   std::vector<Candidate> candidates;  ///< empty: one job

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "api/actions/fit_marks.h"
 #include "api/actions/models.h"
 #include "api/actions/predicted_trace.h"
 #include "api/text.h"
@@ -14,9 +15,11 @@
 #include "perfmodel/bound.h"
 #include "perfmodel/error.h"
 #include "perfmodel/fit.h"
+#include "perfmodel/json_reader.h"
 #include "perfmodel/shipped_profiles.h"
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"
+#include "probes/fact_differences.h"
 #include "store/owner.h"
 
 namespace commtune::api {
@@ -109,23 +112,22 @@ PlannedJob job_of_row(const Store& store, const PlanRow& row) {
   auto profile = store.find_profile(row.profile);
   if (!profile)
     throw Error(ErrorCode::kStorage, fmt::format("profile {} of plan {} is missing", row.profile, row.id));
-  PlannedJob job{row.plan,
-                 std::move(profile->profile),
-                 row.id,
-                 row.cluster_name,
-                 row.cluster,
-                 row.predicted,
-                 row.bound,
-                 {},
-                 0};
+  PlannedJob job{row.plan,    std::move(profile->profile),
+                 row.id,      row.cluster_name,
+                 row.cluster, row.predicted,
+                 row.bound,   {},
+                 0,           {},
+                 {}};
   if (row.cluster) {
     if (const auto cluster = store.find_cluster(*row.cluster)) {
       job.network = network_of(cluster->transport);
       job.subnet = probed_subnet(cluster->facts);
     }
   }
-  if (row.fit)
-    if (const auto fit = store.find_fit(*row.fit)) job.link_rate = link_rate(fit->snapshot);
+  if (const auto fit = row.fit ? store.find_fit(*row.fit) : std::nullopt) {
+    job.link_rate = link_rate(fit->snapshot);
+    job.fitted_facts = fit->snapshot.facts;
+  }
   return job;
 }
 
@@ -175,6 +177,7 @@ void predict(const Context& context, const FitRow& fit, PlannedJob& job) {
     job.network = network_of(fit.snapshot.transport);
     job.subnet = probed_subnet(fit.snapshot.facts);
     job.link_rate = link_rate(fit.snapshot);
+    job.fitted_facts = fit.snapshot.facts;
   } catch (const Error& error) {
     context.note(fmt::format("no prediction: {}", error.what()));
   }
@@ -288,17 +291,50 @@ NewRun new_run(const RunRequest& request, const Context& context) {
   return run;
 }
 
+probes::Facts facts_from_json(const nlohmann::json& value) {
+  const JsonPlace place(value);
+  const JsonPlace named = place["facts"];
+  probes::Facts facts;
+  for (const auto& [name, fact] : named.object().items()) facts[name] = named[name].text();
+  return facts;
+}
+
 /// What a run has said so far.
-struct RunListening {
-  Context& context;
-  std::vector<double> iterations;
+class RunListening {
+ public:
+  RunListening(Context& context, const RunRequest& request) : context_(context), request_(request) {}
 
   void hear(const Report& report) {
-    if (const auto* progress = std::get_if<Progressed>(&report)) context.progress(*progress);
+    if (const auto* progress = std::get_if<Progressed>(&report)) context_.progress(*progress);
     const auto* found = std::get_if<Found>(&report);
     if (found != nullptr && found->kind == "iteration")
-      iterations.push_back(found->value.at("seconds").get<double>());
+      iterations_.push_back(found->value.at("seconds").get<double>());
+    if (found != nullptr && found->kind == "facts") compare(facts_from_json(found->value));
   }
+
+  const std::vector<double>& iterations() const { return iterations_; }
+  const std::vector<std::string>& differences() const { return differences_; }
+
+ private:
+  /// Before the first iteration. A run's own settings say nothing about the cluster, so they are compared and
+  /// not kept.
+  void compare(probes::Facts facts) {
+    const probes::Facts& fitted = request_.job.fitted_facts;
+    if (fitted.empty()) return;
+    if (request_.job.cluster_id)
+      context_.store.see_facts(*request_.job.cluster_id, probes::of_known_hosts(facts, fitted));
+    for (const auto& [name, value] : transport_settings(context_, request_.placing))
+      facts["setting." + name] = value;
+    differences_ = probes::fact_differences(fitted, facts);
+    if (request_.strict) refuse_differences(differences_);
+    for (const std::string& difference : differences_)
+      context_.note(fmt::format("the prediction rests on a fit made under other conditions: {}", difference));
+  }
+
+  Context& context_;
+  const RunRequest& request_;
+  std::vector<double> iterations_;
+  std::vector<std::string> differences_;
 };
 
 }  // namespace
@@ -366,7 +402,7 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
   const Order order = RunOrder{request.placing.network, request.job.plan, request.job.profile,
                                request.options,         pace_of(request), request.placing.subnet};
   outcome.run = context.store.start_run(new_run(request, context));
-  RunListening listening{context, {}};
+  RunListening listening(context, request);
   try {
     const nlohmann::json result = launch(
         to_json(order), launch_options(context, request.placing, ranks_of(request.job.plan)),
@@ -375,12 +411,15 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
   } catch (const std::exception& error) {
     const auto* ours = dynamic_cast<const Error*>(&error);
     const bool interrupted = ours != nullptr && ours->code() == ErrorCode::kInterrupted;
-    context.store.finish_run(outcome.run,
-                             result_of(interrupted ? WorkState::kInterrupted : WorkState::kFailed,
-                                       listening.iterations, error.what()));
+    RunResult failed = result_of(interrupted ? WorkState::kInterrupted : WorkState::kFailed,
+                                 listening.iterations(), error.what());
+    failed.differences = listening.differences();
+    context.store.finish_run(outcome.run, failed);
     throw;
   }
+  outcome.differences = listening.differences();
   RunResult result = result_of(WorkState::kComplete, outcome.report.iteration_seconds, {});
+  result.differences = outcome.differences;
   result.trace_path = request.options.trace_directory;
   result.messages = commtune::to_json(outcome.report).at("messages");
   add_prediction(context, request);
@@ -393,6 +432,7 @@ nlohmann::json to_json(const RunOutcome& outcome) {
       {"run", outcome.run}, {"workload", kReplay}, {"report", commtune::to_json(outcome.report)}};
   if (outcome.predicted.count() > 0) out["predicted_seconds"] = outcome.predicted.count();
   if (const auto error = outcome.error()) out["prediction_error"] = *error;
+  out["differences"] = outcome.differences;
   return out;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 // Replays a plan on its hosts and keeps what was measured, beside what was predicted.
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ struct PlannedJob {
   std::optional<Network> network;  ///< what the cluster was probed over
   double link_rate = 0;            ///< of one message between its hosts, bytes per second; 0: unknown
   std::string subnet{};            ///< what the cluster was probed over, of its networks; empty: any
+  /// Of the fit that the prediction rests on; empty without one.
+  std::map<std::string, std::string> fitted_facts{};
 };
 
 /// How a user names a plan.
@@ -64,13 +67,15 @@ struct RunRequest {
   PlannedJob job;
   Placing placing;
   RunOptions options;
-  bool paced = true;  ///< send no faster than the links were measured to carry, where that is known
+  bool paced = true;    ///< send no faster than the links were measured to carry, where that is known
+  bool strict = false;  ///< end the run where a fact of the hosts is not as when the fit was made
 };
 
 struct RunOutcome {
   RowId run = 0;
   RunReport report;
   Seconds predicted{};
+  std::vector<std::string> differences;  ///< facts of the hosts that were not so when the fit was made
   /// predicted / measured - 1; nullopt without a prediction
   std::optional<double> error() const;
 };
@@ -78,8 +83,8 @@ struct RunOutcome {
 /// Starts as many ranks as the plan is for and runs it; the run is in the store from its start, with its end
 /// whatever that is.
 ///
-/// throws  Error{kBadInput} when the hosts do not have exactly the ranks that the plan is for; what launch()
-///         throws
+/// throws  Error{kBadInput} when the hosts do not have exactly the ranks that the plan is for;
+///         Error{kConflict}, before the first iteration, for what `strict` refuses; what launch() throws
 RunOutcome run_job(Context& context, const RunRequest& request);
 
 nlohmann::json to_json(const RunOutcome& outcome);

@@ -60,6 +60,7 @@ void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, T
     NewPlan row = to_row(chosen, outcome.profile, keeping.fit, {{"chosen", true}, {"plans", outcome.plans}});
     row.ranking["answer"] = tuner::to_json(answer);
     if (!keeping.question.is_null()) row.ranking["question"] = keeping.question;
+    if (outcome.marks.any()) put_marks(row.ranking["marks"], outcome.marks);
     if (keeping.given != nullptr) row.ranking["cluster"] = commtune::to_json(*keeping.given);
     outcome.plans[chosen.method] = store.add_plan(row);
     outcome.document = std::move(row.ranking["answer"]);
@@ -70,6 +71,9 @@ TuneOutcome tune_job(Context& context, const TuneRequest& request) {
   const Fitted fitted = find_fitted(context.store, request.cluster);
   TuneOutcome outcome;
   outcome.fit = fitted.fit;
+  if (fitted.row)
+    outcome.marks = marks_of(context.store, *fitted.row, fitted.cluster, fit_age(context.settings));
+  if (request.strict) refuse_differences(outcome.marks.differences);
   outcome.answer = tuner::tune(request.profile, fitted.cluster, request.options);
   const Cluster* const given = fitted.fit ? nullptr : &fitted.cluster;
   keep_answer(context.store, request.profile, {true, fitted.fit, nullptr, given}, outcome);
@@ -79,6 +83,7 @@ TuneOutcome tune_job(Context& context, const TuneRequest& request) {
 nlohmann::json to_json(const TuneOutcome& outcome) {
   nlohmann::json out = outcome.document.is_null() ? tuner::to_json(outcome.answer) : outcome.document;
   out["fit"] = fit_to_json(outcome.fit);
+  put_marks(out, outcome.marks);
   out["profile"] = outcome.profile;
   out["plans"] = outcome.plans;
   return out;

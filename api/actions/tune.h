@@ -8,6 +8,7 @@
 #include <string>
 
 #include "api/actions/context.h"
+#include "api/actions/fit_marks.h"
 #include "api/actions/fitted.h"
 #include "perfmodel/profile.h"
 #include "store/rows.h"
@@ -19,11 +20,13 @@ struct TuneRequest {
   Profile profile;
   ClusterChoice cluster;
   tuner::TuneOptions options;
+  bool strict = false;  ///< refuse a fit that was made under other conditions than those that hold now
 };
 
 struct TuneOutcome {
   tuner::Answer answer;
   std::optional<RowId> fit;  ///< absent: the cluster was given
+  FitMarks marks;            ///< of that fit
   RowId profile = 0;
   std::map<std::string, RowId> plans;  ///< method -> stored plan
   nlohmann::json document = nullptr;   ///< tuner::to_json(answer) once keep_answer has made it
@@ -36,7 +39,7 @@ bool is_probed(const Store& store, const std::string& cluster);
 /// probed, naming those that have.
 FitRow fit_of(const Store& store, const std::string& cluster);
 
-/// Throws what find_fitted and tuner::tune throw.
+/// Throws what find_fitted and tuner::tune throw; Error{kConflict} for what `strict` refuses.
 TuneOutcome tune_job(Context& context, const TuneRequest& request);
 
 /// What is stored of an answer, and with what beside it.

@@ -38,9 +38,9 @@ void add_config_command(CLI::App& tune, Session& session) {
   command->footer(
       "Flags win over COMMTUNE_* variables, these over the settings file.\n"
       "Example: COMMTUNE_CLUSTER=lab tune config");
-  add_common_flags(
-      *command, session,
-      {"cluster", "hosts", "local_ranks", "mpirun", "rank_program", "start_timeout", "silence_timeout"});
+  add_common_flags(*command, session,
+                   {"cluster", "hosts", "local_ranks", "mpirun", "rank_program", "start_timeout",
+                    "silence_timeout", "fit_age"});
   command->callback([&session] { session.action = [&session] { print_settings(session); }; });
 }
 

@@ -25,6 +25,7 @@ struct PlanFlags {
   std::string out, out_directory, method, trace;
   bool explain = false;
   bool probe = false;
+  bool strict = false;
 };
 
 bool ask(const Session& session, const std::string& question) {
@@ -134,7 +135,8 @@ void print_answer(const Session& session, const PlanFlags& flags, Work& work, co
 
 void run_plan_command(const Session& session, PlanFlags& flags) {
   Work work(session);
-  const TuneRequest request = flags.job.request(work);
+  TuneRequest request = flags.job.request(work);
+  request.strict = flags.strict;
   probe_if_wanted(session, flags, work);
   const TuneOutcome outcome = tune_job(work.context(), request);
   entry_of(outcome.answer, flags.method);
@@ -160,7 +162,7 @@ void add_plan_command(CLI::App& tune, Session& session) {
   auto flags = std::make_shared<PlanFlags>();
   add_job_flags(*command, flags->job);
   flags->placing = add_placing_flags(*command, session);
-  add_common_flags(*command, session, {"cluster"});
+  add_common_flags(*command, session, {"cluster", "fit_age"});
   command->add_option("--workers", flags->job.options.workers,
                       "number of workers (default: all ranks of the cluster)");
   command->add_option("--servers", flags->job.options.limits.colocated_servers,
@@ -175,6 +177,10 @@ void add_plan_command(CLI::App& tune, Session& session) {
                     "path, what would help most, and what would change the answer");
   command->add_option("--predicted-trace", flags->trace, "write the predicted iteration as a Chrome trace")
       ->type_name("FILE");
+  command->add_flag(
+      "--strict", flags->strict,
+      "refuse a fit that was made under other conditions than those last seen (hosts, releases, "
+      "what is sent), in place of a warning");
   command->add_flag("--probe", flags->probe, "probe the hosts first if this cluster has not been probed");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_plan_command(session, *flags); }; });

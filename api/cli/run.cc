@@ -19,6 +19,7 @@ struct RunFlags {
   std::vector<std::string> methods;
   RunOptions options;
   bool unpaced = false;
+  bool strict = false;
   std::string trace, timeout, chunk;
 };
 
@@ -48,6 +49,7 @@ RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, co
     request.placing.subnet = job.subnet;
   request.options = options_of(flags, job.plan.method);
   request.paced = !flags.unpaced;
+  request.strict = flags.strict;
   return run_job(work.context(), request);
 }
 
@@ -133,6 +135,9 @@ void add_run_command(CLI::App& tune, Session& session) {
       ->capture_default_str();
   command->add_option("--timeout", flags->timeout, "longest wait for any one message (60s)")
       ->type_name("TIME");
+  command->add_flag("--strict", flags->strict,
+                    "refuse hosts that are not as they were when the fit behind the prediction was made, in "
+                    "place of a note");
   command->add_flag("--unpaced", flags->unpaced,
                     "let the network's queues fill: do not send at the pace that the probe measured");
   command->add_option("--chunk", flags->chunk, "longest transfer of a pipelined road")->type_name("SIZE");

@@ -112,7 +112,7 @@ void add_serve_command(CLI::App& tune, Session& session) {
   CLI::App* command = tune.add_subcommand("serve", "REST service for job schedulers, and the dashboard");
   command->footer(kFooter);
   auto flags = std::make_shared<ServeFlags>();
-  add_common_flags(*command, session, {});
+  add_common_flags(*command, session, {"fit_age"});
   command->add_option("--listen", flags->listen, "address (port 0: any free one), or a Unix socket")
       ->type_name("HOST:PORT|unix:PATH")
       ->capture_default_str();

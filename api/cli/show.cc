@@ -21,6 +21,7 @@ using nlohmann::json;
 struct ShowFlags {
   std::string what, id;
   int limit = 50;
+  FitAge fit_age;
 };
 
 /// What one kind of thing offers: a page of it, and one of it in full.
@@ -49,15 +50,16 @@ RowId row_id(const ShowFlags& flags) {
                                                 flags.what, flags.id, flags.what));
 }
 
-template <class Row>
-void print_page(const Session& session, const PageOf<Row>& page) {
+/// context  what a row's JSON and table need besides: nothing, or the age that marks fits
+template <class Row, class... More>
+void print_page(const Session& session, const PageOf<Row>& page, const More&... context) {
   if (session.json) {
     json rows = json::array();
-    for (const Row& row : page.rows) rows.push_back(to_json(row));
+    for (const Row& row : page.rows) rows.push_back(to_json(row, context...));
     session.print_json({{"rows", std::move(rows)}, {"next", page.next ? json(*page.next) : json(nullptr)}});
     return;
   }
-  session.print(page.rows.empty() ? "nothing stored yet\n" : to_table(page.rows));
+  session.print(page.rows.empty() ? "nothing stored yet\n" : to_table(page.rows, context...));
   if (page.next) session.print("there are more; --limit shows up to 1000\n");
 }
 
@@ -86,7 +88,8 @@ void show_cluster(const Session& session, const Store& store, const ShowFlags& f
   const PageOf<SessionRow> probes = store.sessions(cluster.id, {flags.limit, 0});
   if (session.json) {
     json document = to_json(cluster);
-    document["current_fit"] = fit ? to_json(*fit) : json(nullptr);
+    document["current_fit"] = fit ? to_json(*fit, flags.fit_age) : json(nullptr);
+    if (fit) put_marks(document["current_fit"], marks_of(store, *fit, fit->snapshot, flags.fit_age));
     document["probes"] = json::array();
     for (const SessionRow& probe : probes.rows) document["probes"].push_back(to_json(probe));
     session.print_json(document);
@@ -95,23 +98,24 @@ void show_cluster(const Session& session, const Store& store, const ShowFlags& f
   session.print(to_table(std::vector<ClusterRow>{cluster}) + "\n");
   for (const auto& [name, value] : cluster.facts) session.print(fmt::format("{}: {}\n", name, value));
   session.print("\nprobes\n" + (probes.rows.empty() ? "none\n" : to_table(probes.rows)));
-  session.print(
-      fit ? fmt::format("\nfit {}\n{}{}", fit->id, fit_table(fit->snapshot), doubtful_lines(fit->snapshot))
-          : "\nno fit yet\n");
+  session.print(fit ? fmt::format("\nfit {}\n{}{}{}", fit->id, fit_table(fit->snapshot), doubtful_lines(fit->snapshot),
+                                  to_text(marks_of(store, *fit, fit->snapshot, flags.fit_age)))
+                    : "\nno fit yet\n");
 }
 
 void list_fits(const Session& session, const Store& store, const ShowFlags& flags) {
-  print_page(session, store.fits({}, {flags.limit, 0}));
+  print_page(session, store.fits({}, {flags.limit, 0}), flags.fit_age);
 }
 
 void show_fit(const Session& session, const Store& store, const ShowFlags& flags) {
   const FitRow fit = present(store.find_fit(row_id(flags)), flags);
   if (session.json) {
-    session.print_json(to_json(fit));
+    session.print_json(to_json(fit, flags.fit_age));
     return;
   }
-  session.print(to_table(std::vector<FitSummary>{fit}) + "\n" + fit_table(fit.snapshot) +
-                doubtful_lines(fit.snapshot));
+  session.print(to_table(std::vector<FitSummary>{fit}, flags.fit_age) + "\n" + fit_table(fit.snapshot) +
+                doubtful_lines(fit.snapshot) +
+                to_text(marks_of(store, fit, fit.snapshot, flags.fit_age)));
 }
 
 ProfileSummary summary_of(const Profile& profile) {
@@ -174,6 +178,8 @@ void show_plan(const Session& session, const Store& store, const ShowFlags& flag
   session.print(to_table(std::vector<PlanSummary>{plan}));
   for (const tuner::DoubtfulFit& fit : doubtful_fits_of(store, plan))
     session.print(fmt::format("rests on a doubtful fit: {}: {}\n", fit.fit, to_string(fit.quality)));
+  if (plan.ranking.is_object() && plan.ranking.contains("marks"))
+    session.print(to_text(marks_from_json(plan.ranking.at("marks"))));
   session.print("\nruns\n");
   const PageOf<RunSummary> runs = store.runs(plan.id, {flags.limit, 0});
   session.print(runs.rows.empty() ? "none\n" : to_table(runs.rows));
@@ -190,6 +196,8 @@ void show_run(const Session& session, const Store& store, const ShowFlags& flags
     return;
   }
   session.print(to_table(std::vector<RunSummary>{run}));
+  for (const std::string& difference : run.differences)
+    session.print(fmt::format("warning: the fit was made under other conditions: {}\n", difference));
   for (const double seconds : run.iteration_seconds) session.print(format_time(Seconds{seconds}) + "\n");
 }
 
@@ -211,8 +219,9 @@ constexpr Shelf kShelves[] = {
     {"samples", list_probes, show_samples},
 };
 
-void run_show(const Session& session, const ShowFlags& flags) {
+void run_show(const Session& session, ShowFlags flags) {
   const ResolvedSettings resolved = session.resolve();
+  flags.fit_age = fit_age(resolved.settings);
   const Store store = open_store(resolved.settings);
   for (const Shelf& shelf : kShelves)
     if (shelf.name == flags.what) (flags.id.empty() ? shelf.list : shelf.one)(session, store, flags);
@@ -244,7 +253,7 @@ void add_show_command(CLI::App& tune, Session& session) {
   command->add_option("--limit", flags->limit, "rows at most, 1 to 1000")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  add_common_flags(*command, session, {});
+  add_common_flags(*command, session, {"fit_age"});
   command->callback([&session, flags] { session.action = [&session, flags] { run_show(session, *flags); }; });
 }
 

@@ -242,6 +242,7 @@ std::string ranking_report(const TuneOutcome& outcome) {
   out +=
       fmt::format("lower bound: {} (of lossless plans, under the fitted costs and over the roads priced)\n\n",
                   bound_text(answer));
+  out += to_text(outcome.marks);
   out += doubtful_text(answer) + answer.reason + "\n";
   for (const tuner::Entry& entry : answer.ranking)
     if (!entry.failure.empty()) out += fmt::format("{}: {}\n", entry.title, entry.failure);

@@ -59,6 +59,7 @@ json to_json(const ClusterRow& row) {
                       {"transport", row.transport},
                       {"fingerprint", row.fingerprint},
                       {"facts", row.facts},
+                      {"newest_facts", row.newest_facts},
                       {"hosts", hosts_to_json(row.hosts)},
                       {"seen", to_iso8601(row.seen)}},
                      row.origin);
@@ -96,18 +97,19 @@ json to_json(const SampleRow& row) {
           {"raw_seconds", row.raw_seconds}};
 }
 
-json to_json(const FitSummary& row) {
+json to_json(const FitSummary& row, const FitAge& age) {
   return with_origin({{"id", row.id},
                       {"session", row.session},
                       {"cluster", row.cluster},
                       {"cluster_name", row.cluster_name},
                       {"supersedes", or_null(row.supersedes)},
-                      {"superseded_by", or_null(row.superseded_by)}},
+                      {"superseded_by", or_null(row.superseded_by)},
+                      {"stale", is_stale(row.origin, age)}},
                      row.origin);
 }
 
-json to_json(const FitRow& row) {
-  json out = to_json(static_cast<const FitSummary&>(row));
+json to_json(const FitRow& row, const FitAge& age) {
+  json out = to_json(static_cast<const FitSummary&>(row), age);
   out["fit"] = commtune::to_json(row.snapshot);
   out["settings"] = row.settings;
   return out;
@@ -187,6 +189,7 @@ json to_json(const RunRow& row) {
   out["versions"] = row.versions;
   out["settings"] = row.settings;
   out["messages"] = row.messages;
+  out["differences"] = row.differences;
   return out;
 }
 
@@ -237,13 +240,17 @@ std::string to_table(const std::vector<SampleRow>& rows) {
   return table.text();
 }
 
-std::string to_table(const std::vector<FitSummary>& rows) {
-  Table table(
-      {{"id"}, {"cluster", Align::kLeft}, {"probe"}, {"state", Align::kLeft}, {"made", Align::kLeft}});
+std::string to_table(const std::vector<FitSummary>& rows, const FitAge& age) {
+  Table table({{"id"},
+               {"cluster", Align::kLeft},
+               {"probe"},
+               {"state", Align::kLeft},
+               {"made", Align::kLeft},
+               {"", Align::kLeft}});
   for (const FitSummary& row : rows)
     table.add({std::to_string(row.id), row.cluster_name, std::to_string(row.session),
                row.superseded_by ? fmt::format("superseded by {}", *row.superseded_by) : "current",
-               when(row.origin.created)});
+               when(row.origin.created), is_stale(row.origin, age) ? "stale" : ""});
   return table.text();
 }
 

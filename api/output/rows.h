@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "api/actions/fit_marks.h"
 #include "store/rows.h"
 
 namespace commtune::api {
@@ -12,8 +13,8 @@ namespace commtune::api {
 nlohmann::json to_json(const ClusterRow& row);
 nlohmann::json to_json(const SessionRow& row);
 nlohmann::json to_json(const SampleRow& row);
-nlohmann::json to_json(const FitSummary& row);
-nlohmann::json to_json(const FitRow& row);
+nlohmann::json to_json(const FitSummary& row, const FitAge& age);
+nlohmann::json to_json(const FitRow& row, const FitAge& age);
 nlohmann::json to_json(const ProfileSummary& row);
 nlohmann::json to_json(const ProfileRow& row);
 nlohmann::json to_json(const PlanSummary& row);
@@ -24,7 +25,7 @@ nlohmann::json to_json(const RunRow& row);
 std::string to_table(const std::vector<ClusterRow>& rows);
 std::string to_table(const std::vector<SessionRow>& rows);
 std::string to_table(const std::vector<SampleRow>& rows);
-std::string to_table(const std::vector<FitSummary>& rows);
+std::string to_table(const std::vector<FitSummary>& rows, const FitAge& age);
 std::string to_table(const std::vector<ProfileSummary>& rows);
 std::string to_table(const std::vector<PlanSummary>& rows);
 std::string to_table(const std::vector<RunSummary>& rows);

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
+#include "probes/cluster_facts.h"
 #include "probes/comparison.h"
 
 namespace commtune::api {
@@ -138,6 +140,9 @@ json carry_out_one(const RunOrder& order, Transport& transport, const Reporter& 
                    const std::function<bool()>& stop_requested) {
   RunWatch watch(reporter, order.options, stop_requested);
   const bool speaks = transport.peers().rank == 0;
+  const auto patience = std::chrono::ceil<Clock::duration>(order.options.timeout);
+  const probes::Facts facts = probes::gather_facts(transport, Clock::now() + patience);
+  if (speaks) reporter.report(Found{"facts", {{"facts", facts}}});
   const RunReport report =
       run_plan(transport, order.plan, order.profile, order.options,
                speaks ? std::function([&](const RunProgress& progress) { watch.hear(progress); })

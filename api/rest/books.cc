@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "api/actions/fit_marks.h"
 #include "api/actions/models.h"
 #include "api/text.h"
 #include "perfmodel/error.h"
@@ -48,6 +49,7 @@ FitBook::Known FitBook::find(const std::string& cluster) {
       known.fit = by_id_.put(id, std::make_shared<const FitRow>(std::move(*fit)));
     }
   }
+  if (known.fit) known.differences = stored_differences(known.fit->snapshot, *row);
   if (now == generation_) by_name_[cluster] = known;
   return known;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "api/rest/store_access.h"
 #include "perfmodel/profile.h"
@@ -51,6 +52,8 @@ class FitBook {
   struct Known {
     bool registered = false;  ///< there is a cluster of this name
     FitPointer fit;           ///< null: it has none
+    /// What holds now and did not when the fit was made.
+    std::vector<std::string> differences;
   };
   Known find(const std::string& cluster);
 

@@ -57,6 +57,7 @@ void add_run_flags(const json& request, std::vector<std::string>& argv) {
   argv.push_back(request.at("plan").dump());
   for (const json& method : request.value("methods", json::array()))
     argv.push_back("--method=" + method.get<std::string>());
+  if (request.value("strict", json()) == json(true)) argv.emplace_back("--strict");
   if (request.contains("model") && request.at("model").is_string())
     argv.push_back("--model=" + request.at("model").get<std::string>());
   const auto add = [&](const char* key, std::string_view flag, std::string_view unit) {

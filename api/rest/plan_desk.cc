@@ -25,8 +25,10 @@ json unknown(ErrorCode code, const std::string& reason) {
 }
 
 /// Everything that the answer depends on.
-std::string key_of(const Question& question, const KnownProfile& profile, const json& record) {
+std::string key_of(const Question& question, const KnownProfile& profile, const FitMarks& marks,
+                   const json& record) {
   json key = record;
+  put_marks(key, marks);
   key["model"] = profile.profile.model;
   key["profile"] = profile.digest;
   key["keep"] = to_string(question.keep);
@@ -46,9 +48,13 @@ std::optional<PlanDesk::Said> PlanDesk::from_memory(const std::string& body) {
     kept = *found;
   }
   const FitBook::Known now = parts_.fits.find(kept->cluster);
-  if (!now.fit || now.fit->id != kept->fit) return {};
+  if (!now.fit || now.fit->id != kept->fit || marks_of(now) != kept->marks) return {};
   ++parts_.metrics.plans_cached;
   return Said{*kept->text, kept->plan, false};
+}
+
+FitMarks PlanDesk::marks_of(const FitBook::Known& known) const {
+  return {is_stale(known.fit->origin, {parts_.fit_age, system_now()}), known.differences};
 }
 
 PlanDesk::Said PlanDesk::answer(const std::string& body) {
@@ -73,7 +79,8 @@ json PlanDesk::answer_candidates(const Question& question) {
       const std::string& cluster = candidate.cluster.empty() ? question.cluster : candidate.cluster;
       answer = answer_one(question, candidate.seats, cluster).document;
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit) throw;
+      const bool refused = question.strict && error.code() == ErrorCode::kConflict;
+      if (!refused && error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit) throw;
       answer = unknown(error.code(), error.what());
     }
     const double rate = answer.value("samples_per_second", 0.0);
@@ -104,10 +111,13 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
     if (!known.fit)
       throw Error(ErrorCode::kNotFound,
                   fmt::format("cluster \"{}\" has no fit yet: its probe has not ended", cluster));
+    FitMarks marks = marks_of(known);
+    if (question.strict) refuse_differences(marks.differences);
     Case made = make_case(question, seats, profile->profile, known.fit->snapshot);
     json record = record_of(made, question.overrides, cluster, known.fit->id);
-    std::string key = key_of(question, *profile, record);
-    return compute(question, {std::move(made), known.fit, std::move(record), std::move(key)});
+    std::string key = key_of(question, *profile, marks, record);
+    return compute(question,
+                   {std::move(made), known.fit, std::move(marks), std::move(record), std::move(key)});
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     ++parts_.metrics.plans_unknown;
@@ -151,10 +161,11 @@ PlanDesk::One PlanDesk::compute(const Question& question, Asked asked) {
                                               time_limit(parts_.compute_time, parts_.stopping));
     }
     given.outcome.fit = fit->id;
+    given.outcome.marks = asked.marks;
     const bool created = keep(given, asked.record);
     json document = answer_to_json(std::move(given));
     document["cached"] = true;
-    auto kept = std::make_shared<const Kept>(Kept{fit->cluster_name, fit->id,
+    auto kept = std::make_shared<const Kept>(Kept{fit->cluster_name, fit->id, asked.marks,
                                                   std::make_shared<const std::string>(to_text(document)),
                                                   document.at("id").get<RowId>()});
     document["cached"] = false;

@@ -27,6 +27,7 @@ class PlanDesk {
     Metrics& metrics;
     Events& events;
     Places& busy;
+    Seconds fit_age;                         ///< from which fits are marked
     std::chrono::milliseconds compute_time;  ///< longest wait for a turn, and longest recommendation
     const std::atomic<bool>& stopping;
   };
@@ -47,12 +48,14 @@ class PlanDesk {
   struct Kept {
     std::string cluster;
     RowId fit = 0;
+    FitMarks marks;                           ///< of the fit when the answer was made
     std::shared_ptr<const std::string> text;  ///< with "cached": true
     RowId plan = 0;
   };
   using KeptPointer = std::shared_ptr<const Kept>;
 
   std::optional<Said> from_memory(const std::string& body);
+  FitMarks marks_of(const FitBook::Known& known) const;
   nlohmann::json answer_candidates(const Question& question);
   /// PlanAnswer or UnknownAnswer; `kept` is filled in for the former.
   struct One {
@@ -65,6 +68,7 @@ class PlanDesk {
   struct Asked {
     Case made;
     FitPointer fit;
+    FitMarks marks;
     nlohmann::json record;  ///< record_of
     std::string key;        ///< everything that the answer depends on
   };

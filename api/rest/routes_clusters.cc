@@ -20,10 +20,13 @@ ClusterRow named_cluster(const Store& store, const Request& request) {
 
 Reply list_clusters(Service& service, const Request& request) {
   const auto store = service.store().reader();
+  const FitAge age = fit_age(service.parts().settings);
   return page_reply(store->clusters(page_of(request)), [&](const ClusterRow& row) {
     json out = api::to_json(row);
     const PageOf<FitSummary> newest = store->fits(row.id, Page{1, 0});
-    out["current_fit"] = newest.rows.empty() ? json(nullptr) : json(newest.rows.front().id);
+    const bool fitted = !newest.rows.empty();
+    out["current_fit"] = fitted ? json(newest.rows.front().id) : json(nullptr);
+    out["stale"] = fitted && is_stale(newest.rows.front().origin, age);
     return out;
   });
 }
@@ -33,7 +36,12 @@ Reply get_cluster(Service& service, const Request& request) {
   const ClusterRow cluster = named_cluster(*store, request);
   json out = api::to_json(cluster);
   const auto fit = store->current_fit(cluster.id);
-  out["current_fit"] = fit ? api::to_json(*fit) : json(nullptr);
+  out["current_fit"] = json(nullptr);
+  if (fit) {
+    const FitAge age = fit_age(service.parts().settings);
+    out["current_fit"] = api::to_json(*fit, age);
+    put_marks(out["current_fit"], marks_of(*store, *fit, fit->snapshot, age));
+  }
   out["probes"] = json::array();
   for (const SessionRow& probe : store->sessions(cluster.id).rows)
     out["probes"].push_back(api::to_json(probe));
@@ -46,6 +54,7 @@ Reply get_fits(Service& service, const Request& request) {
   CurveRequest wanted;
   wanted.points = static_cast<int>(request.integer("points", 2, 2000, wanted.points));
   wanted.subject = request.parameter("subject");
+  wanted.age = fit_age(service.parts().settings);
   const RowId id = request.integer("fit", 1, (1LL << 53) - 1, 0);
   auto fit = id > 0 ? store->find_fit(id) : store->current_fit(cluster.id);
   if (!fit || fit->cluster_name != cluster.name)

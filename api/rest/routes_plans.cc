@@ -67,7 +67,10 @@ Reply export_one(Service& service, const Request& request) {
 /// RunRequest, checked and as it was.
 json checked_run_request(const json& document) {
   const JsonPlace place(document);
-  place.expect_keys({"methods", "model", "iterations", "warmup", "check_iterations", "timeout_seconds"});
+  place.expect_keys(
+      {"methods", "model", "strict", "iterations", "warmup", "check_iterations", "timeout_seconds"});
+  if (const auto strict = place.find("strict"); strict && !document.at("strict").is_boolean())
+    strict->fail("true or false");
   if (const auto model = place.find("model")) model->name();
   if (const auto methods = place.find("methods")) {
     for (std::size_t i = 0, n = methods->size(1, 32); i < n; ++i) {
@@ -83,10 +86,13 @@ json checked_run_request(const json& document) {
 }
 
 /// A shipped name or a digest: the command that carries the job out never takes it for the name of a file.
-json model_name(Service& service, const json& model) {
+json model_name(Service& service, const PlanSummary& plan, const json& model) {
   if (model.is_null()) return model;
   const auto name = model.get<std::string>();
   const ProfilePointer known = service.profiles().find(name);
+  if (const std::string layout = layout_digest(known->profile); layout != plan.layout)
+    throw Error(ErrorCode::kBadInput, fmt::format("model: its layout is {}, must be that of plan {}: {}",
+                                                  layout, plan.id, plan.layout));
   return shipped_profile(name) ? name : known->digest;
 }
 
@@ -100,7 +106,8 @@ Reply run_plan(Service& service, const Request& request) {
         ErrorCode::kConflict,
         fmt::format("plan {} was made for no registered cluster, so there is nowhere to run it", plan.id));
   job.request["plan"] = plan.id;
-  if (job.request.contains("model")) job.request["model"] = model_name(service, job.request.at("model"));
+  if (job.request.contains("model"))
+    job.request["model"] = model_name(service, plan, job.request.at("model"));
   job.cluster = plan.cluster;
   job.requested_by = request.caller.name;
   const JobRow row = service.jobs().enqueue(job);

@@ -81,7 +81,8 @@ Service::Service(const ServiceParts& parts, Store store)
       fits_(store_),
       profiles_(store_),
       tokens_(store_),
-      plans_({store_, fits_, profiles_, *metrics_, events_, busy_, parts_.options.compute_time, stopping_}),
+      plans_({store_, fits_, profiles_, *metrics_, events_, busy_, parts_.settings.fit_age,
+              parts_.options.compute_time, stopping_}),
       gate_(std::make_unique<Gate>(parts_.options, parts_.start_token, router_, tokens_, *metrics_)),
       jobs_({store_, events_, *metrics_, parts.log, parts.program}) {}
 

@@ -110,6 +110,14 @@ TEST_F(SettingsTest, ASubnetIsAnIpv4Network) {
   }
 }
 
+TEST_F(SettingsTest, FitsAreMarkedFromThirtyDaysOnUnlessSaidOtherwise) {
+  EXPECT_EQ(resolve_settings(sources_).settings.fit_age, Seconds{30 * 86400.0});
+  sources_.environment["COMMTUNE_FIT_AGE"] = "12h";
+  EXPECT_EQ(resolve_settings(sources_).settings.fit_age, Seconds{12 * 3600.0});
+  sources_.environment["COMMTUNE_FIT_AGE"] = "30";
+  EXPECT_EQ(refusal(), "COMMTUNE_FIT_AGE = \"30\": must be a duration of at most 1000d, such as 30d or 12h");
+}
+
 TEST_F(SettingsTest, AMalformedFileIsNamedWithThePlace) {
   sources_.file = write(R"({"local_ranks": -1})");
   EXPECT_THAT(refusal(), HasSubstr("config.json: local_ranks = \"-1\": must be a whole number"));

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """The main job on this machine: probe, plan, run, look at it."""
 
+import contextlib
 import json
+import sqlite3
 import unittest
 
 import product
@@ -102,6 +104,67 @@ class MainPath(product.Product):
     def test_the_launch_command_can_be_seen_first(self):
         text = self.ok("probe", "-H", "h1:2,h2:2", "--dry-run")
         self.assertRegex(text, r"^mpirun .*-np 4 --host h1:2,h2:2 .*tune-rank\n$")
+
+
+class Conditions(product.Product):
+    """What a plan rests on, when something has changed since."""
+
+    def as_if_fitted_with(self, fact, value):
+        """Changes the stored fit, as if it had been made when the fact had this value."""
+        with contextlib.closing(sqlite3.connect(self.database)) as connection, connection:
+            ((fit, text),) = connection.execute("SELECT id, snapshot FROM fits").fetchall()
+            snapshot = json.loads(text)
+            (name,) = (name for name in snapshot["facts"] if name.endswith(fact))
+            snapshot["facts"][name] = value
+            connection.execute("UPDATE fits SET snapshot = ? WHERE id = ?", (json.dumps(snapshot), fit))
+
+    def test_another_release_is_told_of_and_refused_when_strict(self):
+        self.probe()
+        self.assertEqual(self.plan("--strict")["differences"], [])
+        run = ("run", "latest", "--iterations", "2")
+        self.assertEqual(self.json(*run, "--strict")["runs"][0]["differences"], [])
+        self.as_if_fitted_with(".open_mpi", "3.0.0")
+
+        done = self.tune(*run, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (outcome,) = json.loads(done.stdout)["runs"]
+        (difference,) = outcome["differences"]
+        self.assertRegex(difference, r"^release of open_mpi on .*: 3\.0\.0 when it was fitted, \d.* now$")
+        self.assertIn(difference, done.stderr)
+        self.assertEqual(self.json("show", "runs", str(outcome["run"]))["differences"], [difference])
+        self.assertIn(difference, self.ok("show", "runs", str(outcome["run"])))
+
+        self.assertIn(difference, self.refused(5, *run, "--strict"))
+        refused = self.json("show", "runs")["rows"][0]
+        self.assertEqual((refused["state"], refused["iterations"]), ("failed", 0))
+
+        self.assertEqual(self.plan()["differences"], [difference])
+        self.assertIn(difference, self.ok("show", "plans", "latest"))
+        self.assertIn(difference, self.refused(5, "resnet50", "--strict"))
+
+    def test_an_old_fit_is_marked(self):
+        self.probe()
+        self.assertFalse(self.plan()["stale"])
+        self.assertTrue(self.plan("--fit-age", "1ms")["stale"])
+        self.environment["COMMTUNE_FIT_AGE"] = "1ms"
+        self.assertTrue(self.json("show", "fits")["rows"][0]["stale"])
+        self.assertIn("stale", self.ok("show", "fits"))
+        self.assertIn("older than", self.ok("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02"))
+
+    def test_a_plan_runs_with_its_model_timed_again(self):
+        self.probe()
+        plan = self.plan()
+        profile = self.json("show", "profiles", str(plan["profile"]))
+        for layer in profile["layers"]:
+            layer["backward_seconds"] *= 2
+        path = self.write("timed-again.json", profile)
+        (before,) = self.json("run", "latest", "--iterations", "2")["runs"]
+        (after,) = self.json("run", "latest", "--iterations", "2", "--model", str(path))["runs"]
+        self.assertEqual(after["report"]["plan_digest"], before["report"]["plan_digest"])
+        self.assertNotEqual(after["report"]["profile_digest"], before["report"]["profile_digest"])
+        self.assertGreater(after["predicted_seconds"], before["predicted_seconds"])
+        profile["layers"][0]["tensors"][0]["name"] = "another"
+        self.assertIn("layout", self.refused(2, "run", "latest", "--model", str(self.write("other.json", profile))))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ TEST(ParseDuration, ReadsUnits) {
   EXPECT_DOUBLE_EQ(parse_duration("1.5ms").count(), 1.5e-3);
   EXPECT_DOUBLE_EQ(parse_duration("10s").count(), 10);
   EXPECT_DOUBLE_EQ(parse_duration("2min").count(), 120);
+  EXPECT_DOUBLE_EQ(parse_duration("30d").count(), 30 * 86400);
   EXPECT_DOUBLE_EQ(parse_duration("0s").count(), 0);
 }
 

@@ -68,6 +68,11 @@ TEST(FactDifferences, TakeWhatWasNotKeptThenForWhatWasThen) {
   EXPECT_THAT(fact_differences(before, now), ElementsAre("wire_revision: 1 when it was fitted, 2 now"));
 }
 
+TEST(FactDifferences, SeeTheSameHostsOnly) {
+  const Facts seen{{"host.n2.kernel", "Linux 7"}, {"release.n9.glibc", "2.36"}, {"wire_revision", "2"}};
+  EXPECT_THAT(of_known_hosts(seen, two_hosts()), ElementsAre(std::pair("host.n2.kernel", "Linux 7")));
+}
+
 TEST(ClusterFacts, HaveEachHostAndItsReleasesOnce) {
   std::mutex mutex;
   Facts facts;

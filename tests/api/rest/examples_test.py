@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 """Every route of openapi.yaml is asked with its own examples, and answers as it says."""
 
+import contextlib
+import os
+import sqlite3
 import unittest
 
 from server import ServiceTest, example_path, operations, resolved
@@ -160,6 +163,64 @@ class Plans(ServiceTest):
             after = page["next"]
         self.assertEqual(seen, sorted(set(seen), reverse=True))
         self.assertEqual(seen[-1], 1)
+
+
+class Profiles(ServiceTest):
+    def test_a_model_that_is_timed_again_is_another_row_of_the_same_layout(self):
+        posted = self.document["paths"]["/v1/profiles"]["post"]["requestBody"]["content"]["application/json"]
+        profile = posted["examples"]["tiny"]["value"]
+        first = self.server.ask("POST", "/v1/profiles", profile).json()
+        again = {**profile, "layers": [{**layer, "backward_seconds": 0.05} for layer in profile["layers"]]}
+        second = self.server.ask("POST", "/v1/profiles", again).json()
+        self.assertNotEqual((first["id"], first["digest"]), (second["id"], second["digest"]))
+        self.assertEqual(first["layout"], second["layout"])
+        for name, row in ((first["digest"], first), (second["digest"], second), (first["layout"], second)):
+            with self.subTest(name):
+                self.assertEqual(self.server.ask("GET", f"/v1/profiles/{name}").json()["id"], row["id"])
+                plan = self.server.ask("POST", "/v1/plans", {"model": name, "cluster": "lab", "draws": 0}).json()
+                self.assertEqual((plan["profile"], plan["layout"]), (row["id"], row["layout"]))
+                stored = self.server.ask("GET", f"/v1/plans/{plan['id']}").json()
+                self.assertEqual((stored["layout"], stored["plan"]["layout"]), (row["layout"], row["layout"]))
+
+    def test_a_run_takes_a_profile_of_the_plans_layout_and_no_file(self):
+        def ask(model):
+            return self.server.ask("POST", "/v1/plans/1/runs", {"model": model}, token=self.server.token)
+
+        self.assertEqual(ask("resnet50").status, 202)
+        self.problem(ask("../secret.json"), 404)
+        problem = self.problem(ask("vgg16"), 400)
+        self.assertIn("layout", problem["detail"])
+
+
+class Marks(ServiceTest):
+    """A fit that is old, and was made under other conditions than those seen since."""
+
+    @classmethod
+    def prepare(cls):
+        os.environ["COMMTUNE_FIT_AGE"] = "1ms"
+        cls.addClassCleanup(lambda: os.environ.pop("COMMTUNE_FIT_AGE"))
+        with contextlib.closing(sqlite3.connect(cls.database)) as connection, connection:
+            connection.execute("UPDATE clusters SET newest_facts = json_set(facts, '$.\"host.n2.cpu\"', 'another')")
+
+    def test_answers_say_so(self):
+        difference = "cpu of n2: made up when it was fitted, another now"
+        plan = self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab"}).json()
+        self.assertEqual((plan["stale"], plan["differences"]), (True, [difference]))
+        stored = self.server.ask("GET", f"/v1/plans/{plan['id']}").json()
+        self.assertEqual(stored["ranking"]["marks"], {"stale": True, "differences": [difference]})
+        cluster = self.server.ask("GET", "/v1/clusters/lab").json()
+        self.assertEqual((cluster["current_fit"]["stale"], cluster["current_fit"]["differences"]), (True, [difference]))
+        self.assertTrue(self.server.ask("GET", "/v1/clusters").json()["rows"][0]["stale"])
+        self.assertTrue(self.server.ask("GET", "/v1/clusters/lab/fits").json()["stale"])
+
+    def test_strict_refuses_a_difference_and_names_it(self):
+        body = {"model": "resnet50", "cluster": "lab", "strict": True}
+        problem = self.problem(self.server.ask("POST", "/v1/plans", body), 409)
+        self.assertIn("cpu of n2: made up when it was fitted, another now", problem["detail"])
+        compared = self.server.ask("POST", "/v1/plans", {**body, "candidates": [{"name": "all"}]}).json()
+        self.assertEqual((compared["best"], compared["candidates"][0]["answer"]["code"]), (None, "conflict"))
+        refusal = self.problem(self.server.ask("POST", "/v1/plans", {**body, "strict": "yes"}), 400)
+        self.assertEqual(refusal["pointer"], "/strict")
 
 
 if __name__ == "__main__":
