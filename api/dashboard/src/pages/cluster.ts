@@ -14,7 +14,7 @@ import { probeForm } from '../parts/probe_form';
 import { emptyState, shown } from '../parts/states';
 import { table } from '../parts/table';
 import { setQuery, type Route } from '../router';
-import { ageOfFit, hostsText } from './cluster_facts';
+import { ageOfFit, hostsText, marksNote } from './cluster_facts';
 
 type Link = Links['links'][number];
 type Measure = 'bandwidth' | 'latency';
@@ -58,9 +58,10 @@ export class ClusterPage extends Page {
   private body(cluster: ClusterDetail): TemplateResult {
     const fit = cluster.current_fit;
     return html`${pageHead(cluster.name, html`${hostsText(cluster.hosts)} over ${cluster.transport}`, html`
-        ${ageOfFit(fit?.created)}
+        ${ageOfFit(fit ?? undefined)}
         ${fit ? html`<a class="button" href="/fits?cluster=${encodeURIComponent(cluster.name)}">See its fits</a><a class="button" href="/tune?cluster=${encodeURIComponent(cluster.name)}">Plan a model</a>` : nothing}`,
       html`<a href="/clusters">Clusters</a>`)}
+      ${fit ? marksNote(fit) : nothing}
       ${fit ? html`
         <div class="main-and-side">
           <section class="card">${shown(this.links, (links) => this.matrix(links))}</section>

@@ -51,7 +51,7 @@ export class ClustersPage extends Page {
   private card({ cluster, fitted, probe, links }: Shown): TemplateResult {
     const verdicts = links ? links.verdicts : [];
     return html`<a class="card stack" href="/clusters/${encodeURIComponent(cluster.name)}" data-cluster=${cluster.name}>
-      <div class="row spread"><h2>${cluster.name}</h2>${ageOfFit(fitted)}</div>
+      <div class="row spread"><h2>${cluster.name}</h2>${ageOfFit(cluster.current_fit ? cluster : undefined)}</div>
       <p class="muted">${hostsText(cluster.hosts)} over ${cluster.transport}</p>
       <div class="row">
         ${verdicts.length > 0 ? badge('bad', plural(verdicts.length, 'slow link or host', 'slow links or hosts')) : cluster.current_fit && cluster.hosts.length > 1 ? badge('good', 'links alike') : nothing}

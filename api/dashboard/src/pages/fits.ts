@@ -93,7 +93,7 @@ export class FitsPage extends Page {
   private controls(clusters: Cluster[]): TemplateResult {
     const fit = this.fit.value;
     const history = fit?.history ?? [];
-    const text = (one: { id: number; created: string }): string => `${one.id}, ${date(one.created)}`;
+    const text = (one: { id: number; created: string; stale: boolean }): string => `${one.id}, ${date(one.created)}${one.stale ? ', old' : ''}`;
     return html`<div class="choices card">
       ${select('Cluster', 'cluster', clusters.map((one) => ({ value: one.name, text: one.name })), this.cluster, (cluster) => this.change({ cluster }))}
       ${select('Fit', 'fit', [{ value: '', text: 'the current one' }, ...history.map((one) => ({ value: String(one.id), text: text(one) }))], this.id, (id) => this.change({ fit: id }))}
@@ -114,7 +114,7 @@ export class FitsPage extends Page {
     return html`${this.against && this.other.problem ? shown(this.other, () => nothing) : nothing}
       ${this.against && this.other.value && !other ? html`<p class="note warn">Fit ${this.other.value.fit} does not have this curve: its probe did not measure it.</p>` : nothing}
       <section class="card">${this.figure(fit, found.key, found.curve, other)}</section>
-      <section class="card stack"><h2>All curves of fit ${fit.fit}</h2>${this.all(fit, found.key)}</section>`;
+      <section class="card stack"><h2>All curves of fit ${fit.fit} ${fit.stale ? badge('warn', 'old fit: probe again') : nothing}</h2>${this.all(fit, found.key)}</section>`;
   }
 
   private figure(fit: FitCurves, key: string, curve: FitCurve, other: FitCurve | undefined): TemplateResult {

@@ -14,6 +14,7 @@ import { shown } from '../parts/states';
 import { timelineFigure } from '../parts/timeline';
 import { useFigure, type Exports } from '../parts/use_plan';
 import { setQuery, type Route } from '../router';
+import { marksNote } from './cluster_facts';
 
 /** What a chosen plan was stored with. */
 export interface StoredAnswer {
@@ -122,6 +123,7 @@ export class PlanPage extends Page {
         html`Plan ${plan.id}, <span class="mono">${plan.digest}</span>, ${plural(plan.workers, 'worker')}, made ${ago(plan.created)}${plan.fit ? html` from <a href="/fits?cluster=${encodeURIComponent(plan.cluster_name)}&fit=${plan.fit}">fit ${plan.fit}</a>` : html` ${badge('', 'what if: belongs to no fit')}`}`,
         html`<a class="button" href="/what-if?model=${encodeURIComponent(String((plan.plan as { profile?: string }).profile ?? plan.model))}&cluster=${encodeURIComponent(plan.cluster_name)}">What if…</a>`,
         html`<a href="/plans">Plans</a>`)}
+      ${marksNote(plan.ranking?.marks)}
       ${answer ? this.why(plan, answer) : doubtfulNote(plan.doubtful)}
       ${answer ? html`<section class="card">${rankingFigure(this, {
         id: `${plan.id}`, answer, chosen: plan.method, selected: method, runOf: (name) => this.runOf(name), onSelect: (name) => this.choose(name), stamp: (this.runs.value ?? []).map((run) => run.id).join(),

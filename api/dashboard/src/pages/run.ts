@@ -13,6 +13,7 @@ import { chartFigure } from '../parts/figure';
 import { shown } from '../parts/states';
 import { measuredMessages, timelineFigure } from '../parts/timeline';
 import type { Route } from '../router';
+import { marksNote } from './cluster_facts';
 
 export class RunPage extends Page {
   readonly title: string;
@@ -36,6 +37,7 @@ export class RunPage extends Page {
     const kinds = { running: 'accent', complete: 'good', interrupted: 'warn', failed: 'bad' } as const;
     return html`${pageHead(`${run.method} for ${run.model}`, html`Run ${run.id} of <a href="/plans/${run.plan}">plan ${run.plan}</a> on ${run.cluster_name || 'no cluster'}, ${plural(run.workers, 'worker')}, started ${ago(run.created)}`, html`${badge(kinds[run.state], run.state)}${unattested(run)}`, html`<a href="/runs">Runs</a>`)}
       ${run.error ? html`<p class="note bad">${run.error}</p>` : nothing}
+      ${marksNote(run)}
       <section class="card"><dl class="stats">
         ${stat('Measured', time(run.median_seconds || null), run.iterations > 0 ? `${time(run.low_seconds)} to ${time(run.high_seconds)}` : nothing)}
         ${stat('Predicted', time(run.predicted_seconds || null))}

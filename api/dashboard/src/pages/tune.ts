@@ -13,6 +13,7 @@ import { probeForm } from '../parts/probe_form';
 import { boundAtEdge, choiceBadge, doubtfulNote, rankingFigure } from '../parts/ranking';
 import { emptyState, problemState, shown } from '../parts/states';
 import { navigate, setQuery, type Route } from '../router';
+import { marksNote } from './cluster_facts';
 
 const LARGEST_PROFILE = 16 * 1024 * 1024;
 
@@ -139,6 +140,7 @@ export class TunePage extends Page {
     return html`<div class="row"><span class="badge accent">${answer.title}</span><span class="muted">${answer.road}</span>${choiceBadge(answer, answer.method)}</div>
       <p class="lead">${answer.reason}</p>
       ${doubtfulNote(answer.doubtful)}
+      ${marksNote(answer)}
       <dl class="stats">
         ${stat('Iteration', time(answer.iteration.seconds), low !== null && high !== null ? `${time(low)} to ${time(high)}` : nothing)}
         ${stat('Speed-up', significant(answer.speedup), `of ${answer.workers}`)}
