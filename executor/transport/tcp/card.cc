@@ -8,10 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <memory>
 
+#include "executor/transport/tcp/options.h"
 #include "executor/transport/tcp/sockets.h"
 #include "perfmodel/error.h"
 
@@ -21,22 +21,6 @@ namespace {
 struct FreeInterfaces {
   void operator()(ifaddrs* list) const noexcept { freeifaddrs(list); }
 };
-
-/// "10.0.0.0/24" -> its address and mask. Throws Error{kBadInput}.
-Address parse_network(const std::string& text) {
-  const auto slash = text.find('/');
-  in_addr parsed{};
-  int bits = -1;
-  if (slash != std::string::npos) {
-    std::from_chars(text.data() + slash + 1, text.data() + text.size(), bits);
-  }
-  if (bits < 1 || bits > 32 || inet_pton(AF_INET, text.substr(0, slash).c_str(), &parsed) != 1) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("network = '{}': expected an IPv4 network such as 10.0.0.0/24", text));
-  }
-  const std::uint32_t mask = ~std::uint32_t{0} << (32 - bits);
-  return {ntohl(parsed.s_addr) & mask, mask};
-}
 
 /// The address of an interface, if it is up and has one.
 std::optional<Address> address_of(const ifaddrs& interface) {
@@ -73,8 +57,11 @@ bool Card::lists(std::uint32_t ip) const {
 }
 
 Card own_card(const std::string& network) {
-  std::optional<Address> wanted;
-  if (!network.empty()) wanted = parse_network(network);
+  const std::optional<Ipv4Network> wanted = read_network(network);
+  if (!network.empty() && !wanted) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("network = '{}': must be an IPv4 network such as 10.0.0.0/24", network));
+  }
   ifaddrs* found = nullptr;
   if (getifaddrs(&found) != 0) {
     throw Error(ErrorCode::kUnavailable, fmt::format("listing network interfaces: {}", std::strerror(errno)));
@@ -84,7 +71,7 @@ Card own_card(const std::string& network) {
   for (const ifaddrs* i = list.get(); i != nullptr && card.count < Card::kMaxAddresses; i = i->ifa_next) {
     const std::optional<Address> address = address_of(*i);
     if (!address || (!wanted && (i->ifa_flags & IFF_LOOPBACK) != 0)) continue;
-    if (wanted && (address->ip & wanted->mask) != wanted->ip) continue;
+    if (wanted && (address->ip & wanted->mask) != wanted->address) continue;
     card.addresses[card.count++] = *address;
   }
   return card;
