@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -27,11 +28,12 @@ constexpr std::size_t kCrowd = 8;
 /// Half width of a 95 % interval of a normal distribution, in standard deviations.
 constexpr double kHalfWidth = 1.96;
 
-/// Plans that were never within so much of the best one in the first draws are out of the race: more draws
-/// would tell their own times more precisely, and nothing of the choice (Maron, Moore: Hoeffding races,
-/// 1994).
+/// After so many draws a plan is out of the race that, going by its mean and its scatter, is slower than the
+/// one of least regret by more than anybody would notice in all draws but one of two hundred (so many
+/// standard deviations, by Student's t): more draws would tell its own times more precisely, and nothing of
+/// the choice (Maron, Moore: Hoeffding races, 1994).
 constexpr std::size_t kHeat = 16;
-constexpr double kWithinReach = 1.25;
+constexpr double kDeviations = 3;
 
 double percentile(std::vector<double>& values, double q) {
   const auto at = values.begin() + std::lround(q * static_cast<double>(values.size() - 1));
@@ -77,15 +79,60 @@ std::vector<double> best_of(const Times& times) {
   return best;
 }
 
-std::vector<bool> within_reach(const Times& times) {
-  const std::vector<double> best = best_of(times);
-  std::vector<bool> within;
-  for (const std::vector<double>& of_entry : times) {
-    bool once = false;
-    for (std::size_t d = 0; d < best.size(); ++d) once = once || of_entry[d] <= kWithinReach * best[d];
-    within.push_back(once);
+struct Regret {
+  double mean = 0, deviation = 0;
+};
+
+/// How much more an entry regrets than another one.
+Regret regret_beyond(const std::vector<double>& entry, const std::vector<double>& other,
+                     const std::vector<double>& best) {
+  const auto n = static_cast<double>(best.size());
+  double sum = 0, squares = 0;
+  for (std::size_t d = 0; d < best.size(); ++d) {
+    const double more = best[d] > 0 ? (entry[d] - other[d]) / best[d] : 0;
+    sum += more;
+    squares += more * more;
   }
-  return within;
+  const double variance = n > 1 ? std::max(0.0, squares - sum * sum / n) / (n - 1) : 0;
+  return {sum / n, std::sqrt(variance)};
+}
+
+/// The entry of least regret.
+std::size_t leader_of(const Times& times, const std::vector<double>& best) {
+  std::size_t leader = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const double regret = regret_beyond(times[i], best, best).mean;
+    if (regret < least) leader = i;
+    least = std::min(least, regret);
+  }
+  return leader;
+}
+
+std::vector<bool> in_the_race(const Times& times) {
+  const std::vector<double> best = best_of(times);
+  const std::vector<double>& leader = times[leader_of(times, best)];
+  std::vector<bool> in;
+  in.reserve(times.size());
+  for (const std::vector<double>& of_entry : times) {
+    const Regret beyond = regret_beyond(of_entry, leader, best);
+    in.push_back(beyond.mean - kDeviations * beyond.deviation <= kIndifferent);
+  }
+  return in;
+}
+
+/// By entry the first one that is the same plan.
+std::vector<std::size_t> first_alike(const std::vector<Entry>& ranking) {
+  std::vector<std::string> digests;
+  std::vector<std::size_t> first;
+  digests.reserve(ranking.size());
+  first.reserve(ranking.size());
+  for (const Entry& entry : ranking) {
+    digests.push_back(digest(entry.plan));
+    first.push_back(static_cast<std::size_t>(std::find(digests.begin(), digests.end(), digests.back()) -
+                                             digests.begin()));
+  }
+  return first;
 }
 
 Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
@@ -100,6 +147,7 @@ Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, Clu
     road_of.push_back(
         static_cast<std::size_t>(std::find(roads.begin(), roads.end(), entry.plan.road) - roads.begin()));
   }
+  const std::vector<std::size_t> first = first_alike(ranking);
   Simulator simulator(job.work);
   Times times(ranking.size());
   std::vector<bool> races(ranking.size(), true);
@@ -113,9 +161,10 @@ Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, Clu
     if (cluster.contention.value != job.work.contention) slowed.emplace(job, cluster);
     Simulator& by = slowed ? slowed->simulator : simulator;
     for (std::size_t i = 0; i < plans.size(); ++i) {
-      if (races[i]) times[i].push_back(by.time(plans[i], flat[road_of[i]]).count());
+      if (!races[i]) continue;
+      times[i].push_back(first[i] < i ? times[first[i]].back() : by.time(plans[i], flat[road_of[i]]).count());
     }
-    if (static_cast<std::size_t>(draw) + 1 == kHeat) races = within_reach(times);
+    if (static_cast<std::size_t>(draw) + 1 == kHeat) races = in_the_race(times);
   }
   return times;
 }
