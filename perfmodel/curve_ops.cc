@@ -29,6 +29,7 @@ Line line_at(const Curve& curve, Bytes m) {
 /// start below it (rounding, recalibration) is raised.
 class Builder {
  public:
+  explicit Builder(std::size_t most) { pieces_.reserve(most); }
   void add(std::uint64_t from, Line line) {
     if (!pieces_.empty()) {
       const Line last = line_of(pieces_.back());
@@ -51,6 +52,7 @@ class Builder {
 
 std::vector<Bytes> breakpoints(const Curve& a, const Curve& b) {
   std::vector<Bytes> points;
+  points.reserve(a.pieces().size() + b.pieces().size());
   for (const CurvePiece& piece : a.pieces()) points.push_back(piece.from);
   for (const CurvePiece& piece : b.pieces()) points.push_back(piece.from);
   std::sort(points.begin(), points.end());
@@ -62,7 +64,7 @@ enum class Envelope { kUpper, kLower };
 
 Curve envelope(const Curve& a, const Curve& b, Envelope side) {
   const std::vector<Bytes> points = breakpoints(a, b);
-  Builder builder;
+  Builder builder(2 * points.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
     const Line first = line_at(a, points[i]), second = line_at(b, points[i]);
     const double from = static_cast<double>(points[i].count);
@@ -86,7 +88,7 @@ Curve times(const Curve& curve, double factor) { return recalibrated(curve, fact
 
 Curve of_share(const Curve& curve, double share) {
   if (share <= 0) return curve.empty() ? Curve{} : Curve{curve.pieces().front().alpha, SecondsPerByte{0}};
-  Builder builder;
+  Builder builder(curve.pieces().size());
   for (std::size_t i = 0; i < curve.pieces().size(); ++i) {
     const CurvePiece& piece = curve.pieces()[i];
     const double from = static_cast<double>(piece.from.count) / share;
@@ -100,8 +102,9 @@ Curve of_share(const Curve& curve, double share) {
 Curve sum(const Curve& a, const Curve& b) {
   if (a.empty()) return b;
   if (b.empty()) return a;
-  Builder builder;
-  for (const Bytes point : breakpoints(a, b)) {
+  const std::vector<Bytes> points = breakpoints(a, b);
+  Builder builder(points.size());
+  for (const Bytes point : points) {
     const Line first = line_at(a, point), second = line_at(b, point);
     builder.add(point.count, {first.alpha + second.alpha, first.beta + second.beta});
   }
@@ -147,7 +150,7 @@ Seconds start_up_beside(SecondsPerByte beta, const Curve& curve) {
 }
 
 Curve recalibrated(const Curve& curve, double alpha_factor, double beta_factor) {
-  Builder builder;
+  Builder builder(curve.pieces().size());
   for (const CurvePiece& piece : curve.pieces()) {
     builder.add(piece.from.count, {piece.alpha.count() * alpha_factor, piece.beta.value * beta_factor});
   }
