@@ -126,7 +126,7 @@ class HostileRuns(ServiceTest):
         listed = self.server.ask("GET", "/v1/runs?limit=1").json()["rows"][0]
         self.assertEqual((listed["id"], listed["attested"]), (answer.json()["id"], False))
         shown = subprocess.run([os.environ["COMMTUNE_E2E_TUNE"], "show", "runs", "--limit", "1", "--db", str(self.database)],
-                               check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+                               check=True, capture_output=True, text=True).stdout.splitlines()[1]
         self.assertIn("complete, unattested", shown)
         self.assertNotIn("%", shown, "its error is nobody's")
 
@@ -446,7 +446,7 @@ class Clients(RawTest):
             "headers": (f"GET / HTTP/1.1\r\n{head}X: {'y' * 20000}\r\n\r\n", 431),
             "host": ("GET /v1/plans HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n", 403),
             "origin": ("GET /v1/plans HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\nConnection: close\r\n\r\n", 403),
-            "method": (f"BREW /v1/plans HTTP/1.1\r\n{head}\r\n", 400),
+            "method": (f"BREW /v1/plans HTTP/1.1\r\n{head}\r\n", 405),
             "no http": ("hello\r\n\r\n", 400),
             "nesting": (f"POST /v1/plans HTTP/1.1\r\n{json_head}Content-Length: 2000\r\n\r\n{'[' * 1000}{']' * 1000}", 400),
         }
