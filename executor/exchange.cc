@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "perfmodel/error.h"
 #include "perfmodel/units.h"
@@ -95,7 +96,7 @@ Task measure_clock(Communicator& communicator, ClockSurvey& survey) {
     const std::int64_t after = Clock::now().time_since_epoch().count();
     if (after - before < fastest) {
       fastest = after - before;
-      survey.offset_seconds = 1e-9 * static_cast<double>(before + (after - before) / 2 - theirs);
+      survey.offset_seconds = 1e-9 * static_cast<double>(std::midpoint(before, after) - theirs);
     }
   }
   std::int64_t done = 0;
@@ -155,6 +156,7 @@ void agree(Communicator& communicator, const std::vector<Fact>& facts, Deadline 
   for (const Fact& fact : facts) own.push_back(fact.value);
   const std::vector<std::string> all = all_gather(communicator, own.dump(), until);
   std::vector<nlohmann::json> values;
+  values.reserve(all.size());
   for (const std::string& text : all) values.push_back(nlohmann::json::parse(text));
   for (std::size_t i = 0; i < facts.size(); ++i) {
     std::map<std::string, std::vector<int>> who;
