@@ -8,6 +8,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 from disturbance import Disturbance
+from probes_parts.cases import CASES
 from probes_parts.compare import held_out, repeated, typical_of
 from probes_parts.report import Report
 
@@ -102,6 +103,14 @@ class Verdict(unittest.TestCase):
     def test_other_sizes_are_not_excused_by_a_probe_that_differs(self):
         made = report({"message alone": [0.04] * 5}, {"message alone": [0.25] * 5})
         self.assertIn(" held_out_median=0.0400(<=0.03 MISSED) ", printed(made))
+
+    def test_a_probe_that_found_no_link_has_missed(self):
+        made = Report()
+        truth = {"pairs": [{"goodput_bytes_per_second": 1e8, "delay_seconds": 1e-4}]}
+        with contextlib.redirect_stdout(io.StringIO()):
+            made.case(CASES[0], truth, {"cluster": {"links": {}}}, 1.0, Disturbance())
+        self.assertEqual(made.missed, [f"{CASES[0].name}: no link between hosts was found"])
+        self.assertRegex(made.result_line(), r"^RESULT probes cases=1 .* missed$")
 
     def test_the_line_is_key_and_value(self):
         line = printed(report({"message alone": [0.01] * 5}, {})).splitlines()[-1]
