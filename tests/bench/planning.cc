@@ -1,6 +1,8 @@
 // How long a full answer takes on one core, and how fast the simulator is.
 //
 //   planning [--repetitions 9]
+//   planning --once CASE     one full answer and nothing else: what tests/bench/planning counts the
+//   instructions of
 //
 // A full answer: all methods, joint search, bounds of all roads and 64 draws of doubt. The cluster has
 // measured links, an all-reduce and servers, all with a covariance, so that every draw prices every road
@@ -16,6 +18,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -130,12 +133,41 @@ std::vector<Speed> simulator_speeds(int repetitions) {
   return speeds;
 }
 
+/// A question whose instructions are counted.
+struct Case {
+  std::string_view name;
+  Profile profile;
+  int workers = 0;
+};
+
+std::optional<Case> case_of(std::string_view name) {
+  if (name == "resnet50-32") return Case{name, *shipped_profile("resnet50"), 32};
+  if (name == "bert-large-32") return Case{name, *shipped_profile("bert_large"), 32};
+  if (name == "tensors10000-2048") return Case{name, many_tensors(10'000), 2048};
+  return {};
+}
+
+int answer_once(std::string_view name) {
+  const std::optional<Case> made = case_of(name);
+  if (!made) {
+    fmt::print(stderr, "planning: --once {}: must be resnet50-32, bert-large-32 or tensors10000-2048\n",
+               name);
+    return 2;
+  }
+  const tuner::Answer answer = tuner::tune(made->profile, cluster_of(made->workers));
+  const tuner::Entry& chosen = answer.ranking[answer.chosen];
+  fmt::print("chosen={} seconds={:.17g} plan={}\n", chosen.method, chosen.prediction.iteration.count(),
+             digest(chosen.plan));
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   int repetitions = 9;
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::string_view(argv[i]) == "--repetitions") repetitions = std::max(1, std::atoi(argv[i + 1]));
+    if (std::string_view(argv[i]) == "--once") return answer_once(argv[i + 1]);
   }
   fmt::print("{:<22} {:>7} {:>8} {:>13} {:>13} {:>9} {:>10}\n", "full answer", "tensors", "workers", "median",
              "p95", "target", "gap");

@@ -11,6 +11,11 @@ target_compile_definitions(survey PRIVATE COMMTUNE_SURVEY_RESULTS="${here}/data/
 target_link_libraries(survey PRIVATE bench_survey_model fmt::fmt commtune::warnings)
 add_executable(planning ${here}/planning.cc)
 target_link_libraries(planning PRIVATE commtune::tuner fmt::fmt commtune::warnings)
+# What an answer may cost, in instructions: no busy machine changes that. Sanitizers' own do not count.
+if(NOT COMMTUNE_SANITIZE)
+  add_test(NAME bench.planning_instructions COMMAND ${here}/planning --count --build ${PROJECT_BINARY_DIR})
+  set_tests_properties(bench.planning_instructions PROPERTIES LABELS planning TIMEOUT 1200)
+endif()
 # One test of ctest: its constants are fitted once for all.
 add_executable(survey_test ${here}/survey_test.cc)
 target_compile_definitions(survey_test PRIVATE COMMTUNE_SURVEY_RESULTS="${here}/data/survey_results.csv")
