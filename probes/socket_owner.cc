@@ -93,7 +93,7 @@ std::optional<uid_t> owner_of_abstract_socket(std::string_view name) {
 }
 
 std::string user_name(uid_t user) {
-  const std::string number = "uid " + std::to_string(user);
+  std::string number = "uid " + std::to_string(user);
   passwd entry{};
   passwd* found = nullptr;
   std::array<char, 4096> texts{};
