@@ -29,19 +29,25 @@ class Network {
 
   void start(std::uint32_t urgency, double bytes, double copying = 0) {
     traffic_.start(urgency, {urgency, bytes, copying}, clock_);
+    ++under_way_;
   }
   void start(std::uint32_t urgency, double bytes, Stage stage) {
     traffic_.start(urgency, {urgency, bytes, 0}, stage, clock_);
+    ++under_way_;
   }
   /// Lets pass what happens until then.
   void pass(double until) {
-    while (traffic_.next() < until) step();
-    traffic_.advance(until, clock_);
+    while (traffic_.advance(until, kEachEvent, clock_) < until) collect();
     collect();
   }
   void end() {
-    while (traffic_.next() < std::numeric_limits<double>::infinity()) step();
+    while (under_way_ > 0) {
+      traffic_.advance(std::numeric_limits<double>::infinity(), kEachEvent, clock_);
+      collect();
+    }
   }
+  /// When the credit allows another message; no later than `until`.
+  double pass_until_credit(double until) { return traffic_.advance(until, {true, false}, clock_); }
   /// When every worker has a message; what has not come is an error of the test's.
   double arrival(std::uint32_t urgency) const { return arrivals_.at(urgency).distribute.end; }
   const Traffic::Arrival& passage(std::uint32_t urgency) const { return arrivals_.at(urgency); }
@@ -51,12 +57,11 @@ class Network {
   ComputeClock& clock() { return clock_; }
 
  private:
-  void step() {
-    traffic_.advance(traffic_.next(), clock_);
-    collect();
-  }
+  static constexpr Traffic::Stops kEachEvent{false, true};
+
   void collect() {
     for (const Traffic::Arrival& arrival : traffic_.arrived()) arrivals_[arrival.urgency] = arrival;
+    under_way_ -= static_cast<int>(traffic_.arrived().size());
     traffic_.forget_arrived();
   }
 
@@ -65,6 +70,7 @@ class Network {
   Traffic traffic_;
   ComputeClock clock_;
   std::map<std::uint32_t, Traffic::Arrival> arrivals_;
+  int under_way_ = 0;
 };
 
 TEST(Traffic, AMessageAloneTakesWhatItTakesAlone) {
@@ -151,10 +157,9 @@ TEST(Traffic, CreditIsThereWhenSocketsHaveTakenEnough) {
   EXPECT_TRUE(network.traffic().credit_allows()) << "nothing is under way";
   network.start(0, 40);
   EXPECT_FALSE(network.traffic().credit_allows());
-  EXPECT_DOUBLE_EQ(network.traffic().next(), 1);
   network.pass(0.9);
   EXPECT_FALSE(network.traffic().credit_allows());
-  network.pass(1);
+  EXPECT_DOUBLE_EQ(network.pass_until_credit(10), 1);
   EXPECT_TRUE(network.traffic().credit_allows());
 }
 
@@ -241,11 +246,10 @@ TEST(Traffic, KnowsNothingOfWhatWasBeforeItWasReset) {
   Traffic traffic;
   for (int i = 0; i < 2; ++i) {
     traffic.reset(road, 2, 0, 100);
-    EXPECT_EQ(traffic.next(), std::numeric_limits<double>::infinity());
     EXPECT_EQ(traffic.under_way(), 0);
     traffic.start(0, {0, 40, 0}, clock);
     traffic.start(1, {1, 40, 0}, clock);
-    traffic.advance(traffic.next(), clock);
+    traffic.advance(std::numeric_limits<double>::infinity(), {false, true}, clock);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "executor/roads/host_layout.h"
 #include "perfmodel/error.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
@@ -44,7 +45,8 @@ TEST(HostilePush, OneToAMessageThatThePlanDoesNotHaveIsRefused) {
     settings.workers = 2;
     Communicator communicator(transport);
     Scratch scratch(settings.chunk.count);
-    Server server(communicator, scratch, settings, ParameterServer{1}, {pushed.size()});
+    const HostLayout hosts(transport.peers(), settings.workers);
+    Server server(communicator, scratch, settings, hosts, ParameterServer{1}, {pushed.size()});
     server.start();
     const auto serve = [&] {
       while (!server.finished()) communicator.progress(Clock::now() + std::chrono::seconds(100));

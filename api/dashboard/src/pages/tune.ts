@@ -109,7 +109,7 @@ export class TunePage extends Page {
     event.preventDefault();
     const fields = (event.target as HTMLFormElement).elements;
     const number = (name: string): number | undefined => Number((fields.namedItem(name) as HTMLInputElement).value) || undefined;
-    const body: PlanRequest = { model: this.model, cluster: this.cluster, draws: 64, seed: 1, keep: 'all' };
+    const body: PlanRequest = { model: this.model, cluster: this.cluster, draws: 64, seed: 1, keep: 'all', strict: false };
     const workers = number('workers');
     const servers = number('servers');
     const dedicated = number('dedicated');

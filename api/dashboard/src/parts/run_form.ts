@@ -16,7 +16,7 @@ export function runForm(plan: number, method: string, ranking: readonly RankingE
     button.disabled = true;
     const methods = read('methods');
     try {
-      const body = { iterations: Number(read('iterations')), ...(methods ? { methods: [methods] } : {}) };
+      const body = { iterations: Number(read('iterations')), strict: false, ...(methods ? { methods: [methods] } : {}) };
       const job = await client.post('/v1/plans/{id}/runs', body, { id: plan }, { signal });
       navigate(`/jobs/${job.id}`);
     } catch (error) {
