@@ -95,7 +95,8 @@ Fit fit_of_stream(const std::vector<Sample>& samples, const Formula& formula, co
   const std::vector<Sample> by_size = merged_by_size(samples);
   const Sample& least = by_size.front();
   if (by_size.size() > 1) {
-    const FormulaShape shape{stream_shape(by_size, occupancy, kOtherHosts), formula.smallest, formula.largest};
+    const FormulaShape shape{stream_shape(by_size, occupancy, kOtherHosts), formula.smallest,
+                             formula.largest};
     return fit_with_shape(by_size, shape, options);
   }
   const Seconds expected = occupancy(least.size);

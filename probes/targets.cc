@@ -235,7 +235,8 @@ std::vector<int> sub_groups(const ProbeOptions& options, int ranks) {
   return groups;
 }
 
-std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterShape& shape, const Offer& offered) {
+std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterShape& shape,
+                                   const Offer& offered) {
   const auto ranks = static_cast<int>(shape.rank_hosts.size());
   Chooser chooser(options, shape);
   if (shape.between) chooser.add_link(*shape.between, shape.between_guess);

@@ -42,7 +42,8 @@ Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_ho
 std::vector<int> sub_groups(const ProbeOptions& options, int ranks);
 
 /// Links, then each road's operations, alone and streamed, at all ranks and in sub-groups.
-std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterShape& shape, const Offer& offer);
+std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterShape& shape,
+                                   const Offer& offer);
 
 /// Bytes that the busiest rank sends, per byte of the message.
 double bytes_sent(const Road& road, Operation operation, int workers);

@@ -98,7 +98,8 @@ void show_cluster(const Session& session, const Store& store, const ShowFlags& f
   session.print(to_table(std::vector<ClusterRow>{cluster}) + "\n");
   for (const auto& [name, value] : cluster.facts) session.print(fmt::format("{}: {}\n", name, value));
   session.print("\nprobes\n" + (probes.rows.empty() ? "none\n" : to_table(probes.rows)));
-  session.print(fit ? fmt::format("\nfit {}\n{}{}{}", fit->id, fit_table(fit->snapshot), doubtful_lines(fit->snapshot),
+  session.print(fit ? fmt::format("\nfit {}\n{}{}{}", fit->id, fit_table(fit->snapshot),
+                                  doubtful_lines(fit->snapshot),
                                   to_text(marks_of(store, *fit, fit->snapshot, flags.fit_age)))
                     : "\nno fit yet\n");
 }
@@ -114,8 +115,7 @@ void show_fit(const Session& session, const Store& store, const ShowFlags& flags
     return;
   }
   session.print(to_table(std::vector<FitSummary>{fit}, flags.fit_age) + "\n" + fit_table(fit.snapshot) +
-                doubtful_lines(fit.snapshot) +
-                to_text(marks_of(store, fit, fit.snapshot, flags.fit_age)));
+                doubtful_lines(fit.snapshot) + to_text(marks_of(store, fit, fit.snapshot, flags.fit_age)));
 }
 
 ProfileSummary summary_of(const Profile& profile) {

@@ -139,7 +139,8 @@ TEST(RunPlan, ReportsEveryRankAndEveryMessage) {
   EXPECT_GE(report.median_seconds, 300e-6);
   EXPECT_EQ(to_json(run_report_from_json(to_json(report))), to_json(report));
   EXPECT_GT(report.ranks[0].peak_bytes, 0U);
-  // A message of one whole tensor travels from where it lies; how long threads waited for a core has tests of its own.
+  // A message of one whole tensor travels from where it lies; how long threads waited for a core has tests of
+  // its own.
   EXPECT_EQ(report.ranks[0].copying_seconds, 0);
 }
 

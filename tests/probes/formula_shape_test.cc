@@ -124,8 +124,8 @@ TEST(FitWithShape, BendsWhereTheFormulaDoes) {
   // Links bend at 64 KiB, from 1 ns a byte to 20; the operation takes 1.1 times as long and was measured at
   // three sizes, too few for a fit of two pieces.
   const FormulaShape bent{Curve{{{Bytes{0}, Seconds{1e-3}, SecondsPerByte{1e-9}},
-                          {Bytes{65536}, Seconds{1e-3}, SecondsPerByte{20e-9}}}},
-                   Bytes{64}, Bytes{1 << 22}};
+                                 {Bytes{65536}, Seconds{1e-3}, SecondsPerByte{20e-9}}}},
+                          Bytes{64}, Bytes{1 << 22}};
   const auto truth = [&](std::uint64_t bytes) { return 1.1 * bent.curve(Bytes{bytes}).count(); };
   std::vector<Sample> measured;
   for (const std::uint64_t bytes : {64, 8192, 1 << 20}) {
