@@ -153,9 +153,10 @@ TEST(HostileVariables, ExportersWriteNoNameThatTheTableLacks) {
 }
 
 TEST(HostileVariables, ServiceAnswersWithNoNameThatTheTableLacks) {
-  for (const Plan& of : all_kinds())
-    for (const auto& [name, value] : environment_of(of, profile(), 7, Seconds{0.1}).items())
-      EXPECT_THAT(table(), Contains(name));
+  for (const Plan& of : all_kinds()) {
+    const nlohmann::json environment = environment_of(of, profile(), 7, Seconds{0.1});
+    for (const auto& [name, value] : environment.items()) EXPECT_THAT(table(), Contains(name));
+  }
 }
 
 TEST(HostileVariables, TableNamesNoCodeAndNoProgram) {
