@@ -39,7 +39,6 @@ class Doubtful(ServiceTest):
             self.assertIn("all-reduce", fit["fit"])
             self.assertEqual(fit["p90_relative"], 0.5)
             self.assertIn("wfbp-a2a", fit["methods"])
-            self.assertNotIn("wfbp-ps", fit["methods"])
         noted = any("doubtful fit" in note for note in answer.json()["notes"])
         self.assertEqual(noted, answer.json()["method"] in doubtful[0]["methods"])
 
@@ -56,6 +55,19 @@ class Doubtful(ServiceTest):
         self.assertLess(answer["bound_low_seconds"], answer["bound_seconds"])
         without = self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab", "draws": 0}).json()
         self.assertNotIn("bound_low_seconds", without)
+
+
+class DoubtfulServers(ServiceTest):
+    @classmethod
+    def prepare(cls):
+        judge(cls.database, {"p90_relative": 0.5}, lambda operation: operation["operation"] == "push-pull")
+
+    def test_a_ring_that_was_measured_rests_on_no_fit_of_servers(self):
+        answer = self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab"}).json()
+        self.assertTrue(answer["doubtful"])
+        for fit in answer["doubtful"]:
+            self.assertIn("push-pull", fit["fit"])
+            self.assertNotIn("wfbp-a2a", fit["methods"])
 
 
 class Unusable(ServiceTest):
