@@ -42,10 +42,21 @@ def hide(folder):
         call("mount", "-t", "tmpfs", "-o", "mode=000,ro", "none", folder)
 
 
+def is_seen(place, mount):
+    """Whether this mount is what one finds at its place: another one may lie over it, or over a folder above it."""
+    try:
+        found = os.open(place, os.O_PATH)
+    except OSError:
+        return False
+    told = Path(f"/proc/self/fdinfo/{found}").read_text(encoding="ascii")
+    os.close(found)
+    return f"mnt_id:\t{mount}\n" in told
+
+
 def make_read_only():
     for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
-        place = line.split()[4]
-        if not re.match(r"/(dev|proc|sys)(/|$)", place):
+        mount, place = line.split()[0], line.split()[4]
+        if not re.match(r"/(dev|proc|sys)(/|$)", place) and is_seen(place, mount):
             call("mount", "-o", "remount,bind,ro", place)
 
 
