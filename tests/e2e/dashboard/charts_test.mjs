@@ -266,6 +266,23 @@ describe('A plan', () => {
     await tab.go(`/plans/${plan.id}`);
     assert.match(await seen('[data-part="why"] .stats'), /above it; \S+\s\S+ at the edge of the fits' doubt/);
   });
+
+  it('names the doubtful fits that it rests on', async () => {
+    await tab.go(`/plans/${plan.id}`);
+    assert.equal(await tab.page.$('[data-part="doubtful"]'), null, 'no fit of the made-up cluster is');
+    const doubtful = [{ fit: 'all-reduce, alone', median_relative: 0.2, p90_relative: 0.5, r_squared: 0.95, methods: ['wfbp-a2a'] }];
+    const stored = await service.ask(`/v1/plans/${plan.id}`);
+    stored.ranking.answer.doubtful = doubtful;
+    const instead = (route) => route.fulfill({ json: stored });
+    await tab.page.route(`**/v1/plans/${plan.id}`, instead);
+    await tab.go(`/plans/${plan.id}`);
+    assert.match(await seen('[data-part="doubtful"]'), /all-reduce, alone: median residual 20(\.0)?\s%, p90 50(\.0)?\s%, R² 0\.950/);
+    delete stored.ranking.answer.doubtful; // as older versions stored it
+    stored.doubtful = doubtful;
+    await tab.go(`/plans/${plan.id}`);
+    assert.match(await seen('[data-part="doubtful"]'), /all-reduce/);
+    await tab.page.unroute(`**/v1/plans/${plan.id}`, instead);
+  });
 });
 
 describe('all of the above', () => {
