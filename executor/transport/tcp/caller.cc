@@ -28,10 +28,7 @@ Way Caller::way_to(int peer) const {
   if (peers_.node[own] == peers_.node[other]) {
     return {kLoopback, {kLoopback, known_.cards[other].loopback_port}};
   }
-  if (const auto way = way_between(known_.cards[own], known_.cards[other])) return *way;
-  const int without = known_.cards[own].count == 0 ? peers_.rank : peer;
-  throw Error(ErrorCode::kUnavailable,
-              fmt::format("{} has no network address that it may use", describe(peers_, without)));
+  return way_between(known_.cards[own], known_.cards[other]).value();
 }
 
 std::string Caller::where(const Call& call) const {

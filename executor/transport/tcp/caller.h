@@ -20,7 +20,8 @@ namespace commtune::tcp {
 class Caller {
  public:
   /// Begins to connect. All must outlive the caller.
-  /// throws  Error{kUnavailable} where the cards offer no way to a rank, Error{kPeerLost}
+  /// known   every card of a rank on another host must list an address
+  /// throws  Error{kPeerLost}
   Caller(const Peers& peers, const Introduction& known, Places& places);
 
   /// Appends what poll() is to look at.

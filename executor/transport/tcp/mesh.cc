@@ -37,6 +37,22 @@ Error late(const Peers& peers, int absent, const Acceptor& acceptor, const Calle
   return {ErrorCode::kTimeout, text};
 }
 
+bool spans_hosts(const Peers& peers) {
+  return std::ranges::any_of(peers.node, [&](int node) { return node != peers.node.front(); });
+}
+
+/// On every rank, so that all end with the same error: a rank that is only connected to would wait in vain.
+void require_addresses(const Peers& peers, const std::vector<Card>& cards, const std::string& network) {
+  if (!spans_hosts(peers)) return;
+  const auto without = std::ranges::find(cards, 0U, &Card::count);
+  if (without == cards.end()) return;
+  const std::string who = describe(peers, static_cast<int>(without - cards.begin()));
+  throw Error(ErrorCode::kUnavailable,
+              network.empty()
+                  ? fmt::format("{} has no network address but the loopback one", who)
+                  : fmt::format("{} has no address in the subnet {} that ranks were told to use", who, network));
+}
+
 }  // namespace
 
 std::vector<Descriptor> meet(const Peers& peers, const Introduction& known,
@@ -67,6 +83,7 @@ std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& opt
   Card mine = own_card(options.network);
   const std::vector<Listener> listeners = open_listeners(peers, mine);
   const Introduction known = introduce(bootstrap, mine, deadline);
+  require_addresses(peers, known.cards, options.network);
   std::vector<Descriptor> mesh = meet(peers, known, listeners, deadline);
   for (const Descriptor& socket : mesh) {
     if (!socket) continue;

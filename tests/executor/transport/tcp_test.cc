@@ -67,6 +67,24 @@ TEST(TcpTransport, NamesTheRankThatClosedItsConnection) {
            {.ranks_per_host = 2});
 }
 
+TEST(TcpTransport, EveryRankNamesTheSubnetThatOneOfThemIsNotIn) {
+  on_ranks(3,
+           [](Transport& local) {
+             TcpOptions options;
+             options.network = local.peers().rank == 2 ? "203.0.113.0/24" : "127.0.0.0/8";
+             try {
+               const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local), options);
+               FAIL() << "rank " << local.peers().rank << " connected";
+             } catch (const Error& error) {
+               EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+               EXPECT_NE(std::string(error.what()).find("rank 2 (host local2)"), std::string::npos)
+                   << error.what();
+               EXPECT_NE(std::string(error.what()).find("subnet " + options.network), std::string::npos);
+             }
+           },
+           {.ranks_per_host = 1});
+}
+
 TEST(TcpTransport, SmallMessagesTravelTogether) {
   static constexpr std::uint32_t kCount = 20;
   on_tcp_ranks(2, [](Transport& transport) {
