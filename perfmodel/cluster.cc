@@ -27,7 +27,7 @@ constexpr double kLargestScalar = 1e6;  // each in its own unit
 constexpr double kLargestFactor = 1e4;  // of a host's pace, and one over it the smallest
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-constexpr std::string_view kFormat = "commtune/cluster/1";
+constexpr std::string_view kClusterFormat = "commtune/cluster/1";
 constexpr std::pair<std::string_view, LinkClass> kLinkClasses[] = {{"intra-host", LinkClass::kIntraHost},
                                                                    {"inter-host", LinkClass::kInterHost}};
 constexpr std::pair<std::string_view, Operation> kOperations[] = {
@@ -259,7 +259,7 @@ const OperationFit* find_operation(const Cluster& cluster, const Road& road, Ope
 Cluster cluster_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
   document.object();
-  document.expect_format(kFormat);
+  document.expect_format(kClusterFormat);
   document.expect_keys({"format", "name", "transport", "fingerprint", "facts", "hosts", "links", "operations",
                         "reduce_seconds_per_byte", "copy_seconds_per_byte", "interference", "contention",
                         "backlog_seconds", "connection_backlog_seconds", "jitter_seconds"});
@@ -310,7 +310,7 @@ nlohmann::json to_json(const Cluster& cluster) {
     put_fit(entry, "streamed", fit.streamed);
     operations.push_back(std::move(entry));
   }
-  nlohmann::json json = {{"format", kFormat},
+  nlohmann::json json = {{"format", kClusterFormat},
                          {"name", cluster.name},
                          {"transport", cluster.transport},
                          {"fingerprint", cluster.fingerprint},

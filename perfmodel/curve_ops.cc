@@ -9,16 +9,16 @@ namespace commtune {
 
 namespace {
 
-struct Line {
+struct Affine {
   double alpha = 0, beta = 0;
   double at(double m) const { return alpha + beta * m; }
-  bool operator==(const Line&) const = default;
+  bool operator==(const Affine&) const = default;
 };
 
-Line line_of(const CurvePiece& piece) { return {piece.alpha.count(), piece.beta.value}; }
+Affine line_of(const CurvePiece& piece) { return {piece.alpha.count(), piece.beta.value}; }
 
-Line line_at(const Curve& curve, Bytes m) {
-  Line line;
+Affine line_at(const Curve& curve, Bytes m) {
+  Affine line;
   for (const CurvePiece& piece : curve.pieces()) {
     if (piece.from <= m) line = line_of(piece);
   }
@@ -30,9 +30,9 @@ Line line_at(const Curve& curve, Bytes m) {
 class Builder {
  public:
   explicit Builder(std::size_t most) { pieces_.reserve(most); }
-  void add(std::uint64_t from, Line line) {
+  void add(std::uint64_t from, Affine line) {
     if (!pieces_.empty()) {
-      const Line last = line_of(pieces_.back());
+      const Affine last = line_of(pieces_.back());
       if (last == line) return;
       // Two breakpoints within a byte of each other may have been rounded past each other.
       from = std::max(from, pieces_.back().from.count);
@@ -66,12 +66,12 @@ Curve envelope(const Curve& a, const Curve& b, Envelope side) {
   const std::vector<Bytes> points = breakpoints(a, b);
   Builder builder(2 * points.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
-    const Line first = line_at(a, points[i]), second = line_at(b, points[i]);
+    const Affine first = line_at(a, points[i]), second = line_at(b, points[i]);
     const double from = static_cast<double>(points[i].count);
     const bool above =
         first.at(from) > second.at(from) || (first.at(from) == second.at(from) && first.beta > second.beta);
-    const Line& start = above == (side == Envelope::kUpper) ? first : second;
-    const Line& other = &start == &first ? second : first;
+    const Affine& start = above == (side == Envelope::kUpper) ? first : second;
+    const Affine& other = &start == &first ? second : first;
     builder.add(points[i].count, start);
     if (start.beta == other.beta) continue;
     const double cross = (start.alpha - other.alpha) / (other.beta - start.beta);
@@ -105,7 +105,7 @@ Curve sum(const Curve& a, const Curve& b) {
   const std::vector<Bytes> points = breakpoints(a, b);
   Builder builder(points.size());
   for (const Bytes point : points) {
-    const Line first = line_at(a, point), second = line_at(b, point);
+    const Affine first = line_at(a, point), second = line_at(b, point);
     builder.add(point.count, {first.alpha + second.alpha, first.beta + second.beta});
   }
   return std::move(builder).curve();

@@ -20,7 +20,7 @@ namespace commtune {
 namespace {
 
 constexpr double kNormal95 = 1.959963984540054;
-constexpr Bytes kLargestSize{std::uint64_t{1} << 53};  // beyond it a double skips bytes
+constexpr Bytes kLargestExact{std::uint64_t{1} << 53};  // beyond it a double skips bytes
 
 [[noreturn]] void reject(const std::string& what) { throw Error(ErrorCode::kBadInput, what); }
 
@@ -28,7 +28,7 @@ constexpr Bytes kLargestSize{std::uint64_t{1} << 53};  // beyond it a double ski
 
 void check_samples(std::span<const Sample> samples) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (samples[i].size > kLargestSize) {
+    if (samples[i].size > kLargestExact) {
       reject("sample " + std::to_string(i) + ": size = " + std::to_string(samples[i].size.count) +
              " B: must be at most 2^53");
     }

@@ -12,8 +12,7 @@ namespace commtune {
 
 namespace {
 
-constexpr double kNormalMedian = 1.4826;  // standard deviation of a normal whose absolute median is 1
-constexpr double kLeastSigma = 1e-4;      // of exact samples
+constexpr double kLeastSigma = 1e-4;  // of exact samples
 
 /// Rows that must not be negative: every alpha, every beta, and the jump where each piece begins.
 Eigen::MatrixXd constraints(const std::vector<double>& from) {
@@ -60,7 +59,7 @@ double residual_scale(const std::vector<double>& residuals, std::size_t paramete
   std::nth_element(absolute.begin(), absolute.begin() + static_cast<std::ptrdiff_t>(middle), absolute.end());
   const auto n = static_cast<double>(residuals.size());
   const double freedom = std::max(n - static_cast<double>(parameters), 1.0);
-  return std::max(kNormalMedian * absolute[middle] * std::sqrt(n / freedom), kLeastSigma);
+  return std::max(kSigmaByMedian * absolute[middle] * std::sqrt(n / freedom), kLeastSigma);
 }
 
 }  // namespace

@@ -8,20 +8,20 @@
 #include "perfmodel/digest.h"
 #include "perfmodel/error.h"
 #include "perfmodel/json_reader.h"
+#include "perfmodel/overloaded.h"
 #include "perfmodel/road_json.h"
+#include "perfmodel/tensor_limits.h"
 
 namespace commtune {
 
 namespace {
 
-// Bounds that keep every sum within 64 bits: 2^22 pieces of at most 2^40 bytes.
+// Bounds that keep every sum within 64 bits: 2^22 pieces of at most kLargestTensor bytes.
 constexpr std::uint64_t kMostProcesses = 1'000'000;
-constexpr std::uint64_t kMostTensors = 1'000'000;
 constexpr std::size_t kMostPieces = std::size_t{1} << 22;
-constexpr std::uint64_t kLargestTensor = std::uint64_t{1} << 40;
 constexpr std::uint64_t kLargestCredit = std::uint64_t{1} << 62;
 
-constexpr std::string_view kFormat = "commtune/plan/1";
+constexpr std::string_view kPlanFormat = "commtune/plan/1";
 constexpr std::pair<std::string_view, Collective> kCollectives[] = {
     {"ring", Collective::kRing},
     {"halving-doubling", Collective::kHalvingDoubling},
@@ -44,13 +44,6 @@ constexpr std::pair<std::string_view, Barrier> kBarriers[] = {{"full", Barrier::
                                                               {"per-layer", Barrier::kPerLayer}};
 constexpr std::pair<std::string_view, Stage> kStages[] = {{"reduce", Stage::kReduce},
                                                           {"distribute", Stage::kDistribute}};
-
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
-template <typename... Visitors>
-Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 [[noreturn]] void reject(const std::string& where, const std::string& rule) {
   throw Error(ErrorCode::kBadInput, where + ": " + rule);
@@ -396,7 +389,7 @@ nlohmann::json to_json(const Road& road) {
 Plan plan_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
   document.object();
-  document.expect_format(kFormat);
+  document.expect_format(kPlanFormat);
   document.expect_keys({"format", "method", "model", "profile", "layout", "workers", "road", "release",
                         "order", "barrier", "credit_bytes", "messages", "priority", "sequence"});
   Plan plan;
@@ -446,7 +439,7 @@ nlohmann::json to_json(const Plan& plan) {
   for (const Step& step : plan.sequence) {
     sequence.push_back({{"message", step.message}, {"stage", enum_name(step.stage, kStages)}});
   }
-  nlohmann::json json = {{"format", kFormat},
+  nlohmann::json json = {{"format", kPlanFormat},
                          {"method", plan.method},
                          {"model", plan.model},
                          {"profile", plan.profile},
@@ -465,7 +458,7 @@ nlohmann::json to_json(const Plan& plan) {
 
 std::string digest(const Plan& plan) {
   Digest digest;
-  digest.add(kFormat).add(plan.model).add(plan.profile).add(plan.workers);
+  digest.add(kPlanFormat).add(plan.model).add(plan.profile).add(plan.workers);
   add_to(digest, plan.road);
   digest.add(enum_name(plan.release, kReleases)).add(enum_name(plan.order, kOrders));
   digest.add(enum_name(plan.barrier, kBarriers)).add(plan.credit.count);

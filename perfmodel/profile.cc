@@ -7,20 +7,19 @@
 #include "perfmodel/digest.h"
 #include "perfmodel/error.h"
 #include "perfmodel/json_reader.h"
+#include "perfmodel/tensor_limits.h"
 
 namespace commtune {
 
 namespace {
 
-// Bounds that keep every sum within 64 bits: 2^20 tensors of at most 2^40 bytes.
+// Bounds that keep every sum within 64 bits, as those of a tensor do.
 constexpr std::size_t kMostLayers = 1'000'000;
-constexpr std::size_t kMostTensors = 1'000'000;
-constexpr std::uint64_t kLargestTensor = std::uint64_t{1} << 40;
 constexpr std::uint64_t kLargestBatch = 1'000'000'000;
 constexpr double kLongestLayer = 1e6;  // seconds
 constexpr double kMostMacs = 1e18;
 
-constexpr std::string_view kFormat = "commtune/profile/1";
+constexpr std::string_view kProfileFormat = "commtune/profile/1";
 constexpr std::string_view kLayout = "commtune/layout/1";
 constexpr std::pair<std::string_view, DataType> kDataTypes[] = {
     {"float32", DataType::kFloat32}, {"float16", DataType::kFloat16}, {"bfloat16", DataType::kBfloat16}};
@@ -193,7 +192,7 @@ Profile scaled(const Profile& profile, double bytes_factor, double time_factor) 
 Profile profile_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
   document.object();
-  document.expect_format(kFormat);
+  document.expect_format(kProfileFormat);
   document.expect_keys({"format", "model", "batch", "data_type", "origin", "layers"});
   Profile profile;
   const JsonPlace model = document["model"];
@@ -225,7 +224,7 @@ nlohmann::json to_json(const Profile& profile) {
   for (const Layer& layer : profile.layers) {
     layers.push_back(layer_json(layer));
   }
-  return {{"format", kFormat},
+  return {{"format", kProfileFormat},
           {"model", profile.model},
           {"batch", profile.batch},
           {"data_type", to_string(profile.type)},
@@ -239,7 +238,7 @@ nlohmann::json to_json(const Profile& profile) {
 
 std::string digest(const Profile& profile) {
   Digest digest;
-  digest.add(kFormat).add(profile.batch).add(to_string(profile.type));
+  digest.add(kProfileFormat).add(profile.batch).add(to_string(profile.type));
   digest.add(static_cast<std::uint64_t>(profile.layers.size()));
   for (const Layer& layer : profile.layers) {
     digest.add(layer.forward.count()).add(layer.backward.count()).add(layer.update.count());

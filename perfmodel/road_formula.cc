@@ -9,17 +9,11 @@
 #include "perfmodel/chunking.h"
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune {
 
 namespace {
-
-template <class... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
-template <class... Visitors>
-Overloaded(Visitors...) -> Overloaded<Visitors...>;
 
 /// One class of links as the formulas use it.
 struct Link {

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kLeastSizes = 3;    // distinct sizes in a piece
 constexpr std::size_t kMostCuts = 100;    // candidates for a piece's begin
-constexpr double kNormalMedian = 1.4826;  // standard deviation of a normal whose absolute median is 1
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double median_of(std::vector<double>& values) {
@@ -234,7 +233,7 @@ double neighbour_noise(std::span<const FitPoint> points) {
     const double expected = std::hypot(here.unit, share * left.unit, (1 - share) * right.unit);
     distances.push_back(std::abs(distance) / expected);
   }
-  return distances.empty() ? 0 : kNormalMedian * median_of(distances);
+  return distances.empty() ? 0 : kSigmaByMedian * median_of(distances);
 }
 
 Line robust_line(std::span<const FitPoint> points, double sigma, double huber) {

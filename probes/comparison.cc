@@ -1,7 +1,6 @@
 #include "probes/comparison.h"
 
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <net/if.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "executor/communicator.h"
 #include "perfmodel/error.h"
 #include "probes/child_process.h"
+#include "probes/interfaces.h"
 #include "probes/links.h"
 
 namespace commtune::probes {
@@ -21,10 +21,6 @@ namespace {
 constexpr Tag kTextTag = make_tag(Channel::kControl, 110);
 constexpr std::size_t kMostText = 256 << 10;
 constexpr Seconds kSlack{5};  // for starting, connecting and ending, beside the transfer itself
-
-struct FreeInterfaces {
-  void operator()(ifaddrs* list) const noexcept { freeifaddrs(list); }
-};
 
 /// An address of this host and the network that it belongs to, IPv4 in host order.
 struct Address {
@@ -42,10 +38,8 @@ std::uint32_t value_of(const sockaddr* address) {
 
 std::vector<Address> own_addresses() {
   std::vector<Address> result;
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0) return result;
-  const std::unique_ptr<ifaddrs, FreeInterfaces> list(first);
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+  const Interfaces interfaces = list_interfaces();
+  for (const ifaddrs* entry = interfaces.get(); entry != nullptr; entry = entry->ifa_next) {
     const bool internet =
         entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == AF_INET && entry->ifa_netmask != nullptr;
     if (internet && (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0) {

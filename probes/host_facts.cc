@@ -1,6 +1,5 @@
 #include "probes/host_facts.h"
 
-#include <ifaddrs.h>
 #include <net/if.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -10,9 +9,10 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <set>
+
+#include "probes/interfaces.h"
 
 namespace commtune::probes {
 
@@ -29,16 +29,10 @@ std::optional<std::string> processor_model() {
   return std::nullopt;
 }
 
-struct FreeInterfaces {
-  void operator()(ifaddrs* list) const noexcept { freeifaddrs(list); }
-};
-
 std::set<std::string> interfaces_up() {
   std::set<std::string> names;
-  ifaddrs* first = nullptr;
-  if (getifaddrs(&first) != 0) return names;
-  const std::unique_ptr<ifaddrs, FreeInterfaces> list(first);
-  for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+  const Interfaces interfaces = list_interfaces();
+  for (const ifaddrs* entry = interfaces.get(); entry != nullptr; entry = entry->ifa_next) {
     const bool internet = entry->ifa_addr != nullptr &&
                           (entry->ifa_addr->sa_family == AF_INET || entry->ifa_addr->sa_family == AF_INET6);
     const bool up = (entry->ifa_flags & IFF_UP) != 0 && (entry->ifa_flags & IFF_LOOPBACK) == 0;

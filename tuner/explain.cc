@@ -14,13 +14,13 @@ namespace {
 
 constexpr std::size_t kImprovements = 3;
 /// Moments closer than this part of the iteration are one.
-constexpr double kSame = 1e-9;
+constexpr double kSameMoment = 1e-9;
 
 /// Walks back from the end of the iteration along what each thing waited for.
 class CriticalPath {
  public:
   CriticalPath(const Timeline& timeline, const Plan& plan, bool shared_channel, Seconds iteration)
-      : timeline_(timeline), plan_(plan), shared_channel_(shared_channel), same_(iteration * kSame) {
+      : timeline_(timeline), plan_(plan), shared_channel_(shared_channel), same_(iteration * kSameMoment) {
     for (std::size_t m = 0; m < timeline.messages.size(); ++m) {
       const MessageSpan& span = timeline.messages[m];
       const bool apart = span.distribute_start > span.reduce_end + same_;
@@ -150,7 +150,7 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
   unhindered.barrier = Barrier::kPerLayer;
   list.push_back({"a barrier per layer instead of one for all",
                   now - simulate(work, unhindered, road_cost(plan.road, cluster, plan.workers)).iteration});
-  std::erase_if(list, [now](const Improvement& i) { return i.gain <= now * kSame; });
+  std::erase_if(list, [now](const Improvement& i) { return i.gain <= now * kSameMoment; });
   std::stable_sort(list.begin(), list.end(),
                    [](const Improvement& a, const Improvement& b) { return a.gain > b.gain; });
   if (list.size() > kImprovements) list.resize(kImprovements);

@@ -67,7 +67,7 @@ PlanShape shape_of(const Plan& plan) {
     });
     shape.cut += cut ? 1U : 0U;
   }
-  shape.by_priority = plan.order == Order::kPriority;
+  shape.by_priority = plan.order == commtune::Order::kPriority;
   shape.decoupled = !plan.sequence.empty();
   shape.per_layer = plan.barrier == Barrier::kPerLayer;
   shape.waits_for_backward = plan.release == Release::kBackward;

@@ -14,8 +14,6 @@
 namespace commtune::api {
 namespace {
 
-std::string time_or_dash(Seconds time) { return time.count() > 0 ? format_time(time) : "-"; }
-
 std::string quality(const FitQuality& quality) { return fmt::format("{:.4f}", quality.r_squared); }
 
 /// The piece that holds for the largest messages says the bandwidth, the first one the latency.
@@ -56,9 +54,9 @@ std::string verdicts(const nlohmann::json& links) {
 /// "4.0 Gb/s, 52 us" of each pair of hosts, rows send to columns; nothing for fewer than two hosts, or for
 /// more than a screen holds.
 std::string link_matrix(const nlohmann::json& links) {
-  constexpr std::size_t kMostHosts = 16;
+  constexpr std::size_t kWidest = 16;
   const auto hosts = links.value("hosts", std::vector<std::string>{});
-  if (hosts.size() < 2 || hosts.size() > kMostHosts) return {};
+  if (hosts.size() < 2 || hosts.size() > kWidest) return {};
   std::vector<std::vector<std::string>> cells(hosts.size(), std::vector<std::string>(hosts.size(), "-"));
   for (const auto& link : links.value("links", nlohmann::json::array())) {
     const double beta = link.value("beta_seconds_per_byte", 0.0);

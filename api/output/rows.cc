@@ -42,8 +42,6 @@ std::string hosts_text(const std::vector<Host>& hosts) {
 
 std::string id_or_dash(const std::optional<RowId>& id) { return id ? std::to_string(*id) : "-"; }
 std::string text_or_dash(const std::string& text) { return text.empty() ? "-" : text; }
-std::string time_or_dash(Seconds time) { return time.count() > 0 ? format_time(time) : "-"; }
-
 std::string ranks_text(const SampleRow& row) {
   if (row.source_rank && row.destination_rank)
     return fmt::format("{} -> {}", *row.source_rank, *row.destination_rank);

@@ -47,4 +47,6 @@ std::string Table::text() const {
   return out;
 }
 
+std::string time_or_dash(Seconds time) { return time.count() > 0 ? format_time(time) : "-"; }
+
 }  // namespace commtune::api

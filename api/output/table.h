@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/units.h"
+
 namespace commtune::api {
 
 enum class Align { kLeft, kRight };
@@ -32,5 +34,7 @@ class Table {
   std::vector<Column> columns_;
   std::vector<Row> rows_;
 };
+
+std::string time_or_dash(Seconds time);  ///< a cell: "-" for what is not known, which is 0
 
 }  // namespace commtune::api

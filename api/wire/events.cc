@@ -8,11 +8,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kFormat = "commtune/report/1";
+constexpr std::string_view kReportFormat = "commtune/report/1";
 constexpr std::string_view kLead = R"({"report":)";
 
 json body(const Started& started) {
-  return {{"report", "started"}, {"format", kFormat}, {"version", started.version}, {"hosts", started.hosts}};
+  return {{"report", "started"},
+          {"format", kReportFormat},
+          {"version", started.version},
+          {"hosts", started.hosts}};
 }
 
 json body(const Progressed& progress) {
@@ -30,7 +33,7 @@ json body(const Failed& failed) {
 }
 
 Started read_started(const JsonPlace& place) {
-  place.expect_format(kFormat);
+  place.expect_format(kReportFormat);
   Started started{place["version"].text(), {}};
   const JsonPlace hosts = place["hosts"];
   const std::size_t count = hosts.size(1, 1U << 20U);

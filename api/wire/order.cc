@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kFormat = "commtune/order/1";
+constexpr std::string_view kOrderFormat = "commtune/order/1";
 constexpr double kLongestSeconds = 1e7;
 constexpr std::uint64_t kMostBytes = 1ULL << 50U;
 
@@ -104,7 +104,7 @@ json body(const ProbeOrder& order) {
   json earlier = json::array();
   for (const probes::ProbeSample& sample : order.earlier) earlier.push_back(probes::to_json(sample));
   json out{{"order", "probe"},
-           {"format", kFormat},
+           {"format", kOrderFormat},
            {"network", to_string(order.network)},
            {"options", settings_of(order.options)},
            {"earlier_fingerprint", order.earlier_fingerprint},
@@ -115,7 +115,7 @@ json body(const ProbeOrder& order) {
 
 json body(const RunOrder& order) {
   json out{{"order", "run"},
-           {"format", kFormat},
+           {"format", kOrderFormat},
            {"network", to_string(order.network)},
            {"plan", commtune::to_json(order.plan)},
            {"profile", commtune::to_json(order.profile)},
@@ -167,7 +167,7 @@ json to_json(const Order& order) {
 
 Order order_from_json(const json& document) {
   const JsonPlace place(document);
-  place.expect_format(kFormat);
+  place.expect_format(kOrderFormat);
   const std::string what = place["order"].name();
   const Network network = read_enum(place["network"], kNetworks);
   if (what == "probe") {
