@@ -87,20 +87,38 @@ std::optional<std::string> complete_digest(Connection& db, std::string_view pref
 
 }  // namespace
 
+PlanTexts write_out(const NewPlan& plan, const Profile& profile) {
+  return write_out(plan, profile, to_json(plan.plan));
+}
+
+PlanTexts write_out(const NewPlan& plan, const Profile& profile, const nlohmann::json& document) {
+  check_times(plan);
+  check(plan.plan, profile);
+  PlanTexts texts{digest(plan.plan), json_text(document), {}};
+  if (!plan.ranking.is_null()) {
+    texts.ranking = json_text(plan.ranking);
+  }
+  return texts;
+}
+
 RowId Store::add_plan(const NewPlan& plan) {
+  Transaction transaction(impl_->db);
+  const RowId id = add_plan(plan, write_out(plan, impl_->known_profile(*this, plan.profile)));
+  transaction.commit();
+  return id;
+}
+
+RowId Store::add_plan(const NewPlan& plan, const PlanTexts& texts) {
   Connection& db = impl_->db;
   Transaction transaction(db);
-  check_times(plan);
-  check(plan.plan, impl_->known_profile(*this, plan.profile));
   const std::optional<RowId> cluster = cluster_of_fit(db, plan.fit);
   Query query = db.query(
       "INSERT INTO plans (digest, method, model, road, workers, messages, profile, fit, cluster, "
       "predicted_seconds, half_width_seconds, bound_seconds, created, version, plan, ranking) "
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  bind_values(query, digest(plan.plan), plan.plan.method, plan.plan.model, describe(plan.plan.road),
+  bind_values(query, texts.digest, plan.plan.method, plan.plan.model, describe(plan.plan.road),
               plan.plan.workers, plan.plan.messages.size(), plan.profile, plan.fit, cluster, plan.predicted,
-              plan.half_width, plan.bound, impl_->now(), impl_->options.version, to_json(plan.plan),
-              plan.ranking)
+              plan.half_width, plan.bound, impl_->now(), impl_->options.version, texts.plan, texts.ranking)
       .run();
   const RowId id = db.last_row_id();
   transaction.commit();

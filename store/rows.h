@@ -159,6 +159,13 @@ struct NewPlan {
   Seconds bound{};       ///< of the plan's road, under the costs it was predicted with; 0 when not computed
 };
 
+/// What it takes a while to make of a NewPlan: made ahead, no other writer waits for it.
+struct PlanTexts {
+  std::string digest;
+  std::string plan;                    ///< its JSON
+  std::optional<std::string> ranking;  ///< the JSON of what was compared
+};
+
 struct PlanSummary {
   RowId id = 0;
   std::string digest;

@@ -75,6 +75,14 @@ struct Abandoned {
   std::vector<RowId> runs, sessions;
 };
 
+/// Checks a plan and writes it out for Store::add_plan; needs no store, so any thread can. Throws
+/// Error{kBadInput} as that does.
+///
+/// profile   the one that has the id plan.profile, or will have
+/// document  to_json(plan.plan), from callers that have it already
+PlanTexts write_out(const NewPlan& plan, const Profile& profile);
+PlanTexts write_out(const NewPlan& plan, const Profile& profile, const nlohmann::json& document);
+
 class Store {
  public:
   /// What this program reads and writes (PRAGMA user_version).
@@ -164,6 +172,9 @@ class Store {
 
   /// The plan must satisfy check() for its profile; Error{kBadInput} otherwise.
   RowId add_plan(const NewPlan& plan);
+  /// The same with what write_out() made of this plan and the profile that it names: nothing is checked
+  /// again.
+  RowId add_plan(const NewPlan& plan, const PlanTexts& texts);
   std::optional<PlanRow> find_plan(RowId id) const;
   /// The newest plan whose digest starts with `prefix` (at least 4 digits). Throws Error{kBadInput} when
   /// plans with different digests do.

@@ -11,7 +11,20 @@
 #include "perfmodel/json_reader.h"
 #include "perfmodel/road_json.h"
 
-namespace commtune::sql {
+namespace commtune {
+
+std::string json_text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::string json_text_of_members(const std::map<std::string, std::string>& members) {
+  std::string text;
+  for (const auto& [name, value] : members)
+    text.append(text.empty() ? "{" : ",").append(json_text(name)).append(":").append(value);
+  return text.empty() ? "{}" : text + "}";
+}
+
+namespace sql {
 namespace {
 
 constexpr std::array kOperations = {Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
@@ -40,10 +53,6 @@ std::uint64_t little_endian(std::uint64_t bits) {
 }
 
 }  // namespace
-
-std::string json_text(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 void put(Query& query, Bytes value) {
   if (value.count > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
@@ -145,4 +154,5 @@ void get(Query& query, Profile& value) { value = profile_from_json(column_json(q
 void get(Query& query, Cluster& value) { value = cluster_from_json(column_json(query)); }
 void get(Query& query, Plan& value) { value = plan_from_json(column_json(query)); }
 
-}  // namespace commtune::sql
+}  // namespace sql
+}  // namespace commtune

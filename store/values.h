@@ -19,6 +19,7 @@
 
 #include "store/connection.h"
 #include "store/jobs.h"
+#include "store/json_text.h"
 #include "store/rows.h"
 
 namespace commtune::sql {
@@ -101,8 +102,5 @@ template <class... Values>
 void read_values(Query& query, Values&... values) {
   (get(query, values), ...);
 }
-
-/// JSON as the store writes it: one line; bytes that are no UTF-8 are replaced.
-std::string json_text(const nlohmann::json& value);
 
 }  // namespace commtune::sql

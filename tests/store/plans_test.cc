@@ -1,3 +1,8 @@
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "store/json_text.h"
 #include "tests/store/support.h"
 
 namespace commtune {
@@ -53,6 +58,41 @@ TEST(Plans, BelongToTheLayoutOfTheirProfile) {
   EXPECT_EQ(row->plan, plan);
   EXPECT_EQ(row->layout, plan.layout);
   EXPECT_EQ(store.plans().rows.front().layout, plan.layout);
+}
+
+TEST(Plans, AreTheSameRowsWhenTheyWereWrittenOutBefore) {
+  Store store = memory_store();
+  NewPlan plan{.plan = small_plan("joint"),
+               .ranking = {{"joint", 0.01}, {"who", "\xff"}},
+               .predicted = Seconds{0.012}};
+  const PlanTexts texts = write_out(plan, small_profile());  // before its profile has an id
+  plan.profile = store.put_profile(small_profile());
+  const auto at_once = store.find_plan(store.add_plan(plan));
+  const auto written = store.find_plan(store.add_plan(plan, texts));
+  EXPECT_EQ(written->plan, at_once->plan);
+  EXPECT_EQ(written->digest, at_once->digest);
+  EXPECT_EQ(written->ranking, at_once->ranking);
+  EXPECT_EQ(written->predicted, at_once->predicted);
+  plan.ranking = nullptr;
+  EXPECT_FALSE(write_out(plan, small_profile()).ranking);
+  EXPECT_EQ(write_out(plan, small_profile(), to_json(plan.plan)).plan, texts.plan);
+}
+
+TEST(Plans, AreRefusedBeforeAnyTransaction) {
+  Plan torn = small_plan();
+  torn.messages[0].pieces.pop_back();
+  EXPECT_THROW(write_out({.plan = torn}, small_profile()), Error);
+  EXPECT_THAT(error_of([&] { write_out({.plan = small_plan(), .predicted = Seconds{-1}}, small_profile()); }),
+              IsError(ErrorCode::kBadInput, "plan.predicted = -1"));
+}
+
+TEST(JsonText, OfMembersIsThatOfTheObject) {
+  const nlohmann::json object{
+      {"b", {1, 2}}, {"a \"quoted\"", nullptr}, {"Z", {{"x", 1.5}}}, {"\u00e4", "\xff"}};
+  std::map<std::string, std::string> members;
+  for (const auto& [name, value] : object.items()) members[name] = json_text(value);
+  EXPECT_EQ(json_text_of_members(members), json_text(object));
+  EXPECT_EQ(json_text_of_members({}), "{}");
 }
 
 TEST(Plans, MayComeWithoutAFit) {
