@@ -79,6 +79,18 @@ std::optional<ClusterRow> Store::find_cluster(std::string_view name) const {
   return find_row(impl_->db, query, "cluster " + std::string(name), read_cluster);
 }
 
+std::optional<ClusterState> Store::cluster_state(std::string_view name) const {
+  Query query = impl_->db.query(
+      "SELECT id, (SELECT max(id) FROM fits WHERE cluster = clusters.id), coalesce(newest_facts, facts) "
+      "FROM clusters WHERE name = ? ORDER BY seen_order DESC LIMIT 1");
+  bind_values(query, name);
+  return find_row(impl_->db, query, "cluster " + std::string(name), [](Query& row) {
+    ClusterState state;
+    read_values(row, state.cluster, state.fit, state.newest_facts);
+    return state;
+  });
+}
+
 PageOf<ClusterRow> Store::clusters(const Page& page) const {
   return list_rows(impl_->db, kSelect, {}, {"id"}, page, read_cluster);
 }

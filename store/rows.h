@@ -38,6 +38,16 @@ struct Origin {
   std::string version;  ///< OpenOptions::version of the program that wrote it
 };
 
+/// What the answers about the current cluster of a name rest on: as long as two are equal, its row would say
+/// the same of hosts and facts, and its current fit is the same.
+struct ClusterState {
+  RowId cluster = 0;
+  std::optional<RowId> fit;  ///< the current one
+  std::string newest_facts;  ///< ClusterRow::newest_facts, as they are written in the file
+
+  bool operator==(const ClusterState&) const = default;
+};
+
 /// A cluster as it was found at one time. The same name with another fingerprint, transport or host list is
 /// another row: what was measured belongs to the machines that it was measured on.
 struct ClusterRow {

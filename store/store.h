@@ -121,6 +121,8 @@ class Store {
   std::optional<ClusterRow> find_cluster(RowId id) const;
   /// The current one of this name: the latest seen.
   std::optional<ClusterRow> find_cluster(std::string_view name) const;
+  /// Cheap, whatever the cluster's size and the length of its history: what to ask before reading it again.
+  std::optional<ClusterState> cluster_state(std::string_view name) const;
   PageOf<ClusterRow> clusters(const Page& page = {}) const;
 
   // ---- probe sessions and their samples ----

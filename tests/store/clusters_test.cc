@@ -49,6 +49,31 @@ TEST(Clusters, KeepWhatWasLastSeenBesideWhatTheyWereFoundWith) {
               testing::IsError(ErrorCode::kNotFound, "cluster 9"));
 }
 
+TEST(Clusters, HaveAStateThatChangesWithWhatPredictionsRestOn) {
+  Store store = memory_store();
+  EXPECT_FALSE(store.cluster_state("lab"));
+  const RowId session = testing::running_session(store);
+  const ClusterState bare = store.cluster_state("lab").value();
+  EXPECT_EQ(bare.cluster, store.find_cluster("lab")->id);
+  EXPECT_FALSE(bare.fit);
+  testing::stored_plan(store);
+  store.put_cluster(bare_cluster());  // the same, seen again
+  store.put_cluster(bare_cluster("other"));
+  EXPECT_EQ(store.cluster_state("lab"), bare);
+
+  const RowId fit = store.add_fit({.session = session, .cluster = testing::fitted_cluster()});
+  const ClusterState fitted = store.cluster_state("lab").value();
+  EXPECT_EQ(fitted.fit, fit);
+  store.see_facts(bare.cluster, {{"kernel", "6.5"}});
+  EXPECT_NE(store.cluster_state("lab"), fitted);
+
+  Cluster wider = bare_cluster();
+  wider.hosts.push_back({"gamma", 2});
+  const RowId other = store.put_cluster(wider);
+  EXPECT_EQ(store.cluster_state("lab")->cluster, other);
+  EXPECT_FALSE(store.cluster_state("lab")->fit);
+}
+
 TEST(Clusters, ChangedMachinesAreAnotherRowOfTheSameName) {
   Store store = memory_store();
   const RowId first = store.put_cluster(bare_cluster());
