@@ -144,11 +144,19 @@ std::optional<PlanRow> Store::find_plan(std::string_view prefix) const {
 std::optional<PlanRanking> Store::find_ranking(std::string_view digest, const std::string& name,
                                                const nlohmann::json& value) const {
   // What was stored is json_text of an object, so a member with this value is there letter by letter.
+  // SQLite's instr() would look for it, too, but a letter at a time.
   const std::string member = json_text(name) + ":" + json_text(value);
-  Query query = impl_->db.query(kSelectRanking +
-                                " WHERE plans.id = (SELECT max(id) FROM plans WHERE digest = ?)"
-                                " AND instr(plans.ranking, ?) > 0");
-  bind_values(query, digest, member);
+  Query texts = impl_->db.query("SELECT id, ranking FROM plans WHERE digest = ? ORDER BY id DESC LIMIT 1");
+  bind_values(texts, digest);
+  if (!texts.next()) {
+    return std::nullopt;
+  }
+  const RowId newest = texts.column_integer();
+  if (texts.column_text().find(member) == std::string::npos) {
+    return std::nullopt;
+  }
+  Query query = impl_->db.query(kSelectRanking + " WHERE plans.id = ?");
+  bind_values(query, newest);
   auto found = find_row(impl_->db, query, "plan " + std::string(digest), read_ranking);
   if (!found || !found->ranking.is_object() || found->ranking.value(name, nlohmann::json()) != value) {
     return std::nullopt;
