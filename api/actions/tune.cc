@@ -7,6 +7,7 @@
 
 #include "api/text.h"
 #include "perfmodel/error.h"
+#include "store/json_text.h"
 
 namespace commtune::api {
 namespace {
@@ -23,9 +24,21 @@ Seconds half_width(const tuner::Entry& entry) {
   return entry.doubt ? (entry.doubt->high - entry.doubt->low) / 2 : Seconds{};
 }
 
-NewPlan to_row(const tuner::Entry& entry, RowId profile, std::optional<RowId> fit, nlohmann::json ranking) {
-  return {entry.plan,        profile,    fit, std::move(ranking), entry.prediction.iteration,
-          half_width(entry), entry.bound};
+NewPlan to_row(const tuner::Entry& entry, const Keeping& keeping) {
+  return {entry.plan, 0, keeping.fit, nullptr, entry.prediction.iteration, half_width(entry), entry.bound};
+}
+
+/// The members of an answer; its plan is written out already.
+std::map<std::string, std::string> members_of(const nlohmann::json& answer, const std::string& plan) {
+  std::map<std::string, std::string> members;
+  for (const auto& [name, value] : answer.items())
+    members.emplace(name, name == "plan" ? plan : json_text(value));
+  return members;
+}
+
+RowId store_row(Store& store, WrittenAnswer::Row& row, RowId profile) {
+  row.plan.profile = profile;
+  return store.add_plan(row.plan, row.texts);
 }
 
 }  // namespace
@@ -45,26 +58,48 @@ bool is_probed(const Store& store, const std::string& cluster) {
   return store.current_fit(cluster).has_value();
 }
 
-/// The chosen plan is stored last, since it carries the whole answer and the others' ids.
-void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, TuneOutcome& outcome) {
+WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutcome& outcome) {
   const tuner::Answer& answer = outcome.answer;
+  WrittenAnswer written;
+  for (std::size_t i = 0; keeping.all && i < answer.ranking.size(); ++i) {
+    if (i == answer.chosen) continue;
+    WrittenAnswer::Row& row = written.others.emplace_back();
+    row.plan = to_row(answer.ranking[i], keeping);
+    row.texts = commtune::write_out(row.plan, profile);
+    row.texts.ranking = json_text({{"chosen", false}});
+  }
+  outcome.document = tuner::to_json(answer);
+  WrittenAnswer::Row& chosen = written.chosen;
+  chosen.plan = to_row(answer.ranking.at(answer.chosen), keeping);
+  chosen.texts = commtune::write_out(chosen.plan, profile, outcome.document.at("plan"));
+  auto& ranking = written.ranking;
+  ranking["chosen"] = "true";
+  ranking["answer"] = json_text_of_members(members_of(outcome.document, chosen.texts.plan));
+  if (!keeping.question.is_null()) ranking["question"] = json_text(keeping.question);
+  if (outcome.marks.any()) {
+    nlohmann::json marks;
+    put_marks(marks, outcome.marks);
+    ranking["marks"] = json_text(marks);
+  }
+  if (keeping.given != nullptr) ranking["cluster"] = json_text(commtune::to_json(*keeping.given));
+  return written;
+}
+
+/// The chosen plan is stored last, since it carries the whole answer and the others' ids.
+void keep_answer(Store& store, const Profile& profile, WrittenAnswer written, TuneOutcome& outcome) {
   store.atomically([&] {
     outcome.profile = store.put_profile(profile);
-    for (std::size_t i = 0; keeping.all && i < answer.ranking.size(); ++i) {
-      const tuner::Entry& entry = answer.ranking[i];
-      if (i == answer.chosen) continue;
-      outcome.plans[entry.method] =
-          store.add_plan(to_row(entry, outcome.profile, keeping.fit, {{"chosen", false}}));
-    }
-    const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
-    NewPlan row = to_row(chosen, outcome.profile, keeping.fit, {{"chosen", true}, {"plans", outcome.plans}});
-    row.ranking["answer"] = tuner::to_json(answer);
-    if (!keeping.question.is_null()) row.ranking["question"] = keeping.question;
-    if (outcome.marks.any()) put_marks(row.ranking["marks"], outcome.marks);
-    if (keeping.given != nullptr) row.ranking["cluster"] = commtune::to_json(*keeping.given);
-    outcome.plans[chosen.method] = store.add_plan(row);
-    outcome.document = std::move(row.ranking["answer"]);
+    for (WrittenAnswer::Row& row : written.others)
+      outcome.plans[row.plan.plan.method] = store_row(store, row, outcome.profile);
+    written.ranking["plans"] = json_text(outcome.plans);
+    WrittenAnswer::Row& chosen = written.chosen;
+    chosen.texts.ranking = json_text_of_members(written.ranking);
+    outcome.plans[chosen.plan.plan.method] = store_row(store, chosen, outcome.profile);
   });
+}
+
+void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, TuneOutcome& outcome) {
+  keep_answer(store, profile, write_out(profile, keeping, outcome), outcome);
 }
 
 TuneOutcome tune_job(Context& context, const TuneRequest& request) {

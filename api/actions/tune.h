@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/actions/context.h"
 #include "api/actions/fit_marks.h"
@@ -52,6 +53,22 @@ struct Keeping {
 
 /// Stores the profile and the plans of `outcome.answer` and fills in their ids, in one transaction.
 void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, TuneOutcome& outcome);
+
+/// What of an answer is to be stored, checked and written out ahead of the transaction: while that lasts, no
+/// other writer gets his turn.
+struct WrittenAnswer {
+  struct Row {
+    NewPlan plan;  ///< without its ranking
+    PlanTexts texts;
+  };
+  std::vector<Row> others;  ///< none where only the chosen plan is kept
+  Row chosen;
+  std::map<std::string, std::string> ranking;  ///< the members of the chosen plan's but "plans", their ids
+};
+
+/// Needs no store, so any thread can. Fills in outcome.document. Throws what commtune::write_out throws.
+WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutcome& outcome);
+void keep_answer(Store& store, const Profile& profile, WrittenAnswer written, TuneOutcome& outcome);
 
 /// tuner::to_json of the answer, with "fit", "profile" and "plans" (method -> id) beside it.
 nlohmann::json to_json(const TuneOutcome& outcome);

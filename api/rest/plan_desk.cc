@@ -198,7 +198,9 @@ bool PlanDesk::keep(Given& given, const json& record) {
   }
   Keeping keeping{given.question.keep == Keep::kAll, {}, record};
   if (!given.question.overrides.any()) keeping.fit = outcome.fit;
-  parts_.store.write([&](Store& store) { keep_answer(store, given.made.profile, keeping, outcome); });
+  WrittenAnswer written = write_out(given.made.profile, keeping, outcome);
+  parts_.store.write(
+      [&](Store& store) { keep_answer(store, given.made.profile, std::move(written), outcome); });
   return true;
 }
 
