@@ -24,34 +24,59 @@ std::optional<RowId> row_id(const std::string& text) {
 
 }  // namespace
 
+/// The state is asked for before the rows: should somebody write in between, they are newer than it says, and
+/// read again the next time.
 FitBook::Known FitBook::find(const std::string& cluster) {
   const std::uint64_t now = store_.generation();
+  if (auto known = remembered(cluster, now)) return std::move(*known);
+  const auto reader = store_.reader();
+  const auto state = reader->cluster_state(cluster);
+  if (!state) return {};  // not remembered, so that nobody fills the memory with names
+  if (auto known = unchanged(cluster, *state, now)) return std::move(*known);
+  Known known = read(*reader, *state);
+  const std::lock_guard lock(mutex_);
+  by_name_.put(cluster, {now, *state, known});
+  return known;
+}
+
+std::optional<FitBook::Known> FitBook::remembered(const std::string& cluster, std::uint64_t generation) {
+  const std::lock_guard lock(mutex_);
+  const Remembered* const found = by_name_.find(cluster);
+  if (found == nullptr || found->generation != generation) return {};
+  return found->known;
+}
+
+std::optional<FitBook::Known> FitBook::unchanged(const std::string& cluster, const ClusterState& state,
+                                                 std::uint64_t generation) {
+  const std::lock_guard lock(mutex_);
+  const Remembered* const found = by_name_.find(cluster);
+  if (found == nullptr || found->state != state) return {};
+  return by_name_.put(cluster, {generation, state, found->known}).known;
+}
+
+FitBook::Known FitBook::read(const Store& store, const ClusterState& state) {
+  ++reads_;
+  Known known;
+  const auto row = store.find_cluster(state.cluster);
+  if (!row) return known;  // pruned since
+  known.registered = true;
+  if (!state.fit) return known;
+  known.fit = fit_of(store, *state.fit);
+  if (known.fit) known.differences = stored_differences(known.fit->snapshot, *row);
+  return known;
+}
+
+FitPointer FitBook::fit_of(const Store& store, RowId id) {
+  const std::string key = std::to_string(id);
   {
     const std::lock_guard lock(mutex_);
-    if (now != generation_ || by_name_.size() > 4096) {
-      generation_ = now;
-      by_name_.clear();
-    }
-    if (const auto found = by_name_.find(cluster); found != by_name_.end()) return found->second;
+    if (const FitPointer* parsed = by_id_.find(key)) return *parsed;
   }
-  const auto reader = store_.reader();
-  Known known;
-  const auto row = reader->find_cluster(std::string_view(cluster));
-  if (!row) return known;  // not remembered, so that nobody fills the memory with names
-  known.registered = true;
-  const PageOf<FitSummary> newest = reader->fits(row->id, Page{1, 0});
+  auto fit = store.find_fit(id);
+  if (!fit) return nullptr;
+  auto parsed = std::make_shared<const FitRow>(std::move(*fit));
   const std::lock_guard lock(mutex_);
-  if (!newest.rows.empty()) {
-    const std::string id = std::to_string(newest.rows.front().id);
-    if (const FitPointer* parsed = by_id_.find(id)) {
-      known.fit = *parsed;
-    } else if (auto fit = reader->find_fit(newest.rows.front().id)) {
-      known.fit = by_id_.put(id, std::make_shared<const FitRow>(std::move(*fit)));
-    }
-  }
-  if (known.fit) known.differences = stored_differences(known.fit->snapshot, *row);
-  if (now == generation_) by_name_[cluster] = known;
-  return known;
+  return by_id_.put(key, std::move(parsed));
 }
 
 ProfilePointer ProfileBook::find(const std::string& name) {

@@ -1,7 +1,8 @@
 #pragma once
 // What many requests look up and seldom changes, kept in memory for as long as the store says the same.
 
-#include <map>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -46,6 +47,8 @@ class BoundedMap {
 /// A cluster's current fit, parsed.
 using FitPointer = std::shared_ptr<const FitRow>;
 
+/// Clusters by name. After whatever anybody, in any process, has written to the store, a cluster is read
+/// again only if that changed its ClusterState: a plan or a run that was stored did not.
 class FitBook {
  public:
   explicit FitBook(StoreAccess& store) : store_(store) {}
@@ -56,12 +59,25 @@ class FitBook {
     std::vector<std::string> differences;
   };
   Known find(const std::string& cluster);
+  /// How often a cluster was read from the store so far.
+  std::uint64_t reads() const { return reads_; }
 
  private:
+  struct Remembered {
+    std::uint64_t generation = 0;  ///< of the store, as of which the state was last seen to be this
+    ClusterState state;
+    Known known;
+  };
+  std::optional<Known> remembered(const std::string& cluster, std::uint64_t generation);
+  std::optional<Known> unchanged(const std::string& cluster, const ClusterState& state,
+                                 std::uint64_t generation);
+  Known read(const Store& store, const ClusterState& state);
+  FitPointer fit_of(const Store& store, RowId id);
+
   StoreAccess& store_;
-  std::mutex mutex_;  // guards all below
-  std::uint64_t generation_ = 0;
-  std::map<std::string, Known> by_name_;
+  std::atomic<std::uint64_t> reads_ = 0;
+  std::mutex mutex_;  // guards the two below
+  BoundedMap<Remembered> by_name_{4096};
   BoundedMap<FitPointer> by_id_{64};
 };
 
