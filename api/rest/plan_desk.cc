@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "api/error_status.h"
@@ -37,6 +38,11 @@ std::string key_of(const Question& question, const KnownProfile& profile, const 
   return key.dump();
 }
 
+/// An answer's text, which lacks the one member that differs when it is given again: so it is written once.
+std::string with_cached(bool cached, std::string_view text) {
+  return fmt::format("{{\"cached\":{},{}", cached, text.substr(1));
+}
+
 }  // namespace
 
 std::optional<PlanDesk::Said> PlanDesk::from_memory(const std::string& body) {
@@ -66,7 +72,7 @@ PlanDesk::Said PlanDesk::answer(const std::string& body) {
     const std::lock_guard lock(mutex_);
     by_body_.put(body, one.kept);
   }
-  return {to_text(one.document), one.kept ? one.kept->plan : 0, one.created};
+  return {one.text.empty() ? to_text(one.document) : one.text, one.kept ? one.kept->plan : 0, one.created};
 }
 
 json PlanDesk::answer_candidates(const Question& question) {
@@ -121,7 +127,7 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     ++parts_.metrics.plans_unknown;
-    return {unknown(error.code(), error.what()), nullptr, false};
+    return {unknown(error.code(), error.what()), {}, nullptr, false};
   }
 }
 
@@ -135,7 +141,7 @@ PlanDesk::One PlanDesk::compute(const Question& question, Asked asked) {
       const std::lock_guard lock(mutex_);
       if (const KeptPointer* kept = by_key_.find(key)) {
         ++parts_.metrics.plans_cached;
-        return {json::parse(*(*kept)->text), *kept, false};
+        return {json::parse(*(*kept)->text), *(*kept)->text, *kept, false};
       }
       const auto [found, ours] = under_way_.try_emplace(key, done.get_future().share());
       if (ours) break;
@@ -164,17 +170,18 @@ PlanDesk::One PlanDesk::compute(const Question& question, Asked asked) {
     given.outcome.marks = asked.marks;
     const bool created = keep(given, asked.record);
     json document = answer_to_json(std::move(given));
-    document["cached"] = true;
-    auto kept = std::make_shared<const Kept>(Kept{fit->cluster_name, fit->id, asked.marks,
-                                                  std::make_shared<const std::string>(to_text(document)),
-                                                  document.at("id").get<RowId>()});
+    document.erase("cached");
+    const std::string text = to_text(document);
+    auto kept = std::make_shared<const Kept>(
+        Kept{fit->cluster_name, fit->id, asked.marks,
+             std::make_shared<const std::string>(with_cached(true, text)), document.at("id").get<RowId>()});
     document["cached"] = false;
     ++parts_.metrics.plans_made;
     parts_.metrics.planning.observe(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     leave(kept);
     if (created) parts_.events.publish("plan", {{"id", kept->plan}});
-    return {std::move(document), std::move(kept), created};
+    return {std::move(document), with_cached(false, text), std::move(kept), created};
   } catch (...) {
     leave(nullptr);
     throw;

@@ -60,6 +60,7 @@ class PlanDesk {
   /// PlanAnswer or UnknownAnswer; `kept` is filled in for the former.
   struct One {
     nlohmann::json document;
+    std::string text;  ///< of the document; empty: not written yet
     KeptPointer kept;
     bool created = false;
   };
