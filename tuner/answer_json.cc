@@ -74,6 +74,7 @@ nlohmann::json to_json(const Answer& answer) {
       {"ranking", std::move(ranking)},
       {"chosen", answer.ranking.empty() ? "" : answer.ranking[answer.chosen].method},
       {"clear_winner", answer.clear_winner},
+      {"complete", answer.complete},
       {"doubtful", std::move(doubtful)},
       {"reason", answer.reason},
       {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},

@@ -38,7 +38,10 @@ class Climber {
   }
 
  private:
-  bool done() const { return time_ <= limits_.good_enough || simulator_.events() >= limits_.max_events; }
+  bool done() const {
+    return time_ <= limits_.good_enough || simulator_.events() >= limits_.max_events ||
+           is_out(limits_.out_of_time);
+  }
 
   double judge(const Draft& draft, Seconds limit) {
     flatten(draft, stream_, flat_);
@@ -95,7 +98,7 @@ class Climber {
     for (std::size_t message = 0; message + 1 < best_.ends.size(); ++message) {
       for (int direction : {-1, 1}) {
         for (int reach = 4; reach >= -4 && !done(); --reach) {
-          while (shift_end(message, direction, reach)) better = true;
+          while (!is_out(limits_.out_of_time) && shift_end(message, direction, reach)) better = true;
         }
       }
     }

@@ -5,12 +5,14 @@
 
 #include "perfmodel/simulate.h"
 #include "tuner/draft.h"
+#include "tuner/planning.h"
 
 namespace commtune::tuner {
 
 struct ClimbLimits {
   double good_enough = 0;        ///< seconds: stop when the iteration is no longer than this
   std::uint64_t max_events = 0;  ///< stop when the simulator has reached this count of events
+  OutOfTime out_of_time{};
 };
 
 /// Makes a draft faster by moving steps, shifting ends, merging and splitting messages, until no move helps

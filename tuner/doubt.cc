@@ -135,8 +135,9 @@ std::vector<std::size_t> first_alike(const std::vector<Entry>& ranking) {
   return first;
 }
 
-Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
-                     int draws) {
+/// Nothing when time was out before the last one.
+std::optional<Times> simulate_draws(const std::vector<Entry>& ranking, const Planning& job,
+                                    ClusterDraws& clusters, int draws, const OutOfTime& out_of_time) {
   const std::vector<Road> roads = roads_of(ranking);
   std::vector<FlatPlan> plans;
   std::vector<std::size_t> road_of;
@@ -162,6 +163,7 @@ Times simulate_draws(const std::vector<Entry>& ranking, const Planning& job, Clu
     Simulator& by = slowed ? slowed->simulator : simulator;
     for (std::size_t i = 0; i < plans.size(); ++i) {
       if (!races[i]) continue;
+      if (is_out(out_of_time)) return std::nullopt;
       times[i].push_back(first[i] < i ? times[first[i]].back() : by.time(plans[i], flat[road_of[i]]).count());
     }
     if (static_cast<std::size_t>(draw) + 1 == kHeat) races = in_the_race(times);
@@ -244,11 +246,14 @@ const Cluster& ClusterDraws::draw(int index) {
   return cluster_;
 }
 
-void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
-                       std::uint64_t seed) {
+bool judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
+                       std::uint64_t seed, const OutOfTime& out_of_time) {
+  if (is_out(out_of_time)) return false;
   ClusterDraws clusters(cluster, roads_of(ranking), draws, seed);
   const int runs = clusters.in_doubt() ? draws : 1;
-  Times times = simulate_draws(ranking, job, clusters, runs);
+  std::optional<Times> simulated = simulate_draws(ranking, job, clusters, runs, out_of_time);
+  if (!simulated || is_out(out_of_time)) return false;
+  Times& times = *simulated;
   const std::vector<double> best = best_of(times);
   const std::vector<Seconds> most = at_upper_limits(ranking, job, cluster);
   for (std::size_t i = 0; i < ranking.size(); ++i) {
@@ -263,6 +268,7 @@ void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const C
     doubt.high = Seconds{percentile(times[i], 0.95)};
     ranking[i].doubt = doubt;
   }
+  return true;
 }
 
 Decision decide(const std::vector<Entry>& ranking) {

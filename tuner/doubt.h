@@ -38,9 +38,9 @@ class ClusterDraws {
 };
 
 /// Simulates every entry of a ranking on every draw and fills in Entry::doubt; on some of the draws only
-/// where the entry is never near the best one.
-void judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
-                       std::uint64_t seed);
+/// where the entry is never near the best one. False, and nothing is filled in, when time was out before.
+bool judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
+                       std::uint64_t seed, const OutOfTime& out_of_time = {});
 
 struct Decision {
   std::size_t chosen = 0;

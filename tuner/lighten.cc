@@ -35,13 +35,13 @@ class Judge {
 }  // namespace
 
 bool lighten(Draft& draft, const Stream& stream, Simulator& simulator, std::span<const Allowed> allowed,
-             std::uint64_t max_events) {
+             std::uint64_t max_events, const OutOfTime& out_of_time) {
   Judge judge(stream, simulator, allowed);
   if (!judge.passes(draft)) return false;
   Draft trial;
   const auto merges = [&](std::size_t message) {
     return std::ranges::any_of(std::array{Place::kOfSecond, Place::kOfFirst}, [&](Place place) {
-      if (simulator.events() >= max_events) return false;
+      if (simulator.events() >= max_events || is_out(out_of_time)) return false;
       trial = draft;
       merge(trial, message, place);
       return judge.passes(trial);

@@ -6,6 +6,7 @@
 
 #include "perfmodel/simulate.h"
 #include "tuner/draft.h"
+#include "tuner/planning.h"
 
 namespace commtune::tuner {
 
@@ -16,9 +17,9 @@ struct Allowed {
 };
 
 /// Merges neighbouring messages of a draft while it keeps to all that is allowed, or until the simulator has
-/// reached `max_events`. Returns whether the draft kept to it in the first place; one that does not stays as
-/// it is. Deterministic.
+/// reached `max_events` or time is out. Returns whether the draft kept to it in the first place; one that
+/// does not stays as it is. Deterministic.
 bool lighten(Draft& draft, const Stream& stream, Simulator& simulator, std::span<const Allowed> allowed,
-             std::uint64_t max_events);
+             std::uint64_t max_events, const OutOfTime& out_of_time = {});
 
 }  // namespace commtune::tuner

@@ -63,7 +63,7 @@ RoadCost slower(RoadCost cost, double factor) {
 }
 
 Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_workers,
-                   const std::vector<Road>& candidates)
+                   const std::vector<Road>& candidates, const OutOfTime& out_of_time)
     : profile(job_profile),
       profile_digest(digest(job_profile)),
       layout(layout_digest(job_profile)),
@@ -73,6 +73,10 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
   if (candidates.empty()) throw Error(ErrorCode::kBadInput, "roads: at least one must be allowed");
   std::string why;
   for (const Road& road : candidates) {
+    if (is_out(out_of_time)) {
+      if (roads.empty()) throw Error(ErrorCode::kTimeout, kNothingInTime);
+      break;
+    }
     try {
       RoadCost cost = road_cost(road, cluster, workers);
       const LowerBounds bounds = lower_bounds(work, cost);

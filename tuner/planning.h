@@ -2,6 +2,7 @@
 // The question that every method of planning is asked: one job, with the roads that it may take.
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,13 @@ namespace commtune::tuner {
 /// Times and expected regrets that differ by less than this part of them cannot be told apart by what anybody
 /// would notice.
 inline constexpr double kIndifferent = 0.002;
+
+/// Asked between two simulations whether to end with what there is by then. Empty: never. What it throws ends
+/// the work without an answer.
+using OutOfTime = std::function<bool()>;
+inline bool is_out(const OutOfTime& out_of_time) { return out_of_time && out_of_time(); }
+
+inline constexpr const char* kNothingInTime = "the time limit passed before a single plan was priced";
 
 enum class Architecture { kAllToAll, kParameterServer };
 
@@ -39,8 +47,10 @@ RoadCost slower(RoadCost cost, double factor);
 /// One job. Made once per question; every method and search reads it, none writes it.
 struct Planning {
   /// Throws Error{kBadInput} when no road is given or one does not fit the workers; Error{kNotFound} when the
-  /// cluster cannot price any of them. A road that cannot be priced is left out.
-  Planning(const Profile& profile, const Cluster& cluster, int workers, const std::vector<Road>& roads);
+  /// cluster cannot price any of them, Error{kTimeout} when it is out of time before it has priced one. A
+  /// road that cannot be priced, or not in time, is left out.
+  Planning(const Profile& profile, const Cluster& cluster, int workers, const std::vector<Road>& roads,
+           const OutOfTime& out_of_time = {});
   /// With roads whose costs come from elsewhere.
   Planning(const Profile& profile, int workers, std::vector<RoadOption> options, const JobPace& pace = {});
 

@@ -67,6 +67,7 @@ class Search {
     SearchReport report;
     report.stop = good_enough()                                ? StopReason::kBound
                   : simulator_.events() >= options_.max_events ? StopReason::kBudget
+                  : out()                                      ? StopReason::kTime
                                                                : StopReason::kNoBetter;
     report.best = std::move(best_.plan);
     report.prediction = best_.prediction;
@@ -82,7 +83,8 @@ class Search {
   double best_time() const { return best_.prediction.iteration.count(); }
   double target() const { return bound_ * (1 + options_.gap_limit); }
   bool good_enough() const { return best_time() <= target(); }
-  bool over() const { return good_enough() || simulator_.events() >= options_.max_events; }
+  bool out() const { return is_out(options_.out_of_time); }
+  bool over() const { return good_enough() || simulator_.events() >= options_.max_events || out(); }
 
   /// The nested program's schedules on every road that could still win, the best first.
   std::vector<Promising> seeds() {
@@ -111,7 +113,7 @@ class Search {
 
   void add_seed(std::vector<Promising>& drafts, const RoadOption& option, const std::vector<Atom>& atoms,
                 const NestedOptions& options) {
-    if (option.floor().count() >= fastest_ || fastest_ <= target()) return;
+    if (option.floor().count() >= fastest_ || fastest_ <= target() || out()) return;
     const double worst = kSlack * job_.work.clock(fastest_ - option.cost.straggling.count());
     const std::vector<Block> blocks =
         nested_blocks(atoms, option.cost, job_.work.total_backward, worst, options);
@@ -134,7 +136,7 @@ class Search {
     for (const RoadOption& option : job_.roads) {
       if (!option.cost.through_servers || !option.cost.shared_channel || option.cost.in_turn > 0) continue;
       for (const int waits : {0, 1, 2}) {
-        if (good_enough() || option.floor().count() >= best_time()) break;
+        if (good_enough() || option.floor().count() >= best_time() || out()) break;
         if (waits > 0 && option.cost.backlog == Seconds{0}) break;
         Plan plan = overtaking_plan(option, waits);
         const Prediction prediction = simulator_.run(plan, option.cost);
@@ -167,7 +169,8 @@ class Search {
 
   void climb_from(Promising& found) {
     const ClimbLimits limits{
-        target(), std::min(options_.max_events, simulator_.events() + options_.max_events / kClimbs)};
+        target(), std::min(options_.max_events, simulator_.events() + options_.max_events / kClimbs),
+        options_.out_of_time};
     const double time = climb(found.draft, stream_, found.option->cost, simulator_, limits);
     if (time < best_time()) keep(found);
   }
@@ -182,6 +185,7 @@ class Search {
     const FlatPlan now(best_.plan, job_.work);
     std::vector<Allowed> allowed;
     for (const double factor : kOtherNetworks) {
+      if (out()) return;
       Allowed there{slower(option->cost, factor), {}};
       there.time = simulator_.time(now, FlatRoad(there.cost)) * (1 + kRounding);
       if (there.time > lower_bounds(job_.work, there.cost).simulated * (1 + options_.gap_limit)) return;
@@ -190,9 +194,11 @@ class Search {
     const std::uint64_t max_events = simulator_.events() + options_.max_events / kClimbs;
     std::vector<Draft> drafts;
     if (auto same = draft_from(best_.plan, stream_)) drafts.push_back(*std::move(same));
-    if (best_time() >= start_) add_light(drafts, *option, {allowed.front().time.count(), max_events});
+    if (best_time() >= start_)
+      add_light(drafts, *option, {allowed.front().time.count(), max_events, options_.out_of_time});
     for (Draft& draft : drafts) {
-      if (!tuner::lighten(draft, stream_, simulator_, allowed, max_events)) continue;
+      if (out() || !tuner::lighten(draft, stream_, simulator_, allowed, max_events, options_.out_of_time))
+        continue;
       if (draft.ends.size() >= best_.plan.messages.size()) continue;
       Plan plan = plan_of(draft, stream_, job_, option->road);
       const Prediction prediction = simulator_.run(plan, option->cost);
@@ -218,6 +224,7 @@ class Search {
 
   /// The least credit that costs (almost) nothing, and one barrier for all where that costs nothing.
   void simplify(const RoadCost& cost) {
+    if (out()) return;
     if (!cost.through_servers) choose_credit(cost);
     Plan plan = best_.plan;
     plan.barrier = Barrier::kFull;
@@ -230,6 +237,7 @@ class Search {
     plan.credit = Bytes{0};
     for (Bytes next = kSmallestCredit; plan.credit.count < stream_.bytes(); next = Bytes{next.count * 2}) {
       tried.push_back({plan, simulator_.run(plan, cost)});
+      if (out()) break;
       plan.credit = next;
     }
     const double least = std::min_element(tried.begin(), tried.end(), faster)->prediction.iteration.count();

@@ -15,12 +15,14 @@ namespace commtune::tuner {
 struct SearchOptions {
   double gap_limit = 0.002;            ///< stop when the best plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when this many message stages have been simulated
-  void check() const;                  ///< throws Error{kBadInput} naming field, value and rule
+  OutOfTime out_of_time{};
+  void check() const;  ///< throws Error{kBadInput} naming field, value and rule
 };
 
 enum class StopReason {
   kBound,    ///< no plan on the job's roads can be predicted to be faster by more than gap_limit
   kBudget,   ///< max_events
+  kTime,     ///< out_of_time
   kNoBetter  ///< no move that the search knows makes its best plan faster
 };
 

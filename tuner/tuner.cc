@@ -44,11 +44,26 @@ std::vector<const RoadOption*> roads_by_bound(const Planning& job, Architecture 
   return roads;
 }
 
+/// Remembers whether anybody was told that time is out: only then is something missing from the answer. Time
+/// that has passed stays so, whatever a clock says later.
+struct TimeLimit {
+  explicit TimeLimit(const OutOfTime& asked) {
+    if (asked) out_of_time = [this, &asked] { return passed = passed || asked(); };
+  }
+  TimeLimit(const TimeLimit&) = delete;
+  TimeLimit& operator=(const TimeLimit&) = delete;
+
+  OutOfTime out_of_time;
+  bool passed = false;
+};
+
 /// A method's plan on the road where it is fastest; nothing where the job has no road for it.
-std::optional<Candidate> best_of(const Method& method, const Planning& job, Simulator& simulator) {
+std::optional<Candidate> best_of(const Method& method, const Planning& job, Simulator& simulator,
+                                 const OutOfTime& out_of_time) {
   std::optional<Candidate> best;
   for (const RoadOption* option : roads_by_bound(job, method.architecture)) {
     if (best && option->floor() >= best->prediction.iteration) break;
+    if (is_out(out_of_time)) break;
     Plan plan = method.build(job, *option);
     plan.method = std::string(method.name);
     const Prediction prediction = simulator.run(plan, option->cost);
@@ -106,10 +121,12 @@ void verify(std::vector<Entry>& ranking, const Measure& measure, int count) {
 }
 
 /// Fills in what the bounds are with every cost at its lower limit.
-void lower_to_limits(std::vector<RoadBound>& bounds, const Planning& job, const Cluster& cluster) {
+void lower_to_limits(std::vector<RoadBound>& bounds, const Planning& job, const Cluster& cluster,
+                     const OutOfTime& out_of_time) {
   const Cluster least = at_limits(cluster, Limit::kLower);
   const Workload work(job.profile, pace_of(least, job.workers));
   for (RoadBound& bound : bounds) {
+    if (is_out(out_of_time)) return;
     bound.bound_low = std::min(bound.bound, lower_bound(work, road_cost(bound.road, least, job.workers)));
   }
 }
@@ -162,8 +179,10 @@ void TuneOptions::check() const {
 Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
   options.check();
   const int workers = workers_of(options, cluster);
+  TimeLimit limit(options.out_of_time);
   const Planning job(profile, cluster, workers,
-                     options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads);
+                     options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads,
+                     limit.out_of_time);
   require_usable_fit(job, cluster);
   Answer answer;
   answer.model = profile.model;
@@ -178,21 +197,27 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   Simulator simulator(job.work);
   std::vector<Candidate> starts;
   for (const Method& method : methods()) {
-    std::optional<Candidate> candidate = best_of(method, job, simulator);
+    std::optional<Candidate> candidate = best_of(method, job, simulator, limit.out_of_time);
     if (!candidate) continue;
     starts.push_back(*candidate);
     answer.ranking.push_back(entry_of(job, std::move(*candidate), std::string(method.title), answer.bound));
   }
-  SearchReport joint = joint_search(job, starts, {options.gap_limit, options.max_events});
-  joint.best.method = kJoint;
-  answer.ranking.push_back(
-      entry_of(job, {std::move(joint.best), joint.prediction}, "Joint (commtune)", answer.bound));
+  if (starts.empty()) throw Error(ErrorCode::kTimeout, kNothingInTime);
+  if (!is_out(limit.out_of_time)) {
+    SearchReport joint =
+        joint_search(job, starts, {options.gap_limit, options.max_events, limit.out_of_time});
+    joint.best.method = kJoint;
+    answer.ranking.push_back(
+        entry_of(job, {std::move(joint.best), joint.prediction}, "Joint (commtune)", answer.bound));
+  }
 
   sort_ranking(answer.ranking);
   if (options.draws > 0 && workers > 1) {
-    lower_to_limits(answer.bounds, job, cluster);
+    lower_to_limits(answer.bounds, job, cluster, limit.out_of_time);
     answer.bound_low = lowest_at_limits(answer.bounds);
-    judge_under_doubt(answer.ranking, job, cluster, options.draws, options.seed);
+  }
+  if (options.draws > 0 && workers > 1 &&
+      judge_under_doubt(answer.ranking, job, cluster, options.draws, options.seed, limit.out_of_time)) {
     const Decision decision = decide(answer.ranking);
     answer.chosen = decision.chosen;
     answer.clear_winner = decision.clear;
@@ -204,6 +229,7 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   }
   answer.doubtful = doubtful_fits_behind(answer.ranking, cluster, workers);
   answer.reason = reason_for(answer, job);
+  answer.complete = !limit.passed;
   return answer;
 }
 

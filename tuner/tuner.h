@@ -32,6 +32,7 @@ struct TuneOptions {
   std::uint64_t seed = 1;              ///< of the draws
   Measure measure;                     ///< empty: prediction decides
   int verify = 0;                      ///< with `measure`: how many leading plans are run
+  OutOfTime out_of_time;               ///< a clock is the caller's; then Answer::complete is false
   void check() const;                  ///< throws Error{kBadInput} naming field, value and rule
 };
 
@@ -92,11 +93,15 @@ struct Answer {
   std::size_t chosen = 0;            ///< index into ranking: with doubt, the least expected regret
   bool clear_winner = true;  ///< false: the leading plans are within the doubt, and the simplest was chosen
   std::vector<DoubtfulFit> doubtful;  ///< worst first
-  std::string reason;                 ///< one sentence: why the chosen plan wins and what binds it
+  /// False: time was out before all methods were tried, the joint search had ended and doubt was computed.
+  /// The ranking has what was priced by then, and without doubt the fastest was chosen.
+  bool complete = true;
+  std::string reason;  ///< one sentence: why the chosen plan wins and what binds it
 };
 
 /// Throws Error{kBadInput} for options or a profile that do not fit; Error{kNotFound} when the cluster has no
-/// fits that could price any road; Error{kPoorFit} when it has some, but none that is_usable().
+/// fits that could price any road; Error{kPoorFit} when it has some, but none that is_usable();
+/// Error{kTimeout} when time was out before any plan was priced.
 Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& options = {});
 
 /// "fit", what it misses its samples by, "methods".
