@@ -122,10 +122,10 @@ RowId Jobs::enqueue(const NewJob& job) {
     require_row(db, "clusters", "cluster", *job.cluster);
   }
   Query query = db.query(
-      "INSERT INTO jobs (kind, cluster, state, requested_by, idempotency_key, created, version, request) "
-      "VALUES (?, ?, 'queued', ?, ?, ?, ?, ?)");
+      "INSERT INTO jobs (kind, cluster, state, requested_by, idempotency_key, created, version, request, "
+      "token) VALUES (?, ?, 'queued', ?, ?, ?, ?, ?, ?)");
   bind_values(query, job.kind, job.cluster, job.requested_by, job.idempotency_key, impl_->now(),
-              impl_->options.version, job.request)
+              impl_->options.version, job.request, job.token)
       .run();
   const RowId id = db.last_row_id();
   transaction.commit();
@@ -209,15 +209,17 @@ std::vector<RowId> Jobs::interrupt_abandoned(const std::function<bool(const std:
   return abandoned;
 }
 
-void Jobs::requeue(RowId id) {
+void Jobs::requeue(RowId id, std::optional<TokenId> token) {
   Connection& db = impl_->db;
   Transaction transaction(db);
   const JobState state = require_job(db, id).state;
   if (state != JobState::kInterrupted && state != JobState::kFailed) {
     throw Error(ErrorCode::kConflict, name_of(id) + " cannot be queued again: it is " + to_string(state));
   }
-  Query query = db.query("UPDATE jobs SET state = 'queued', cancel_requested = 0, ended = NULL WHERE id = ?");
-  bind_values(query, id).run();
+  Query query = db.query(
+      "UPDATE jobs SET state = 'queued', cancel_requested = 0, ended = NULL, token = coalesce(?, token) "
+      "WHERE id = ?");
+  bind_values(query, token, id).run();
   transaction.commit();
 }
 

@@ -28,6 +28,7 @@ struct NewJob {              // NOLINT(bugprone-exception-escape): moving a nloh
   nlohmann::json request{};  ///< what was asked for, already checked
   std::optional<RowId> cluster{};  ///< of jobs on one cluster, one runs at a time
   std::string requested_by{};      ///< a token's name, for people
+  std::optional<TokenId> token{};  ///< as NewPlan::token
   std::string idempotency_key{};   ///< asking twice with one key is asking once; empty: none
 };
 
@@ -82,7 +83,9 @@ class Jobs {
   std::vector<RowId> interrupt_abandoned(const std::function<bool(const std::string& owner)>& gone);
 
   /// Queues an interrupted or failed job again, under its own id. Throws Error{kConflict} otherwise.
-  void requeue(RowId id);
+  ///
+  /// token  whose job it is from now on; absent: whose it was
+  void requeue(RowId id, std::optional<TokenId> token = {});
 
   std::optional<JobRow> find(RowId id) const;
   PageOf<JobRow> list(const Page& page = {}) const;

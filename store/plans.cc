@@ -114,11 +114,12 @@ RowId Store::add_plan(const NewPlan& plan, const PlanTexts& texts) {
   const std::optional<RowId> cluster = cluster_of_fit(db, plan.fit);
   Query query = db.query(
       "INSERT INTO plans (digest, method, model, road, workers, messages, profile, fit, cluster, "
-      "predicted_seconds, half_width_seconds, bound_seconds, created, version, plan, ranking) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "predicted_seconds, half_width_seconds, bound_seconds, created, version, plan, ranking, token) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   bind_values(query, texts.digest, plan.plan.method, plan.plan.model, describe(plan.plan.road),
               plan.plan.workers, plan.plan.messages.size(), plan.profile, plan.fit, cluster, plan.predicted,
-              plan.half_width, plan.bound, impl_->now(), impl_->options.version, texts.plan, texts.ranking)
+              plan.half_width, plan.bound, impl_->now(), impl_->options.version, texts.plan, texts.ranking,
+              plan.token)
       .run();
   const RowId id = db.last_row_id();
   transaction.commit();

@@ -41,7 +41,7 @@ std::optional<RowId> same_profile(Connection& db, const std::string& digest, con
 
 }  // namespace
 
-RowId Store::put_profile(const Profile& profile) {
+RowId Store::put_profile(const Profile& profile, std::optional<TokenId> token) {
   const std::string key = digest(profile);
   Connection& db = impl_->db;
   if (const auto known = same_profile(db, key, profile.model)) {
@@ -55,10 +55,10 @@ RowId Store::put_profile(const Profile& profile) {
   }
   Query query = db.query(
       "INSERT INTO profiles (digest, model, batch, layers, tensors, gradient_bytes, compute_seconds, how, "
-      "created, version, profile) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "created, version, profile, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   bind_values(query, key, profile.model, profile.batch, profile.layers.size(), profile.tensor_count(),
               profile.gradient_bytes(), profile.forward() + profile.backward() + profile.update(),
-              profile.origin.how, impl_->now(), impl_->options.version, json)
+              profile.origin.how, impl_->now(), impl_->options.version, json, token)
       .run();
   const RowId id = db.last_row_id();
   Query layout = db.query("INSERT INTO layouts (profile_id, layout) VALUES (?, ?)");

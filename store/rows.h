@@ -22,6 +22,11 @@ namespace commtune {
 /// Identity of a row within its table, from 1, growing in the order of storing and never used again.
 using RowId = std::int64_t;
 
+/// With which token of the service a row was handed in: a row of the tokens, kNoToken or kStartToken.
+using TokenId = std::int64_t;
+inline constexpr TokenId kNoToken = 0;
+inline constexpr TokenId kStartToken = -1;  ///< that of a start of the service, which is kept nowhere
+
 /// How a piece of work (a probe session, a run) stands. It is running until it ends in one of the others.
 enum class WorkState {
   kRunning,
@@ -167,6 +172,7 @@ struct NewPlan {
   Seconds predicted{};
   Seconds half_width{};  ///< of the prediction's 95 % interval; 0 when unknown
   Seconds bound{};       ///< of the plan's road, under the costs it was predicted with; 0 when not computed
+  std::optional<TokenId> token{};  ///< absent: it came from no client of the service
 };
 
 /// What it takes a while to make of a NewPlan: made ahead, no other writer waits for it.
@@ -214,6 +220,7 @@ struct NewRun {
   /// False: anybody on the machine could have handed it in. It is kept and shown, and no prediction is judged
   /// by it.
   bool attested = true;
+  std::optional<TokenId> token{};  ///< as NewPlan::token
 };
 
 /// How it ended, with what was measured until then.

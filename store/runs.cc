@@ -77,10 +77,10 @@ RowId Store::start_run(const NewRun& run) {
     require_row(db, "clusters", "cluster", *run.cluster);
   }
   Query query = db.query(
-      "INSERT INTO runs (plan, cluster, state, created, version, hosts, versions, settings, owner, attested) "
-      "VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?)");
+      "INSERT INTO runs (plan, cluster, state, created, version, hosts, versions, settings, owner, attested, "
+      "token) VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?, ?, ?)");
   bind_values(query, run.plan, run.cluster, impl_->now(), impl_->options.version, run.hosts, run.versions,
-              run.settings, run.owner, run.attested)
+              run.settings, run.owner, run.attested, run.token)
       .run();
   const RowId id = db.last_row_id();
   transaction.commit();

@@ -252,6 +252,45 @@ ALTER TABLE clusters ADD COLUMN newest_facts TEXT;
 ALTER TABLE runs ADD COLUMN differences TEXT NOT NULL DEFAULT '[]';
 )sql";
 
+// With which of the service's tokens a row was handed in (TokenId of store/rows.h; NULL: it came from no
+// client of the service), and how many rows of a kind each has. Counted as rows come and go, because counting
+// them for each request would take longer the more there are.
+constexpr std::string_view kVersion8 = R"sql(
+ALTER TABLE profiles ADD COLUMN token INTEGER;
+ALTER TABLE plans ADD COLUMN token INTEGER;
+ALTER TABLE runs ADD COLUMN token INTEGER;
+ALTER TABLE jobs ADD COLUMN token INTEGER;
+CREATE INDEX jobs_waiting ON jobs (token) WHERE state = 'queued';
+
+CREATE TABLE token_rows (
+  token  INTEGER NOT NULL,
+  kind   TEXT NOT NULL,
+  number INTEGER NOT NULL CHECK (number >= 0),
+  PRIMARY KEY (token, kind)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER profiles_stored AFTER INSERT ON profiles WHEN new.token IS NOT NULL BEGIN
+  INSERT INTO token_rows (token, kind, number) VALUES (new.token, 'profiles', 1)
+    ON CONFLICT (token, kind) DO UPDATE SET number = number + 1;
+END;
+CREATE TRIGGER profiles_deleted AFTER DELETE ON profiles WHEN old.token IS NOT NULL BEGIN
+  UPDATE token_rows SET number = number - 1 WHERE token = old.token AND kind = 'profiles';
+END;
+CREATE TRIGGER plans_stored AFTER INSERT ON plans WHEN new.token IS NOT NULL BEGIN
+  INSERT INTO token_rows (token, kind, number) VALUES (new.token, 'plans', 1)
+    ON CONFLICT (token, kind) DO UPDATE SET number = number + 1;
+END;
+CREATE TRIGGER plans_deleted AFTER DELETE ON plans WHEN old.token IS NOT NULL BEGIN
+  UPDATE token_rows SET number = number - 1 WHERE token = old.token AND kind = 'plans';
+END;
+CREATE TRIGGER runs_stored AFTER INSERT ON runs WHEN new.token IS NOT NULL BEGIN
+  INSERT INTO token_rows (token, kind, number) VALUES (new.token, 'runs', 1)
+    ON CONFLICT (token, kind) DO UPDATE SET number = number + 1;
+END;
+CREATE TRIGGER runs_deleted AFTER DELETE ON runs WHEN old.token IS NOT NULL BEGIN
+  UPDATE token_rows SET number = number - 1 WHERE token = old.token AND kind = 'runs';
+END;
+)sql";
+
 /// The layouts of the profiles that are there already. A profile that cannot be read any more has none: its
 /// plans stay what they are, and nothing else is lost.
 void fill_layouts(Connection& connection) {
@@ -274,13 +313,14 @@ struct Step {
   void (*fill)(Connection& connection) = nullptr;  ///< what is computed from the rows that are there
 };
 
-constexpr std::array<Step, 7> kSteps = {{{kVersion1},
+constexpr std::array<Step, 8> kSteps = {{{kVersion1},
                                          {kVersion2},
                                          {kVersion3},
                                          {kVersion4},
                                          {kVersion5},
                                          {kVersion6, fill_layouts},
-                                         {kVersion7}}};
+                                         {kVersion7},
+                                         {kVersion8}}};
 
 const Step& step(int from) {
   assert(from >= 0 && from < newest_schema());

@@ -163,7 +163,9 @@ class Store {
 
   /// Stores the profile, or finds the one with the same digest and model name. One that was timed again has
   /// another digest: it is a row of its own, with the same layout.
-  RowId put_profile(const Profile& profile);
+  ///
+  /// token  as NewPlan::token, if it is stored now
+  RowId put_profile(const Profile& profile, std::optional<TokenId> token = {});
   std::optional<ProfileRow> find_profile(RowId id) const;
   std::optional<ProfileRow> find_profile(std::string_view digest) const;
   /// The newest whose layout_digest() this is.
@@ -221,6 +223,7 @@ class Store {
   friend class Jobs;
   friend class Tokens;
   friend class Answers;
+  friend class Quotas;
   struct Impl;
   explicit Store(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "store/connection.h"
+#include "store/quotas.h"
 #include "tests/store/support.h"
 
 namespace commtune {
@@ -249,6 +250,12 @@ CREATE TABLE layouts (
 CREATE INDEX layouts_by_layout ON layouts (layout, profile_id);
 )sql";
 
+/// What version 7 added.
+constexpr const char* kVersion7 = R"sql(
+ALTER TABLE clusters ADD COLUMN newest_facts TEXT;
+ALTER TABLE runs ADD COLUMN differences TEXT NOT NULL DEFAULT '[]';
+)sql";
+
 /// What version 1 kept of a probe, a plan and a run.
 constexpr const char* kVersion1Content = R"sql(
 INSERT INTO clusters (name, transport, fingerprint, seen_order, seen, created, version, hosts, facts) VALUES
@@ -279,7 +286,8 @@ INSERT INTO runs (plan, cluster, state, iterations, median_seconds, low_seconds,
 )sql";
 
 /// The steps to each version before the newest one, oldest first.
-constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3, kVersion4, kVersion5, kVersion6};
+constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3, kVersion4,
+                                      kVersion5, kVersion6, kVersion7};
 
 void make_file(const std::filesystem::path& path, int version) {
   sql::Connection db(path, sql::Connection::Mode::kReadWrite, 1s);
@@ -350,6 +358,13 @@ TEST_P(Migration, KnowsWhichRunsWereHandedInWithoutAToken) {
   EXPECT_TRUE(store.find_run(3)->attested);   // reported by the token "slurm"
 }
 
+TEST_P(Migration, CountsWhatWasThereForNobody) {
+  Store store = Store::open(path_);
+  const Quotas quotas(store);
+  for (const Held held : {Held::kProfiles, Held::kPlans, Held::kRuns, Held::kWaitingJobs})
+    EXPECT_EQ(quotas.count(held, kNoToken), 0) << to_string(held);
+}
+
 TEST_P(Migration, LeadsToTheSameTablesAsANewFile) {
   Store::open(path_);
   Store::open(folder_ / "new.db");
@@ -365,7 +380,7 @@ TEST_P(Migration, IsNotDoneByWhoOnlyReads) {
 TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {
   {
     sql::Connection db(path_, sql::Connection::Mode::kReadWrite, 1s);
-    db.execute("ALTER TABLE runs ADD COLUMN differences TEXT");  // what the last step would add
+    db.execute("ALTER TABLE runs ADD COLUMN token INTEGER");  // what the last step would add
   }
   const std::string before = shape(path_);
   EXPECT_THROW(Store::open(path_), Error);
