@@ -28,8 +28,19 @@ std::vector<Message> fused_messages(const Profile& profile, std::span<const std:
   return messages;
 }
 
+std::uint64_t smallest_partition(const std::vector<Message>& messages) {
+  constexpr std::uint64_t kMostPieces = std::uint64_t{1} << 22;  // of a plan: perfmodel/plan.cc
+  std::uint64_t total = 0, ends = messages.size();  // of messages and pieces: each may be a cut more
+  for (const Message& message : messages) {
+    total += message_bytes(message).count;
+    ends += message.pieces.size();
+  }
+  return ends < kMostPieces ? total / (kMostPieces - ends) + 1 : total;
+}
+
 std::vector<Message> cut_messages(const std::vector<Message>& messages, Bytes limit, Bytes element) {
-  const std::uint64_t most = std::max(limit.count / element.count, std::uint64_t{1}) * element.count;
+  const std::uint64_t least = (smallest_partition(messages) + element.count - 1) / element.count;
+  const std::uint64_t most = std::max(limit.count / element.count, least) * element.count;
   std::vector<Message> cut;
   for (const Message& message : messages) {
     std::uint64_t room = 0;

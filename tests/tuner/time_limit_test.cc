@@ -7,6 +7,7 @@
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
+#include "tuner/messages.h"
 #include "tuner/search.h"
 #include "tuner/tuner.h"
 
@@ -119,6 +120,29 @@ TEST(TimeLimit, EndsTheJointSearchWithNoWorsePlanThanItsStart) {
       ASSERT_TRUE(report.stop != StopReason::kTime || clock.asked >= most);
     }
   }
+}
+
+/// Eight tensors of a terabyte: what takes a few lines to write down.
+std::vector<Message> terabytes() {
+  std::vector<Message> messages;
+  for (TensorId id = 0; id < 8; ++id) messages.push_back({{{id, Bytes{0}, Bytes{std::uint64_t{1} << 40}}}});
+  return messages;
+}
+
+TEST(HostileProfile, IsNotCutIntoMorePiecesThanAPlanMayHave) {
+  // 2^43 bytes in at most 2^22 pieces, 16 of which may be ends of messages: more than 2^21 bytes each.
+  const std::uint64_t smallest = smallest_partition(terabytes());
+  EXPECT_GT(smallest, std::uint64_t{1} << 21);
+  EXPECT_LT(smallest, (std::uint64_t{1} << 21) + 32);
+  const Bytes element{std::uint64_t{1} << 30};  // so that the test itself stays small
+  EXPECT_EQ(cut_messages(terabytes(), Bytes{1}, element).size(), 8U << 10U);
+}
+
+TEST(HostileProfile, ModelsThatExistAreCutAsTheyWere) {
+  // P3's 50,000 parameters of a model with 175 billion, in float32 on 96 layers.
+  std::vector<Message> messages;
+  for (TensorId id = 0; id < 96; ++id) messages.push_back({{{id, Bytes{0}, Bytes{7'291'666'668}}}});
+  EXPECT_LT(smallest_partition(messages), 200'000U);
 }
 
 }  // namespace
