@@ -8,7 +8,7 @@ using namespace sql;
 
 namespace {
 
-const std::string kSelect =
+const std::string kSelectClusters =
     "SELECT id, name, transport, fingerprint, seen, created, version, hosts, facts, "
     "coalesce(newest_facts, facts) FROM clusters";
 
@@ -68,13 +68,13 @@ void Store::see_facts(RowId id, const std::map<std::string, std::string>& facts)
 }
 
 std::optional<ClusterRow> Store::find_cluster(RowId id) const {
-  Query query = impl_->db.query(kSelect + " WHERE id = ?");
+  Query query = impl_->db.query(kSelectClusters + " WHERE id = ?");
   bind_values(query, id);
   return find_row(impl_->db, query, "cluster " + std::to_string(id), read_cluster);
 }
 
 std::optional<ClusterRow> Store::find_cluster(std::string_view name) const {
-  Query query = impl_->db.query(kSelect + " WHERE name = ? ORDER BY seen_order DESC LIMIT 1");
+  Query query = impl_->db.query(kSelectClusters + " WHERE name = ? ORDER BY seen_order DESC LIMIT 1");
   bind_values(query, name);
   return find_row(impl_->db, query, "cluster " + std::string(name), read_cluster);
 }
@@ -92,7 +92,7 @@ std::optional<ClusterState> Store::cluster_state(std::string_view name) const {
 }
 
 PageOf<ClusterRow> Store::clusters(const Page& page) const {
-  return list_rows(impl_->db, kSelect, {}, {"id"}, page, read_cluster);
+  return list_rows(impl_->db, kSelectClusters, {}, {"id"}, page, read_cluster);
 }
 
 }  // namespace commtune

@@ -10,14 +10,14 @@ using namespace sql;
 
 namespace {
 
-const std::string kSummaryColumns =
+const std::string kFitsSummary =
     "SELECT fits.id, fits.session, fits.cluster, clusters.name, "
     "(SELECT max(id) FROM fits AS f WHERE f.cluster = fits.cluster AND f.id < fits.id), "
     "(SELECT min(id) FROM fits AS f WHERE f.cluster = fits.cluster AND f.id > fits.id), "
     "fits.created, fits.version";
-const std::string kFrom = " FROM fits JOIN clusters ON clusters.id = fits.cluster";
-const std::string kSelectSummary = kSummaryColumns + kFrom;
-const std::string kSelect = kSummaryColumns + ", fits.settings, fits.snapshot" + kFrom;
+const std::string kFromFits = " FROM fits JOIN clusters ON clusters.id = fits.cluster";
+const std::string kSelectFitsSummary = kFitsSummary + kFromFits;
+const std::string kSelectFits = kFitsSummary + ", fits.settings, fits.snapshot" + kFromFits;
 
 void read_summary(Query& query, FitSummary& row) {
   read_values(query, row.id, row.session, row.cluster, row.cluster_name, row.supersedes, row.superseded_by,
@@ -121,13 +121,13 @@ RowId Store::add_fit(const NewFit& fit) {
 }
 
 std::optional<FitRow> Store::find_fit(RowId id) const {
-  Query query = impl_->db.query(kSelect + " WHERE fits.id = ?");
+  Query query = impl_->db.query(kSelectFits + " WHERE fits.id = ?");
   bind_values(query, id);
   return find_row(impl_->db, query, "fit " + std::to_string(id), read_fit);
 }
 
 std::optional<FitRow> Store::current_fit(RowId cluster) const {
-  Query query = impl_->db.query(kSelect + " WHERE fits.cluster = ? ORDER BY fits.id DESC LIMIT 1");
+  Query query = impl_->db.query(kSelectFits + " WHERE fits.cluster = ? ORDER BY fits.id DESC LIMIT 1");
   bind_values(query, cluster);
   return find_row(impl_->db, query, "the fit of cluster " + std::to_string(cluster), read_fit);
 }
@@ -138,7 +138,8 @@ std::optional<FitRow> Store::current_fit(std::string_view cluster_name) const {
 }
 
 PageOf<FitSummary> Store::fits(std::optional<RowId> cluster, const Page& page) const {
-  return list_rows(impl_->db, kSelectSummary, {"fits.cluster", cluster}, {"fits.id"}, page, read_fit_summary);
+  return list_rows(impl_->db, kSelectFitsSummary, {"fits.cluster", cluster}, {"fits.id"}, page,
+                   read_fit_summary);
 }
 
 std::vector<FitCurveRow> Store::fit_curves(RowId fit) const {

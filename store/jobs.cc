@@ -8,7 +8,7 @@ using namespace sql;
 
 namespace {
 
-const std::string kSelect =
+const std::string kSelectJobs =
     "SELECT id, kind, cluster, state, requested_by, idempotency_key, owner, attempts, progress, stage, "
     "cancel_requested, error, created, started, ended, version, request, result FROM jobs";
 
@@ -29,7 +29,7 @@ JobLogLine read_line(Query& query) {
 std::string name_of(RowId id) { return "job " + std::to_string(id); }
 
 std::optional<JobRow> find_job(Connection& db, RowId id) {
-  Query query = db.query(kSelect + " WHERE id = ?");
+  Query query = db.query(kSelectJobs + " WHERE id = ?");
   bind_values(query, id);
   return find_row(db, query, name_of(id), read_job);
 }
@@ -55,7 +55,7 @@ std::optional<RowId> asked_before(Connection& db, const NewJob& job) {
   if (job.idempotency_key.empty()) {
     return std::nullopt;
   }
-  Query query = db.query(kSelect + " WHERE idempotency_key = ?");
+  Query query = db.query(kSelectJobs + " WHERE idempotency_key = ?");
   bind_values(query, job.idempotency_key);
   const auto known = find_row(db, query, "a job", read_job);
   if (!known) {
@@ -226,7 +226,7 @@ void Jobs::requeue(RowId id, std::optional<TokenId> token) {
 std::optional<JobRow> Jobs::find(RowId id) const { return find_job(impl_->db, id); }
 
 PageOf<JobRow> Jobs::list(const Page& page) const {
-  return list_rows(impl_->db, kSelect, {}, {"id"}, page, read_job);
+  return list_rows(impl_->db, kSelectJobs, {}, {"id"}, page, read_job);
 }
 
 PageOf<JobLogLine> Jobs::log(RowId id, const Page& page) const {

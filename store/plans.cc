@@ -8,17 +8,17 @@ using namespace sql;
 
 namespace {
 
-const std::string kSummaryColumns =
+const std::string kPlansSummary =
     "SELECT plans.id, plans.digest, coalesce(layouts.layout, ''), plans.method, plans.model, plans.road, "
     "plans.workers, plans.messages, "
     "plans.profile, plans.fit, plans.cluster, coalesce(clusters.name, ''), plans.predicted_seconds, "
     "plans.half_width_seconds, plans.bound_seconds, plans.created, plans.version";
-const std::string kFrom =
+const std::string kFromPlans =
     " FROM plans LEFT JOIN clusters ON clusters.id = plans.cluster"
     " LEFT JOIN layouts ON layouts.profile_id = plans.profile";
-const std::string kSelectSummary = kSummaryColumns + kFrom;
-const std::string kSelect = kSummaryColumns + ", plans.plan, plans.ranking" + kFrom;
-const std::string kSelectRanking = kSummaryColumns + ", plans.ranking" + kFrom;
+const std::string kSelectPlansSummary = kPlansSummary + kFromPlans;
+const std::string kSelectPlans = kPlansSummary + ", plans.plan, plans.ranking" + kFromPlans;
+const std::string kSelectRanking = kPlansSummary + ", plans.ranking" + kFromPlans;
 
 constexpr std::size_t kShortestPrefix = 4;
 
@@ -127,7 +127,7 @@ RowId Store::add_plan(const NewPlan& plan, const PlanTexts& texts) {
 }
 
 std::optional<PlanRow> Store::find_plan(RowId id) const {
-  Query query = impl_->db.query(kSelect + " WHERE plans.id = ?");
+  Query query = impl_->db.query(kSelectPlans + " WHERE plans.id = ?");
   bind_values(query, id);
   return find_row(impl_->db, query, "plan " + std::to_string(id), read_plan);
 }
@@ -137,7 +137,7 @@ std::optional<PlanRow> Store::find_plan(std::string_view prefix) const {
   if (!whole) {
     return std::nullopt;
   }
-  Query query = impl_->db.query(kSelect + " WHERE plans.digest = ? ORDER BY plans.id DESC LIMIT 1");
+  Query query = impl_->db.query(kSelectPlans + " WHERE plans.digest = ? ORDER BY plans.id DESC LIMIT 1");
   bind_values(query, *whole);
   return find_row(impl_->db, query, "plan " + *whole, read_plan);
 }
@@ -166,7 +166,7 @@ std::optional<PlanRanking> Store::find_ranking(std::string_view digest, const st
 }
 
 PageOf<PlanSummary> Store::plans(std::optional<RowId> cluster, const Page& page) const {
-  return list_rows(impl_->db, kSelectSummary, {"plans.cluster", cluster}, {"plans.id"}, page,
+  return list_rows(impl_->db, kSelectPlansSummary, {"plans.cluster", cluster}, {"plans.id"}, page,
                    read_plan_summary);
 }
 

@@ -8,12 +8,12 @@ using namespace sql;
 
 namespace {
 
-const std::string kSummaryColumns =
+const std::string kProfilesSummary =
     "SELECT id, digest, coalesce(layout, ''), model, batch, layers, tensors, gradient_bytes, "
     "compute_seconds, how, created, version";
-const std::string kFrom = " FROM profiles LEFT JOIN layouts ON layouts.profile_id = profiles.id";
-const std::string kSelectSummary = kSummaryColumns + kFrom;
-const std::string kSelect = kSummaryColumns + ", profile" + kFrom;
+const std::string kFromProfiles = " FROM profiles LEFT JOIN layouts ON layouts.profile_id = profiles.id";
+const std::string kSelectProfilesSummary = kProfilesSummary + kFromProfiles;
+const std::string kSelectProfiles = kProfilesSummary + ", profile" + kFromProfiles;
 
 void read_summary(Query& query, ProfileSummary& row) {
   read_values(query, row.id, row.digest, row.layout, row.model, row.batch, row.layers, row.tensors,
@@ -68,19 +68,19 @@ RowId Store::put_profile(const Profile& profile, std::optional<TokenId> token) {
 }
 
 std::optional<ProfileRow> Store::find_profile(RowId id) const {
-  Query query = impl_->db.query(kSelect + " WHERE id = ?");
+  Query query = impl_->db.query(kSelectProfiles + " WHERE id = ?");
   bind_values(query, id);
   return find_row(impl_->db, query, "profile " + std::to_string(id), read_profile);
 }
 
 std::optional<ProfileRow> Store::find_profile(std::string_view digest) const {
-  Query query = impl_->db.query(kSelect + " WHERE digest = ? ORDER BY id DESC LIMIT 1");
+  Query query = impl_->db.query(kSelectProfiles + " WHERE digest = ? ORDER BY id DESC LIMIT 1");
   bind_values(query, digest);
   return find_row(impl_->db, query, "profile " + std::string(digest), read_profile);
 }
 
 std::optional<ProfileRow> Store::find_profile_of_layout(std::string_view layout) const {
-  Query query = impl_->db.query(kSelect + " WHERE layout = ? ORDER BY id DESC LIMIT 1");
+  Query query = impl_->db.query(kSelectProfiles + " WHERE layout = ? ORDER BY id DESC LIMIT 1");
   bind_values(query, layout);
   return find_row(impl_->db, query, "the profile of layout " + std::string(layout), read_profile);
 }
@@ -103,7 +103,7 @@ const Profile& Store::Impl::known_profile(const Store& store, RowId id) {
 }
 
 PageOf<ProfileSummary> Store::profiles(const Page& page) const {
-  return list_rows(impl_->db, kSelectSummary, {}, {"id"}, page, read_profile_summary);
+  return list_rows(impl_->db, kSelectProfilesSummary, {}, {"id"}, page, read_profile_summary);
 }
 
 }  // namespace commtune

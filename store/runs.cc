@@ -8,20 +8,20 @@ using namespace sql;
 
 namespace {
 
-const std::string kSummaryColumns =
+const std::string kRunsSummary =
     "SELECT runs.id, runs.plan, runs.cluster, coalesce(clusters.name, ''), plans.method, plans.model, "
     "plans.workers, runs.state, runs.attested, runs.iterations, plans.predicted_seconds, "
     "runs.median_seconds, "
     "runs.low_seconds, runs.high_seconds, runs.error, runs.trace_path, runs.ended, runs.created, "
     "runs.version";
-const std::string kFrom =
+const std::string kFromRuns =
     " FROM runs JOIN plans ON plans.id = runs.plan LEFT JOIN clusters ON clusters.id = runs.cluster";
-const std::string kSelectSummary = kSummaryColumns + kFrom;
-const std::string kSelect =
-    kSummaryColumns +
+const std::string kSelectRunsSummary = kRunsSummary + kFromRuns;
+const std::string kSelectRuns =
+    kRunsSummary +
     ", runs.iteration_seconds, runs.hosts, runs.versions, runs.settings, runs.messages, "
     "runs.differences" +
-    kFrom;
+    kFromRuns;
 
 void read_summary(Query& query, RunSummary& row) {
   read_values(query, row.id, row.plan, row.cluster, row.cluster_name, row.method, row.model, row.workers,
@@ -112,17 +112,18 @@ RowId Store::add_run(const NewRun& run, const RunResult& result) {
 }
 
 std::optional<RunRow> Store::find_run(RowId id) const {
-  Query query = impl_->db.query(kSelect + " WHERE runs.id = ?");
+  Query query = impl_->db.query(kSelectRuns + " WHERE runs.id = ?");
   bind_values(query, id);
   return find_row(impl_->db, query, "run " + std::to_string(id), read_run);
 }
 
 PageOf<RunSummary> Store::runs(std::optional<RowId> plan, const Page& page) const {
-  return list_rows(impl_->db, kSelectSummary, {"runs.plan", plan}, {"runs.id"}, page, read_run_summary);
+  return list_rows(impl_->db, kSelectRunsSummary, {"runs.plan", plan}, {"runs.id"}, page, read_run_summary);
 }
 
 PageOf<RunSummary> Store::runs_on(RowId cluster, const Page& page) const {
-  return list_rows(impl_->db, kSelectSummary, {"runs.cluster", cluster}, {"runs.id"}, page, read_run_summary);
+  return list_rows(impl_->db, kSelectRunsSummary, {"runs.cluster", cluster}, {"runs.id"}, page,
+                   read_run_summary);
 }
 
 }  // namespace commtune

@@ -8,7 +8,7 @@ using namespace sql;
 
 namespace {
 
-const std::string kSelect =
+const std::string kSelectSamples =
     "SELECT id, session, kind, operation, road, workers, servers, source_rank, destination_rank, in_flight, "
     "size_bytes, median_seconds, half_width_seconds, repetitions, at, detail, raw_seconds FROM samples";
 
@@ -31,7 +31,7 @@ void check_sample(const NewSample& sample) {
   check_duration("sample.half_width", sample.half_width);
 }
 
-void require_running(Connection& db, RowId session) {
+void require_open_session(Connection& db, RowId session) {
   Query query = db.query("SELECT state FROM sessions WHERE id = ?");
   bind_values(query, session);
   if (!query.next()) {
@@ -61,7 +61,7 @@ RowId insert_sample(Connection& db, RowId session, const NewSample& sample, Time
 
 RowId Store::append_sample(RowId session, const NewSample& sample) {
   Transaction transaction(impl_->db);
-  require_running(impl_->db, session);
+  require_open_session(impl_->db, session);
   const RowId id = insert_sample(impl_->db, session, sample, impl_->now());
   transaction.commit();
   return id;
@@ -69,7 +69,7 @@ RowId Store::append_sample(RowId session, const NewSample& sample) {
 
 void Store::append_samples(RowId session, std::span<const NewSample> samples) {
   Transaction transaction(impl_->db);
-  require_running(impl_->db, session);
+  require_open_session(impl_->db, session);
   for (const NewSample& sample : samples) {
     insert_sample(impl_->db, session, sample, impl_->now());
   }
@@ -77,12 +77,12 @@ void Store::append_samples(RowId session, std::span<const NewSample> samples) {
 }
 
 PageOf<SampleRow> Store::samples(RowId session, const Page& page) const {
-  return list_rows(impl_->db, kSelect, {"session", session}, {"id", Direction::kOldestFirst}, page,
+  return list_rows(impl_->db, kSelectSamples, {"session", session}, {"id", Direction::kOldestFirst}, page,
                    read_sample);
 }
 
 std::vector<SampleRow> Store::all_samples(RowId session) const {
-  Query query = impl_->db.query(kSelect + " WHERE session = ? ORDER BY id");
+  Query query = impl_->db.query(kSelectSamples + " WHERE session = ? ORDER BY id");
   bind_values(query, session);
   std::vector<SampleRow> rows;
   while (query.next()) {

@@ -8,7 +8,7 @@ using namespace sql;
 
 namespace {
 
-const std::string kSelect =
+const std::string kSelectSessions =
     "SELECT id, cluster, state, resumable, resumed, budget_seconds, owner, created, ended, version, error, "
     "settings, (SELECT count(*) FROM samples WHERE session = sessions.id) FROM sessions";
 
@@ -85,19 +85,19 @@ void Store::end_session(RowId id, WorkState state, const std::string& error) {
 }
 
 std::optional<SessionRow> Store::find_session(RowId id) const {
-  Query query = impl_->db.query(kSelect + " WHERE id = ?");
+  Query query = impl_->db.query(kSelectSessions + " WHERE id = ?");
   bind_values(query, id);
   return find_row(impl_->db, query, "session " + std::to_string(id), read_session);
 }
 
 std::optional<SessionRow> Store::running_session(RowId cluster) const {
-  Query query = impl_->db.query(kSelect + " WHERE cluster = ? AND state = 'running'");
+  Query query = impl_->db.query(kSelectSessions + " WHERE cluster = ? AND state = 'running'");
   bind_values(query, cluster);
   return find_row(impl_->db, query, "a session", read_session);
 }
 
 std::optional<SessionRow> Store::resumable_session(RowId cluster) const {
-  Query query = impl_->db.query(kSelect + " WHERE cluster = ? ORDER BY id DESC LIMIT 1");
+  Query query = impl_->db.query(kSelectSessions + " WHERE cluster = ? ORDER BY id DESC LIMIT 1");
   bind_values(query, cluster);
   auto session = find_row(impl_->db, query, "a session", read_session);
   const bool takes_up = session && session->resumable &&
@@ -106,7 +106,7 @@ std::optional<SessionRow> Store::resumable_session(RowId cluster) const {
 }
 
 PageOf<SessionRow> Store::sessions(std::optional<RowId> cluster, const Page& page) const {
-  return list_rows(impl_->db, kSelect, {"cluster", cluster}, {"id"}, page, read_session);
+  return list_rows(impl_->db, kSelectSessions, {"cluster", cluster}, {"id"}, page, read_session);
 }
 
 }  // namespace commtune

@@ -8,7 +8,7 @@ using namespace sql;
 
 namespace {
 
-const std::string kSelect =
+const std::string kSelectTokens =
     "SELECT id, name, scopes, salt, hash, created, expires, revoked, version FROM tokens";
 
 TokenRow read_token(Query& query) {
@@ -50,13 +50,13 @@ void Tokens::revoke(RowId id) {
 }
 
 std::optional<TokenRow> Tokens::find(RowId id) const {
-  Query query = impl_->db.query(kSelect + " WHERE id = ?");
+  Query query = impl_->db.query(kSelectTokens + " WHERE id = ?");
   bind_values(query, id);
   return find_row(impl_->db, query, "token " + std::to_string(id), read_token);
 }
 
 PageOf<TokenRow> Tokens::list(const Page& page) const {
-  return list_rows(impl_->db, kSelect, {}, {"id"}, page, read_token);
+  return list_rows(impl_->db, kSelectTokens, {}, {"id"}, page, read_token);
 }
 
 }  // namespace commtune
