@@ -5,7 +5,7 @@
 
 namespace commtune {
 
-inline constexpr std::uint64_t kMostTensors = 1'000'000;                ///< of a profile
+inline constexpr std::uint64_t kMostTensors = 1'000'000;                 ///< of a profile
 inline constexpr std::uint64_t kLargestTensor = std::uint64_t{1} << 40;  ///< bytes
 
 }  // namespace commtune

@@ -48,9 +48,9 @@ void require_addresses(const Peers& peers, const std::vector<Card>& cards, const
   if (without == cards.end()) return;
   const std::string who = describe(peers, static_cast<int>(without - cards.begin()));
   throw Error(ErrorCode::kUnavailable,
-              network.empty()
-                  ? fmt::format("{} has no network address but the loopback one", who)
-                  : fmt::format("{} has no address in the subnet {} that ranks were told to use", who, network));
+              network.empty() ? fmt::format("{} has no network address but the loopback one", who)
+                              : fmt::format("{} has no address in the subnet {} that ranks were told to use",
+                                            who, network));
 }
 
 }  // namespace
