@@ -41,6 +41,11 @@ std::vector<std::string> notes_of(const Given& given, const tuner::Entry& chosen
   if (given.question.overrides.any())
     notes.emplace_back(
         "a what-if: the plan belongs to no fit, and its prediction is not the cluster's as it is");
+  if (!given.outcome.answer.complete)
+    notes.emplace_back(
+        "incomplete: the time limit passed before everything was tried, so there may be a better plan; the "
+        "same "
+        "question is computed again");
   if (chosen.prediction.basis != Basis::kMeasured)
     notes.push_back(
         fmt::format("no probe ran this road with {} workers: its cost is a formula over the measured links",
@@ -123,8 +128,9 @@ json answer_to_json(Given given) {
   out["gap_ratio"] = chosen.gap;
   out["environment"] = environment_of(chosen.plan, given.made.profile, id, chosen.prediction.iteration);
   out["launch"] = id == 0 ? std::string() : fmt::format("tune run {} --hosts FILE", id);
-  const Recommendation recommended = given.recommended.value_or(
-      Recommendation{answer.workers, "as asked; recommend_workers looks for a better number"});
+  const Recommendation recommended = given.recommended.value_or(Recommendation{
+      answer.workers, answer.complete ? "as asked; recommend_workers looks for a better number"
+                                      : "as asked; there was no time to look for a better number"});
   out["recommended"] = {{"workers", recommended.workers},
                         {"servers", servers.servers},
                         {"placement", servers.placement},

@@ -36,9 +36,11 @@ Iteration predict(const PlanView& view) {
 }
 
 /// Another method's plan of the same question, made again when it was not stored.
-Plan plan_of_method(const PlanView& view, const json& question, const std::string& method) {
+Plan plan_of_method(const PlanView& view, const json& question, const std::string& method,
+                    const tuner::OutOfTime& out_of_time) {
   const Case made = case_from_record(question, view.profile, view.cluster);
   tuner::TuneOptions options = made.options;
+  options.out_of_time = out_of_time;
   const tuner::Answer answer = tuner::tune(view.profile, made.cluster, options);
   if (method == "best") return answer.ranking.front().plan;
   if (method == "worst") return answer.ranking.back().plan;
@@ -47,6 +49,10 @@ Plan plan_of_method(const PlanView& view, const json& question, const std::strin
     if (entry.method == method) return entry.plan;
     known.push_back(entry.method);
   }
+  if (!answer.complete)
+    throw Error(
+        ErrorCode::kTimeout,
+        fmt::format("parameter method = \"{}\": the time limit passed before its plan was made", method));
   throw Error(ErrorCode::kNotFound, fmt::format("parameter method = \"{}\": not in the ranking{}", method,
                                                 did_you_mean(method, known)));
 }
@@ -59,7 +65,8 @@ std::optional<RowId> stored_method(const json& ranking, const std::string& metho
   return found == plans->end() ? std::nullopt : std::optional(found->get<RowId>());
 }
 
-void choose_method(const Store& store, const PlanRow& row, const std::string& method, PlanView& view) {
+void choose_method(const Store& store, const PlanRow& row, const std::string& method, PlanView& view,
+                   const tuner::OutOfTime& out_of_time) {
   if (method.empty() || method == row.method || method == "chosen") return;
   if (!row.ranking.is_object() || !row.ranking.contains("answer"))
     throw Error(
@@ -77,7 +84,7 @@ void choose_method(const Store& store, const PlanRow& row, const std::string& me
   }
   if (!row.ranking.contains("question"))
     throw Error(ErrorCode::kNotFound, fmt::format("parameter method = \"{}\": not in the ranking", method));
-  view.plan = plan_of_method(view, row.ranking.at("question"), name);
+  view.plan = plan_of_method(view, row.ranking.at("question"), name, out_of_time);
 }
 
 json span(Seconds start, Seconds end) {
@@ -128,7 +135,8 @@ std::optional<Cluster> pricing_cluster(const Store& store, const PlanRow& row) {
   return std::nullopt;
 }
 
-PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method) {
+PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method,
+                        const tuner::OutOfTime& out_of_time) {
   const PlanRow row = find_stored_plan(store, plan);
   auto profile = store.find_profile(row.profile);
   if (!profile)
@@ -139,7 +147,7 @@ PlanView find_plan_view(const Store& store, const std::string& plan, const std::
     view.cluster = *std::move(cluster);
     view.priced = true;
   }
-  choose_method(store, row, method, view);
+  choose_method(store, row, method, view, out_of_time);
   if (view.priced && has_question)
     view.cluster = case_from_record(row.ranking.at("question"), view.profile, view.cluster).cluster;
   return view;

@@ -8,6 +8,7 @@
 #include "api/actions/context.h"
 #include "perfmodel/simulate.h"
 #include "store/rows.h"
+#include "tuner/planning.h"
 
 namespace commtune::api {
 
@@ -26,8 +27,10 @@ std::optional<Cluster> pricing_cluster(const Store& store, const PlanRow& row);
 
 /// plan    a stored plan's id, at least 4 digits of its digest, or "latest"
 /// method  another one of its ranking, "best" or "worst"; empty: the plan itself
-/// throws  Error{kNotFound} naming what is missing
-PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method);
+/// throws  Error{kNotFound} naming what is missing; Error{kTimeout} when another method's plan had to be made
+///         again and was not before time was out
+PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method,
+                        const tuner::OutOfTime& out_of_time = {});
 
 /// Timeline of api/openapi.yaml. Throws Error{kNotFound} when the plan was made without a fit.
 nlohmann::json timeline_to_json(const PlanView& view);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -15,6 +16,7 @@
 #include "api/text.h"
 #include "executor/new_file.h"
 #include "perfmodel/error.h"
+#include "perfmodel/units.h"
 
 namespace commtune::api {
 namespace {
@@ -22,7 +24,7 @@ namespace {
 struct PlanFlags {
   std::shared_ptr<PlacingFlags> placing;
   JobFlags job;
-  std::string out, out_directory, method, trace;
+  std::string out, out_directory, method, trace, plan_time;
   bool explain = false;
   bool probe = false;
   bool strict = false;
@@ -133,12 +135,21 @@ void print_answer(const Session& session, const PlanFlags& flags, Work& work, co
   print_launch(session, flags, work, outcome);
 }
 
+/// Only of the ranking itself: what explains it afterwards takes its time.
+TuneRequest with_time_limit(TuneRequest request, const std::string& text) {
+  if (text.empty()) return request;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::milliseconds>(
+                                                          parse_flag("--plan-time", text, parse_duration));
+  request.options.out_of_time = [end] { return std::chrono::steady_clock::now() >= end; };
+  return request;
+}
+
 void run_plan_command(const Session& session, PlanFlags& flags) {
   Work work(session);
   TuneRequest request = flags.job.request(work);
   request.strict = flags.strict;
   probe_if_wanted(session, flags, work);
-  const TuneOutcome outcome = tune_job(work.context(), request);
+  const TuneOutcome outcome = tune_job(work.context(), with_time_limit(request, flags.plan_time));
   entry_of(outcome.answer, flags.method);
   write_plans(flags, outcome.answer);
   print_answer(session, flags, work, request, outcome);
@@ -181,6 +192,10 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "--strict", flags->strict,
       "refuse a fit that was made under other conditions than those last seen (hosts, releases, "
       "what is sent), in place of a warning");
+  command
+      ->add_option("--plan-time", flags->plan_time,
+                   "rank what was tried within this time, and say that it is incomplete (default: no limit)")
+      ->type_name("TIME");
   command->add_flag("--probe", flags->probe, "probe the hosts first if this cluster has not been probed");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_plan_command(session, *flags); }; });

@@ -29,7 +29,7 @@ Everywhere else everything needs a token, and TLS to carry it. /openapi.yaml des
 struct ServeFlags {
   rest::ServeOptions options;
   std::string listen = "127.0.0.1:8080";
-  std::string tls_certificate, tls_key, max_body, slow, idle, compute;
+  std::string tls_certificate, tls_key, max_body, slow, idle, compute, plan;
   std::string socket_mode, socket_owner;
   std::vector<std::string> socket_users;
   std::string log = "text";
@@ -66,6 +66,8 @@ rest::ServeOptions options_of(const ServeFlags& flags) {
     options.slow_request = milliseconds(parse_flag("--slow", flags.slow, parse_duration));
   if (!flags.compute.empty())
     options.compute_time = milliseconds(parse_flag("--compute-time", flags.compute, parse_duration));
+  if (!flags.plan.empty())
+    options.plan_time = milliseconds(parse_flag("--plan-time", flags.plan, parse_duration));
   if (!flags.idle.empty()) options.idle_time = milliseconds(parse_flag("--idle", flags.idle, parse_duration));
   return options;
 }
@@ -151,6 +153,11 @@ void add_serve_command(CLI::App& tune, Session& session) {
       ->add_option(
           "--compute-time", flags->compute,
           "longest computing for one request of curves and maps, and longest wait for its turn (30s)")
+      ->type_name("TIME");
+  command
+      ->add_option("--plan-time", flags->plan,
+                   "longest computing of one request's plans (60s); then the best so far is answered, marked "
+                   "as incomplete and not kept for the next who asks, or 503 where there is none")
       ->type_name("TIME");
   command->add_option("--idle", flags->idle, "longest silence of a connection between requests (60s)")
       ->type_name("TIME");

@@ -242,6 +242,8 @@ std::string ranking_report(const TuneOutcome& outcome) {
                   bound_text(answer));
   out += to_text(outcome.marks);
   out += doubtful_text(answer) + answer.reason + "\n";
+  if (!answer.complete)
+    out += "incomplete: the time limit passed before everything was tried; there may be a better plan\n";
   for (const tuner::Entry& entry : answer.ranking)
     if (!entry.failure.empty()) out += fmt::format("{}: {}\n", entry.title, entry.failure);
   return out;

@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <memory>
+#include <utility>
+
 #include "perfmodel/error.h"
 
 namespace commtune::api::rest {
 namespace {
 
 double seconds(std::chrono::milliseconds time) { return std::chrono::duration<double>(time).count(); }
+
+void refuse_when(const std::atomic<bool>& stopping) {
+  if (stopping) throw Error(ErrorCode::kInterrupted, "the service stops: ask again later");
+}
 
 }  // namespace
 
@@ -50,14 +57,33 @@ Permit::Permit(Places& places, std::chrono::milliseconds wait) : places_(places)
 }
 
 tuner::Watch time_limit(std::chrono::milliseconds most, const std::atomic<bool>& stopping) {
-  using Clock = std::chrono::steady_clock;
-  return [most, &stopping, end = Clock::now() + most](double fraction) {
-    if (stopping) throw Error(ErrorCode::kInterrupted, "the service stops: ask again later");
-    if (Clock::now() < end) return;
+  return [most, &stopping, end = std::chrono::steady_clock::now() + most](double fraction) {
+    refuse_when(stopping);
+    if (std::chrono::steady_clock::now() < end) return;
     throw Error(ErrorCode::kBadInput,
                 fmt::format("the question takes longer than the {:g} s that one request may compute "
                             "(--compute-time), {:.0f} % was done: ask for fewer points or fewer workers",
                             seconds(most), 100 * fraction));
+  };
+}
+
+tuner::OutOfTime within_points(tuner::Watch& watch) {
+  const auto done = std::make_shared<double>(0);
+  watch = [done, asked = std::move(watch)](double fraction) {
+    *done = fraction;
+    asked(fraction);
+  };
+  return [done, watch] {
+    watch(*done);
+    return false;
+  };
+}
+
+tuner::OutOfTime out_of_time_at(std::chrono::steady_clock::time_point end, const Clock& clock,
+                                const std::atomic<bool>& stopping) {
+  return [end, &clock, &stopping] {
+    refuse_when(stopping);
+    return clock() >= end;
   };
 }
 

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <mutex>
 
@@ -50,5 +51,14 @@ class Permit {
 /// From now on: throws Error{kBadInput} once `most` has passed, Error{kInterrupted} once `stopping` is true.
 /// Looked at between points, so that one more may be finished.
 tuner::Watch time_limit(std::chrono::milliseconds most, const std::atomic<bool>& stopping);
+
+/// A watch that is also looked at within each point: throws what it throws, and is told how far it was last.
+tuner::OutOfTime within_points(tuner::Watch& watch);
+
+using Clock = std::function<std::chrono::steady_clock::time_point()>;
+
+/// For a plan: out of time at `end`. Throws Error{kInterrupted} once `stopping` is true.
+tuner::OutOfTime out_of_time_at(std::chrono::steady_clock::time_point end, const Clock& clock,
+                                const std::atomic<bool>& stopping);
 
 }  // namespace commtune::api::rest

@@ -98,6 +98,8 @@ std::string Metrics::text(const Gauges& gauges) const {
   };
   counter("commtune_plans_cached_total", "Questions that were answered from memory.", plans_cached);
   counter("commtune_plans_made_total", "Questions that were computed.", plans_made);
+  counter("commtune_plans_incomplete_total",
+          "Of them, those that the time limit ended with the best plan so far.", plans_incomplete);
   counter("commtune_plans_unknown_total", "Questions that nothing measured could answer.", plans_unknown);
   counter("commtune_http_rate_limited_total", "Requests beyond a token's rate.", rate_limited);
   counter("commtune_http_not_authenticated_total", "Requests without a valid token.", not_authenticated);

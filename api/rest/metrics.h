@@ -39,8 +39,8 @@ class Metrics {
   void refused(int status) { answered(routes_.size(), status, Seconds{}); }
 
   std::atomic<std::int64_t> in_flight{0};
-  std::atomic<std::uint64_t> plans_cached{0}, plans_made{0}, plans_unknown{0}, rate_limited{0},
-      not_authenticated{0}, slow_requests{0}, idempotent_repeats{0};
+  std::atomic<std::uint64_t> plans_cached{0}, plans_made{0}, plans_unknown{0}, plans_incomplete{0},
+      rate_limited{0}, not_authenticated{0}, slow_requests{0}, idempotent_repeats{0};
   Histogram planning, prediction_error, probe_duration, write_time;
 
   /// Values that somebody else has, asked when the text is made.

@@ -40,6 +40,7 @@ void ServeOptions::check() const {
           fmt::format("--rate {}: must be more than 0 requests a second", rate_per_token));
   require(compute_time.count() >= 1,
           fmt::format("--compute-time {} ms: must be at least 1 ms", compute_time.count()));
+  require(plan_time.count() >= 1, fmt::format("--plan-time {} ms: must be at least 1 ms", plan_time.count()));
   require(planning_threads >= 0 && planning_threads <= 1024,
           fmt::format("--planning-threads {}: must be 0 to 1024", planning_threads));
 }

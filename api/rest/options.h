@@ -38,6 +38,7 @@ struct ServeOptions {
   std::size_t max_body = 8U << 20U;  ///< bytes
   double rate_per_token = 1000;      ///< requests per second that a token may make, 2 s of them at once
   int planning_threads = 0;          ///< questions answered at a time; 0: as many as processors
+  std::chrono::milliseconds plan_time{60'000};     ///< for a request's plans; then the best so far
   std::chrono::milliseconds compute_time{30'000};  ///< for a request's what-ifs, and for its wait before
   std::chrono::milliseconds idle_time{60'000};     ///< between two requests of a connection
   std::chrono::milliseconds slow_request{500};     ///< logged when it takes longer

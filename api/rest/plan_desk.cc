@@ -25,6 +25,12 @@ json unknown(ErrorCode code, const std::string& reason) {
   return {{"status", "unknown"}, {"code", error_status(code).name}, {"reason", reason}};
 }
 
+/// Of a stored ranking; those from before there was a time limit are.
+bool is_complete(const json& ranking) {
+  const auto answer = ranking.find("answer");
+  return answer == ranking.end() || answer->value("complete", true);
+}
+
 /// Everything that the answer depends on.
 std::string key_of(const Question& question, const KnownProfile& profile, const FitMarks& marks,
                    const json& record) {
@@ -66,16 +72,18 @@ FitMarks PlanDesk::marks_of(const FitBook::Known& known) const {
 PlanDesk::Said PlanDesk::answer(const std::string& body) {
   if (auto said = from_memory(body)) return std::move(*said);
   const Question question = question_from_json(parse_json(body, "request body"));
-  if (!question.candidates.empty()) return {to_text(answer_candidates(question)), 0, false};
-  const One one = answer_one(question, question.seats, question.cluster);
+  Asker asker{parts_.plan_time};
+  if (!question.candidates.empty()) return {to_text(answer_candidates(question, asker)), 0, false};
+  const One one = answer_one(question, question.seats, question.cluster, asker);
   if (one.kept && body.size() <= kLongestKeptBody) {
     const std::lock_guard lock(mutex_);
     by_body_.put(body, one.kept);
   }
-  return {one.text.empty() ? to_text(one.document) : one.text, one.kept ? one.kept->plan : 0, one.created};
+  return {one.text.empty() ? to_text(one.document) : one.text, one.document.value("id", RowId{0}),
+          one.created};
 }
 
-json PlanDesk::answer_candidates(const Question& question) {
+json PlanDesk::answer_candidates(const Question& question, Asker& asker) {
   json rows = json::array();
   json best = nullptr;
   double fastest = 0;
@@ -83,10 +91,12 @@ json PlanDesk::answer_candidates(const Question& question) {
     json answer;
     try {
       const std::string& cluster = candidate.cluster.empty() ? question.cluster : candidate.cluster;
-      answer = answer_one(question, candidate.seats, cluster).document;
+      answer = answer_one(question, candidate.seats, cluster, asker).document;
     } catch (const Error& error) {
       const bool refused = question.strict && error.code() == ErrorCode::kConflict;
-      if (!refused && error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit) throw;
+      const bool nothing_for_it = error.code() == ErrorCode::kNotFound ||
+                                  error.code() == ErrorCode::kPoorFit || error.code() == ErrorCode::kTimeout;
+      if (!refused && !nothing_for_it) throw;
       answer = unknown(error.code(), error.what());
     }
     const double rate = answer.value("samples_per_second", 0.0);
@@ -99,7 +109,8 @@ json PlanDesk::answer_candidates(const Question& question) {
   return {{"status", "compared"}, {"best", std::move(best)}, {"candidates", std::move(rows)}};
 }
 
-PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats, const std::string& cluster) {
+PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats, const std::string& cluster,
+                                   Asker& asker) {
   ProfilePointer profile;
   if (question.profile) {
     profile =
@@ -123,7 +134,7 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
     json record = record_of(made, question.overrides, cluster, known.fit->id);
     std::string key = key_of(question, *profile, marks, record);
     return compute(question,
-                   {std::move(made), known.fit, std::move(marks), std::move(record), std::move(key)});
+                   {std::move(made), known.fit, std::move(marks), std::move(record), std::move(key)}, asker);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     ++parts_.metrics.plans_unknown;
@@ -131,12 +142,12 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
   }
 }
 
-PlanDesk::One PlanDesk::compute(const Question& question, Asked asked) {
+PlanDesk::One PlanDesk::compute(const Question& question, Asked asked, Asker& asker) {
   const std::string& key = asked.key;
   const FitPointer& fit = asked.fit;
-  std::promise<void> done;
+  std::promise<KeptPointer> done;
   for (;;) {  // one at a time works on a question; the others wait for its answer
-    std::shared_future<void> other;
+    std::shared_future<KeptPointer> other;
     {
       const std::lock_guard lock(mutex_);
       if (const KeptPointer* kept = by_key_.find(key)) {
@@ -146,56 +157,84 @@ PlanDesk::One PlanDesk::compute(const Question& question, Asked asked) {
       const auto [found, ours] = under_way_.try_emplace(key, done.get_future().share());
       if (ours) break;
       other = found->second;
-      done = std::promise<void>();
+      done = std::promise<KeptPointer>();
     }
-    other.wait();
+    // Whoever waited would run out of time as well: he is not made to wait once more.
+    if (const KeptPointer said = other.get(); said && !said->complete)
+      return {json::parse(*said->text), *said->text, nullptr, false};
   }
-  const auto leave = [&](KeptPointer kept) {
+  const auto leave = [&] {
     const std::lock_guard lock(mutex_);
-    if (kept) by_key_.put(key, std::move(kept));
     under_way_.erase(key);
-    done.set_value();
   };
   try {
     const auto begin = std::chrono::steady_clock::now();
     Given given{{}, question, std::move(asked.made), {}};
     {
       const Permit permit(parts_.busy, parts_.compute_time);
-      given.outcome.answer = tuner::tune(given.made.profile, given.made.cluster, given.made.options);
-      if (question.most_workers > 0)
-        given.recommended = recommend_workers(given.made, question.most_workers, question.least_efficiency,
-                                              time_limit(parts_.compute_time, parts_.stopping));
+      tune(given, asker);
     }
     given.outcome.fit = fit->id;
     given.outcome.marks = asked.marks;
+    const bool complete = given.outcome.answer.complete;
     const bool created = keep(given, asked.record);
     json document = answer_to_json(std::move(given));
     document.erase("cached");
     const std::string text = to_text(document);
-    auto kept = std::make_shared<const Kept>(
-        Kept{fit->cluster_name, fit->id, asked.marks,
-             std::make_shared<const std::string>(with_cached(true, text)), document.at("id").get<RowId>()});
+    auto kept =
+        std::make_shared<const Kept>(Kept{fit->cluster_name, fit->id, asked.marks,
+                                          std::make_shared<const std::string>(with_cached(complete, text)),
+                                          document.at("id").get<RowId>(), complete});
     document["cached"] = false;
     ++parts_.metrics.plans_made;
+    if (!complete) ++parts_.metrics.plans_incomplete;
     parts_.metrics.planning.observe(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    leave(kept);
+    if (complete) {
+      const std::lock_guard lock(mutex_);
+      by_key_.put(key, kept);
+    }
+    leave();
+    done.set_value(kept);
     if (created) parts_.events.publish("plan", {{"id", kept->plan}});
-    return {std::move(document), with_cached(false, text), std::move(kept), created};
+    return {std::move(document), with_cached(false, text), complete ? std::move(kept) : nullptr, created};
+  } catch (const Error& error) {
+    leave();
+    if (error.code() == ErrorCode::kTimeout) {
+      done.set_exception(std::current_exception());
+    } else {
+      done.set_value(nullptr);
+    }
+    throw;
   } catch (...) {
-    leave(nullptr);
+    leave();
+    done.set_value(nullptr);
     throw;
   }
+}
+
+void PlanDesk::tune(Given& given, Asker& asker) {
+  const auto begin = parts_.clock();
+  tuner::TuneOptions limited = given.made.options;
+  limited.out_of_time = out_of_time_at(begin + asker.left, parts_.clock, parts_.stopping);
+  given.outcome.answer = tuner::tune(given.made.profile, given.made.cluster, limited);
+  asker.left -= parts_.clock() - begin;
+  const Question& question = given.question;
+  if (question.most_workers == 0 || !given.outcome.answer.complete) return;
+  tuner::Watch watch = time_limit(parts_.compute_time, parts_.stopping);
+  Case each = given.made;
+  each.options.out_of_time = within_points(watch);
+  given.recommended = recommend_workers(each, question.most_workers, question.least_efficiency, watch);
 }
 
 bool PlanDesk::keep(Given& given, const json& record) {
   if (given.question.keep == Keep::kNone) return false;
   TuneOutcome& outcome = given.outcome;
   const tuner::Entry& chosen = outcome.answer.ranking.at(outcome.answer.chosen);
-  {
+  if (outcome.answer.complete) {
     const auto reader = parts_.store.reader();
     const auto known = reader->find_ranking(digest(chosen.plan), "question", record);
-    if (known && known->predicted == chosen.prediction.iteration &&
+    if (known && known->predicted == chosen.prediction.iteration && is_complete(known->ranking) &&
         (given.question.keep != Keep::kAll || !known->ranking.at("plans").empty())) {
       outcome.plans = known->ranking.at("plans").get<std::map<std::string, RowId>>();
       outcome.plans[chosen.method] = known->id;

@@ -29,6 +29,8 @@ class PlanDesk {
     Places& busy;
     Seconds fit_age;                         ///< from which fits are marked
     std::chrono::milliseconds compute_time;  ///< longest wait for a turn, and longest recommendation
+    std::chrono::milliseconds plan_time;     ///< longest computing of a request's plans
+    const Clock& clock;
     const std::atomic<bool>& stopping;
   };
   explicit PlanDesk(const Parts& parts) : parts_(parts) {}
@@ -40,23 +42,28 @@ class PlanDesk {
   };
   /// Answers the body of a request. Throws Error{kBadInput} for a malformed one, Error{kNotFound} for a model
   /// or cluster that does not exist, Error{kPoorFit} where no fit is usable, Error{kUnavailable} when its
-  /// turn does not come.
+  /// turn does not come, Error{kTimeout} when the time limit passes before there is any plan.
   Said answer(const std::string& body);
 
  private:
-  /// An answer that can be given again.
+  /// An answer that can be given again; an incomplete one only to those who waited for it.
   struct Kept {
     std::string cluster;
     RowId fit = 0;
     FitMarks marks;                           ///< of the fit when the answer was made
-    std::shared_ptr<const std::string> text;  ///< with "cached": true
+    std::shared_ptr<const std::string> text;  ///< with "cached": true, if it is complete
     RowId plan = 0;
+    bool complete = true;
   };
   using KeptPointer = std::shared_ptr<const Kept>;
 
   std::optional<Said> from_memory(const std::string& body);
   FitMarks marks_of(const FitBook::Known& known) const;
-  nlohmann::json answer_candidates(const Question& question);
+  /// How long the request may go on computing.
+  struct Asker {
+    std::chrono::steady_clock::duration left;
+  };
+  nlohmann::json answer_candidates(const Question& question, Asker& asker);
   /// PlanAnswer or UnknownAnswer; `kept` is filled in for the former.
   struct One {
     nlohmann::json document;
@@ -64,7 +71,7 @@ class PlanDesk {
     KeptPointer kept;
     bool created = false;
   };
-  One answer_one(const Question& question, const Seats& seats, const std::string& cluster);
+  One answer_one(const Question& question, const Seats& seats, const std::string& cluster, Asker& asker);
   /// A question with everything looked up.
   struct Asked {
     Case made;
@@ -73,7 +80,9 @@ class PlanDesk {
     nlohmann::json record;  ///< record_of
     std::string key;        ///< everything that the answer depends on
   };
-  One compute(const Question& question, Asked asked);
+  One compute(const Question& question, Asked asked, Asker& asker);
+  /// Within the time that is left. An incomplete answer has no recommendation.
+  void tune(Given& given, Asker& asker);
   /// Stores the answer's plans, unless nothing is to be kept, or finds those that an earlier service stored
   /// for the same question.
   bool keep(Given& given, const nlohmann::json& record);
@@ -82,7 +91,8 @@ class PlanDesk {
   std::mutex mutex_;  // guards the three below
   BoundedMap<KeptPointer> by_body_{8192};
   BoundedMap<KeptPointer> by_key_{8192};
-  std::unordered_map<std::string, std::shared_future<void>> under_way_;
+  /// Of a question that somebody works on: what the others are to say. Null: they are to ask again.
+  std::unordered_map<std::string, std::shared_future<KeptPointer>> under_way_;
 };
 
 }  // namespace commtune::api::rest

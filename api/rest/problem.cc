@@ -101,7 +101,9 @@ Reply problem(const HttpError& error, std::string_view request_id) {
 Reply problem(const Error& error, std::string_view request_id) {
   const ErrorStatus& status = error_status(error.code());
   // 499 is nginx's word for a client that went away; here the work was ended, so that it may be asked again.
-  const int http = error.code() == ErrorCode::kInterrupted ? 503 : status.http_status;
+  // 504 is a proxy's, for another server's silence; here it is the service itself that had not enough time.
+  const bool again = error.code() == ErrorCode::kInterrupted || error.code() == ErrorCode::kTimeout;
+  const int http = again ? 503 : status.http_status;
   return render(http, status.name, error.what(), request_id);
 }
 

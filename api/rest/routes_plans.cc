@@ -20,7 +20,7 @@ using nlohmann::json;
 
 PlanView view_of(Service& service, const Request& request) {
   return find_plan_view(*service.store().reader(), request.arguments.at(0),
-                        std::string(request.parameter("method")));
+                        std::string(request.parameter("method")), service.plan_limit());
 }
 
 Reply make_plan(Service& service, const Request& request) {

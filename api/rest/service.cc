@@ -23,6 +23,10 @@ std::size_t planning_threads(const ServeOptions& options) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
+std::int64_t whole_seconds(std::chrono::milliseconds time) {
+  return std::chrono::ceil<std::chrono::seconds>(time).count();
+}
+
 std::string etag_of(std::string_view body) { return fmt::format("\"{}\"", Digest().add(body).hex()); }
 
 /// True when the header names this tag, or any.
@@ -82,7 +86,7 @@ Service::Service(const ServiceParts& parts, Store store)
       profiles_(store_),
       tokens_(store_),
       plans_({store_, fits_, profiles_, *metrics_, events_, busy_, parts_.settings.fit_age,
-              parts_.options.compute_time, stopping_}),
+              parts_.options.compute_time, parts_.options.plan_time, parts_.clock, stopping_}),
       gate_(std::make_unique<Gate>(parts_.options, parts_.start_token, router_, tokens_, *metrics_)),
       jobs_({store_, events_, *metrics_, parts.log, parts.program}) {}
 
@@ -105,6 +109,10 @@ Reply Service::with_body(const Head& head, std::string body) {
   auto admission = gate_->admit(head, false);
   if (const auto* refused = std::get_if<Refused>(&admission)) return refuse(*refused);
   return carry_out(std::move(std::get<Admitted>(admission)), std::move(body));
+}
+
+tuner::OutOfTime Service::plan_limit() const {
+  return out_of_time_at(parts_.clock() + parts_.options.plan_time, parts_.clock, stopping_);
 }
 
 Reply Service::compute(const Request& request, const std::function<Reply(const tuner::Watch&)>& what_if) {
@@ -266,6 +274,8 @@ void Service::finish(Reply& reply, const std::string& request_id) const {
   add("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
   add("Cross-Origin-Resource-Policy", "same-origin");
   add("Cache-Control", reply.status == 200 || reply.status == 304 ? "private, no-cache" : "no-store");
+  // Whatever keeps the processors busy has ended by then.
+  if (reply.status == 503) add("Retry-After", std::to_string(whole_seconds(parts_.options.plan_time)));
   if (!parts_.options.tls_certificate.empty()) add("Strict-Transport-Security", "max-age=31536000");
 }
 

@@ -31,6 +31,7 @@ struct ServiceParts {
   std::filesystem::path program;  ///< `tune`, which jobs are run with
   Log& log;
   std::string start_token{};  ///< the secret of this start, which allows all; empty: there is none
+  Clock clock = std::chrono::steady_clock::now;  ///< that plans' time limits go by
 };
 
 class Service : public Application {
@@ -62,6 +63,8 @@ class Service : public Application {
   Events& events() { return events_; }
   Metrics& metrics() { return *metrics_; }
   Timestamp started() const { return started_; }
+  /// For work on one plan that begins now.
+  tuner::OutOfTime plan_limit() const;
   bool needs_token() const { return gate_->needs_token(); }
   std::string metrics_text() const;
 

@@ -104,6 +104,14 @@ TEST(RankingReport, MarksWhatRestsOnDoubtfulFits) {
   EXPECT_THAT(text, HasSubstr("all-reduce, alone: median residual 20.0 %, p90 50.0 %, R² 0.950"));
 }
 
+TEST(RankingReport, SaysThatATimeLimitLeftSomethingOut) {
+  TuneOutcome outcome = ranked(Seconds{0.216}, {});
+  EXPECT_THAT(ranking_report(outcome), Not(HasSubstr("incomplete")));
+  outcome.answer.complete = false;
+  EXPECT_THAT(ranking_report(outcome), HasSubstr("incomplete: the time limit passed"));
+  EXPECT_EQ(to_json(outcome).at("complete"), false);
+}
+
 TEST(RankingReport, SaysNothingOfADoubtThatChangesNothing) {
   for (const std::optional<Seconds> low : {std::optional<Seconds>{}, std::optional{Seconds{0.216}}})
     EXPECT_THAT(ranking_report(ranked(Seconds{0.216}, low)), Not(HasSubstr("edge")));

@@ -74,6 +74,31 @@ TEST(TimeLimit, EndsWorkThatTakesLonger) {
   EXPECT_THAT(text, HasSubstr("25 % was done"));
 }
 
+TEST(TimeLimit, IsLookedAtWithinAPointToo) {
+  std::vector<double> told;
+  tuner::Watch watch = [&](double fraction) {
+    told.push_back(fraction);
+    if (told.size() == 3) throw Error(ErrorCode::kBadInput, "too long");
+  };
+  const tuner::OutOfTime within = within_points(watch);
+  watch(0.5);
+  EXPECT_FALSE(within());
+  EXPECT_EQ(refusal([&] { within(); }).second, "too long");
+  EXPECT_THAT(told, testing::ElementsAre(0.5, 0.5, 0.5)) << "how far it was at the point's beginning";
+}
+
+TEST(TimeLimit, OfAPlanEndsAtItsMoment) {
+  std::atomic<bool> stopping = false;
+  std::chrono::steady_clock::time_point now{};
+  const Clock clock = [&now] { return now; };
+  const tuner::OutOfTime out = out_of_time_at(now + milliseconds(5), clock, stopping);
+  EXPECT_FALSE(out());
+  now += milliseconds(5);
+  EXPECT_TRUE(out());
+  stopping = true;
+  EXPECT_EQ(refusal([&] { out(); }).first, ErrorCode::kInterrupted);
+}
+
 TEST(TimeLimit, EndsWorkOfAServiceThatStops) {
   const std::atomic<bool> stopping = true;
   EXPECT_EQ(refusal([&] { time_limit(hours(1), stopping)(0); }).first, ErrorCode::kInterrupted);

@@ -137,6 +137,26 @@ class HostileRuns(ServiceTest):
         self.assertEqual(self.judged(), before + 1)
 
 
+class HostileQuestions(ServiceTest):
+    """Who asks for what computes for ever: a thousand times as long as a millisecond, here."""
+
+    flags = ("--plan-time", "1ms")
+
+    def test_a_plan_that_takes_too_long_is_incomplete_or_refused_and_never_given_again(self):
+        layers = [{"name": f"w{i}", "forward_seconds": 1e-5, "backward_seconds": 2e-5, "update_seconds": 0, "macs_per_sample": 0,
+                   "tensors": [{"name": f"w{i}", "bytes": 4096 * (1 + i % 7)}]} for i in range(3000)]
+        profile = {"format": "commtune/profile/1", "model": "endless", "batch": 1, "data_type": "float32", "layers": layers,
+                   "origin": {"how": "derived", "device": "", "source": "a test", "note": ""}}
+        for _ in range(2):
+            answer = self.server.ask("POST", "/v1/plans", {"model": profile, "cluster": "lab"})
+            if answer.status == 503:
+                self.assertEqual(self.problem(answer, 503)["code"], "timeout")
+                self.assertEqual(answer.headers["Retry-After"], "1")
+                continue
+            self.fits({"$ref": "#/components/schemas/PlanReply"}, answer.json())
+            self.assertEqual((answer.json()["complete"], answer.json()["cached"]), (False, False))
+
+
 class StartToken(ServiceTest):
     """What `tune serve` prints at its start."""
 

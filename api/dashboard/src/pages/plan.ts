@@ -8,7 +8,7 @@ import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { ago, badge, pageHead, stat } from '../parts/bits';
 import { messagesFigure } from '../parts/messages';
-import { boundAtEdge, choiceBadge, doubtfulNote, rankingFigure } from '../parts/ranking';
+import { boundAtEdge, choiceBadge, doubtfulNote, incompleteNote, rankingFigure } from '../parts/ranking';
 import { runForm } from '../parts/run_form';
 import { shown } from '../parts/states';
 import { timelineFigure } from '../parts/timeline';
@@ -27,6 +27,7 @@ export interface StoredAnswer {
   readonly compute_seconds: number;
   readonly reason: string;
   readonly clear_winner: boolean;
+  readonly complete?: boolean;
   readonly chosen: string;
   readonly batch: number;
   readonly intensity_operations_per_parameter?: number;
@@ -157,6 +158,7 @@ export class PlanPage extends Page {
         ${best.extrapolated ? badge('warn', 'some messages are outside the probed sizes') : nothing}
         ${best.basis === 'measured' ? badge('good', 'priced by measured operations') : badge('', 'priced by formula')}</div>
       <p class="lead">${answer.reason}</p>
+      ${incompleteNote(answer)}
       ${doubtfulNote(answer.doubtful ?? plan.doubtful)}
       <dl class="stats">
         ${stat('Predicted iteration', time(best.iteration_seconds), doubt ? `${time(doubt.low_seconds)} to ${time(doubt.high_seconds)}` : nothing)}

@@ -10,7 +10,7 @@ import { command, pageHead, select, stat } from '../parts/bits';
 import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
 import { jobTable } from '../parts/jobs';
 import { probeForm } from '../parts/probe_form';
-import { boundAtEdge, choiceBadge, doubtfulNote, rankingFigure } from '../parts/ranking';
+import { boundAtEdge, choiceBadge, doubtfulNote, incompleteNote, rankingFigure } from '../parts/ranking';
 import { emptyState, problemState, shown } from '../parts/states';
 import { navigate, setQuery, type Route } from '../router';
 import { marksNote } from './cluster_facts';
@@ -139,6 +139,7 @@ export class TunePage extends Page {
     const { low_seconds: low, high_seconds: high } = answer.iteration;
     return html`<div class="row"><span class="badge accent">${answer.title}</span><span class="muted">${answer.road}</span>${choiceBadge(answer, answer.method)}</div>
       <p class="lead">${answer.reason}</p>
+      ${incompleteNote(answer)}
       ${doubtfulNote(answer.doubtful)}
       ${marksNote(answer)}
       <dl class="stats">

@@ -8,7 +8,7 @@ import { debounced, Page, type Resource } from '../page';
 import { badge, command, logarithmic, pageHead, placesSlider, select, stat } from '../parts/bits';
 import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
 import { phaseFigure, serversFigure, speedupFigure } from '../parts/what_if_figures';
-import { choiceBadge, doubtfulNote, rankingFigure } from '../parts/ranking';
+import { choiceBadge, doubtfulNote, incompleteNote, rankingFigure } from '../parts/ranking';
 import { emptyState, shown } from '../parts/states';
 import { navigate, setQuery, type Route } from '../router';
 
@@ -200,6 +200,7 @@ export class WhatIfPage extends Page {
         ${base && base.method !== answer.method ? badge('warn', `instead of ${base.title}`) : nothing}
         ${choiceBadge(answer, answer.method)}</div>
       <p>${answer.reason}</p>
+      ${incompleteNote(answer)}
       ${doubtfulNote(answer.doubtful)}
       <dl class="stats">
         ${stat('Iteration', html`<span data-part="iteration">${time(answer.iteration.seconds)}</span>`, base && Math.abs(change) > 0.0005 ? `${signedPercent(change)} to as measured` : nothing)}

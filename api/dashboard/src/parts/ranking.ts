@@ -26,6 +26,12 @@ export function choiceBadge(answer: { readonly ranking: readonly RankingEntry[];
   return answer.ranking[0]?.method === chosen ? badge('good', 'clear winner') : badge('warn', 'not the fastest predicted: the least expected regret');
 }
 
+/** That the ranking is what a time limit left of it. Answers from before there was one are complete. */
+export function incompleteNote(answer: { readonly complete?: boolean }): TemplateResult | typeof nothing {
+  if (answer.complete ?? true) return nothing;
+  return html`<div class="row" data-part="incomplete">${badge('warn', 'incomplete')}<span class="muted small">The time limit passed before everything was tried: there may be a better plan. Planning again computes it anew.</span></div>`;
+}
+
 type Doubtful = PlanAnswer['doubtful'];
 
 /** Fits that the predictions rest on and that their samples hardly support; nothing to see where there are none. */
