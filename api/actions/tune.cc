@@ -25,7 +25,8 @@ Seconds half_width(const tuner::Entry& entry) {
 }
 
 NewPlan to_row(const tuner::Entry& entry, const Keeping& keeping) {
-  return {entry.plan, 0, keeping.fit, nullptr, entry.prediction.iteration, half_width(entry), entry.bound};
+  return {entry.plan,        0,           keeping.fit,  nullptr, entry.prediction.iteration,
+          half_width(entry), entry.bound, keeping.token};
 }
 
 /// The members of an answer; its plan is written out already.
@@ -88,7 +89,7 @@ WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutc
 /// The chosen plan is stored last, since it carries the whole answer and the others' ids.
 void keep_answer(Store& store, const Profile& profile, WrittenAnswer written, TuneOutcome& outcome) {
   store.atomically([&] {
-    outcome.profile = store.put_profile(profile);
+    outcome.profile = store.put_profile(profile, written.chosen.plan.token);
     for (WrittenAnswer::Row& row : written.others)
       outcome.plans[row.plan.plan.method] = store_row(store, row, outcome.profile);
     written.ranking["plans"] = json_text(outcome.plans);

@@ -49,6 +49,7 @@ struct Keeping {
   std::optional<RowId> fit;  ///< absent: the answer is to a "what if", not a prediction of the cluster
   nlohmann::json question = nullptr;  ///< goes into the chosen plan's ranking
   const Cluster* given = nullptr;     ///< so does this, where the answer rests on no fit of the store
+  std::optional<TokenId> token{};     ///< NewPlan::token
 };
 
 /// Stores the profile and the plans of `outcome.answer` and fills in their ids, in one transaction.

@@ -108,6 +108,22 @@ void run_serve(const Session& session, const ServeFlags& flags) {
               [&](const rest::Ready& ready) { session.print(greeting(ready)); });
 }
 
+/// All who have no token share one allowance; so do the tokens that the starts of a service make.
+void add_quota_flags(CLI::App& command, rest::QuotaLimits& most) {
+  command
+      .add_option("--max-profiles-per-token", most.profiles,
+                  "stored profiles that one token may have, or all who have none together; 0: none")
+      ->capture_default_str();
+  command
+      .add_option("--max-plans-per-token", most.plans,
+                  "stored plans, likewise; an answer that is known already costs nothing")
+      ->capture_default_str();
+  command.add_option("--max-runs-per-token", most.runs, "stored runs that were handed in, likewise")
+      ->capture_default_str();
+  command.add_option("--max-waiting-jobs-per-token", most.waiting_jobs, "jobs that wait, likewise")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_serve_command(CLI::App& tune, Session& session) {
@@ -145,6 +161,7 @@ void add_serve_command(CLI::App& tune, Session& session) {
   command->add_option("--max-body", flags->max_body, "largest body of a request (8M)")->type_name("SIZE");
   command->add_option("--rate", flags->options.rate_per_token, "requests a second that a token may make")
       ->capture_default_str();
+  add_quota_flags(*command, flags->options.quotas);
   command
       ->add_option("--planning-threads", flags->options.planning_threads,
                    "questions worked on at a time; 0: as many as processors")

@@ -208,8 +208,14 @@ JobRow JobRunner::announce(RowId id) {
   return *job;
 }
 
-JobRow JobRunner::enqueue(const NewJob& job) {
-  const RowId id = parts_.store.write([&](Store& store) { return Jobs(store).enqueue(job); });
+JobRow JobRunner::enqueue(const NewJob& job, const Allowance& allowance) {
+  NewJob owned = job;
+  owned.requested_by = allowance.caller.name;
+  owned.token = allowance.caller.token;
+  RowId id = 0;
+  parts_.store.write([&](Store& store) {
+    within_quotas(store, allowance, {Held::kWaitingJobs}, [&] { id = Jobs(store).enqueue(owned); });
+  });
   JobRow row = announce(id);
   wake();  // now: events tell of a job that it waits before they tell that it runs
   return row;
@@ -224,8 +230,11 @@ JobRow JobRunner::cancel(RowId id) {
   return announce(id);
 }
 
-JobRow JobRunner::resume(RowId id) {
-  parts_.store.write([&](Store& store) { Jobs(store).requeue(id); });
+JobRow JobRunner::resume(RowId id, const Allowance& allowance) {
+  parts_.store.write([&](Store& store) {
+    within_quotas(store, allowance, {Held::kWaitingJobs},
+                  [&] { Jobs(store).requeue(id, allowance.caller.token); });
+  });
   JobRow row = announce(id);
   wake();
   return row;

@@ -15,6 +15,7 @@
 #include "api/rest/events.h"
 #include "api/rest/log.h"
 #include "api/rest/metrics.h"
+#include "api/rest/quota.h"
 #include "api/rest/store_access.h"
 #include "store/jobs.h"
 
@@ -43,10 +44,11 @@ class JobRunner {
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
 
-  /// Queues a job and says so.
-  JobRow enqueue(const NewJob& job);
+  /// Queues a job of the caller's and says so. Throws HttpRefusal where he has as many waiting as he may.
+  JobRow enqueue(const NewJob& job, const Allowance& allowance);
   JobRow cancel(RowId id);
-  JobRow resume(RowId id);
+  /// The job is the caller's from then on. Throws as enqueue().
+  JobRow resume(RowId id, const Allowance& allowance);
   int running() const;
   /// Asks running jobs to stop, waits for them, and marks them as interrupted.
   void stop();

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <utility>
 
 #include "perfmodel/error.h"
 
@@ -41,6 +42,11 @@ void ServeOptions::check() const {
   require(compute_time.count() >= 1,
           fmt::format("--compute-time {} ms: must be at least 1 ms", compute_time.count()));
   require(plan_time.count() >= 1, fmt::format("--plan-time {} ms: must be at least 1 ms", plan_time.count()));
+  for (const auto& [flag, most] :
+       {std::pair{"--max-profiles-per-token", quotas.profiles},
+        std::pair{"--max-plans-per-token", quotas.plans}, std::pair{"--max-runs-per-token", quotas.runs},
+        std::pair{"--max-waiting-jobs-per-token", quotas.waiting_jobs}})
+    require(most >= 0, fmt::format("{} {}: must be at least 0", flag, most));
   require(planning_threads >= 0 && planning_threads <= 1024,
           fmt::format("--planning-threads {}: must be 0 to 1024", planning_threads));
 }

@@ -26,6 +26,15 @@ struct UnixSocket {
   std::vector<std::string> users;  ///< who may besides the service's own user; names or numbers
 };
 
+/// What one token may hold; 0: nothing of it. Far more than a scheduler with honest jobs needs in years, and
+/// little enough for a disk.
+struct QuotaLimits {
+  int profiles = 1'000;
+  int plans = 10'000;
+  int runs = 100'000;
+  int waiting_jobs = 100;
+};
+
 struct ServeOptions {
   std::string host = "127.0.0.1";
   int port = 8080;                        ///< 0: the system picks one
@@ -38,6 +47,7 @@ struct ServeOptions {
   std::size_t max_body = 8U << 20U;  ///< bytes
   double rate_per_token = 1000;      ///< requests per second that a token may make, 2 s of them at once
   int planning_threads = 0;          ///< questions answered at a time; 0: as many as processors
+  QuotaLimits quotas;
   std::chrono::milliseconds plan_time{60'000};     ///< for a request's plans; then the best so far
   std::chrono::milliseconds compute_time{30'000};  ///< for a request's what-ifs, and for its wait before
   std::chrono::milliseconds idle_time{60'000};     ///< between two requests of a connection

@@ -69,10 +69,10 @@ FitMarks PlanDesk::marks_of(const FitBook::Known& known) const {
   return {is_stale(known.fit->origin, {parts_.fit_age, system_now()}), known.differences};
 }
 
-PlanDesk::Said PlanDesk::answer(const std::string& body) {
+PlanDesk::Said PlanDesk::answer(const std::string& body, const Caller& caller) {
   if (auto said = from_memory(body)) return std::move(*said);
   const Question question = question_from_json(parse_json(body, "request body"));
-  Asker asker{parts_.plan_time};
+  Asker asker{caller, parts_.plan_time};
   if (!question.candidates.empty()) return {to_text(answer_candidates(question, asker)), 0, false};
   const One one = answer_one(question, question.seats, question.cluster, asker);
   if (one.kept && body.size() <= kLongestKeptBody) {
@@ -177,7 +177,7 @@ PlanDesk::One PlanDesk::compute(const Question& question, Asked asked, Asker& as
     given.outcome.fit = fit->id;
     given.outcome.marks = asked.marks;
     const bool complete = given.outcome.answer.complete;
-    const bool created = keep(given, asked.record);
+    const bool created = keep(given, asked.record, asker.caller);
     json document = answer_to_json(std::move(given));
     document.erase("cached");
     const std::string text = to_text(document);
@@ -227,7 +227,7 @@ void PlanDesk::tune(Given& given, Asker& asker) {
   given.recommended = recommend_workers(each, question.most_workers, question.least_efficiency, watch);
 }
 
-bool PlanDesk::keep(Given& given, const json& record) {
+bool PlanDesk::keep(Given& given, const json& record, const Caller& caller) {
   if (given.question.keep == Keep::kNone) return false;
   TuneOutcome& outcome = given.outcome;
   const tuner::Entry& chosen = outcome.answer.ranking.at(outcome.answer.chosen);
@@ -242,11 +242,13 @@ bool PlanDesk::keep(Given& given, const json& record) {
       return false;
     }
   }
-  Keeping keeping{given.question.keep == Keep::kAll, {}, record};
+  Keeping keeping{given.question.keep == Keep::kAll, {}, record, nullptr, caller.token};
   if (!given.question.overrides.any()) keeping.fit = outcome.fit;
   WrittenAnswer written = write_out(given.made.profile, keeping, outcome);
-  parts_.store.write(
-      [&](Store& store) { keep_answer(store, given.made.profile, std::move(written), outcome); });
+  parts_.store.write([&](Store& store) {
+    within_quotas(store, {parts_.quotas, caller}, {Held::kProfiles, Held::kPlans},
+                  [&] { keep_answer(store, given.made.profile, std::move(written), outcome); });
+  });
   return true;
 }
 

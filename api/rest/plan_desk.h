@@ -14,6 +14,7 @@
 #include "api/rest/busy.h"
 #include "api/rest/events.h"
 #include "api/rest/metrics.h"
+#include "api/rest/quota.h"
 #include "api/rest/store_access.h"
 
 namespace commtune::api::rest {
@@ -30,6 +31,7 @@ class PlanDesk {
     Seconds fit_age;                         ///< from which fits are marked
     std::chrono::milliseconds compute_time;  ///< longest wait for a turn, and longest recommendation
     std::chrono::milliseconds plan_time;     ///< longest computing of a request's plans
+    const QuotaLimits& quotas;
     const Clock& clock;
     const std::atomic<bool>& stopping;
   };
@@ -42,8 +44,9 @@ class PlanDesk {
   };
   /// Answers the body of a request. Throws Error{kBadInput} for a malformed one, Error{kNotFound} for a model
   /// or cluster that does not exist, Error{kPoorFit} where no fit is usable, Error{kUnavailable} when its
-  /// turn does not come, Error{kTimeout} when the time limit passes before there is any plan.
-  Said answer(const std::string& body);
+  /// turn does not come, Error{kTimeout} when the time limit passes before there is any plan, HttpRefusal
+  /// where the caller has stored as much as it may. An answer that costs nothing new is given all the same.
+  Said answer(const std::string& body, const Caller& caller);
 
  private:
   /// An answer that can be given again; an incomplete one only to those who waited for it.
@@ -59,8 +62,9 @@ class PlanDesk {
 
   std::optional<Said> from_memory(const std::string& body);
   FitMarks marks_of(const FitBook::Known& known) const;
-  /// How long the request may go on computing.
+  /// Who asks, and how long the request may go on computing.
   struct Asker {
+    const Caller& caller;
     std::chrono::steady_clock::duration left;
   };
   nlohmann::json answer_candidates(const Question& question, Asker& asker);
@@ -85,7 +89,7 @@ class PlanDesk {
   void tune(Given& given, Asker& asker);
   /// Stores the answer's plans, unless nothing is to be kept, or finds those that an earlier service stored
   /// for the same question.
-  bool keep(Given& given, const nlohmann::json& record);
+  bool keep(Given& given, const nlohmann::json& record, const Caller& caller);
 
   const Parts parts_;
   std::mutex mutex_;  // guards the three below

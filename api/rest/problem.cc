@@ -37,7 +37,7 @@ std::string_view title_of(int status, std::string_view code) {
     case 422:
       return code == "key_reused" ? "Key of another request" : "Measurements do not support an answer";
     case 429:
-      return "Too many requests";
+      return code == "quota_exceeded" ? "Quota used up" : "Too many requests";
     case 431:
       return "Header too large";
     case 500:

@@ -1,8 +1,10 @@
 #pragma once
 // Errors as HTTP answers: RFC 9457 problem details.
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/rest/message.h"
 #include "perfmodel/error.h"
@@ -14,6 +16,16 @@ struct HttpError {
   int status = 400;
   std::string code;    ///< "too_many_requests"
   std::string detail;  ///< what is wrong and how to mend it
+};
+
+/// One on its way from where it is found to who answers: where only HTTP has a word for what is wrong.
+class HttpRefusal : public std::runtime_error {
+ public:
+  explicit HttpRefusal(HttpError error) : std::runtime_error(error.detail), error_(std::move(error)) {}
+  const HttpError& error() const noexcept { return error_; }
+
+ private:
+  HttpError error_;
 };
 
 Reply problem(const HttpError& error, std::string_view request_id);

@@ -32,7 +32,7 @@ Reply cancel_job(Service& service, const Request& request) {
 }
 
 Reply resume_job(Service& service, const Request& request) {
-  return accepted(service.jobs().resume(row_id_of(request, "job")));
+  return accepted(service.jobs().resume(row_id_of(request, "job"), service.allowance(request)));
 }
 
 Reply get_log(Service& service, const Request& request) {

@@ -24,7 +24,7 @@ PlanView view_of(Service& service, const Request& request) {
 }
 
 Reply make_plan(Service& service, const Request& request) {
-  PlanDesk::Said said = service.plans().answer(request.body);
+  PlanDesk::Said said = service.plans().answer(request.body, request.caller);
   Reply reply;
   reply.status = said.created ? 201 : 200;
   reply.body = std::move(said.text);
@@ -109,8 +109,7 @@ Reply run_plan(Service& service, const Request& request) {
   if (job.request.contains("model"))
     job.request["model"] = model_name(service, plan, job.request.at("model"));
   job.cluster = plan.cluster;
-  job.requested_by = request.caller.name;
-  const JobRow row = service.jobs().enqueue(job);
+  const JobRow row = service.jobs().enqueue(job, service.allowance(request));
   Reply reply = json_reply(to_json(row), 202);
   reply.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", row.id));
   return reply;

@@ -51,7 +51,11 @@ Reply get_profile(Service& service, const Request& request) {
 
 Reply add_profile(Service& service, const Request& request) {
   const Profile profile = profile_from_json(request.json());
-  const RowId id = service.store().write([&](Store& store) { return store.put_profile(profile); });
+  RowId id = 0;
+  service.store().write([&](Store& store) {
+    within_quotas(store, service.allowance(request), {Held::kProfiles},
+                  [&] { id = store.put_profile(profile, request.caller.token); });
+  });
   const auto stored = present(service.store().reader()->find_profile(id), "profile", std::to_string(id));
   Reply reply = json_reply(api::to_json(static_cast<const ProfileSummary&>(stored)), 201);
   reply.headers.emplace_back("Location", fmt::format("/v1/profiles/{}", id));

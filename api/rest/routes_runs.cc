@@ -82,14 +82,17 @@ Reply add_run(Service& service, const Request& request) {
   }
   run.settings = {{"reported_by", request.caller.name}};
   run.attested = request.caller.token != kNoToken;
+  run.token = request.caller.token;
   if (const auto settings = place.find("settings")) run.settings["settings"] = settings->object();
   const RunResult result = read_result(place);
-  const RowId id = service.store().write([&](Store& store) {
+  RowId id = 0;
+  service.store().write([&](Store& store) {
     const auto known = store.find_plan(run.plan);
     if (!known) throw Error(ErrorCode::kNotFound, fmt::format("plan: there is no plan {}", run.plan));
     NewRun placed = run;
     placed.cluster = known->cluster;
-    return store.add_run(placed, result);
+    within_quotas(store, service.allowance(request), {Held::kRuns},
+                  [&] { id = store.add_run(placed, result); });
   });
   const RunRow row = present(service.store().reader()->find_run(id), "run", std::to_string(id));
   if (row.attested && row.predicted.count() > 0 && row.median.count() > 0)

@@ -86,7 +86,8 @@ Service::Service(const ServiceParts& parts, Store store)
       profiles_(store_),
       tokens_(store_),
       plans_({store_, fits_, profiles_, *metrics_, events_, busy_, parts_.settings.fit_age,
-              parts_.options.compute_time, parts_.options.plan_time, parts_.clock, stopping_}),
+              parts_.options.compute_time, parts_.options.plan_time, parts_.options.quotas, parts_.clock,
+              stopping_}),
       gate_(std::make_unique<Gate>(parts_.options, parts_.start_token, router_, tokens_, *metrics_)),
       jobs_({store_, events_, *metrics_, parts.log, parts.program}) {}
 
@@ -149,6 +150,8 @@ Reply Service::carry_out(Admitted admitted, std::string body) {
     if (reply.status >= 500)
       parts_.log.say(Level::kError, "request_failed",
                      {{"request", request.id}, {"path", request.path}, {"why", std::string(error.what())}});
+  } catch (const HttpRefusal& refusal) {
+    reply = problem(refusal.error(), request.id);
   } catch (const std::exception& error) {
     reply = problem(HttpError{500, "internal", "a defect of the service; its log has the request's id"},
                     request.id);

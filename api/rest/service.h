@@ -18,6 +18,7 @@
 #include "api/rest/metrics.h"
 #include "api/rest/options.h"
 #include "api/rest/plan_desk.h"
+#include "api/rest/quota.h"
 #include "api/rest/router.h"
 #include "api/rest/store_access.h"
 
@@ -63,6 +64,7 @@ class Service : public Application {
   Events& events() { return events_; }
   Metrics& metrics() { return *metrics_; }
   Timestamp started() const { return started_; }
+  Allowance allowance(const Request& request) const { return {parts_.options.quotas, request.caller}; }
   /// For work on one plan that begins now.
   tuner::OutOfTime plan_limit() const;
   bool needs_token() const { return gate_->needs_token(); }

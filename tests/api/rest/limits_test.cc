@@ -1,5 +1,5 @@
-// What one client may take of the service: time to compute. The service is asked without its sockets, by a
-// made-up clock.
+// What one client may take of the service: rows in its database, places among the waiting jobs, and time to
+// compute. The service is asked without its sockets, by a made-up clock.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,8 +12,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/actions/tokens.h"
 #include "api/rest/service.h"
 #include "perfmodel/synthetic_profile.h"
+#include "store/jobs.h"
+#include "store/owner.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 
@@ -39,7 +42,10 @@ struct MadeClock {
 
 class LimitsTest : public ::testing::Test {
  protected:
-  LimitsTest() : log_(false, [](std::string_view) {}), store_(std::make_unique<Store>(made_store())) {}
+  LimitsTest() : log_(false, [](std::string_view) {}), store_(std::make_unique<Store>(made_store())) {
+    one_ = made_token("one");
+    other_ = made_token("other");
+  }
   ~LimitsTest() override {
     if (service_) service_->stop();
   }
@@ -50,21 +56,37 @@ class LimitsTest : public ::testing::Test {
                                          std::move(*store_));
   }
 
-  Reply ask(const std::string& method, const std::string& target, const json& body = nullptr) {
+  Reply ask(const std::string& method, const std::string& target, const json& body = nullptr,
+            const std::string& token = {}) {
     const std::string text = body.is_null() ? std::string() : body.dump();
     Head head;
     head.method = method;
     head.target = target;
     head.address = "127.0.0.1";
     head.content_length = text.size();
-    head.header = [](const char* name) -> std::string {
-      const std::map<std::string, std::string> headers{{"Host", "127.0.0.1"},
-                                                       {"Content-Type", "application/json"}};
+    head.header = [token](const char* name) -> std::string {
+      const std::map<std::string, std::string> headers{
+          {"Host", "127.0.0.1"},
+          {"Content-Type", "application/json"},
+          {"Authorization", token.empty() ? "" : "Bearer " + token}};
       const auto found = headers.find(name);
       return found == headers.end() ? std::string() : found->second;
     };
     auto reply = service_->without_body(head);
     return reply ? std::move(*reply) : service_->with_body(head, text);
+  }
+  int status(const std::string& target, const json& body, const std::string& token = {}) {
+    return ask("POST", target, body, token).status;
+  }
+  /// Refused because of a quota that this flag sets.
+  void refused(const std::string& target, const json& body, const std::string& token,
+               const std::string& flag) {
+    const Reply reply = ask("POST", target, body, token);
+    ASSERT_EQ(reply.status, 429) << reply.body;
+    const json problem = json::parse(reply.body);
+    EXPECT_EQ(problem.at("code"), "quota_exceeded");
+    EXPECT_EQ(problem.at("title"), "Quota used up");
+    EXPECT_THAT(problem.at("detail").get<std::string>(), HasSubstr(flag));
   }
   std::size_t rows(const std::string& target) {
     return json::parse(ask("GET", target + "?limit=1000").body).at("rows").size();
@@ -73,6 +95,9 @@ class LimitsTest : public ::testing::Test {
     return {{"model", "1"}, {"cluster", "lab"}, {"draws", 2}, {"seed", seed}};
   }
 
+  std::string made_token(const std::string& name) {
+    return make_token(*store_, name, {"operate"}, {}).secret;
+  }
   Store made_store() const {
     Store store = Store::open(folder_ / "store.db", {.version = "test"});
     make_lab(store, small_profile());
@@ -86,8 +111,101 @@ class LimitsTest : public ::testing::Test {
   Log log_;
   MadeClock clock_;
   std::unique_ptr<Store> store_;
+  std::string one_, other_;
   std::unique_ptr<Service> service_;  // last: it uses what is above
 };
+
+class HostileQuota : public LimitsTest {
+ protected:
+  HostileQuota() { options_.quotas = {.profiles = 2, .plans = 3, .runs = 2, .waiting_jobs = 1}; }
+};
+
+TEST_F(HostileQuota, NoMoreProfilesThanATokenMayStore) {
+  start();
+  const auto profile = [](int layers) { return commtune::to_json(small_profile(layers)); };
+  EXPECT_EQ(status("/v1/profiles", profile(3), one_), 201);
+  EXPECT_EQ(status("/v1/profiles", profile(4), one_), 201);
+  refused("/v1/profiles", profile(5), one_, "--max-profiles-per-token");
+  EXPECT_EQ(rows("/v1/profiles"), 3U) << "the lab's and two";
+  EXPECT_EQ(status("/v1/profiles", profile(4), one_), 201) << "it is there already and costs nothing";
+  EXPECT_EQ(status("/v1/profiles", profile(5), other_), 201) << "another token may";
+  EXPECT_EQ(status("/v1/profiles", profile(6)), 201) << "and so may who has none";
+}
+
+TEST_F(HostileQuota, NoMorePlansThanATokenMayStore) {
+  start();
+  for (const int seed : {1, 2, 3}) EXPECT_EQ(status("/v1/plans", question(seed), one_), 201);
+  refused("/v1/plans", question(4), one_, "--max-plans-per-token");
+  EXPECT_EQ(rows("/v1/plans"), 4U) << "the lab's and three";
+  EXPECT_EQ(status("/v1/plans", question(2), one_), 200) << "it is known already and costs nothing";
+  json glance = question(4);
+  glance["keep"] = "none";
+  EXPECT_EQ(status("/v1/plans", glance, one_), 200) << "nothing is stored of it";
+  EXPECT_EQ(status("/v1/plans", question(4), other_), 201);
+}
+
+TEST_F(HostileQuota, ARankingThatWouldNotFitIsNotStoredInParts) {
+  start();
+  json all = question(1);
+  all["keep"] = "all";
+  refused("/v1/plans", all, one_, "--max-plans-per-token");
+  EXPECT_EQ(rows("/v1/plans"), 1U) << "the lab's";
+}
+
+TEST_F(HostileQuota, AQuestionsOwnProfileCountsAsOne) {
+  start();
+  for (const int batch : {11, 12}) {
+    json changed = question(1);
+    changed["overrides"] = {{"batch", batch}};
+    EXPECT_EQ(status("/v1/plans", changed, one_), 201);
+  }
+  json changed = question(1);
+  changed["overrides"] = {{"batch", 13}};
+  refused("/v1/plans", changed, one_, "--max-profiles-per-token");
+}
+
+TEST_F(HostileQuota, AllWhoHaveNoTokenShareOne) {
+  start();
+  const json run{{"plan", 1}, {"iteration_seconds", {0.1, 0.2}}};
+  EXPECT_EQ(status("/v1/runs", run), 201);
+  EXPECT_EQ(status("/v1/runs", run), 201);
+  refused("/v1/runs", run, "", "--max-runs-per-token");
+  EXPECT_EQ(rows("/v1/runs"), 3U) << "the lab's and two";
+  EXPECT_EQ(status("/v1/runs", run, one_), 201);
+  EXPECT_EQ(status("/v1/runs", run, "ct_start_1"), 201);
+}
+
+TEST_F(HostileQuota, NoMoreWaitingJobsThanATokenMayHave) {
+  Jobs jobs(*store_);
+  const RowId ended = jobs.enqueue({.kind = "probe", .cluster = 1});
+  jobs.take_next(this_process());
+  jobs.finish(ended, JobState::kInterrupted);
+  jobs.enqueue({.kind = "probe", .cluster = 1});
+  jobs.take_next(this_process());  // and goes on, so that all others on this cluster wait
+  start();
+  const std::string probes = "/v1/clusters/lab/probes", resume = fmt::format("/v1/jobs/{}/resume", ended);
+  const json probe{{"budget_seconds", 1}};
+  const Reply first = ask("POST", probes, probe, one_);
+  EXPECT_EQ(first.status, 202) << first.body;
+  refused(probes, probe, one_, "--max-waiting-jobs-per-token");
+  refused("/v1/plans/1/runs", json::object(), one_, "--max-waiting-jobs-per-token");
+  refused(resume, json::object(), one_, "--max-waiting-jobs-per-token");
+  EXPECT_EQ(rows("/v1/jobs"), 3U);
+  EXPECT_EQ(status(resume, json::object(), other_), 202);
+  refused(probes, probe, other_, "--max-waiting-jobs-per-token");
+  const std::string queued = fmt::format("/v1/jobs/{}", json::parse(first.body).at("id").get<RowId>());
+  EXPECT_EQ(ask("DELETE", queued, nullptr, one_).status, 202);
+  EXPECT_EQ(status(probes, probe, one_), 202) << "the cancelled one makes room";
+}
+
+TEST_F(HostileQuota, OfNothingAllowedNothingIsStored) {
+  options_.quotas = {.profiles = 0, .plans = 0, .runs = 0, .waiting_jobs = 0};
+  start();
+  refused("/v1/profiles", commtune::to_json(small_profile(3)), one_, "--max-profiles-per-token");
+  refused("/v1/plans", question(1), one_, "--max-plans-per-token");
+  refused("/v1/runs", {{"plan", 1}}, one_, "--max-runs-per-token");
+  refused("/v1/clusters/lab/probes", json::object(), one_, "--max-waiting-jobs-per-token");
+}
 
 /// Questions that would compute for too long.
 class HostileQuestion : public LimitsTest {
@@ -161,6 +279,10 @@ TEST(ServeOptions, LimitsHaveToMakeSense) {
   options.plan_time = std::chrono::milliseconds(0);
   EXPECT_THAT(testing::error_of([&] { options.check(); }),
               testing::IsError(ErrorCode::kBadInput, "--plan-time 0 ms"));
+  options = {};
+  options.quotas.runs = -1;
+  EXPECT_THAT(testing::error_of([&] { options.check(); }),
+              testing::IsError(ErrorCode::kBadInput, "--max-runs-per-token -1"));
 }
 
 }  // namespace

@@ -137,6 +137,65 @@ class HostileRuns(ServiceTest):
         self.assertEqual(self.judged(), before + 1)
 
 
+class HostileQuotas(ServiceTest):
+    """Who stores without end, until there is no room for anybody else."""
+
+    flags = ("--max-profiles-per-token", "2", "--max-plans-per-token", "2", "--max-runs-per-token", "2", "--max-waiting-jobs-per-token", "0")
+    RUN = {"plan": 1, "iteration_seconds": [0.3, 0.31, 0.32]}
+
+    @classmethod
+    def prepare(cls):
+        cls.greedy, cls.modest = (made_token(cls.database, "--scope", "operate")[1] for _ in range(2))
+
+    def post(self, path, body, token=None):
+        return self.server.ask("POST", path, body, token=token)
+
+    def refused(self, path, body, token, flag):
+        answer = self.post(path, body, token)
+        document = self.problem(answer, 429)
+        self.assertEqual(document["code"], "quota_exceeded")
+        self.assertIn(flag, document["detail"])
+        self.assertNotIn("Retry-After", answer.headers, "waiting deletes nothing")
+
+    def test_plans_of_one_token(self):
+        def question(seed):
+            return {"model": "resnet50", "cluster": "lab", "draws": 0, "seed": seed}
+        for seed in (1, 2):
+            self.assertEqual(self.post("/v1/plans", question(seed), self.greedy).status, 201)
+        self.refused("/v1/plans", question(3), self.greedy, "--max-plans-per-token")
+        self.assertEqual(self.post("/v1/plans", question(1), self.greedy).status, 200)
+        self.assertEqual(self.post("/v1/plans", question(3), self.modest).status, 201)
+
+    def test_profiles_of_one_token(self):
+        def profile(name):
+            layers = [{"name": name, "forward_seconds": 1e-3, "backward_seconds": 2e-3, "tensors": [{"name": name, "bytes": 4096}]}]
+            return {"format": "commtune/profile/1", "model": name, "batch": 1, "data_type": "float32", "layers": layers,
+                    "origin": {"how": "derived", "device": "", "source": "a test", "note": ""}}
+        for name in ("a", "b", "a"):
+            self.assertEqual(self.post("/v1/profiles", profile(name), self.greedy).status, 201)
+        self.refused("/v1/profiles", profile("c"), self.greedy, "--max-profiles-per-token")
+        self.assertEqual(self.post("/v1/profiles", profile("c"), self.modest).status, 201)
+
+    def test_runs_of_all_who_have_no_token_and_room_that_pruning_makes(self):
+        for _ in range(2):
+            self.assertEqual(self.post("/v1/runs", self.RUN).status, 201)
+        self.refused("/v1/runs", self.RUN, None, "--max-runs-per-token")
+        self.refused("/v1/runs", self.RUN, "ct_start_" + "0" * 64, "--max-runs-per-token")
+        self.assertEqual(self.post("/v1/runs", self.RUN, self.modest).status, 201)
+        subprocess.run([os.environ["COMMTUNE_E2E_TUNE"], "store", "prune", "--keep", "1", "--db", str(self.database)],
+                       check=True, capture_output=True)
+        self.assertEqual(self.post("/v1/runs", self.RUN).status, 201)
+
+    def test_jobs_that_would_have_to_wait(self):
+        self.refused("/v1/clusters/lab/probes", {"budget_seconds": 1}, self.greedy, "--max-waiting-jobs-per-token")
+        self.assertEqual(self.server.ask("GET", "/v1/jobs").json()["rows"], [])
+
+    def test_a_refusal_is_not_kept_under_its_key(self):
+        headers = {"Idempotency-Key": "again", "Authorization": f"Bearer {self.modest}"}
+        self.problem(self.server.ask("POST", "/v1/clusters/lab/probes", {}, headers), 429)
+        self.problem(self.server.ask("POST", "/v1/clusters/lab/probes", {}, headers), 429)
+
+
 class HostileQuestions(ServiceTest):
     """Who asks for what computes for ever: a thousand times as long as a millisecond, here."""
 
