@@ -41,9 +41,9 @@ Curve of_first_chunk(const Curve& curve, int parts) {
 
 class Formulas {
  public:
-  /// links, gamma  in the place of the cluster's own; the links must outlive this
-  Formulas(const Cluster& cluster, int workers, const Links& links, SecondsPerByte gamma)
-      : cluster_(cluster), links_(links), place_(topology_of(cluster, workers)), gamma_(gamma.value) {}
+  /// links, gamma  in the place of the cluster's own; the links and the place must outlive this
+  Formulas(const Cluster& cluster, const Topology& place, const Links& links, SecondsPerByte gamma)
+      : cluster_(cluster), links_(links), place_(place), gamma_(gamma.value) {}
 
   Formula of(const Road& road) const {
     return std::visit(Overloaded{
@@ -355,7 +355,7 @@ class Formulas {
 
   const Cluster& cluster_;
   const Links& links_;
-  const Topology place_;
+  const Topology& place_;
   const double gamma_;
 };
 
@@ -366,17 +366,25 @@ StageCost sum_of(const StageCost& a, const StageCost& b) {
 }
 
 Formula formula_of(const Road& road, const Cluster& cluster, int workers) {
-  return Formulas{cluster, workers, cluster.links, SecondsPerByte{cluster.reduce_seconds_per_byte.value}}.of(
+  return formula_of(road, cluster, topology_of(cluster, workers));
+}
+
+Formula formula_of(const Road& road, const Cluster& cluster, const Topology& place) {
+  return Formulas{cluster, place, cluster.links, SecondsPerByte{cluster.reduce_seconds_per_byte.value}}.of(
       road);
 }
 
 Formula wire_of(const Road& road, const Cluster& cluster, int workers) {
+  return wire_of(road, cluster, topology_of(cluster, workers));
+}
+
+Formula wire_of(const Road& road, const Cluster& cluster, const Topology& place) {
   Links wires;
   for (const auto& [kind, measured] : cluster.links) {
     const Fit& fit = measured.streamed.curve.empty() ? measured.alone : measured.streamed;
     wires[kind].alone.curve = Curve{Seconds{0}, least_time_per_byte(fit.curve)};
   }
-  return Formulas{cluster, workers, wires, SecondsPerByte{0}}.of(road);
+  return Formulas{cluster, place, wires, SecondsPerByte{0}}.of(road);
 }
 
 }  // namespace commtune

@@ -3,6 +3,7 @@
 
 #include "perfmodel/cluster.h"
 #include "perfmodel/stage_cost.h"
+#include "perfmodel/topology.h"
 
 namespace commtune {
 
@@ -18,9 +19,12 @@ StageCost sum_of(const StageCost& a, const StageCost& b);
 
 /// Throws Error{kNotFound} when the cluster has no fit of the links that the road needs.
 Formula formula_of(const Road& road, const Cluster& cluster, int workers);
+/// place  where its workers are: topology_of(cluster, workers)
+Formula formula_of(const Road& road, const Cluster& cluster, const Topology& place);
 
 /// The same with links that pass bytes one way at the rate of a stream and sums that cost nothing: no
 /// operation on the road is faster. Errors as above.
 Formula wire_of(const Road& road, const Cluster& cluster, int workers);
+Formula wire_of(const Road& road, const Cluster& cluster, const Topology& place);
 
 }  // namespace commtune

@@ -142,14 +142,45 @@ Calibration calibration_of_streams(const OperationFit& fit, const Cluster& clust
   return calibration(fit.streamed, formula_of(fit.road, cluster, fit.workers).both.occupancy);
 }
 
+/// A road that is priced. Its formulas are worked out when they are first asked for, and once: a measured
+/// cost asks several times, and every draw of the fits prices every road anew.
+class PricedRoad {
+ public:
+  PricedRoad(const Road& priced, const Cluster& on, int by_workers)
+      : road(priced), cluster(on), workers(by_workers) {}
+
+  const Road& road;
+  const Cluster& cluster;
+  const int workers;
+
+  const Topology& place() {
+    if (!place_) place_ = topology_of(cluster, workers);
+    return *place_;
+  }
+  /// Throws as formula_of does.
+  const Formula& formula() {
+    if (!formula_) formula_ = formula_of(road, cluster, place());
+    return *formula_;
+  }
+  /// Throws as wire_of does.
+  const Formula& wire() {
+    if (!wire_) wire_ = wire_of(road, cluster, place());
+    return *wire_;
+  }
+
+ private:
+  std::optional<Topology> place_;
+  std::optional<Formula> formula_, wire_;
+};
+
 /// What the formula says of a road's streams, calibrated; nullopt where no stream can tell, or the links that
 /// the formula needs were not measured.
-std::optional<Formula> streams_by_formula(const Road& road, const Cluster& cluster, int workers) {
+std::optional<Formula> streams_by_formula(PricedRoad& priced) {
   try {
-    const OperationFit* stream = nearest_fit(road, cluster, workers, Pace::kStreamed);
+    const OperationFit* stream = nearest_fit(priced.road, priced.cluster, priced.workers, Pace::kStreamed);
     if (stream == nullptr) return std::nullopt;
-    const Calibration calibrated = calibration_of_streams(*stream, cluster);
-    Formula formula = formula_of(road, cluster, workers);
+    const Calibration calibrated = calibration_of_streams(*stream, priced.cluster);
+    Formula formula = priced.formula();
     for (StageCost* stage : {&formula.both, &formula.reduce, &formula.distribute}) {
       stage->occupancy = calibrated(stage->occupancy);
     }
@@ -181,12 +212,11 @@ StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
 
 /// A stage that was not measured on its own: its share of the whole by the formula, or half where the links
 /// that the formula needs were not measured either.
-StageCost share_of(const StageCost& both, const Road& road, const Cluster& cluster, int workers,
-                   Stage stage) {
-  if (!has_two_stages(road)) return stage == Stage::kReduce ? both : StageCost{};
+StageCost share_of(const StageCost& both, PricedRoad& priced, Stage stage) {
+  if (!has_two_stages(priced.road)) return stage == Stage::kReduce ? both : StageCost{};
   double share = 0.5;
   try {
-    const Formula formula = formula_of(road, cluster, workers);
+    const Formula& formula = priced.formula();
     const double reduce = formula.reduce.alone(4_MiB).count(), rest = formula.distribute.alone(4_MiB).count();
     if (reduce + rest > 0) share = reduce / (reduce + rest);
   } catch (const Error& error) {
@@ -210,23 +240,22 @@ StageCost over_wire(const StageCost& stage, const StageCost& wire) {
 
 /// Whether a whole message was really seen to pass faster than the links would let it: then several of them
 /// do more together than one of them was measured to do.
-bool beats_links(const Curve& alone, Bytes largest, const Road& road, const Cluster& cluster, int workers) {
-  return alone(largest) < wire_of(road, cluster, workers).both.occupancy(largest);
+bool beats_links(const Curve& alone, Bytes largest, const Formula& wire) {
+  return alone(largest) < wire.both.occupancy(largest);
 }
 
 /// Holds a cost to what the links can pass.
-void keep_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
-  const Formula wire = wire_of(road, cluster, workers);
+void keep_to_links(RoadCost& cost, const Formula& wire) {
   cost.both = over_wire(cost.both, wire.both);
   cost.reduce = over_wire(cost.reduce, wire.reduce);
   cost.distribute = over_wire(cost.distribute, wire.distribute);
 }
 
 /// The same for a measured cost, where the links were measured too.
-void keep_measured_to_links(RoadCost& cost, const Road& road, const Cluster& cluster, int workers) {
+void keep_measured_to_links(RoadCost& cost, PricedRoad& priced) {
   try {
-    if (beats_links(cost.both.alone, cost.measured_largest, road, cluster, workers)) return;
-    keep_to_links(cost, road, cluster, workers);
+    if (beats_links(cost.both.alone, cost.measured_largest, priced.wire())) return;
+    keep_to_links(cost, priced.wire());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
   }
@@ -254,9 +283,9 @@ struct Measurements {
 };
 
 /// The measured cost of a road, or nothing when it was not measured at this N.
-std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int workers) {
-  const Operations named = operations_of(road);
-  const Measurements found(road, cluster, workers);
+std::optional<RoadCost> measured(PricedRoad& priced) {
+  const Operations named = operations_of(priced.road);
+  const Measurements found(priced.road, priced.cluster, priced.workers);
   if (!found.suffice()) return std::nullopt;
   const OperationFit *both = found.both, *reduce = found.reduce, *distribute = found.distribute;
 
@@ -267,23 +296,23 @@ std::optional<RoadCost> measured(const Road& road, const Cluster& cluster, int w
   }
   cost.measured_smallest = range->first;
   cost.measured_largest = range->second;
-  const Formula streams =
-      found.all_streamed() ? Formula{} : streams_by_formula(road, cluster, workers).value_or(Formula{});
+  const Formula streams = found.all_streamed() ? Formula{} : streams_by_formula(priced).value_or(Formula{});
   const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy); };
   const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy); };
   cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
-  cost.reduce = reduce != nullptr ? first() : share_of(cost.both, road, cluster, workers, Stage::kReduce);
-  cost.distribute =
-      distribute != nullptr ? second() : share_of(cost.both, road, cluster, workers, Stage::kDistribute);
-  keep_measured_to_links(cost, road, cluster, workers);
+  cost.reduce = reduce != nullptr ? first() : share_of(cost.both, priced, Stage::kReduce);
+  cost.distribute = distribute != nullptr ? second() : share_of(cost.both, priced, Stage::kDistribute);
+  keep_measured_to_links(cost, priced);
   cost.basis = Basis::kMeasured;
   cost.explanation = "measured " + to_string(both != nullptr ? named.both : named.reduce) + ", " +
-                     describe(road) + ", " + counted(workers, "worker") + ", " + range_text(cost);
+                     describe(priced.road) + ", " + counted(priced.workers, "worker") + ", " +
+                     range_text(cost);
   return cost;
 }
 
-RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
-  const Formula formula = formula_of(road, cluster, workers);
+RoadCost by_formula(PricedRoad& priced) {
+  const auto& [road, cluster, workers] = std::tie(priced.road, priced.cluster, priced.workers);
+  const Formula& formula = priced.formula();
   const OperationFit* other = nearest_fit(road, cluster, workers, Pace::kAlone);
   const OperationFit* stream = nearest_fit(road, cluster, workers, Pace::kStreamed);
   const bool library = of_library(road);
@@ -306,9 +335,9 @@ RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
   cost.reduce = library ? cost.both : calibrated(formula.reduce);
   cost.distribute = library ? StageCost{} : calibrated(formula.distribute);
   // A message alone calibrates; what it hides of its two stages a stream of them hides already.
-  const bool faster = other != nullptr && beats_links(other->alone.curve, other->alone.largest, other->road,
-                                                      cluster, other->workers);
-  if (!faster) keep_to_links(cost, road, cluster, workers);
+  const bool faster = other != nullptr && beats_links(other->alone.curve, other->alone.largest,
+                                                      wire_of(other->road, cluster, other->workers));
+  if (!faster) keep_to_links(cost, priced.wire());
   cost.server_binds = formula.server_binds;
   cost.basis = Basis::kFormula;
   cost.measured_smallest = formula.smallest;
@@ -321,14 +350,14 @@ RoadCost by_formula(const Road& road, const Cluster& cluster, int workers) {
 }
 
 /// Whether servers rather than workers' cards would set the pace, where a formula can tell.
-bool servers_bind(const Road& road, const Cluster& cluster, int workers) {
-  const auto* p = std::get_if<ParameterServer>(&road);
+bool servers_bind(PricedRoad& priced) {
+  const auto* p = std::get_if<ParameterServer>(&priced.road);
   if (p == nullptr) return false;
   try {
-    return formula_of(road, cluster, workers).server_binds;
+    return priced.formula().server_binds;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
-    return workers > p->servers;
+    return priced.workers > p->servers;
   }
 }
 
@@ -389,15 +418,16 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
     cost.measured_largest = Bytes{~std::uint64_t{0}};
     return cost;
   }
-  const std::optional<RoadCost> direct = measured(road, cluster, workers);
-  cost = direct ? *direct : by_formula(road, cluster, workers);
-  if (direct) cost.server_binds = servers_bind(road, cluster, workers);
+  PricedRoad priced(road, cluster, workers);
+  std::optional<RoadCost> direct = measured(priced);
+  if (direct) direct->server_binds = servers_bind(priced);
+  cost = direct ? *std::move(direct) : by_formula(priced);
   const auto* p = std::get_if<ParameterServer>(&road);
   cost.shared_channel = p == nullptr || p->placement == Placement::kColocated;
   cost.through_servers = p != nullptr;
   cost.backlog = Seconds{cluster.backlog_seconds.value};
   if (const auto* all_to_all = std::get_if<AllToAll>(&road)) {
-    const Topology place = topology_of(cluster, workers);
+    const Topology& place = priced.place();
     const Sending sending = sending_of(all_to_all->algorithm, place);
     cost.rounds = sending.rounds;
     if (all_to_all->algorithm == Collective::kHierarchical && place.hosts > 1 && place.per_host > 1) {
