@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <iterator>
 #include <numeric>
-#include <queue>
+#include <vector>
 
 #include "perfmodel/batched_bound.h"
 #include "perfmodel/least_cost.h"
@@ -26,6 +27,38 @@ bool floors_agree(const RoadCost& cost) {
 struct Jobs {
   std::vector<double> head, body, tail;
 };
+
+/// What of a job has not been done when the machine may turn to it.
+struct WaitingJob {
+  double tail, left;
+};
+
+/// Jobs of which the one of longest tail is served. A backward pass has them arrive by rising tails, so that
+/// each is put in where it is taken out, and this is a stack; jobs in another order are sorted in.
+class Waiting {
+ public:
+  bool empty() const { return by_tail_.empty(); }
+  WaitingJob& most_urgent() { return by_tail_.back(); }
+  void remove_most_urgent() { by_tail_.pop_back(); }
+  void add(const WaitingJob& job) {
+    auto place = by_tail_.end();
+    while (place != by_tail_.begin() && job.tail < std::prev(place)->tail) --place;
+    by_tail_.insert(place, job);
+  }
+
+ private:
+  std::vector<WaitingJob> by_tail_;
+};
+
+/// Numbers of jobs by rising heads. A backward pass gives them by falling ones.
+std::vector<std::size_t> in_order_of(const std::vector<double>& head) {
+  std::vector<std::size_t> order(head.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});
+  const auto sooner = [&](std::size_t a, std::size_t b) { return head[a] < head[b]; };
+  if (!std::is_sorted(order.begin(), order.end(), sooner))
+    std::stable_sort(order.begin(), order.end(), sooner);
+  return order;
+}
 
 /// Gradients as jobs of a channel on which a byte takes `beta`, with what comes before and after.
 Jobs jobs_of(const Workload& work, double beta, double before, double after) {
@@ -123,32 +156,23 @@ double separate_bound(const Workload& work, const RoadCost& cost, Floor floor) {
 double jackson(const std::vector<double>& head, const std::vector<double>& body,
                const std::vector<double>& tail) {
   assert(head.size() == body.size() && body.size() == tail.size());
-  std::vector<std::size_t> by_head(head.size());
-  std::iota(by_head.begin(), by_head.end(), std::size_t{0});
-  std::stable_sort(by_head.begin(), by_head.end(),
-                   [&](std::size_t a, std::size_t b) { return head[a] < head[b]; });
-
-  struct Waiting {
-    double tail, left;
-    bool operator<(const Waiting& other) const { return tail < other.tail; }
-  };
-  std::priority_queue<Waiting> waiting;
+  const std::vector<std::size_t> by_head = in_order_of(head);
+  Waiting waiting;
   double now = 0, longest = 0;
   std::size_t next = 0;
   while (next < by_head.size() || !waiting.empty()) {
     if (waiting.empty()) now = std::max(now, head[by_head[next]]);
     for (; next < by_head.size() && head[by_head[next]] <= now; ++next) {
-      waiting.push({tail[by_head[next]], body[by_head[next]]});
+      waiting.add({tail[by_head[next]], body[by_head[next]]});
     }
-    Waiting job = waiting.top();
-    waiting.pop();
+    WaitingJob& job = waiting.most_urgent();
     if (next == by_head.size() || now + job.left <= head[by_head[next]]) {
       now += job.left;
       longest = std::max(longest, now + job.tail);
+      waiting.remove_most_urgent();
     } else {
       job.left -= head[by_head[next]] - now;
       now = head[by_head[next]];
-      waiting.push(job);
     }
   }
   return longest;

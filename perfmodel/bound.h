@@ -53,7 +53,8 @@ LowerBounds lower_bounds(const Workload& work, const RoadCost& cost);
 Seconds lower_bound(const Workload& work, const RoadCost& cost);
 
 /// Length of Jackson's preemptive schedule: jobs with heads, bodies and tails (seconds, equal lengths).
-/// max over all schedules of max_i (C_i + tail_i) cannot be less. O(n log n).
+/// max over all schedules of max_i (C_i + tail_i) cannot be less. O(n) for jobs listed as layers are, with
+/// falling heads and tails; O(n^2) at worst.
 double jackson(const std::vector<double>& head, const std::vector<double>& body,
                const std::vector<double>& tail);
 
