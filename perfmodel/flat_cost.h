@@ -22,14 +22,16 @@ class FlatCurve {
     double from, alpha, beta;
   };
   const Piece& at(double m) const {
-    std::size_t i = pieces_.size() - 1;
-    while (pieces_[i].from > m) --i;
-    return pieces_[i];
+    const Piece* piece = &pieces_.back();
+    while (piece->from > m) --piece;
+    return *piece;
   }
   double operator()(double m) const {
     const Piece& piece = at(m);
     return piece.alpha + piece.beta * m;
   }
+  /// No size costs less.
+  double start_up() const { return pieces_.front().alpha; }
   /// The part of the cost that fewer bytes would have lowered.
   double bytes_part(double m) const { return at(m).beta * m; }
 

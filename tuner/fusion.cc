@@ -4,6 +4,8 @@
 #include <cassert>
 #include <limits>
 
+#include "perfmodel/flat_cost.h"
+
 namespace commtune::tuner {
 
 namespace {
@@ -13,28 +15,29 @@ struct Choice {
   std::size_t size = 0;
 };
 
-/// Bytes of the first tensors, by their number.
-std::vector<std::uint64_t> bytes_until(const FusionJob& job) {
-  std::vector<std::uint64_t> until{0};
+/// Bytes of the first tensors, by their number: whole numbers, of which a double holds any that is met.
+std::vector<double> bytes_until(const FusionJob& job) {
+  std::vector<double> until{0};
   until.reserve(job.bytes.size() + 1);
-  for (const std::uint64_t bytes : job.bytes) until.push_back(until.back() + bytes);
+  for (const std::uint64_t bytes : job.bytes) until.push_back(until.back() + static_cast<double>(bytes));
   return until;
 }
 
 /// The best last group of the first `count` tensors, given when shorter prefixes end; of several the
 /// smallest. Of the groups that could start as soon as they are ready only the shortest is looked at, since
 /// it lasts no longer; a group behind a prefix that ends too late for any group, and so all shorter ones, are
-/// left out.
-Choice best_group(const FusionJob& job, const Curve& curve, const std::vector<double>& prefix_end,
-                  const std::vector<std::uint64_t>& until, std::size_t count) {
+/// left out. Where start-ups are dear nearly every pair of a prefix and a group is looked at: this is all of
+/// exact_fusion's time.
+Choice best_group(const FusionJob& job, const FlatCurve& curve, const std::vector<double>& prefix_end,
+                  const std::vector<double>& until, std::size_t count) {
   Choice best;
-  const double ready = job.ready[count - 1], least = curve.least_alpha().count();
+  const double ready = job.ready[count - 1], least = curve.start_up();
   const auto end_of_prefixes = prefix_end.begin() + static_cast<std::ptrdiff_t>(count);
   const auto later = std::upper_bound(prefix_end.begin(), end_of_prefixes, ready);
   for (auto prefix = static_cast<std::size_t>(later - prefix_end.begin()) - 1; prefix < count; ++prefix) {
     const double start = std::max(prefix_end[prefix], ready);
     if (start + least > best.end) break;
-    const double end = start + curve(Bytes{until[count] - until[prefix]}).count();
+    const double end = start + curve(until[count] - until[prefix]);
     if (end <= best.end) best = {end, count - prefix};
   }
   return best;
@@ -61,13 +64,14 @@ Groups exact_fusion(const FusionJob& job, const FusionCost& cost) {
   if (n == 0) return {};
   std::vector<double> prefix_end(n, 0.0);
   std::vector<std::size_t> last_size(n, 0);
-  const std::vector<std::uint64_t> until = bytes_until(job);
+  const std::vector<double> until = bytes_until(job);
+  const FlatCurve occupancy(cost.occupancy), alone(cost.alone);
   for (std::size_t count = 1; count < n; ++count) {
-    const Choice best = best_group(job, cost.occupancy, prefix_end, until, count);
+    const Choice best = best_group(job, occupancy, prefix_end, until, count);
     prefix_end[count] = best.end;
     last_size[count] = best.size;
   }
-  Groups groups{best_group(job, cost.alone, prefix_end, until, n).size};
+  Groups groups{best_group(job, alone, prefix_end, until, n).size};
   for (std::size_t left = n - groups.back(); left > 0; left -= groups.back())
     groups.push_back(last_size[left]);
   std::reverse(groups.begin(), groups.end());
