@@ -62,18 +62,22 @@ Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {
   const Bytes largest = largest_tensor(job.work);
   FlatPlan plan;
   bool cuts = true;  // with a larger partition another plan
-  for (Bytes partition = 256_KiB; partition <= 64_MiB; partition = Bytes{partition.count * 4}) {
+  // Smaller pieces, and fewer of them under way, are kinder to hosts than any model says.
+  const auto wanted = [&] { return fastest * (1 - kIndifferent); };
+  const auto may_improve = [&] { return wanted() > option.floor(); };
+  for (Bytes partition = 256_KiB; partition <= 64_MiB && may_improve();
+       partition = Bytes{partition.count * 4}) {
     if (job.work.total_bytes / partition.count > kMostPieces) continue;
     const bool known = !cuts && plan.messages() > 0;
     if (!known) plan = FlatPlan(by_priority(job, option, {partition, Bytes{0}}), job.work);
     cuts = largest > partition;
     for (const std::uint64_t in_flight : {1, 4}) {  // as ByteScheduler counts them: the next one included
       if (known && in_flight == 1) continue;        // of whole tensors one at a time, whatever the partition
+      if (!may_improve()) break;
       const ByteSchedulerOptions settings{partition, Bytes{partition.count * (in_flight - 1)}};
       plan.credit = settings.credit.count;
-      const Seconds time = simulator.time(plan, road, fastest);
-      // Smaller pieces, and fewer of them under way, are kinder to hosts than any model says.
-      if (time >= fastest * (1 - kIndifferent)) continue;
+      const Seconds time = simulator.time(plan, road, wanted());
+      if (time >= wanted()) continue;
       best = settings;
       fastest = time;
     }
