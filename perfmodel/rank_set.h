@@ -13,31 +13,35 @@ namespace commtune {
 class RankSet {
  public:
   void reset(std::size_t size) {
-    words_.assign((size + 63) / 64, 0);
-    lowest_ = words_.size();
+    const std::size_t words = (size + 63) / 64;
+    words_.assign(words + 1, 0);
+    words_.back() = kGuard;
+    lowest_ = words;
+    none_ = static_cast<std::uint32_t>(64 * words + 63);
   }
   void insert(std::uint32_t rank) {
     words_[rank / 64] |= std::uint64_t{1} << (rank % 64);
     lowest_ = std::min<std::size_t>(lowest_, rank / 64);
   }
-  bool empty() {
+  bool contains(std::uint32_t rank) const { return (words_[rank / 64] >> (rank % 64) & 1) != 0; }
+  /// none() of an empty set.
+  std::uint32_t smallest() {
     const std::uint64_t* const words = words_.data();
-    const std::size_t size = words_.size();
     std::size_t lowest = lowest_;
-    while (lowest < size && words[lowest] == 0) ++lowest;
+    while (words[lowest] == 0) ++lowest;
     lowest_ = lowest;
-    return lowest == size;
+    return static_cast<std::uint32_t>(64 * lowest) +
+           static_cast<std::uint32_t>(std::countr_zero(words[lowest]));
   }
-  /// Not empty.
-  std::uint32_t smallest() const {
-    return static_cast<std::uint32_t>(lowest_ * 64 +
-                                      static_cast<std::size_t>(std::countr_zero(words_[lowest_])));
-  }
+  /// Larger than all that may be inserted.
+  std::uint32_t none() const { return none_; }
   void erase(std::uint32_t rank) { words_[rank / 64] &= ~(std::uint64_t{1} << (rank % 64)); }
 
  private:
-  std::vector<std::uint64_t> words_;
+  static constexpr std::uint64_t kGuard = std::uint64_t{1} << 63;
+  std::vector<std::uint64_t> words_;  ///< and one more, the guard, at which every search ends
   std::size_t lowest_ = 0;
+  std::uint32_t none_ = 0;
 };
 
 }  // namespace commtune

@@ -115,11 +115,11 @@ class Simulator::Engine {
     double now = 0, release = next_release(now);
     std::size_t arrived = 0;
     while (arrived < steps_ && !given_up()) {
-      bool waits = may_start_next();
-      for (; waits && traffic_.credit_allows(); waits = may_start_next()) start_most_urgent();
+      std::uint32_t next = next_step();
+      for (; next != waiting_.none() && traffic_.credit_allows(); next = next_step()) start(next);
       if (traffic_.arrived().empty()) {
         if (clock_.disturbed() || release < now) release = next_release(now);
-        now = traffic_.advance(release, {waits, clock_.disturbed()}, clock_);
+        now = traffic_.advance(release, {next != waiting_.none(), clock_.disturbed()}, clock_);
         if (release <= now) {
           take_released();
           release = next_release(now);
@@ -131,13 +131,13 @@ class Simulator::Engine {
     }
   }
 
-  /// Of a list the next one starts, or none.
-  bool may_start_next() {
-    return !waiting_.empty() && (plan_->order == Order::kPriority || waiting_.smallest() == next_in_list_);
+  /// The most urgent step that waits, of a list the next one if it does; else waiting_.none().
+  std::uint32_t next_step() {
+    if (plan_->order == Order::kPriority) return waiting_.smallest();
+    return waiting_.contains(next_in_list_) ? next_in_list_ : waiting_.none();
   }
 
-  void start_most_urgent() {
-    const std::uint32_t urgency = waiting_.smallest();
+  void start(std::uint32_t urgency) {
     const Step& step = by_urgency_[urgency];
     waiting_.erase(urgency);
     ++next_in_list_;
@@ -177,16 +177,26 @@ class Simulator::Engine {
   void order_steps() {
     sort_by_release();
     waiting_.reset(steps_);
-    by_urgency_.resize(steps_);
     next_ = next_in_list_ = 0;
-    if (coupled_) {
-      for (std::uint32_t message = 0; message < steps_; ++message) {
-        by_urgency_[plan_->order == Order::kPriority ? plan_->rank[message] : message] = {message};
-      }
-    } else {
-      by_urgency_ = plan_->sequence;
-    }
     reduce_.resize(plan_->messages());
+    if (coupled_) {
+      order_messages();
+    } else {
+      order_sequence();
+    }
+  }
+
+  void order_messages() {
+    by_urgency_.resize(steps_);
+    for (std::uint32_t message = 0; message < steps_; ++message) {
+      const std::uint32_t urgency = plan_->order == Order::kPriority ? plan_->rank[message] : message;
+      by_urgency_[urgency] = {message};
+      reduce_[message] = urgency;
+    }
+  }
+
+  void order_sequence() {
+    by_urgency_ = plan_->sequence;
     distribute_.resize(plan_->messages());
     for (std::uint32_t urgency = 0; urgency < steps_; ++urgency) {
       const Step& step = by_urgency_[urgency];

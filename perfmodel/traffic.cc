@@ -48,7 +48,7 @@ void Traffic::start(std::uint32_t urgency, const Parcel& parcel, ComputeClock& c
   const RoadCost& cost = *road_->cost;
   Priced& priced = priced_[0];
   if (!priced.is_of(parcel)) {
-    priced = start_of(parcel, turns_);
+    prepare(priced, parcel, turns_);
     Message& message = priced.message;
     if (shared_) {
       price(priced, road_->both, cost.rounds.last_share(), parcel.copying);
@@ -69,7 +69,7 @@ void Traffic::start(std::uint32_t urgency, const Parcel& parcel, Stage stage, Co
   const bool reduces = stage == Stage::kReduce;
   Priced& priced = priced_[reduces ? 0 : 1];
   if (!priced.is_of(parcel)) {
-    priced = start_of(parcel, {reduces ? turns_.reduce : turns_.distribute, 0});
+    prepare(priced, parcel, {reduces ? turns_.reduce : turns_.distribute, 0});
     price(priced, reduces ? road_->reduce : road_->distribute, road_->cost->rounds.last_share(stage),
           parcel.copying / 2);
     priced.message.told = reduces;
@@ -79,15 +79,14 @@ void Traffic::start(std::uint32_t urgency, const Parcel& parcel, Stage stage, Co
 }
 
 /// A message of which only the costs are missing.
-Traffic::Priced Traffic::start_of(const Parcel& parcel, const Rounds& turns) {
-  Priced priced;
+void Traffic::prepare(Priced& priced, const Parcel& parcel, const Rounds& turns) {
+  priced = {};
   priced.copying = parcel.copying;
   Message& message = priced.message;
   message.bytes = message.unsent = parcel.bytes;
   message.passed.fill({kNever, 0});
   message.first = turns.reduce;
   message.turns = message.counted = turns.both();
-  return priced;
 }
 
 /// What turns cost that share one channel; the last one has its share of the latency.
@@ -159,7 +158,7 @@ void Traffic::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
 }
 
 /// A message has something to send, which changes nothing for sockets that are full of what is more urgent.
-void Traffic::next_turn(std::uint32_t urgency) {
+inline void Traffic::next_turn(std::uint32_t urgency) {
   Message& message = messages_[urgency];
   message.left = message.kept[message.stage()];
   Channel& channel = channels_[channel_of(message)];
@@ -238,6 +237,12 @@ void Traffic::take(Channel& channel, Message& message, double at, double time) {
   unsent_ -= sent;
 }
 
+/// For how long sockets may take what the channel passes only later.
+double Traffic::room_in(const Channel& channel) const {
+  if (!(backlog_ > 0)) return 0;
+  return std::max(0.0, backlog_ - std::max(0.0, channel.free - now_));
+}
+
 /// Has the channel's sockets take the most urgent, until they are full.
 void Traffic::serve(std::size_t number, ComputeClock& clock) {
   Channel& channel = channels_[number];
@@ -245,10 +250,9 @@ void Traffic::serve(std::size_t number, ComputeClock& clock) {
   if (channel.ends <= now_) taken(channel);
   channel.called = false;
   channel.ends = kNever;
-  while (!channel.queue.empty()) {
-    channel.served = channel.queue.smallest();
+  while ((channel.served = channel.queue.smallest()) != channel.queue.none()) {
     Message& message = messages_[channel.served];
-    const double room = std::max(0.0, backlog_ - std::max(0.0, channel.free - now_));
+    const double room = room_in(channel);
     if (message.left > room) {
       if (room > 0) take(channel, message, now_, room);
       channel.since = now_;
@@ -286,11 +290,16 @@ void Traffic::taken(Channel& channel) {
   Message& message = messages_[urgency];
   const double left = std::max(channel.free, now_);
   channel.queue.erase(urgency);
+  message.from = std::min(message.from, left);
   const std::size_t stage = message.stage();
-  Passage& passed = message.passed[stage];
-  passed.from = std::min(passed.from, std::min(message.from, left));
-  const bool last = message.turn + 1 == message.turns;
   const double sent = server_free_.empty() ? left : after_server(message, left);
+  if (!message.ends_stage()) {  // as most turns of a collective: nothing but its next one follows
+    ++message.turn;
+    return coming_.push({sent + message.lag[stage], urgency});
+  }
+  Passage& passed = message.passed[stage];
+  passed.from = std::min(passed.from, message.from);
+  const bool last = message.turn + 1 == message.turns;
   passed.end = sent + (last ? message.last_lag : message.lag[stage]);
   message.from = kNever;
   end_turn(message);

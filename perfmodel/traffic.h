@@ -73,7 +73,7 @@ class Traffic {
     double left = 0;                      // of its turn, on the channel
     std::array<double, 2> kept{}, lag{};  // by stage: a turn on the channel, and how much later it is there
     double last_lag = 0;                  // the last turn
-    double from = kNever;                 // the first byte of this turn left
+    double from = kNever;                 // the first byte of this stage left
     std::array<Passage, 2> passed;        // by stage
     std::uint32_t server = 0;
     int turn = 0;
@@ -82,6 +82,7 @@ class Traffic {
     int turns = 0;      // all of them
     bool told = false;  // its arrival when it has come
     std::size_t stage() const { return turn < first ? 0 : 1; }
+    bool ends_stage() const { return turn + 1 == first || turn + 1 == turns; }  // with the turn that it has
   };
   struct Channel {
     RankSet queue;
@@ -132,7 +133,7 @@ class Traffic {
   double over_credit() const { return unsent_ - credit_; }
   double credit_moment() const;
   std::size_t channel_of(const Message& message) const { return shared_ ? 0 : message.stage(); }
-  static Priced start_of(const Parcel& parcel, const Rounds& turns);
+  static void prepare(Priced& priced, const Parcel& parcel, const Rounds& turns);
   void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;
   void price_apart(Priced& priced) const;
   Message& put(std::uint32_t urgency, const Priced& priced);
@@ -140,6 +141,7 @@ class Traffic {
   void pass_alone(std::uint32_t urgency, ComputeClock& clock);
   double after_server(const Message& message, double left);
   void next_turn(std::uint32_t urgency);
+  double room_in(const Channel& channel) const;
   void end_turn(Message& message);
   void take(Channel& channel, Message& message, double at, double time);
   void book(Channel& channel);

@@ -761,6 +761,16 @@ TEST(Simulator, GivesTheSameAnswersWhenUsedAgain) {
   }
 }
 
+TEST(Simulator, SaysWhatBindsWhateverItHasSimulatedBefore) {
+  // 20 s of start-ups in a row on one channel; before that 200 s of bytes on each of two.
+  const Workload work{two_layers()};
+  Simulator simulator(work);
+  RoadCost two_channels = line_cost(0, 5);
+  two_channels.shared_channel = false;
+  EXPECT_EQ(simulator.run(tensor_by_tensor(), two_channels).binding, Binding::kBandwidth);
+  EXPECT_EQ(simulator.run(tensor_by_tensor(), line_cost(10, 0.0001)).binding, Binding::kLatency);
+}
+
 TEST(Simulator, TakesNoLongerThanTheLimitOrGivesUp) {
   std::mt19937_64 random(12);
   int given_up = 0;
