@@ -38,7 +38,8 @@ class ClusterDraws {
 };
 
 /// Simulates every entry of a ranking on every draw and fills in Entry::doubt; on some of the draws only
-/// where the entry is never near the best one. False, and nothing is filled in, when time was out before.
+/// where the entry is never near the best one, or can no longer be chosen. The best of a draw is the fastest
+/// of those that were simulated on it. False, and nothing is filled in, when time was out before.
 bool judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
                        std::uint64_t seed, const OutOfTime& out_of_time = {});
 
