@@ -5,11 +5,11 @@
 #include <limits>
 #include <vector>
 
+#include "perfmodel/bound_search.h"
+
 namespace commtune {
 
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// The bound that start-ups give: see batched_bound.h.
 class BatchedBound {
@@ -34,9 +34,9 @@ class BatchedBound {
     const Passing& passing = channel_.passing;
     double feasible =
         cells_.back().ready + tail_.back() + passing.overhead + passing.lag + passing.beta * bytes;
-    if (feasible <= known || reachable(known * (1 + kPrecision))) return known;
+    if (feasible <= known || reachable(known * (1 + kBoundPrecision))) return known;
     double ruled_out = known;
-    while (feasible - ruled_out > kPrecision * feasible) {
+    while (feasible - ruled_out > kBoundPrecision * feasible) {
       const double middle = (ruled_out + feasible) / 2;
       (reachable(middle) ? feasible : ruled_out) = middle;
     }
@@ -44,7 +44,6 @@ class BatchedBound {
   }
 
  private:
-  static constexpr double kPrecision = 5e-4;
   static constexpr int kCells = 96;
 
   /// Part of the stream of gradients, in the order in which they appear: bytes (begin, end].

@@ -17,7 +17,7 @@ constexpr std::size_t kMostHosts = 100'000;
 constexpr std::uint64_t kMostSlots = 10'000;
 constexpr std::size_t kMostOperations = 100'000;
 constexpr std::size_t kMostFacts = 10'000;
-constexpr std::size_t kMostPieces = 64;
+constexpr std::size_t kMostPiecesOfCurve = 64;
 constexpr std::uint64_t kMostWorkers = 1'000'000;
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostSamples = 1'000'000'000;
@@ -41,7 +41,7 @@ constexpr std::pair<std::string_view, Operation> kOperations[] = {
 // --- reading --------------------------------------------------------------------------------------------
 
 Curve read_curve(const JsonPlace& place) {
-  const std::size_t count = place.size(1, kMostPieces);
+  const std::size_t count = place.size(1, kMostPiecesOfCurve);
   std::vector<CurvePiece> pieces(count);
   for (std::size_t i = 0; i < count; ++i) {
     const JsonPlace piece = place[i];

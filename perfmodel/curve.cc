@@ -10,7 +10,7 @@ namespace commtune {
 namespace {
 
 /// How far a cost may fall where a piece starts before it is an error: rounding of a curve that was scaled.
-constexpr double kRounding = 1e-9;
+constexpr double kRoundingOfCosts = 1e-9;
 
 [[noreturn]] void reject(std::size_t piece, const std::string& rule) {
   throw Error(ErrorCode::kBadInput, "curve piece " + std::to_string(piece) + ": " + rule);
@@ -40,7 +40,7 @@ Curve::Curve(std::vector<CurvePiece> pieces) : pieces_(std::move(pieces)) {
     }
     const double before = cost(pieces_[i - 1], piece.from).count();
     const double after = cost(piece, piece.from).count();
-    if (after < before * (1 - kRounding)) {
+    if (after < before * (1 - kRoundingOfCosts)) {
       reject(i, "costs " + std::to_string(after) + " s where the piece before it ends at " +
                     std::to_string(before) + " s: a cost never falls");
     }

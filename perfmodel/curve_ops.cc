@@ -84,6 +84,8 @@ Curve envelope(const Curve& a, const Curve& b, Envelope side) {
 
 }  // namespace
 
+Curve line(double alpha, double beta) { return Curve{Seconds{alpha}, SecondsPerByte{beta}}; }
+
 Curve times(const Curve& curve, double factor) { return recalibrated(curve, factor, factor); }
 
 Curve of_share(const Curve& curve, double share) {

@@ -8,6 +8,9 @@
 
 namespace commtune {
 
+/// alpha + beta * m, in seconds and bytes.
+Curve line(double alpha, double beta);
+
 /// factor * c(m); factor >= 0.
 Curve times(const Curve& curve, double factor);
 

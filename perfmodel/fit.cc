@@ -10,6 +10,7 @@
 #include "perfmodel/error.h"
 #include "perfmodel/fit_doubt.h"
 #include "perfmodel/fit_quality.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/piecewise.h"
 #include "perfmodel/random.h"
 #include "perfmodel/sample_spread.h"
@@ -19,7 +20,6 @@ namespace commtune {
 
 namespace {
 
-constexpr double kNormal95 = 1.959963984540054;
 constexpr Bytes kLargestExact{std::uint64_t{1} << 53};  // beyond it a double skips bytes
 
 [[noreturn]] void reject(const std::string& what) { throw Error(ErrorCode::kBadInput, what); }

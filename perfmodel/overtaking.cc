@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "perfmodel/bound_search.h"
 #include "perfmodel/least_cost.h"
 
 namespace commtune {
 
 namespace {
-
-constexpr double kPrecision = 5e-4;
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Program {
  public:
@@ -27,10 +25,10 @@ class Program {
     double ruled_out, open;
   };
   Times search(double known) const {
-    if (const double next = known * (1 + kPrecision); possible(next)) return {known, next};
+    if (const double next = known * (1 + kBoundPrecision); possible(next)) return {known, next};
     Times times{known, 2 * known};
     while (!possible(times.open)) times.open *= 2;
-    while (times.open - times.ruled_out > kPrecision * times.open) {
+    while (times.open - times.ruled_out > kBoundPrecision * times.open) {
       const double middle = (times.ruled_out + times.open) / 2;
       (possible(middle) ? times.open : times.ruled_out) = middle;
     }

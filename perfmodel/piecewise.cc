@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "perfmodel/least_squares.h"
+#include "perfmodel/normal.h"
 
 namespace commtune {
 

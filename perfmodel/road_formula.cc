@@ -26,8 +26,6 @@ struct Link {
 
 using Links = decltype(Cluster::links);
 
-Curve line(double alpha, double beta) { return Curve{Seconds{alpha}, SecondsPerByte{beta}}; }
-
 Curve constant(Seconds time) { return line(time.count(), 0); }
 
 /// c(m) of the first chunk alone, where m is cut into `parts` segments and each of these into chunks.

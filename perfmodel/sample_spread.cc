@@ -6,11 +6,12 @@
 #include <optional>
 #include <utility>
 
+#include "perfmodel/normal.h"
+
 namespace commtune {
 
 namespace {
 
-constexpr double kNormal95 = 1.959963984540054;
 /// Standard error of a median over that of a mean, of many normal values.
 constexpr double kMedianOverMean = 1.2533141373155;
 /// What the pooled variance of neighbours counts, in degrees of freedom.

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <limits>
 
+#include "perfmodel/normal.h"
+
 namespace commtune {
 
 namespace {
 
-constexpr std::size_t kLeastSizes = 3;    // distinct sizes in a piece
-constexpr std::size_t kMostCuts = 100;    // candidates for a piece's begin
+constexpr std::size_t kLeastSizes = 3;  // distinct sizes in a piece
+constexpr std::size_t kMostCuts = 100;  // candidates for a piece's begin
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double median_of(std::vector<double>& values) {

@@ -7,9 +7,6 @@
 
 namespace commtune {
 
-/// Standard deviation of a normal distribution whose absolute values have the median 1.
-inline constexpr double kSigmaByMedian = 1.4826;
-
 /// A sample in plain numbers.
 struct FitPoint {
   double size = 0;    ///< bytes

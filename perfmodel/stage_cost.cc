@@ -20,8 +20,6 @@ namespace {
 /// Of a rank in two trees: the parents in both, and two children in that one in which it is no leaf.
 constexpr int kTreeNeighbours = 4;
 
-Curve line(double alpha, double beta) { return Curve{Seconds{alpha}, SecondsPerByte{beta}}; }
-
 StageCost times(const StageCost& cost, double factor) {
   return {commtune::times(cost.alone, factor), commtune::times(cost.occupancy, factor)};
 }

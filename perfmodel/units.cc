@@ -15,15 +15,15 @@ namespace commtune {
 
 namespace {
 
-constexpr std::size_t kLongestQuote = 60;
+constexpr std::size_t kLongestQuoted = 60;
 
 /// The text as an error shows it: in quotes, cut where it is long, control characters replaced.
 std::string quote(std::string_view text) {
-  std::string shown{text.substr(0, kLongestQuote)};
+  std::string shown{text.substr(0, kLongestQuoted)};
   std::replace_if(
       shown.begin(), shown.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; },
       '?');
-  return "\"" + shown + (text.size() > kLongestQuote ? "...\"" : "\"");
+  return "\"" + shown + (text.size() > kLongestQuoted ? "...\"" : "\"");
 }
 
 [[noreturn]] void reject(std::string_view what, std::string_view text, const std::string& rule) {

@@ -6,11 +6,12 @@
 
 #include "perfmodel/batched_bound.h"
 
+#include "perfmodel/bound_search.h"
+
 namespace commtune {
 
 namespace {
 
-constexpr double kPrecision = 5e-4;
 /// Parts of the gradients, by bytes, between which the messages before the moment may end.
 constexpr double kCells = 128;
 /// Layers whose moment is looked at.
@@ -109,10 +110,10 @@ class UrgencyBound {
   }
 
   double tightened_at(std::size_t layer, double known) const {
-    if (possible(layer, known * (1 + kPrecision))) return known;
+    if (possible(layer, known * (1 + kBoundPrecision))) return known;
     double ruled_out = known, open = 2 * known;
     while (!possible(layer, open)) open *= 2;
-    while (open - ruled_out > kPrecision * open) {
+    while (open - ruled_out > kBoundPrecision * open) {
       const double middle = (ruled_out + open) / 2;
       (possible(layer, middle) ? open : ruled_out) = middle;
     }

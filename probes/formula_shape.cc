@@ -6,12 +6,12 @@
 
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/fit_quality.h"
+#include "perfmodel/normal.h"
 
 namespace commtune::probes {
 
 namespace {
 
-constexpr double kNormal95 = 1.959963984540054;
 // Borrowed samples are so far apart, so that a ring's cost between latencies and bytes (about an octave) has
 // the three of a piece, and reach so far beyond the measured ones.
 constexpr double kOctavesApart = 0.5;

@@ -22,7 +22,7 @@ double quantile(std::vector<double> values, double q) {
   return values[index];
 }
 
-double median(const std::vector<double>& values) { return quantile(values, 0.5); }
+double median_of(const std::vector<double>& values) { return quantile(values, 0.5); }
 
 /// Directed times between hosts; 0 where nothing was measured.
 class Matrix {
@@ -254,7 +254,7 @@ double expected_beta(const Matrix& beta, const HostRatios& ratios, const std::ve
       }
     }
   }
-  return std::max(expected, median(across));
+  return std::max(expected, median_of(across));
 }
 
 void add_pair_verdicts(LinkReport& report, const Matrix& beta, const Groups& groups,

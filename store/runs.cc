@@ -55,7 +55,7 @@ void check_result(const RunResult& result) {
 }
 
 /// Throws Error{kNotFound} or Error{kConflict} unless the run is running.
-void require_running(Connection& db, RowId id) {
+void require_open_run(Connection& db, RowId id) {
   Query query = db.query("SELECT state FROM runs WHERE id = ?");
   bind_values(query, id);
   if (!query.next()) {
@@ -91,7 +91,7 @@ void Store::finish_run(RowId id, const RunResult& result) {
   check_result(result);
   Connection& db = impl_->db;
   Transaction transaction(db);
-  require_running(db, id);
+  require_open_run(db, id);
   Query query = db.query(
       "UPDATE runs SET state = ?, iterations = ?, median_seconds = ?, low_seconds = ?, high_seconds = ?, "
       "error = ?, trace_path = ?, ended = ?, iteration_seconds = ?, messages = ?, differences = ? "

@@ -21,7 +21,7 @@ constexpr int kLinePoints = 64;
 constexpr double kNormal95 = 1.96;
 
 /// What one curve is about, and which samples it was made from.
-struct Subject {
+struct CurveSubject {
   std::string name, setting;
   const Fit* fit = nullptr;
   std::optional<Operation> operation{};
@@ -30,9 +30,9 @@ struct Subject {
   std::optional<LinkClass> link{};
 };
 
-std::vector<Subject> subjects_of(const Cluster& cluster) {
-  std::vector<Subject> subjects;
-  const auto add = [&subjects](Subject subject) {
+std::vector<CurveSubject> subjects_of(const Cluster& cluster) {
+  std::vector<CurveSubject> subjects;
+  const auto add = [&subjects](CurveSubject subject) {
     if (!subject.fit->curve.empty()) subjects.push_back(std::move(subject));
   };
   for (const auto& [kind, link] : cluster.links) {
@@ -110,7 +110,7 @@ class SampleMatcher {
   SampleMatcher(const Store& store, RowId session, const std::vector<Host>& hosts)
       : rank_hosts_(rank_hosts_of(hosts)), samples_(store.all_samples(session)) {}
 
-  std::vector<const SampleRow*> of(const Subject& subject) const {
+  std::vector<const SampleRow*> of(const CurveSubject& subject) const {
     std::vector<const SampleRow*> found;
     for (const SampleRow& row : samples_)
       if (belongs(row, subject)) found.push_back(&row);
@@ -120,7 +120,7 @@ class SampleMatcher {
   }
 
  private:
-  bool belongs(const SampleRow& row, const Subject& subject) const {
+  bool belongs(const SampleRow& row, const CurveSubject& subject) const {
     const bool alone = subject.setting == "alone";
     if (subject.link) {
       if (row.kind != (subject.setting == "duplex" ? "exchange" : "message")) return false;
@@ -186,7 +186,7 @@ json points_of(const Fit& fit, const std::vector<const SampleRow*>& samples, std
   return points;
 }
 
-json curve_of(const Subject& subject, const std::vector<const SampleRow*>& samples, std::size_t most) {
+json curve_of(const CurveSubject& subject, const std::vector<const SampleRow*>& samples, std::size_t most) {
   const FitQuality& quality = subject.fit->quality;
   return {{"subject", subject.name},
           {"setting", subject.setting},
@@ -217,7 +217,7 @@ json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveReques
   const auto most = static_cast<std::size_t>(request.points);
   bool down_sampled = false;
   json curves = json::array();
-  for (const Subject& subject : subjects_of(cluster)) {
+  for (const CurveSubject& subject : subjects_of(cluster)) {
     if (!request.subject.empty() && subject.name != request.subject) continue;
     const auto own = samples.of(subject);
     down_sampled = down_sampled || own.size() > most;

@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::uintmax_t kLargestFile = 256U << 20U;
 
-bool is_path(const std::string& model) {
-  return model.find('/') != std::string::npos || model.ends_with(".json");
-}
-
 }  // namespace
+
+bool names_file(const std::string& text) {
+  return text.find('/') != std::string::npos || text.ends_with(".json");
+}
 
 nlohmann::json read_json_file(const std::filesystem::path& path) {
   std::error_code error;
@@ -39,7 +39,7 @@ nlohmann::json read_json_file(const std::filesystem::path& path) {
 }
 
 Profile find_profile(const Store& store, const std::string& model) {
-  if (is_path(model)) {
+  if (names_file(model)) {
     const nlohmann::json document = read_json_file(model);
     try {
       return profile_from_json(document);

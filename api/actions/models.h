@@ -14,6 +14,9 @@ namespace commtune::api {
 /// Error{kNotFound} with the closest shipped name, Error{kBadInput} naming the file and the place in it.
 Profile find_profile(const Store& store, const std::string& model);
 
+/// Whether a user names a file: anything with '/' or ending in ".json".
+bool names_file(const std::string& text);
+
 /// Reads a JSON file of at most 256 MiB. Throws Error{kNotFound} or Error{kBadInput} naming it.
 nlohmann::json read_json_file(const std::filesystem::path& path);
 

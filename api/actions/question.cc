@@ -94,7 +94,7 @@ std::vector<Host> seated_hosts(const Seats& seats, const Cluster& fitted) {
   return hosts;
 }
 
-nlohmann::json hosts_to_json(const std::vector<Host>& hosts) {
+nlohmann::json written_hosts(const std::vector<Host>& hosts) {
   nlohmann::json out = nlohmann::json::array();
   for (const Host& host : hosts) out.push_back({{"name", host.name}, {"slots", host.slots}});
   return out;
@@ -195,7 +195,7 @@ nlohmann::json record_of(const Case& made, const Overrides& overrides, const std
                          std::int64_t fit) {
   return {{"cluster", cluster},
           {"fit", fit},
-          {"hosts", hosts_to_json(made.cluster.hosts)},
+          {"hosts", written_hosts(made.cluster.hosts)},
           {"workers", made.options.workers},
           {"servers", made.options.limits.colocated_servers},
           {"dedicated_servers", made.options.limits.dedicated_servers},

@@ -27,10 +27,6 @@ namespace {
 
 constexpr std::size_t kShortestPrefix = 4;
 
-bool is_path(const std::string& text) {
-  return text.find('/') != std::string::npos || text.ends_with(".json");
-}
-
 std::optional<RowId> id_of(const std::string& text) {
   RowId id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
@@ -360,7 +356,7 @@ PlanRow find_stored_plan(const Store& store, const std::string& text) {
 
 std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
                                   const std::vector<std::string>& methods) {
-  if (is_path(name.text)) {
+  if (names_file(name.text)) {
     if (!methods.empty())
       throw Error(ErrorCode::kBadInput,
                   fmt::format("--method {}: a plan file has one method's plan only; name a "

@@ -20,7 +20,7 @@ namespace commtune::api::rest {
 namespace {
 
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kReceive = 16U << 10U;
 constexpr std::size_t kFlushAt = 256U << 10U;
@@ -65,7 +65,7 @@ Connection::Wait Connection::wait(Wish wish, SteadyTime until) const {
   for (;;) {
     std::array<pollfd, 2> sets{pollfd{socket_, static_cast<short>(wish == Wish::kRead ? POLLIN : POLLOUT), 0},
                                pollfd{stop_, POLLIN, 0}};
-    const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
+    const auto left = std::chrono::ceil<milliseconds>(until - SteadyClock::now());
     if (left.count() <= 0) return Wait::kTimeout;
     const int ready =
         ::poll(sets.data(), sets.size(), static_cast<int>(std::min<long long>(left.count(), 1 << 30)));
@@ -78,7 +78,7 @@ Connection::Wait Connection::wait(Wish wish, SteadyTime until) const {
 
 bool Connection::handshake() {
   if (!ssl_) return true;
-  const SteadyTime until = Clock::now() + limits_.head_time;
+  const SteadyTime until = SteadyClock::now() + limits_.head_time;
   for (;;) {
     ERR_clear_error();
     const int result = SSL_accept(ssl_.get());
@@ -151,8 +151,8 @@ Connection::Head Connection::read_head(milliseconds idle) {
   body_left_ = 0;
   streaming_ = timed_out_ = false;
   bool begun = !in_.empty();
-  SteadyTime until = Clock::now() + (begun ? limits_.head_time : idle);
-  if (begun) body_deadline_ = Clock::now() + limits_.body_time;
+  SteadyTime until = SteadyClock::now() + (begun ? limits_.head_time : idle);
+  if (begun) body_deadline_ = SteadyClock::now() + limits_.body_time;
   std::size_t searched =
       0;  // there is no end of a head before it, and every line before it ends as it should
   for (;;) {
@@ -170,8 +170,8 @@ Connection::Head Connection::read_head(milliseconds idle) {
     in_.append(piece.data(), static_cast<std::size_t>(got));
     if (begun) continue;
     begun = true;
-    until = Clock::now() + limits_.head_time;
-    body_deadline_ = Clock::now() + limits_.body_time;
+    until = SteadyClock::now() + limits_.head_time;
+    body_deadline_ = SteadyClock::now() + limits_.body_time;
   }
 }
 
@@ -216,7 +216,7 @@ bool Connection::client_gone() const {
 
 bool Connection::flush() {
   if (out_.empty()) return !broken_;
-  const bool sent = send_all(out_.data(), out_.size(), Clock::now() + limits_.write_time);
+  const bool sent = send_all(out_.data(), out_.size(), SteadyClock::now() + limits_.write_time);
   out_.clear();
   if (out_.capacity() > kFlushAt) out_.shrink_to_fit();
   return sent;
@@ -225,7 +225,7 @@ bool Connection::flush() {
 void Connection::close_gently() {
   if (!flush() || ssl_) return;
   ::shutdown(socket_, SHUT_WR);
-  const SteadyTime until = Clock::now() + kLinger;
+  const SteadyTime until = SteadyClock::now() + kLinger;
   std::array<char, kReceive> dropped{};
   for (std::size_t total = 0; total < kLingerBytes;) {
     const ssize_t got = receive(dropped.data(), dropped.size(), until);

@@ -1,0 +1,10 @@
+#pragma once
+// Of the standard normal distribution.
+
+namespace commtune {
+
+inline constexpr double kNormal95 = 1.959963984540054;  ///< 95 % of its values are nearer to 0
+/// Standard deviation of a normal distribution whose absolute values have the median 1.
+inline constexpr double kSigmaByMedian = 1.4826;
+
+}  // namespace commtune
