@@ -210,7 +210,7 @@ struct PlanRow : PlanSummary {
 };
 
 /// An execution of a plan, at its start.
-struct NewRun {
+struct NewRun {  // NOLINT(bugprone-exception-escape): as above
   RowId plan = 0;
   std::optional<RowId> cluster{};                 ///< where it runs, when that is a known cluster
   std::vector<Host> hosts{};                      ///< where its ranks really are, in rank order
@@ -224,7 +224,7 @@ struct NewRun {
 };
 
 /// How it ended, with what was measured until then.
-struct RunResult {
+struct RunResult {                          // NOLINT(bugprone-exception-escape): as above
   WorkState state = WorkState::kComplete;   ///< anything but kRunning
   std::vector<double> iteration_seconds{};  ///< in order, warm-up left out
   Seconds median{}, low{}, high{};          ///< the median's 95 % interval; 0 when nothing was measured

@@ -24,7 +24,7 @@ struct TuneRequest {
   bool strict = false;  ///< refuse a fit that was made under other conditions than those that hold now
 };
 
-struct TuneOutcome {
+struct TuneOutcome {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
   tuner::Answer answer;
   std::optional<RowId> fit;  ///< absent: the cluster was given
   FitMarks marks;            ///< of that fit
