@@ -22,4 +22,4 @@ target_compile_definitions(survey_test PRIVATE COMMTUNE_SURVEY_RESULTS="${here}/
 target_link_libraries(survey_test PRIVATE bench_survey_model commtune::base commtune::warnings GTest::gtest_main)
 add_dependencies(unit_tests survey_test)
 add_test(NAME bench.survey_findings COMMAND survey_test)
-set_tests_properties(bench.survey_findings PROPERTIES LABELS unit TIMEOUT 300)
+set_tests_properties(bench.survey_findings PROPERTIES LABELS unit TIMEOUT 1200)
