@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "perfmodel/bound_search.h"
+#include "perfmodel/never.h"
 
 namespace commtune {
 

@@ -1,10 +1,10 @@
 #include "perfmodel/overtaking.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "perfmodel/bound_search.h"
 #include "perfmodel/least_cost.h"
+#include "perfmodel/never.h"
 
 namespace commtune {
 

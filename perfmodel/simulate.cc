@@ -1,10 +1,10 @@
 #include "perfmodel/simulate.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 #include "perfmodel/compute_clock.h"
+#include "perfmodel/never.h"
 #include "perfmodel/rank_set.h"
 #include "perfmodel/traffic.h"
 #include "perfmodel/traffic_clock.h"
@@ -13,7 +13,6 @@ namespace commtune {
 
 namespace {
 
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 /// Sums in another order differ by this part.
 constexpr double kRounding = 1e-12;
 /// Exposed communication below this share of the iteration is no limit worth naming.
@@ -51,7 +50,7 @@ class Simulator::Engine {
     begin(plan, road, nullptr);
     give_up_ = work_.clock((limit - road.cost->straggling).count()) * (1 + kRounding);
     send_all();
-    if (given_up()) return Seconds{kUnlimited};
+    if (given_up()) return Seconds{kNever};
     finish();
     return iteration(*road.cost);
   }
@@ -75,7 +74,7 @@ class Simulator::Engine {
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
-    give_up_ = kUnlimited;
+    give_up_ = kNever;
     waited_ = 0;
     last_end_ = 0;
     smallest_ = ~std::uint64_t{0};
@@ -206,7 +205,7 @@ class Simulator::Engine {
 
   /// When the next gradients appear.
   double next_release(double now) {
-    if (next_ == plan_->messages()) return kUnlimited;
+    if (next_ == plan_->messages()) return kNever;
     return std::max(now, clock_.when(released_work(by_release_[next_])));
   }
 
@@ -332,7 +331,7 @@ class Simulator::Engine {
   std::vector<double> arrival_;  ///< per layer: when the last message of which it is the lowest is back
   double iteration_ = 0;         ///< before finish(): no more than it will be
   double waited_ = 0, last_end_ = 0;
-  double give_up_ = kUnlimited;  ///< when iteration_ gets longer than this
+  double give_up_ = kNever;  ///< when iteration_ gets longer than this
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<Step> by_urgency_;
   std::vector<std::uint32_t> reduce_, distribute_;  ///< by message: the urgency of its steps
