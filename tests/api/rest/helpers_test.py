@@ -151,7 +151,7 @@ class Helpers(HelperTest):
         self.prolog(fake.url)
         self.assertEqual(fake.tokens(), ["Bearer ct_2_second", "Bearer ct_3_first"])
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root, whose file it is")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root: the token file of a whole site is root's")
     def test_a_token_for_the_whole_site_asks_for_plans(self):
         fake = self.fake(lambda handler: says(answer() if handler.command == "POST" else {"detail": "no"}, 200 if handler.command == "POST" else 403)(handler))
         lines = self.prolog(fake.url, COMMTUNE_TOKEN_FILE=self.write_token("site", 0o644))
@@ -314,7 +314,7 @@ class HostileReader(HelperTest):
     def test_a_token_of_a_service_that_others_can_read_is_refused(self):
         self.unreadable(self.write_token(".local/state/commtune/token", 0o644), 0o644)
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root, to be two users")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to act as two users")
     def test_a_file_of_another_user_is_refused(self):
         path = self.write_token("other")
         os.chown(path, 65534, 65534)
@@ -331,7 +331,7 @@ class HostileReader(HelperTest):
         self.write_token(text=SECRET + "\r\nX-Evil: 1")
         self.refused(self.prolog(fake.url), "must hold a token and nothing else")
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root, whose file it is")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root: the token file of a whole site is root's")
     def test_a_token_for_the_whole_site_that_may_operate_is_refused(self):
         fake = self.fake(says(answer(rows=[])))
         self.refused(self.prolog(fake.url, COMMTUNE_TOKEN_FILE=self.write_token("site", 0o644)), "it may do more than ask for plans")

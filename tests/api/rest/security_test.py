@@ -320,7 +320,7 @@ class UnixSocket(UnixSocketTest):
         self.assertIn("only with --listen unix:PATH", done.stderr)
 
 
-@unittest.skipUnless(os.geteuid() == 0, "only root can be another user")
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to act as another user")
 class HostileUser(UnixSocketTest):
     def test_a_user_who_is_not_allowed_is_refused_also_where_the_mode_lets_him_in(self):
         self.serve("--socket-mode", "0666")

@@ -117,7 +117,8 @@ TEST_F(HostileTokenFile, FolderThatOthersMayWriteToIsRefused) {
 TEST_F(HostileTokenFile, FolderOfAnotherUserIsRefused) {
   fs::create_directory(path().parent_path());
   fs::permissions(path().parent_path(), fs::perms::owner_all);
-  if (::chown(path().parent_path().c_str(), 65534, 65534) != 0) GTEST_SKIP() << "only root can make one";
+  if (::chown(path().parent_path().c_str(), 65534, 65534) != 0)
+    GTEST_SKIP() << "needs root, to give a folder to another user";
   EXPECT_THAT(error_text(ErrorCode::kUnavailable, [&] { TokenFile(path(), "ct_start_1"); }),
               testing::HasSubstr("must belong to the user"));
   EXPECT_TRUE(fs::is_empty(path().parent_path()));

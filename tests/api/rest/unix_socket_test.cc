@@ -131,7 +131,7 @@ TEST_F(UnixSocketTest, NamesUsersThatDoNotExist) {
 }
 
 TEST_F(HostileSocket, UserWhoIsNotAllowedIsRefusedAlsoWhereTheModeLetsHimIn) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to act as another user";
   options_.unix_socket->mode = 0666;
   const ListeningSocket socket(options_);
   EXPECT_EQ(refusal_of(socket, kNobody), "user 65534 may not use this socket; see --allow-user");
@@ -139,7 +139,7 @@ TEST_F(HostileSocket, UserWhoIsNotAllowedIsRefusedAlsoWhereTheModeLetsHimIn) {
 }
 
 TEST_F(HostileSocket, UserWhoIsAllowedIsNotRefused) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can be another user";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to act as another user";
   options_.unix_socket->mode = 0666;
   options_.unix_socket->users = {std::to_string(kNobody)};
   const ListeningSocket socket(options_);
