@@ -9,6 +9,7 @@
 
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
+#include "tuner/cluster_draws.h"
 #include "tuner/messages.h"
 #include "tuner/whatif.h"
 

@@ -12,6 +12,7 @@
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
+#include "tuner/cluster_draws.h"
 #include "tuner/doubt.h"
 #include "tuner/method.h"
 

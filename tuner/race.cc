@@ -1,0 +1,238 @@
+#include "tuner/race.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace commtune::tuner {
+
+namespace {
+
+/// After so many draws a plan is out of the race that, going by its mean and its scatter, is slower than the
+/// one of least regret by more than anybody would notice in all draws but one of two hundred (so many
+/// standard deviations, by Student's t): more draws would tell its own times more precisely, and nothing of
+/// the choice (Maron, Moore: Hoeffding races, 1994).
+constexpr std::size_t kHeat = 16;
+constexpr double kDeviations = 3;
+
+struct Regret {
+  double mean = 0, deviation = 0;
+};
+
+/// How much more an entry regrets than another one.
+Regret regret_beyond(const std::vector<double>& entry, const std::vector<double>& other,
+                     const std::vector<double>& best) {
+  const auto n = static_cast<double>(best.size());
+  double sum = 0, squares = 0;
+  for (std::size_t d = 0; d < best.size(); ++d) {
+    const double more = best[d] > 0 ? (entry[d] - other[d]) / best[d] : 0;
+    sum += more;
+    squares += more * more;
+  }
+  const double variance = n > 1 ? std::max(0.0, squares - sum * sum / n) / (n - 1) : 0;
+  return {sum / n, std::sqrt(variance)};
+}
+
+/// The entry of least regret.
+std::size_t leader_of(const Times& times, const std::vector<double>& best) {
+  std::size_t leader = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const double regret = regret_beyond(times[i], best, best).mean;
+    if (regret < least) leader = i;
+    least = std::min(least, regret);
+  }
+  return leader;
+}
+
+std::vector<bool> in_the_race(const Times& times) {
+  const std::vector<double> best = best_of(times);
+  const std::vector<double>& leader = times[leader_of(times, best)];
+  std::vector<bool> in;
+  in.reserve(times.size());
+  for (const std::vector<double>& of_entry : times) {
+    const Regret beyond = regret_beyond(of_entry, leader, best);
+    in.push_back(beyond.mean - kDeviations * beyond.deviation <= kIndifferent);
+  }
+  return in;
+}
+
+/// By entry the first one that is the same plan.
+std::vector<std::size_t> first_alike(const std::vector<Entry>& ranking) {
+  std::vector<std::string> digests;
+  std::vector<std::size_t> first;
+  digests.reserve(ranking.size());
+  first.reserve(ranking.size());
+  for (const Entry& entry : ranking) {
+    digests.push_back(digest(entry.plan));
+    first.push_back(static_cast<std::size_t>(std::find(digests.begin(), digests.end(), digests.back()) -
+                                             digests.begin()));
+  }
+  return first;
+}
+
+/// A draw of the fits: what every road costs, and the job where traffic is slowed by another contention.
+struct PricedDraw {
+  PricedDraw(const std::vector<Road>& roads, const Planning& job, const Cluster& cluster) {
+    costs.reserve(roads.size());
+    for (const Road& road : roads) costs.push_back(road_cost(road, cluster, job.workers));
+    flat.reserve(costs.size());
+    for (const RoadCost& cost : costs) flat.emplace_back(cost);
+    if (cluster.contention.value != job.work.contention) slowed = std::make_unique<Slowed>(job, cluster);
+  }
+  std::vector<RoadCost> costs;
+  std::vector<FlatRoad> flat;
+  std::unique_ptr<Slowed> slowed;
+};
+
+/// Simulates the entries of a ranking on the draws, each as far as its times may matter.
+class Race {
+ public:
+  Race(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters, int draws,
+       const OutOfTime& out_of_time)
+      : job_(job),
+        clusters_(clusters),
+        out_of_time_(out_of_time),
+        draws_(static_cast<std::size_t>(draws)),
+        roads_(roads_of(ranking)),
+        first_(first_alike(ranking)),
+        simulator_(job.work),
+        times_(ranking.size()) {
+    priced_.reserve(draws_);
+    plans_.reserve(ranking.size());
+    road_of_.reserve(ranking.size());
+    for (const Entry& entry : ranking) {
+      plans_.emplace_back(entry.plan, job.work);
+      road_of_.push_back(static_cast<std::size_t>(std::find(roads_.begin(), roads_.end(), entry.plan.road) -
+                                                  roads_.begin()));
+    }
+  }
+
+  /// Nothing when time was out before the end.
+  std::optional<Times> run() && {
+    const std::size_t heat = std::min(kHeat, draws_);
+    for (std::size_t draw = 1; draw <= heat; ++draw) {
+      for (std::size_t i = 0; i < plans_.size(); ++i) run_until(i, draw);
+    }
+    if (draws_ > heat && !late_) run_racers();
+    if (late_) return std::nullopt;
+    return std::move(times_);
+  }
+
+ private:
+  /// Fewer draws when time is out.
+  void run_until(std::size_t entry, std::size_t draw) {
+    while (times_[entry].size() < draw && in_time()) run_next(entry);
+  }
+
+  bool in_time() {
+    late_ = late_ || is_out(out_of_time_);
+    return !late_;
+  }
+
+  void run_next(std::size_t entry) {
+    std::vector<double>& times = times_[entry];
+    const std::vector<double>& alike = times_[first_[entry]];
+    const PricedDraw& draw = priced(times.size());
+    Simulator& simulator = draw.slowed ? draw.slowed->simulator : simulator_;
+    times.push_back(alike.size() > times.size()
+                        ? alike[times.size()]
+                        : simulator.time(plans_[entry], draw.flat[road_of_[entry]]).count());
+  }
+
+  const PricedDraw& priced(std::size_t draw) {
+    while (priced_.size() <= draw)
+      priced_.emplace_back(roads_, job_, clusters_.draw(static_cast<int>(priced_.size())));
+    return priced_[draw];
+  }
+
+  /// The draws after the heat. The leader goes first: by its times others may be out of the race before the
+  /// last draw.
+  void run_racers() {
+    const std::vector<bool> races = in_the_race(times_);
+    const std::size_t leader = leader_of(times_, best_of(times_));
+    run_until(leader, draws_);
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < plans_.size() && !late_; ++i) {
+      if (!races[i]) continue;
+      while (times_[i].size() < draws_ && !is_hopeless(i, leader) && in_time()) run_next(i);
+      if (times_[i].size() < draws_) left.push_back(i);
+    }
+    if (late_ || !has_sure_winner()) return;
+    // Whether one is sure to be the best depends on how often anybody else is.
+    for (const std::size_t i : left) run_until(i, draws_);
+  }
+
+  /// Whether an entry was never faster than another one, and will regret more than that in the mean over all
+  /// draws, by what anybody would notice, even if in those that are left it were as fast as compute lets it
+  /// be. Then it cannot be chosen.
+  bool is_hopeless(std::size_t entry, std::size_t other) const {
+    const double compute = job_.work.real(job_.work.compute(), job_.work.compute());
+    double more = 0;  // sum over all draws; the best of a draw takes between `compute` and the other's time
+    for (std::size_t d = 0; d < draws_; ++d) {
+      const bool seen = d < times_[entry].size();
+      const double late = (seen ? times_[entry][d] : compute) - times_[other][d];
+      if (seen && late <= 0) return false;
+      more += late / (late > 0 ? times_[other][d] : compute);
+    }
+    return more > kIndifferent * static_cast<double>(draws_);
+  }
+
+  bool has_sure_winner() const {
+    const std::vector<double> best = best_of(times_);
+    return std::ranges::any_of(times_, [&](const std::vector<double>& times) {
+      return times.size() == best.size() && share_of_wins(times, best) >= kSure;
+    });
+  }
+
+  const Planning& job_;
+  ClusterDraws& clusters_;
+  const OutOfTime& out_of_time_;
+  const std::size_t draws_;
+  const std::vector<Road> roads_;
+  const std::vector<std::size_t> first_;
+  Simulator simulator_;
+  std::vector<PricedDraw> priced_;  ///< room for all draws is reserved: their addresses stay
+  std::vector<FlatPlan> plans_;
+  std::vector<std::size_t> road_of_;
+  Times times_;
+  bool late_ = false;
+};
+
+}  // namespace
+
+std::vector<Road> roads_of(const std::vector<Entry>& ranking) {
+  std::vector<Road> roads;
+  for (const Entry& entry : ranking) {
+    if (std::find(roads.begin(), roads.end(), entry.plan.road) == roads.end())
+      roads.push_back(entry.plan.road);
+  }
+  return roads;
+}
+
+std::vector<double> best_of(const Times& times) {
+  std::vector<double> best;
+  for (const std::vector<double>& of_entry : times) {
+    best.resize(std::max(best.size(), of_entry.size()), std::numeric_limits<double>::infinity());
+    for (std::size_t d = 0; d < of_entry.size(); ++d) best[d] = std::min(best[d], of_entry[d]);
+  }
+  return best;
+}
+
+double share_of_wins(const std::vector<double>& times, const std::vector<double>& best) {
+  std::size_t wins = 0;
+  for (std::size_t d = 0; d < times.size(); ++d) {
+    if (times[d] <= best[d] * (1 + kSame)) ++wins;
+  }
+  return static_cast<double>(wins) / static_cast<double>(times.size());
+}
+
+std::optional<Times> race(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
+                          int draws, const OutOfTime& out_of_time) {
+  return Race(ranking, job, clusters, draws, out_of_time).run();
+}
+
+}  // namespace commtune::tuner

@@ -1,0 +1,44 @@
+#pragma once
+// The entries of a ranking simulated on draws of the fits, each as far as its times may matter.
+
+#include <optional>
+#include <vector>
+
+#include "perfmodel/simulate.h"
+#include "tuner/cluster_draws.h"
+#include "tuner/planning.h"
+#include "tuner/tuner.h"
+
+namespace commtune::tuner {
+
+/// A plan that is the best one in this share of the draws wins clearly.
+inline constexpr double kSure = 0.9;
+/// Differences of regret that are rounding.
+inline constexpr double kSame = 1e-9;
+
+/// times[entry][draw]; fewer draws of an entry that is out of the race
+using Times = std::vector<std::vector<double>>;
+
+/// By draw.
+std::vector<double> best_of(const Times& times);
+
+/// Share of its draws in which an entry is the best one.
+double share_of_wins(const std::vector<double>& times, const std::vector<double>& best);
+
+/// The roads of a ranking's plans, each once.
+std::vector<Road> roads_of(const std::vector<Entry>& ranking);
+
+/// The job where traffic is slowed by another contention than was fitted.
+struct Slowed {
+  Slowed(const Planning& job, const Cluster& cluster)
+      : work(job.profile, pace_of(cluster, job.workers)), simulator(work) {}
+  Workload work;
+  Simulator simulator;
+};
+
+/// Simulates the entries on the draws; nothing when time was out before the end. After so many draws as a
+/// heat has, a plan is simulated on no more of them that cannot be chosen.
+std::optional<Times> race(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
+                          int draws, const OutOfTime& out_of_time);
+
+}  // namespace commtune::tuner
