@@ -25,6 +25,7 @@ constexpr double kLargestAlpha = 1e6;   // seconds
 constexpr double kLargestBeta = 1e3;    // seconds per byte
 constexpr double kLargestScalar = 1e6;  // each in its own unit
 constexpr double kLargestFactor = 1e4;  // of a host's pace, and one over it the smallest
+constexpr double kLargestDeviation = 10;
 constexpr double kLargest = std::numeric_limits<double>::max();
 
 constexpr std::string_view kClusterFormat = "commtune/cluster/1";
@@ -85,8 +86,18 @@ std::vector<double> read_covariance(const JsonPlace& place, std::size_t pieces) 
   return covariance;
 }
 
+/// Nothing where nothing is said.
+Deviation read_deviation(const JsonPlace& parent, std::string_view key) {
+  const auto place = parent.find(key);
+  if (!place) return {};
+  place->expect_keys({"startup", "rate"});
+  const JsonPlace startup = (*place)["startup"];
+  const JsonPlace rate = (*place)["rate"];
+  return {startup.number(0, kLargestDeviation), rate.number(0, kLargestDeviation)};
+}
+
 Fit read_fit(const JsonPlace& place) {
-  place.expect_keys({"curve", "quality", "smallest_bytes", "largest_bytes", "covariance"});
+  place.expect_keys({"curve", "quality", "smallest_bytes", "largest_bytes", "covariance", "deviation"});
   Fit fit;
   const JsonPlace curve = place["curve"];
   fit.curve = read_curve(curve);
@@ -103,6 +114,7 @@ Fit read_fit(const JsonPlace& place) {
   if (const auto covariance = place.find("covariance")) {
     fit.covariance = read_covariance(*covariance, fit.curve.pieces().size());
   }
+  fit.deviation = read_deviation(place, "deviation");
   return fit;
 }
 
@@ -200,6 +212,10 @@ std::vector<OperationFit> read_operations(const JsonPlace& place) {
 
 // --- writing --------------------------------------------------------------------------------------------
 
+nlohmann::json deviation_json(const Deviation& deviation) {
+  return {{"startup", deviation.startup}, {"rate", deviation.rate}};
+}
+
 nlohmann::json fit_json(const Fit& fit) {
   nlohmann::json curve = nlohmann::json::array();
   for (const CurvePiece& piece : fit.curve.pieces()) {
@@ -207,15 +223,17 @@ nlohmann::json fit_json(const Fit& fit) {
                      {"alpha_seconds", piece.alpha.count()},
                      {"beta_seconds_per_byte", piece.beta.value}});
   }
-  return {{"curve", std::move(curve)},
-          {"quality",
-           {{"samples", fit.quality.samples},
-            {"r_squared", fit.quality.r_squared},
-            {"median_relative", fit.quality.median_relative},
-            {"p90_relative", fit.quality.p90_relative}}},
-          {"smallest_bytes", fit.smallest.count},
-          {"largest_bytes", fit.largest.count},
-          {"covariance", fit.covariance}};
+  nlohmann::json json = {{"curve", std::move(curve)},
+                         {"quality",
+                          {{"samples", fit.quality.samples},
+                           {"r_squared", fit.quality.r_squared},
+                           {"median_relative", fit.quality.median_relative},
+                           {"p90_relative", fit.quality.p90_relative}}},
+                         {"smallest_bytes", fit.smallest.count},
+                         {"largest_bytes", fit.largest.count},
+                         {"covariance", fit.covariance}};
+  if (fit.deviation.any()) json["deviation"] = deviation_json(fit.deviation);
+  return json;
 }
 
 /// Adds a fit unless it is empty: what was not measured is not written.
@@ -262,7 +280,8 @@ Cluster cluster_from_json(const nlohmann::json& json) {
   document.expect_format(kClusterFormat);
   document.expect_keys({"format", "name", "transport", "fingerprint", "facts", "hosts", "links", "operations",
                         "reduce_seconds_per_byte", "copy_seconds_per_byte", "interference", "contention",
-                        "backlog_seconds", "connection_backlog_seconds", "jitter_seconds"});
+                        "backlog_seconds", "connection_backlog_seconds", "jitter_seconds",
+                        "formula_deviation", "plan_deviation"});
   Cluster cluster;
   const JsonPlace name = document["name"];
   cluster.name = name.text();
@@ -289,6 +308,9 @@ Cluster cluster_from_json(const nlohmann::json& json) {
   cluster.backlog_seconds = read_scalar(document, "backlog_seconds");
   cluster.connection_backlog_seconds = read_scalar(document, "connection_backlog_seconds");
   cluster.jitter_seconds = read_scalar(document, "jitter_seconds");
+  cluster.formula_deviation = read_deviation(document, "formula_deviation");
+  if (const auto plan = document.find("plan_deviation"))
+    cluster.plan_deviation = plan->number(0, kLargestDeviation);
   return cluster;
 }
 
@@ -328,6 +350,8 @@ nlohmann::json to_json(const Cluster& cluster) {
   put_if_any("contention", cluster.contention);
   put_if_any("backlog_seconds", cluster.backlog_seconds);
   put_if_any("connection_backlog_seconds", cluster.connection_backlog_seconds);
+  if (cluster.formula_deviation.any()) json["formula_deviation"] = deviation_json(cluster.formula_deviation);
+  if (cluster.plan_deviation > 0) json["plan_deviation"] = cluster.plan_deviation;
   return json;
 }
 

@@ -81,6 +81,10 @@ struct Cluster {
   Scalar connection_backlog_seconds;  ///< what one connection holds ahead of a busy card, on all-to-all roads
   Scalar jitter_seconds;  ///< standard deviation of a fixed compute step between ranks and iterations
 
+  Deviation formula_deviation;  ///< of what formulas say of a road that was not measured
+  double plan_deviation =
+      0;  ///< relative, of what plans take beside what their roads' costs say; 0: not known
+
   int ranks() const;  ///< sum of slots
 };
 

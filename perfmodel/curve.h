@@ -47,13 +47,22 @@ struct FitQuality {
   double p90_relative = 0;     ///< 90th percentile of the same
 };
 
+/// Relative standard deviations of factors on all start-ups and on all times per byte of a cost. Such an
+/// error comes again with every message, and so averages out over none. 0: not known.
+struct Deviation {
+  double startup = 0, rate = 0;
+  bool any() const { return startup > 0 || rate > 0; }
+  bool operator==(const Deviation&) const = default;
+};
+
 /// A curve with where it came from. Parameters in order: alpha_0, beta_0, alpha_1, beta_1, ...
 struct Fit {
   Curve curve;
   FitQuality quality;
   Bytes smallest, largest;  ///< measured range; a prediction outside is marked as such
   std::vector<double>
-      covariance;  ///< row-major (2p x 2p), seconds and seconds per byte; empty when not estimated
+      covariance;       ///< row-major (2p x 2p), seconds and seconds per byte; empty when not estimated
+  Deviation deviation;  ///< what its samples leave open between and beyond their sizes
   bool covers(Bytes m) const { return smallest <= m && m <= largest; }
 };
 

@@ -3,7 +3,8 @@
 
 namespace commtune {
 
-inline constexpr double kNormal95 = 1.959963984540054;  ///< 95 % of its values are nearer to 0
+inline constexpr double kNormal95 = 1.959963984540054;   ///< 95 % of its values are nearer to 0
+inline constexpr double kNormal90 = 1.6448536269514722;  ///< 90 %
 /// Standard deviation of a normal distribution whose absolute values have the median 1.
 inline constexpr double kSigmaByMedian = 1.4826;
 

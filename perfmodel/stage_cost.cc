@@ -171,8 +171,7 @@ class PricedRoad {
   std::optional<Formula> formula_, wire_;
 };
 
-/// What the formula says of a road's streams, calibrated; nullopt where no stream can tell, or the links that
-/// the formula needs were not measured.
+/// carried_streams of a road that is being priced.
 std::optional<Formula> streams_by_formula(PricedRoad& priced) {
   try {
     const OperationFit* stream = nearest_fit(priced.road, priced.cluster, priced.workers, Pace::kStreamed);
@@ -259,6 +258,10 @@ void keep_measured_to_links(RoadCost& cost, PricedRoad& priced) {
   }
 }
 
+Deviation larger(const Deviation& a, const Deviation& b) {
+  return {std::max(a.startup, b.startup), std::max(a.rate, b.rate)};
+}
+
 /// What was measured of a road at this N; nullptr what was not.
 struct Measurements {
   const OperationFit* both;
@@ -295,6 +298,11 @@ std::optional<RoadCost> measured(PricedRoad& priced) {
   cost.measured_smallest = range->first;
   cost.measured_largest = range->second;
   const Formula streams = found.all_streamed() ? Formula{} : streams_by_formula(priced).value_or(Formula{});
+  for (const OperationFit* fit : {both, reduce, distribute}) {
+    if (fit == nullptr) continue;
+    cost.deviation = larger(larger(cost.deviation, fit->alone.deviation), fit->streamed.deviation);
+  }
+  if (!found.all_streamed()) cost.deviation = larger(cost.deviation, priced.cluster.formula_deviation);
   const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy); };
   const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy); };
   cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
@@ -337,6 +345,7 @@ RoadCost by_formula(PricedRoad& priced) {
                                                       wire_of(other->road, cluster, other->workers));
   if (!faster) keep_to_links(cost, priced.wire());
   cost.server_binds = formula.server_binds;
+  cost.deviation = cluster.formula_deviation;
   cost.basis = Basis::kFormula;
   cost.measured_smallest = formula.smallest;
   cost.measured_largest = formula.largest;
@@ -406,6 +415,11 @@ Curve until_sent(const RoadCost& cost) {
   if (cost.opaque) return both.alone;
   const double last = cost.rounds.last_share();
   return sum(times(both.alone, 1 - last), times(lower(both.occupancy, both.alone), last));
+}
+
+std::optional<Formula> carried_streams(const Road& road, const Cluster& cluster, int workers) {
+  PricedRoad priced(road, cluster, workers);
+  return streams_by_formula(priced);
 }
 
 RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {

@@ -1,6 +1,7 @@
 #pragma once
 // What a message costs on a road: the one place where the roads differ for a prediction. MODEL.md section 4.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,7 @@ struct RoadCost {
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
   double interference = 0;    ///< kappa
   Seconds straggling{};       ///< expected lateness of the slowest of N workers in one iteration
+  Deviation deviation;        ///< of all its curves: its fits', or the formulas' where they carry it
   Basis basis = Basis::kMeasured;
   Bytes measured_smallest, measured_largest;  ///< range of the fits used
   std::string explanation;                    ///< "measured all-reduce ring, 4 workers, 4 B to 96 MiB"
@@ -78,6 +80,14 @@ Curve until_sent(const RoadCost& cost);
 /// formulas need; Error{kBadInput} when the road does not fit the number of workers. With one worker every
 /// cost is zero.
 RoadCost road_cost(const Road& road, const Cluster& cluster, int workers);
+
+struct Formula;
+
+/// What messages of a road keep its channel busy for where no stream of it was measured: the formula over the
+/// links' fits, with start-up and time per byte as the nearest road that was streamed has them (occupancies;
+/// what a message takes alone stays the formula's). Nothing where no stream tells, or the links were not
+/// measured.
+std::optional<Formula> carried_streams(const Road& road, const Cluster& cluster, int workers);
 
 /// The fits that road_cost makes its cost of: the road's own where it was measured at this N; else, and where
 /// no stream of it was, those that calibrate the formulas, and the links'. That measured costs are held to

@@ -19,6 +19,7 @@ Fit two_pieces() {
   fit.smallest = 4_B;
   fit.largest = 96_MiB;
   fit.covariance = std::vector<double>(16, 1e-15);
+  fit.deviation = {0.03, 0.02};
   return fit;
 }
 
@@ -37,6 +38,8 @@ Cluster four_hosts() {
   cluster.contention = {1.1, 0.2};
   cluster.backlog_seconds = {4e-3, 1e-4};
   cluster.connection_backlog_seconds = {2e-3, 1e-4};
+  cluster.formula_deviation = {0.3, 0.2};
+  cluster.plan_deviation = 0.03;
   return cluster;
 }
 
@@ -65,6 +68,9 @@ TEST(Cluster, SurvivesJson) {
   EXPECT_FALSE(json["hosts"][0].contains("compute_factor"));
   EXPECT_EQ(again.facts, four_hosts().facts);
   EXPECT_EQ(again.interference.half_width, 0.01);
+  EXPECT_EQ(again.operations[0].streamed.deviation, (Deviation{0.03, 0.02}));
+  EXPECT_EQ(again.formula_deviation, (Deviation{0.3, 0.2}));
+  EXPECT_EQ(again.plan_deviation, 0.03);
   EXPECT_EQ(again.contention.value, 1.1);
   EXPECT_EQ(again.backlog_seconds.value, 4e-3);
   EXPECT_EQ(again.connection_backlog_seconds.value, 2e-3);
