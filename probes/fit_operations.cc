@@ -1,0 +1,196 @@
+#include "probes/fit_operations.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "perfmodel/curve_ops.h"
+#include "perfmodel/error.h"
+#include "perfmodel/road_formula.h"
+#include "perfmodel/stage_cost.h"
+#include "probes/formula_shape.h"
+#include "probes/held_out.h"
+#include "probes/merged_samples.h"
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr double kSpan = 100;
+
+// A part of what handing over a message takes that its bytes do not hide, where the samples do not tell:
+// while an operation's bytes leave, hosts do other work.
+constexpr double kOtherHosts = 0;
+
+// Of what formulas say where not one road can be held out to find out.
+constexpr double kUnchecked = 0.2;
+
+// A size shows what makes up as much of its cost.
+constexpr double kMostly = 0.5;
+
+// What fits have in common counts as much as so many sizes of their own (shrinking, Smyth 2004).
+constexpr double kCommonCounts = 2;
+
+/// Whether sizes say something of a curve's form, and not only of how much it is off.
+bool is_spanned(std::span<const Sample> by_size) {
+  return by_size.size() >= kEnoughSizes && static_cast<double>(by_size.back().size.count) >=
+                                               kSpan * static_cast<double>(by_size.front().size.count);
+}
+
+const StageCost& stage_of(const Formula& formula, Operation operation) {
+  switch (operation) {
+    case Operation::kReduceScatter:
+    case Operation::kPush:
+      return formula.reduce;
+    case Operation::kAllGather:
+    case Operation::kPull:
+      return formula.distribute;
+    case Operation::kAllReduce:
+    case Operation::kPushPull:
+      break;
+  }
+  return formula.both;
+}
+
+/// What the links that were fitted say of an operation; nullopt where they were not measured.
+std::optional<Formula> formula_for(const Quantity& quantity, const Cluster& cluster) {
+  try {
+    return formula_of(quantity.road, cluster, quantity.workers);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kBadInput) throw;
+    return std::nullopt;
+  }
+}
+
+/// An operation on its way to its fit.
+class Operating {
+ public:
+  Operating(const OperationSamples& samples, const Cluster& links, const FitOptions& options)
+      : quantity_(samples.quantity),
+        alone_(merged_by_size(samples.alone)),
+        streamed_(merged_by_size(samples.streamed)),
+        formula_(formula_for(quantity_, links)),
+        options_(options),
+        fit_{quantity_.road, quantity_.operation, quantity_.workers, {}, {}} {}
+
+  const OperationFit& fit() const { return fit_; }
+  /// What the samples of its own say of the doubt between them.
+  const SquaredErrors& alone_errors() const { return alone_errors_; }
+  const SquaredErrors& streamed_errors() const { return streamed_errors_; }
+
+  /// What needs nothing but its own samples and the links.
+  void fit_own() {
+    if (alone_.size() >= 2) fit_.alone = fit_alone(alone_, options_);
+    if (is_spanned(streamed_)) fit_.streamed = fit_stream(streamed_, options_);
+    FitOptions quick = options_;
+    quick.bootstrap = 0;
+    alone_errors_ =
+        between_sizes(alone_, [&](std::span<const Sample> rest) { return fit_alone(rest, quick).curve; });
+    if (fit_.streamed.curve.empty()) return;
+    streamed_errors_ =
+        between_sizes(streamed_, [&](std::span<const Sample> rest) { return fit_stream(rest, quick).curve; });
+  }
+
+  /// A stream of too few sizes. fitted  has what other roads were fitted to
+  void carry_stream(const Cluster& fitted) {
+    if (streamed_.empty() || !fit_.streamed.curve.empty()) return;
+    const std::optional<Formula> carried = carried_streams(quantity_.road, fitted, quantity_.workers);
+    if (carried && formula_) {
+      fit_.streamed = moved_to_samples(stage_of(*carried, quantity_.operation).occupancy);
+    } else if (streamed_.size() > 1) {
+      fit_.streamed = fit_stream(streamed_, options_);
+    } else if (formula_) {
+      fit_.streamed = moved_to_samples(stage_of(*formula_, quantity_.operation).occupancy);
+    }
+  }
+
+  /// common  of all fits' errors between sizes
+  void doubt(const SquaredErrors& common, const Deviation& formula) {
+    fit_.alone.deviation = deviation_of(fit_.alone, alone_, shrunk(alone_errors_, common), formula);
+    fit_.streamed.deviation =
+        deviation_of(fit_.streamed, streamed_, shrunk(streamed_errors_, common), formula);
+  }
+
+ private:
+  Fit fit_alone(std::span<const Sample> by_size, const FitOptions& options) const {
+    if (!formula_) return fit_curve(by_size, options);
+    const StageCost& stage = stage_of(*formula_, quantity_.operation);
+    return fit_with_shape(by_size, {stage.alone, formula_->smallest, formula_->largest}, options);
+  }
+
+  Fit fit_stream(std::span<const Sample> by_size, const FitOptions& options) const {
+    if (!formula_) return fit_curve(by_size, options);
+    const Curve& bytes = stage_of(*formula_, quantity_.operation).occupancy;
+    return fit_with_shape(
+        by_size, {stream_shape(by_size, bytes, kOtherHosts), formula_->smallest, formula_->largest}, options);
+  }
+
+  /// A stream's curve of this shape, as much longer as its samples are on average; empty where the shape
+  /// costs nothing.
+  Fit moved_to_samples(const Curve& shape) const {
+    double off = 0;  // mean logarithm
+    for (const Sample& sample : streamed_) {
+      const Seconds expected = shape(sample.size);
+      if (expected <= Seconds{0}) return {};
+      off += std::log(sample.time / expected) / static_cast<double>(streamed_.size());
+    }
+    const std::vector<Sample> borrowed =
+        borrowed_samples(streamed_, {times(shape, std::exp(off)), formula_->smallest, formula_->largest});
+    return borrowed.empty() ? Fit{} : fit_with_borrowed(streamed_, borrowed, options_);
+  }
+
+  static double shrunk(const SquaredErrors& own, const SquaredErrors& common) {
+    return std::sqrt((own.sum + kCommonCounts * common.mean()) / (own.count + kCommonCounts));
+  }
+
+  /// What sizes that are hardly anything but a start-up, or but bytes, did not show is the formula's.
+  static Deviation deviation_of(const Fit& fit, std::span<const Sample> by_size, double between,
+                                const Deviation& formula) {
+    if (fit.curve.empty()) return {};
+    const auto startup_part = [&](const Sample& sample) {
+      return fit.curve.least_alpha() / std::max(fit.curve(sample.size), fit.curve.least_alpha());
+    };
+    const bool shows_startup = startup_part(by_size.front()) >= kMostly;
+    const bool shows_rate = 1 - startup_part(by_size.back()) >= kMostly;
+    return {shows_startup ? between : std::max(between, formula.startup),
+            shows_rate ? between : std::max(between, formula.rate)};
+  }
+
+  Quantity quantity_;
+  std::vector<Sample> alone_, streamed_;  ///< by size
+  std::optional<Formula> formula_;
+  FitOptions options_;
+  OperationFit fit_;
+  SquaredErrors alone_errors_, streamed_errors_;
+};
+
+}  // namespace
+
+FittedOperations fit_operations(std::span<const OperationSamples> operations, const Cluster& links,
+                                const FitOptions& options) {
+  std::vector<Operating> all;
+  all.reserve(operations.size());
+  SquaredErrors common;
+  Cluster fitted = links;
+  for (const OperationSamples& samples : operations) {
+    Operating& operating = all.emplace_back(samples, links, options);
+    operating.fit_own();
+    common.add(operating.alone_errors());
+    common.add(operating.streamed_errors());
+    if (!operating.fit().alone.curve.empty()) fitted.operations.push_back(operating.fit());
+  }
+  const CostErrors formulas = roads_held_out(fitted);
+  const auto checked = [](const SquaredErrors& errors) {
+    return errors.count > 0 ? errors.deviation() : kUnchecked;
+  };
+  FittedOperations result{{}, {checked(formulas.startup), checked(formulas.rate)}};
+  for (Operating& operating : all) {
+    operating.carry_stream(fitted);
+    operating.doubt(common, result.formula_deviation);
+    if (!operating.fit().alone.curve.empty()) result.fits.push_back(operating.fit());
+  }
+  return result;
+}
+
+}  // namespace commtune::probes
