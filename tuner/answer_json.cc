@@ -10,7 +10,8 @@ nlohmann::json to_json(const Doubt& doubt) {
   return {{"low_seconds", doubt.low.count()},
           {"high_seconds", doubt.high.count()},
           {"probability_best", doubt.probability_best},
-          {"expected_regret_ratio", doubt.expected_regret}};
+          {"expected_regret_ratio", doubt.expected_regret},
+          {"optimism_ratio", doubt.optimism}};
 }
 
 nlohmann::json to_json(const Entry& entry) {

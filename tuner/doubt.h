@@ -22,11 +22,11 @@ struct Decision {
   bool clear = true;
 };
 
-/// The entry of least expected regret. Where others can hardly be told from it (kIndifferent), those stay
-/// that can hardly be told from the best of them at the upper limits of the fits either
-/// (Doubt::at_upper_limits): the mean over the draws hides what happens where the fits are too low. Of these
-/// wins the simplest that has not many times as many messages as another, and of several as simple the one of
-/// fewest messages, then of least regret. Needs the doubt of every entry.
+/// The entry of least expected regret and optimism together. Where others can hardly be told from it
+/// (kIndifferent), those stay that can hardly be told from the best of them at the upper limits of the fits
+/// either (Doubt::at_upper_limits): the mean over the draws hides what happens where the fits are too low. Of
+/// these wins the simplest that has not many times as many messages as another, and of several as simple the
+/// one of fewest messages, then of least regret. Needs the doubt of every entry.
 ///
 /// How much slack a plan needs is thus what the fits say of themselves: none where they are sure, and more
 /// than a tenth where their samples scatter as much. What no fit knows, such as traffic of other jobs, it

@@ -68,6 +68,13 @@ std::string reason_for(const Answer& answer, const Planning& job) {
     return "One worker has nothing to exchange: every plan takes the time of its compute.";
   const Entry* other = runner_up(answer);
   if (other == nullptr) return fmt::format("{} is the only plan there is; {}.", chosen.title, binds);
+  const double regret = chosen.doubt ? chosen.doubt->expected_regret : 0;
+  if (!answer.clear_winner && regret > kIndifferent) {
+    return fmt::format(
+        "There is no clear winner: {} is expected to lose least, {:.1f} % on average, where predictions are "
+        "wrong; {}.",
+        chosen.title, 100 * regret, binds);
+  }
   if (!answer.clear_winner) {
     return fmt::format(
         "There is no clear winner: {} is the simplest of the plans that cannot be told apart, neither by the "

@@ -6,10 +6,12 @@
 
 #include "perfmodel/bound.h"
 #include "perfmodel/error.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/prediction_limits.h"
 #include "perfmodel/topology.h"
 #include "tuner/doubt.h"
 #include "tuner/doubtful.h"
+#include "tuner/factors.h"
 #include "tuner/method.h"
 #include "tuner/reason.h"
 #include "tuner/search.h"
@@ -127,7 +129,8 @@ void lower_to_limits(std::vector<RoadBound>& bounds, const Planning& job, const 
   const Workload work(job.profile, pace_of(least, job.workers));
   for (RoadBound& bound : bounds) {
     if (is_out(out_of_time)) return;
-    bound.bound_low = std::min(bound.bound, lower_bound(work, road_cost(bound.road, least, job.workers)));
+    const RoadCost cost = moved(road_cost(bound.road, least, job.workers), -kNormal90, 0);
+    bound.bound_low = std::min(bound.bound, lower_bound(work, cost));
   }
 }
 
@@ -220,6 +223,8 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
       judge_under_doubt(answer.ranking, job, cluster, options.draws, options.seed, limit.out_of_time)) {
     const Decision decision = decide(answer.ranking);
     answer.chosen = decision.chosen;
+    Doubt& doubt = *answer.ranking[answer.chosen].doubt;
+    doubt.high = doubt.high * (1 + doubt.optimism);
     answer.clear_winner = decision.clear;
   }
   if (options.verify > 0) {

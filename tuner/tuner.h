@@ -38,10 +38,15 @@ struct TuneOptions {
 
 /// What the doubt in the fits does to one entry of the ranking.
 struct Doubt {
-  Seconds low{}, high{};        ///< 5th and 95th percentile of the iteration time over the draws
+  /// 5th and 95th percentile of the iteration time over the draws; of the chosen entry the latter is raised
+  /// by its optimism.
+  Seconds low{}, high{};
   double probability_best = 0;  ///< share of the draws in which it is the fastest
   double expected_regret = 0;   ///< mean of T / (best T of the draw) - 1
   Seconds at_upper_limits{};    ///< iteration time with every cost at the upper limit of its 90 % interval
+  /// By how much the errors of its own road and plan shorten it in the draws in which it is the fastest, on
+  /// average: what choosing it because it is predicted to be promises too much (the winner's curse).
+  double optimism = 0;
 };
 
 /// One line of the ranking.

@@ -56,19 +56,22 @@ Times times_of(int repetitions, const std::function<void()>& run) {
           list[static_cast<std::size_t>(0.95 * static_cast<double>(list.size() - 1) + 0.5)]};
 }
 
-/// A line with 3 % of doubt in either parameter.
+/// A line with 3 % of doubt in either parameter, and 2 % between sizes.
 Fit fit_of(double alpha, double beta) {
   Fit fit;
   fit.curve = Curve{Seconds{alpha}, SecondsPerByte{beta}};
   fit.smallest = Bytes{4};
   fit.largest = Bytes{std::uint64_t{1} << 32};
   fit.covariance = {9e-4 * alpha * alpha, 0, 0, 9e-4 * beta * beta};
+  fit.deviation = {0.02, 0.02};
   return fit;
 }
 
 Cluster cluster_of(int workers) {
   Cluster cluster;
   cluster.name = "bench";
+  cluster.formula_deviation = {0.1, 0.1};
+  cluster.plan_deviation = 0.03;
   for (int i = 0; i < workers; ++i) cluster.hosts.push_back({"h" + std::to_string(i), 1});
   const double alpha = 2e-5, beta = 8e-10;  // 10 Gb/s
   cluster.links[LinkClass::kInterHost] = {fit_of(alpha, beta), fit_of(alpha / 5, beta), {}};

@@ -1,0 +1,102 @@
+#include "tuner/factors.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+
+#include "perfmodel/curve_ops.h"
+#include "perfmodel/digest.h"
+#include "perfmodel/normal.h"
+#include "perfmodel/random.h"
+#include "perfmodel/stage_cost.h"
+#include "tuner/race.h"
+
+namespace commtune::tuner {
+
+namespace {
+
+/// What plans take beside what their roads' costs say is half a matter of the road, and half of how the plan
+/// uses it: nobody knows the parts, and with halves neither can decide alone.
+constexpr double kOwnPart = 0.5;
+
+/// The logarithm of what an iteration takes where all that it sends is moved by z, over that at 0.
+double at(const Response& response, double z) {
+  return (z < 0 ? -response.less : response.more) * z / kNormal90;
+}
+
+/// One normal value a draw, the same for whoever has the same name.
+class NamedNormals {
+ public:
+  NamedNormals(std::size_t count, std::uint64_t seed) : count_(count), seed_(seed) {}
+
+  const std::vector<double>& of(const std::string& name) {
+    auto [known, is_new] = values_.try_emplace(name);
+    if (is_new) {
+      Random random(Digest().add(name).add(seed_).value());
+      for (std::size_t i = 0; i < count_; ++i) known->second.push_back(random.normal());
+    }
+    return known->second;
+  }
+
+ private:
+  std::size_t count_;
+  std::uint64_t seed_;
+  std::map<std::string, std::vector<double>> values_;
+};
+
+}  // namespace
+
+RoadCost moved(RoadCost cost, double z, double plan_deviation) {
+  const double startup = std::exp(z * std::hypot(cost.deviation.startup, plan_deviation));
+  const double rate = std::exp(z * std::hypot(cost.deviation.rate, plan_deviation));
+  for (StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
+    stage->alone = recalibrated(stage->alone, startup, rate);
+    stage->occupancy = recalibrated(stage->occupancy, startup, rate);
+  }
+  return cost;
+}
+
+std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
+                                const Cluster& cluster, const OutOfTime& out_of_time) {
+  Simulator simulator(job.work);
+  std::vector<Response> all;
+  all.reserve(ranking.size());
+  for (const Entry& entry : ranking) {
+    Response& response = all.emplace_back();
+    if (is_out(out_of_time)) continue;
+    const RoadCost cost = road_cost(entry.plan.road, cluster, job.workers);
+    const double of_plans = cluster.plan_deviation;
+    const double of_road = std::max(cost.deviation.startup, cost.deviation.rate);
+    response.doubted = of_road > 0 || of_plans > 0;
+    if (!response.doubted) continue;
+    response.own = kOwnPart * of_plans * of_plans / (of_road * of_road + of_plans * of_plans);
+    const FlatPlan flat(entry.plan, job.work);
+    const auto logarithm = [&](double z) {
+      const RoadCost at_z = moved(cost, z, of_plans);
+      return std::log(simulator.time(flat, FlatRoad(at_z)) / entry.prediction.iteration);
+    };
+    response.less = std::min(0.0, logarithm(-kNormal90));
+    response.more = std::max(0.0, logarithm(kNormal90));
+  }
+  return all;
+}
+
+Times with_factors(const Times& times, const std::vector<Entry>& ranking,
+                   const std::vector<Response>& responses, std::size_t count, std::uint64_t seed) {
+  NamedNormals normals(count, seed);
+  Times result(times.size());
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    const Response& response = responses[i];
+    const std::vector<double>& road = normals.of(describe(ranking[i].plan.road));
+    const std::vector<double>& plan = normals.of(digest(ranking[i].plan));
+    result[i].reserve(count);
+    for (std::size_t d = 0; d < count; ++d) {
+      const double z = std::sqrt(1 - response.own) * road[d] + std::sqrt(response.own) * plan[d];
+      result[i].push_back(times[i][d % times[i].size()] * std::exp(at(response, z)));
+    }
+  }
+  return result;
+}
+
+}  // namespace commtune::tuner
