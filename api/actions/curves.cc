@@ -49,11 +49,14 @@ std::vector<CurveSubject> subjects_of(const Cluster& cluster) {
   return subjects;
 }
 
-/// Standard error of the fitted time at m, from the covariance of the piece that holds there.
+/// Standard error of the fitted time at m, from the covariance of the piece that holds there and from what
+/// the samples leave open between their sizes.
 double deviation_at(const Fit& fit, Bytes m) {
   const auto& pieces = fit.curve.pieces();
   const std::size_t parameters = 2 * pieces.size();
-  if (fit.covariance.size() != parameters * parameters) return 0;
+  const double cost = fit.curve(m).count(), startup = std::min(cost, fit.curve.least_alpha().count());
+  const double between = fit.deviation.startup * startup + fit.deviation.rate * (cost - startup);
+  if (fit.covariance.size() != parameters * parameters) return between;
   std::size_t piece = 0;
   while (piece + 1 < pieces.size() && pieces[piece + 1].from <= m) ++piece;
   const std::size_t a = 2 * piece;
@@ -62,7 +65,7 @@ double deviation_at(const Fit& fit, Bytes m) {
     return fit.covariance[row * parameters + column];
   };
   const double variance = at(a, a) + 2 * size * at(a, a + 1) + size * size * at(a + 1, a + 1);
-  return std::sqrt(std::max(0.0, variance));
+  return std::hypot(between, std::sqrt(std::max(0.0, variance)));
 }
 
 json line_of(const Fit& fit) {
@@ -201,6 +204,7 @@ json curve_of(const CurveSubject& subject, const std::vector<const SampleRow*>& 
             {"r_squared", quality.r_squared},
             {"median_relative", quality.median_relative},
             {"p90_relative", quality.p90_relative}}},
+          {"deviation_ratio", std::max(subject.fit->deviation.startup, subject.fit->deviation.rate)},
           {"pieces", pieces_of(*subject.fit)},
           {"line", line_of(*subject.fit)},
           {"points_total", samples.size()},

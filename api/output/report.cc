@@ -23,7 +23,8 @@ void add_fit_row(Table& table, const std::string& what, const std::string& setti
   table.add({what, setting, format_time(pieces.front().alpha), format_bandwidth(pieces.back().beta),
              std::to_string(pieces.size()),
              fmt::format("{} - {}", format_size(fit.smallest), format_size(fit.largest)),
-             quality(fit.quality), percent(fit.quality.median_relative), percent(fit.quality.p90_relative)});
+             quality(fit.quality), percent(fit.quality.median_relative), percent(fit.quality.p90_relative),
+             fit.deviation.any() ? percent(std::max(fit.deviation.startup, fit.deviation.rate)) : "-"});
 }
 
 /// Both stages, on all ranks of the cluster.
@@ -155,7 +156,8 @@ std::string fit_table(const Cluster& cluster, FitDetail detail) {
                {"sizes"},
                {"R²"},
                {"median error"},
-               {"p90"}});
+               {"p90"},
+               {"between sizes"}});
   for (const auto& [kind, link] : cluster.links) {
     const std::string what = "link " + to_string(kind);
     add_fit_row(table, what, "alone", link.alone);

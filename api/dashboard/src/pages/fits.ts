@@ -168,6 +168,7 @@ export class FitsPage extends Page {
       { title: 'Points', key: 'points', numeric: true, value: (curve) => curve.points_total, show: (curve) => count(curve.points_total) },
       { title: 'R²', key: 'r_squared', numeric: true, value: (curve) => curve.quality.r_squared, show: (curve) => curve.quality.r_squared.toFixed(3) },
       { title: 'Median error', key: 'median_relative', numeric: true, value: (curve) => curve.quality.median_relative, show: (curve) => percent(curve.quality.median_relative) },
+      { title: 'Between sizes', key: 'deviation_ratio', numeric: true, value: (curve) => curve.deviation_ratio, show: (curve) => (curve.deviation_ratio > 0 ? percent(curve.deviation_ratio) : '–') },
       { title: '', key: 'verdict', value: (curve) => (isPoor(curve) ? 'poor' : ''), show: (curve) => (isPoor(curve) ? badge('warn', 'poor') : nothing) },
     ], { caption: `All curves of fit ${fit.fit}`, rowClass: (curve) => (keyOf(curve) === key ? 'chosen' : '') });
   }
