@@ -8,7 +8,7 @@ import xml.dom.minidom
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from accuracy_parts import cases, picture, results
+from accuracy_parts import cases, output, picture, results, targets
 from disturbance import Disturbance
 
 LATE = Disturbance(late=0.2)
@@ -52,47 +52,47 @@ class Verdict(unittest.TestCase):
     def test_targets_by_hand(self):
         # Errors 10 %, 0 %, 5 %: median 5 %, p95 and worst 10 %. The choice took 1.04, the best 1.0.
         one = result([row("a", 1.1, 1.0), row("b", 1.04, 1.04, chosen=True), row("c", 1.9, 2.0)])
-        found = {goal.name: goal for goal in results.targets([one], quick=False)}
+        found = {goal.name: goal for goal in targets.targets([one], quick=False)}
         self.assertAlmostEqual(found["error_median"].value, 0.05)
         self.assertAlmostEqual(found["error_p95"].value, 0.1)
         self.assertAlmostEqual(found["regret_worst"].value, 0.04)
         self.assertAlmostEqual(found["over_bound_median"].value, 1.04)
         self.assertFalse(found["error_median"].met)
         self.assertTrue(found["over_bound_median"].met)
-        self.assertTrue(all(goal.met for goal in results.targets([one], quick=True)))
+        self.assertTrue(all(goal.met for goal in targets.targets([one], quick=True)))
 
     def test_percentile_counts_values(self):
-        self.assertEqual(results.percentile(range(1, 101), 0.95), 95)
-        self.assertEqual(results.percentile([7], 0.95), 7)
+        self.assertEqual(targets.percentile(range(1, 101), 0.95), 95)
+        self.assertEqual(targets.percentile([7], 0.95), 7)
 
     def test_a_missed_target_is_said(self):
-        line = results.result_line([result([row("a", 2.0, 1.0, chosen=True)])], quick=False)
+        line = output.result_line([result([row("a", 2.0, 1.0, chosen=True)])], quick=False)
         self.assertRegex(line, r"^RESULT accuracy cases=1 rows=1 error_median=1.0000\(<=0.03 MISSED\).* missed$")
 
     def test_what_is_not_emulated_is_not_counted(self):
         others = [case for case in cases.CASES if case.network.local or case.network == cases.FAST]
         self.assertEqual(len(others), 2)
         all_of_them = [result([row("a", 1.0, 1.0, chosen=True)], case) for case in cases.CASES]
-        left = {done.case for done in all_of_them} - {done.case for done in results.counted(all_of_them)}
+        left = {done.case for done in all_of_them} - {done.case for done in targets.counted(all_of_them)}
         self.assertEqual(left, set(others))
 
     def test_what_was_emulated_too_late_is_not_counted(self):
         fine = [row("a", 1.0, 1.0, chosen=True)] + [row("b", 1.0, 1.1)] * 9
         late = row("c", 0.5, 1.0, disturbance=LATE)
-        self.assertEqual(results.counted([result([*fine, late])]), [result(fine)])
-        self.assertEqual(results.counted([result(fine, disturbance=LATE)]), [])
-        line = results.result_line([result([*fine, late])], quick=False)
+        self.assertEqual(targets.counted([result([*fine, late])]), [result(fine)])
+        self.assertEqual(targets.counted([result(fine, disturbance=LATE)]), [])
+        line = output.result_line([result([*fine, late])], quick=False)
         self.assertRegex(line, r"rows=10 .*error_worst=0.0909\(<=0.15\) .*late_share=0.0909\(<=0.1\) late_rows=1 ")
 
     def test_much_that_is_too_late_misses(self):
-        line = results.result_line([result([row("a", 1.0, 1.0, chosen=True), row("b", 1.0, 1.0, disturbance=LATE)])], False)
+        line = output.result_line([result([row("a", 1.0, 1.0, chosen=True), row("b", 1.0, 1.0, disturbance=LATE)])], False)
         self.assertRegex(line, r"late_share=0.5000\(<=0.1 MISSED\).* missed$")
-        line = results.result_line([result([row("a", 1.0, 1.0)], disturbance=LATE)], quick=False)
+        line = output.result_line([result([row("a", 1.0, 1.0)], disturbance=LATE)], quick=False)
         self.assertRegex(line, r"^RESULT accuracy cases=0 rows=0 late_share=1.0000\(<=0.1 MISSED\).* missed$")
 
     def test_a_late_choice_decides_nothing(self):
         late = result([row("a", 1.0, 2.0, chosen=True, disturbance=LATE), row("b", 1.0, 1.0)])
-        self.assertNotIn("regret_worst", {goal.name for goal in results.goals_of([late], quick=False)})
+        self.assertNotIn("regret_worst", {goal.name for goal in targets.goals_of([late], quick=False)})
 
 
 class Excluded(unittest.TestCase):
@@ -101,12 +101,12 @@ class Excluded(unittest.TestCase):
         local = next(case for case in cases.CASES if case.network.local)
         crowded = next(case for case in cases.CASES if case.network == cases.FAST)
         done = [result([fine] * 9 + [late]), result([fine] * 2, local), result([fine] * 3, crowded)]
-        self.assertEqual(results.exclusions(done, 4), "cases:4(not-asked),rows:2(links-not-shaped),"
+        self.assertEqual(targets.exclusions(done, 4), "cases:4(not-asked),rows:2(links-not-shaped),"
                                                       "rows:3(links-sum-over-5-Gb/s),rows:1(over-5%-late)")
-        self.assertIn(f" excluded={results.exclusions(done, 4)} ", results.result_line(done, False, 4))
+        self.assertIn(f" excluded={targets.exclusions(done, 4)} ", output.result_line(done, False, 4))
 
     def test_nothing_excluded_is_said_too(self):
-        self.assertIn(" excluded=none ", results.result_line([result([row("a", 1.0, 1.0, chosen=True)])], quick=False))
+        self.assertIn(" excluded=none ", output.result_line([result([row("a", 1.0, 1.0, chosen=True)])], quick=False))
 
 
 class Kept(unittest.TestCase):
@@ -120,7 +120,7 @@ class Kept(unittest.TestCase):
     def test_report_csv_and_picture_hold_every_row(self):
         done = [result([row("a", 1.1, 1.0, chosen=True), row("b", 1.0, 1.2, road="4 colocated servers"),
                         row("c", 1.0, 1.2, disturbance=LATE)])]
-        self.assertIn("| +10.0 % | 1100.00 | 1000.00 | a |", results.report(done, quick=False))
+        self.assertIn("| +10.0 % | 1100.00 | 1000.00 | a |", output.report(done, quick=False))
         drawn = xml.dom.minidom.parseString(picture.svg(done))
         marks = [circle.getAttribute("class") for circle in drawn.getElementsByTagName("circle") if circle.firstChild]
         self.assertEqual(marks, ["a2a", "ps", "other"])

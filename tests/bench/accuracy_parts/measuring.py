@@ -8,7 +8,7 @@ from pathlib import Path
 
 from disturbance import Watch
 from race_parts import emulated, ours
-from . import results
+from . import output, results
 
 
 class Here:
@@ -84,7 +84,7 @@ def rows_of(answer, tuner, watch, arguments, say):
             chosen=method == answer["chosen"],
             disturbance=disturbance,
         )
-        say(results.line(row))
+        say(output.line(row))
         yield row
 
 
@@ -105,10 +105,10 @@ def run_case(case, program, arguments, say):
         watch = Watch(cluster.status)
         tuner, disturbance = watch.calmly(lambda: probed(program, cluster, next(databases), arguments))
         answer = tuner.rank(profile)
-        say(results.heading())
+        say(output.heading())
         rows = tuple(rows_of(answer, tuner, watch, arguments, say))
     if not rows:
         raise emulated.RaceError(f"{case.name}: no method is called {' or '.join(arguments.method)}")
     result = results.CaseResult(case, answer["bound_seconds"], rows, disturbance)
-    say(results.verdict(result))
+    say(output.verdict(result))
     return result

@@ -3,7 +3,7 @@
 import math
 from xml.sax.saxutils import escape
 
-from .results import counts
+from .targets import counts
 
 LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 70, 60, 720, 380, 30, 60
 LIMITS = (0.03, 0.08, 0.15)
