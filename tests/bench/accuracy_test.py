@@ -61,10 +61,6 @@ class Verdict(unittest.TestCase):
         self.assertTrue(found["over_bound_median"].met)
         self.assertTrue(all(goal.met for goal in targets.targets([one], quick=True)))
 
-    def test_percentile_counts_values(self):
-        self.assertEqual(targets.percentile(range(1, 101), 0.95), 95)
-        self.assertEqual(targets.percentile([7], 0.95), 7)
-
     def test_a_missed_target_is_said(self):
         line = output.result_line([result([row("a", 2.0, 1.0, chosen=True)])], quick=False)
         self.assertRegex(line, r"^RESULT accuracy cases=1 rows=1 error_median=1.0000\(<=0.03 MISSED\).* missed$")

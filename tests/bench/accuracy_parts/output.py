@@ -2,6 +2,8 @@
 
 import statistics
 
+import noise
+
 from . import targets
 
 
@@ -46,11 +48,10 @@ def report(results, quick, unasked=0):
 
 def result_line(results, quick, unasked=0):
     goals = targets.goals_of(results, quick)
-    words = [f"{goal.name}={goal.value:.4f}(<={goal.limit:g}{'' if goal.met else ' MISSED'})" for goal in goals]
-    verdict = "met" if all(goal.met for goal in goals) else "missed"
     disturbances = [row.disturbance for result in targets.emulated(results) for row in result.rows]
     stolen = statistics.median(disturbance.stolen for disturbance in disturbances)
     late = statistics.median(disturbance.late for disturbance in disturbances)
-    return (f"RESULT accuracy cases={len(targets.counted(results))} rows={targets.size(targets.counted(results))} {' '.join(words)} "
+    return (f"RESULT accuracy cases={len(targets.counted(results))} rows={targets.size(targets.counted(results))} "
+            f"{' '.join(goal.word for goal in goals)} "
             f"late_rows={targets.late_rows(results)} stolen_median={stolen:.4f} late_median={late:.4f} "
-            f"excluded={targets.exclusions(results, unasked)} {verdict}")
+            f"excluded={targets.exclusions(results, unasked)} {noise.verdict(goals)}")

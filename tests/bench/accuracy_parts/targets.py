@@ -1,31 +1,14 @@
 """The targets, and what none of them counts."""
 
 import dataclasses
-import math
 import statistics
 
 from disturbance import LATE_LIMIT
+from noise import Target, percentile
 from race_parts import emulated as emulation
 from result_words import excluded
 
 MOST_LATE = 0.1  # of the rows
-
-
-@dataclasses.dataclass(frozen=True)
-class Target:
-    name: str
-    value: float
-    limit: float
-
-    @property
-    def met(self):
-        return self.value <= self.limit
-
-
-def percentile(values, share):
-    """The smallest value that so large a share of all does not exceed."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def targets(results, quick):
