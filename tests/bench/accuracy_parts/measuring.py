@@ -8,7 +8,7 @@ from pathlib import Path
 
 from disturbance import Watch
 from race_parts import emulated, ours
-from . import output, results
+from . import output, results, targets
 
 
 class Here:
@@ -53,39 +53,60 @@ class Tuner(ours.Tuner):
         return self._call("run", str(plan), "--method", method, *flags, *self._extra)["runs"][0]["report"]
 
 
+def checked(tuner, plan, method, warmup, iterations):
+    """The report of a run whose gradients were verified."""
+    report = tuner.run_method(plan, method, warmup, iterations)
+    if report["check"]["tensors"] == 0:
+        raise emulated.RaceError(f"{method}: no gradient was checked")
+    return report
+
+
 def measure(tuner, plan, method, arguments):
     """A report whose median is known well enough, or the last one; each try takes more iterations."""
     iterations = arguments.iterations
     while True:
-        report = tuner.run_method(plan, method, arguments.warmup, iterations)
-        if report["check"]["tensors"] == 0:
-            raise emulated.RaceError(f"{method}: no gradient was checked")
+        report = checked(tuner, plan, method, arguments.warmup, iterations)
         known = report["half_width_seconds"] <= arguments.width * report["median_seconds"]
         if known or 2 * iterations > arguments.most_iterations:
             return report
         iterations *= 2
 
 
-def rows_of(answer, tuner, watch, arguments, say):
-    """Every wanted method of a ranking, in its order."""
-    chosen = answer["plans"][answer["chosen"]]
-    for entry in answer["ranking"]:
-        method = entry["method"]
-        if arguments.method and method not in arguments.method:
-            continue
-        report, disturbance = watch.calmly(lambda method=method: measure(tuner, chosen, method, arguments))
-        row = results.Row(
-            method=method,
-            road=entry["road"],
-            predicted=entry["iteration_seconds"],
-            measured=report["median_seconds"],
-            half_width=report["half_width_seconds"],
-            iterations=len(report["iteration_seconds"]),
-            chosen=method == answer["chosen"],
-            disturbance=disturbance,
-        )
-        say(output.line(row))
-        yield row
+def row_of(entry, answer, report, disturbance):
+    doubt = entry.get("doubt", {})
+    return results.Row(
+        method=entry["method"],
+        road=entry["road"],
+        predicted=entry["iteration_seconds"],
+        measured=report["median_seconds"],
+        half_width=report["half_width_seconds"],
+        iterations=len(report["iteration_seconds"]),
+        chosen=entry["method"] == answer["chosen"],
+        disturbance=disturbance,
+        low=doubt.get("low_seconds"),
+        high=doubt.get("high_seconds"),
+    )
+
+
+def wanted(answer, methods):
+    """The entries of a ranking that are of these methods, in its order; none named: all."""
+    return [entry for entry in answer["ranking"] if not methods or entry["method"] in methods]
+
+
+def one_by_one(answer, tuner, watch, arguments, say):
+    """Every wanted method's row, and the choice's once more, with as many iterations."""
+    plan = answer["plans"][answer["chosen"]]
+    rows, again = [], None
+    for entry in wanted(answer, arguments.method):
+        report, disturbance = watch.calmly(lambda entry=entry: measure(tuner, plan, entry["method"], arguments))
+        rows.append(row_of(entry, answer, report, disturbance))
+        say(output.line(rows[-1]))
+    choice = next((row for row in rows if row.chosen), None)
+    if choice:
+        report, disturbance = watch.calmly(lambda: checked(tuner, plan, choice.method, arguments.warmup, choice.iterations))
+        again = row_of(ours.entry_of(answer, choice.method), answer, report, disturbance)
+        say(output.line(again, again=True))
+    return tuple(rows), again
 
 
 def probed(program, cluster, database, arguments):
@@ -106,9 +127,9 @@ def run_case(case, program, arguments, say):
         tuner, disturbance = watch.calmly(lambda: probed(program, cluster, next(databases), arguments))
         answer = tuner.rank(profile)
         say(output.heading())
-        rows = tuple(rows_of(answer, tuner, watch, arguments, say))
+        rows, again = one_by_one(answer, tuner, watch, arguments, say)
     if not rows:
         raise emulated.RaceError(f"{case.name}: no method is called {' or '.join(arguments.method)}")
-    result = results.CaseResult(case, answer["bound_seconds"], rows, disturbance)
-    say(output.verdict(result))
+    result = results.CaseResult(case, answer["bound_seconds"], rows, disturbance, again)
+    say(output.verdict(result, targets.counts))
     return result

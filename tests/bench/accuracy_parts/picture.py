@@ -3,8 +3,6 @@
 import math
 from xml.sax.saxutils import escape
 
-from .targets import counts
-
 LEFT, TOP, WIDTH, HEIGHT, RIGHT, BOTTOM = 70, 60, 720, 380, 30, 60
 LIMITS = (0.03, 0.08, 0.15)
 STYLE = """
@@ -58,7 +56,7 @@ class Axes:
         return parts
 
 
-def point(axes, row, result):
+def point(axes, row, result, counts):
     kind = "other" if not counts(row, result) else "ps" if "server" in row.road else "a2a"
     x, y = axes.x(row.measured), axes.y(row.error)
     title = f"{row.method}, {result.case.name}: predicted {1e3 * row.predicted:.2f} ms, measured {1e3 * row.measured:.2f} ms"
@@ -76,11 +74,12 @@ def legend():
     return parts + [f'<circle cx="{x + 4}" cy="40" r="6" class="chosen"/>', text(x + 15, 44, "the tuner's choice", "small")]
 
 
-def svg(results):
-    """The picture as text; `results` must not be empty."""
+def svg(judgement):
+    """The picture as text, of a judgement on at least one result."""
+    results = judgement.results
     rows = [row for result in results for row in result.rows]
     axes = Axes(rows)
-    points = [part for result in results for row in result.rows for part in point(axes, row, result)]
+    points = [part for result in results for row in result.rows for part in point(axes, row, result, judgement.counts)]
     width, height = LEFT + WIDTH + RIGHT, TOP + HEIGHT + BOTTOM
     return "\n".join(
         [

@@ -2,9 +2,11 @@
 
 import csv
 import dataclasses
+from typing import Optional
 
 from case_archive import content_of, keep  # noqa: F401
 from disturbance import Disturbance
+from noise import difference
 
 from .cases import Case
 
@@ -21,10 +23,17 @@ class Row:
     iterations: int
     chosen: bool
     disturbance: Disturbance = Disturbance()  # while it ran
+    low: Optional[float] = None  # of the tuner's 90 % range; None: it gave none
+    high: Optional[float] = None
 
     @property
     def error(self):
         return self.predicted / self.measured - 1
+
+    @property
+    def in_range(self):
+        """Whether the tuner's range holds what was measured; None: there is no range."""
+        return None if self.low is None or self.high is None else self.low <= self.measured <= self.high
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +42,7 @@ class CaseResult:
     bound: float  # of the fitted costs, over the roads that the tuner priced
     rows: tuple
     disturbance: Disturbance = Disturbance()  # while the cluster was probed
+    again: Optional[Row] = None  # the choice, measured a second time after all others
 
     @property
     def chosen(self):
@@ -47,14 +57,25 @@ class CaseResult:
     def over_bound(self):
         return self.chosen.measured / self.bound
 
+    @property
+    def repeat(self):
+        """The A/A difference of the choice; None when it was not measured twice in time."""
+        if not self.chosen or not self.again or not self.chosen.disturbance.punctual or not self.again.disturbance.punctual:
+            return None
+        return difference(self.chosen.measured, self.again.measured)
+
+
+def row_of(content):
+    return Row(**{**content, "disturbance": Disturbance(**content["disturbance"])})
+
 
 def load(directory, case):
     """The result kept of this very case, or None."""
     content = content_of(directory, case)
     if content is None:
         return None
-    rows = tuple(Row(**{**row, "disturbance": Disturbance(**row["disturbance"])}) for row in content["rows"])
-    return CaseResult(case, content["bound"], rows, Disturbance(**content["disturbance"]))
+    rows, again = tuple(row_of(row) for row in content["rows"]), content.get("again")
+    return CaseResult(case, content["bound"], rows, Disturbance(**content["disturbance"]), row_of(again) if again else None)
 
 
 def write_csv(path, results):
@@ -63,12 +84,14 @@ def write_csv(path, results):
         writer.writerow(["model", "divisor", "compute_seconds", "hosts", "rate", "delay", "odd_host", "ranks_a_host",
                          "communication_over_compute", "method", "road", "predicted_seconds", "measured_seconds",
                          "half_width_seconds", "iterations", "error", "chosen", "bound_seconds", "stolen", "late",
-                         "stolen_while_probed", "late_while_probed"])
+                         "stolen_while_probed", "late_while_probed", "low_seconds", "high_seconds", "again_seconds"])
         for result in results:
             case, network = result.case, result.case.network
+            again = result.again.measured if result.again else None
             for row in result.rows:
                 writer.writerow([case.model, case.divisor, case.compute, network.hosts, network.rate, network.delay,
                                  network.odd_host, network.slots, f"{case.ratio:.3f}", row.method, row.road,
                                  row.predicted, row.measured, row.half_width, row.iterations, row.error,
                                  int(row.chosen), result.bound, row.disturbance.stolen, row.disturbance.late,
-                                 result.disturbance.stolen, result.disturbance.late])
+                                 result.disturbance.stolen, result.disturbance.late, row.low, row.high,
+                                 again if row.chosen else None])

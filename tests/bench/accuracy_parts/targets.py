@@ -2,30 +2,27 @@
 
 import dataclasses
 import statistics
+from typing import Callable
 
 from disturbance import LATE_LIMIT
-from noise import Target, percentile
+from noise import Repeats, Target, percentile
 from race_parts import emulated as emulation
 from result_words import excluded
 
 MOST_LATE = 0.1  # of the rows
 
 
-def targets(results, quick):
-    """Over results that count, with limits; the quick run asks for less, as so few rows say little."""
-    errors = [abs(row.error) for result in results for row in result.rows]
-    decided = [result for result in results if result.chosen]
-    found = [Target("error_median", statistics.median(errors), 0.08 if quick else 0.03)]
-    if not quick:
-        found += [Target("error_p95", percentile(errors, 0.95), 0.08), Target("error_worst", max(errors), 0.15)]
-    if decided:
-        regrets = [result.regret for result in decided]
-        if not quick:
-            found.append(Target("regret_median", statistics.median(regrets), 0.005))
-        found.append(Target("regret_worst", max(regrets), 0.05 if quick else 0.03))
-        if not quick:
-            found.append(Target("over_bound_median", statistics.median(result.over_bound for result in decided), 1.08))
-    return found
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """What a run's results say."""
+
+    results: list  # all that was measured
+    counted: list  # of them, the rows that targets count
+    goals: list  # Targets, and what else says `met` and `too_noisy`; none: nothing was measured that one counts
+    counts: Callable  # (row, result): whether that row is among `counted`
+    repeats: Repeats
+    excluded: str
+    notes: tuple = ()  # more words for the RESULT line
 
 
 def counts(row, result):
@@ -51,6 +48,12 @@ def size(results):
     return sum(len(result.rows) for result in results)
 
 
+def repeats_of(results):
+    """The A/A differences of results that count, and how many of these have none."""
+    found = [result.repeat for result in results]
+    return Repeats(tuple(repeat for repeat in found if repeat is not None)), found.count(None)
+
+
 def exclusions(results, unasked):
     """What no target counts: how much of what, and by which rule.
 
@@ -58,11 +61,12 @@ def exclusions(results, unasked):
     local = [result for result in results if result.case.network.local]
     crowded = [result for result in results if not result.case.network.local and not result.case.network.emulated]
     gigabits = emulation.CARRIED * 8 / 1e9
-    return excluded(
+    return (
         (unasked, "cases", "not-asked"),
         (size(local), "rows", "links-not-shaped"),
         (size(crowded), "rows", f"links-sum-over-{gigabits:g}-Gb/s"),
         (late_rows(results), "rows", f"over-{LATE_LIMIT:.0%}-late"),
+        (repeats_of(counted(results))[1], "repeats", "not-measured-in-time"),
     )
 
 
@@ -71,7 +75,43 @@ def late_rows(results):
     return size(emulated(results)) - size(counted(results))
 
 
-def goals_of(results, quick):
-    """Of all that was measured. Where much of it does not count the rest proves nothing either."""
-    late = Target("late_share", late_rows(results) / size(emulated(results)), MOST_LATE)
-    return [*targets(counted(results), quick), late] if counted(results) else [late]
+def late_share(results):
+    """Where much of what was measured does not count the rest proves nothing either."""
+    return Target("late_share", late_rows(results) / size(emulated(results)), MOST_LATE)
+
+
+def fixed_targets(results, quick):
+    """Over results that count, with limits; the quick run asks for less, as so few rows say little."""
+    errors = [abs(row.error) for result in results for row in result.rows]
+    decided = [result for result in results if result.chosen]
+    found = [Target("error_median", statistics.median(errors), 0.08 if quick else 0.03)]
+    if not quick:
+        found += [Target("error_p95", percentile(errors, 0.95), 0.08), Target("error_worst", max(errors), 0.15)]
+    if decided:
+        regrets = [result.regret for result in decided]
+        if not quick:
+            found.append(Target("regret_median", statistics.median(regrets), 0.005))
+        found.append(Target("regret_worst", max(regrets), 0.05 if quick else 0.03))
+        if not quick:
+            found.append(Target("over_bound_median", statistics.median(result.over_bound for result in decided), 1.08))
+    return found
+
+
+def on_emulated_links(results, unasked, targets_of):
+    """targets_of  of the results that count and their Repeats"""
+    found = counted(results)
+    repeats, _ = repeats_of(found)
+    goals = [late_share(results)] if emulated(results) else []
+    if found:
+        goals = [*targets_of(found, repeats), *goals]
+    disturbances = [row.disturbance for result in emulated(results) for row in result.rows]
+    notes = [f"late_rows={late_rows(results)}"]
+    if disturbances:
+        notes.append(f"stolen_median={statistics.median(disturbance.stolen for disturbance in disturbances):.4f}")
+        notes.append(f"late_median={statistics.median(disturbance.late for disturbance in disturbances):.4f}")
+    return Judgement(results, found, goals, counts, repeats, excluded(*exclusions(results, unasked)), tuple(notes))
+
+
+def fixed(results, quick, unasked=0):
+    """The matrix: with targets of its own, which repeats do not widen."""
+    return on_emulated_links(results, unasked, lambda found, _: fixed_targets(found, quick))
