@@ -4,6 +4,8 @@ import dataclasses
 
 from race_parts import emulated, jobs
 
+from . import models
+
 GOODPUT = 0.94  # of a rate, that TCP's payload gets in full packets
 _BYTES_PER_SECOND = {"Mbit": 1e6 / 8, "Gbit": 1e9 / 8}
 
@@ -58,7 +60,7 @@ class Network:
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A model with its tensors divided by `divisor` and layer times that add up to `compute` seconds."""
+    """A model (of models.py) with its tensors divided by `divisor` and layer times that add up to `compute` seconds."""
 
     model: str
     network: Network
@@ -71,7 +73,7 @@ class Case:
         return f"{self.model}/{self.divisor:g} {self.compute:g}s on {self.network.name}"
 
     def profile(self):
-        return jobs.scaled(jobs.load(self.model), self.divisor, self.compute)
+        return jobs.scaled(models.load(self.model), self.divisor, self.compute)
 
     @property
     def ratio(self):
