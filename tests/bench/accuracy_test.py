@@ -10,9 +10,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 import case_archive
-from accuracy_parts import cases, models, output, picture, results, targets
+from accuracy_parts import cases, output, picture, results, targets
 from disturbance import Disturbance
-from race_parts import jobs
 
 LATE = Disturbance(late=0.2)
 
@@ -53,41 +52,6 @@ class Matrix(unittest.TestCase):
 
     def test_names_are_unique(self):
         self.assertEqual(len({case.name for case in cases.CASES}), len(cases.CASES))
-
-
-class Models(unittest.TestCase):
-    def test_measured_gradients_add_up(self):
-        # Parameters of the models as PyTorch has them, and the sums of their gradients' times.
-        sums = {"resnet50": (25_557_032, 63_533), "resnet101": (44_549_160, 120_391), "vgg16": (138_357_544, 85_310),
-                "bert": (108_897_794, 66_335), "gpt2": (124_439_808, 211_329)}
-        self.assertEqual(set(sums), set(models.MEASURED))
-        for name, (parameters, microseconds) in sums.items():
-            profile = models.load(f"measured-{name}")
-            self.assertEqual(jobs.gradient_bytes(profile), 4 * parameters)
-            self.assertAlmostEqual(sum(layer["backward_seconds"] for layer in profile["layers"]), 1e-6 * microseconds)
-            self.assertAlmostEqual(sum(layer["forward_seconds"] for layer in profile["layers"]), 0.5e-6 * microseconds)
-            self.assertEqual(profile["layers"][-1]["backward_seconds"], 0)  # its gradient is the first
-
-    def test_made_up_models_are_what_they_are_called(self):
-        for seed in range(20):
-            largest = {}
-            for kind in models.MADE_UP:
-                profile = models.load(f"{kind}-{seed:08x}")
-                self.assertEqual(profile, models.load(f"{kind}-{seed:08x}"))
-                self.assertNotEqual(profile["layers"], models.load(f"{kind}-{seed + 1:08x}")["layers"])
-                sizes = [sum(tensor["bytes"] for tensor in layer["tensors"]) for layer in profile["layers"]]
-                largest[kind] = sizes.index(max(sizes)), max(sizes) / sum(sizes), len(sizes)
-                scaled = jobs.scaled(profile, 1000, 0.1)
-                self.assertTrue(all(tensor["bytes"] >= 4 for layer in scaled["layers"] for tensor in layer["tensors"]))
-            self.assertEqual(largest["huge-first"][0], 0)
-            self.assertEqual(largest["huge-last"][0], largest["huge-last"][2] - 1)
-            self.assertTrue(all(0.45 < largest[kind][1] < 0.81 for kind in ("huge-first", "huge-last")))
-            self.assertLessEqual(largest["few-large"][2], 8)
-            self.assertGreaterEqual(largest["many-small"][2], 100)
-
-    def test_other_names_are_shipped(self):
-        for name in (*models.SHIPPED, "small1000"):
-            self.assertEqual(models.load(name), jobs.load(name))
 
 
 class Verdict(unittest.TestCase):

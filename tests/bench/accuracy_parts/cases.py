@@ -14,6 +14,12 @@ def _bytes_per_second(rate):
     return float(rate[:-4]) * _BYTES_PER_SECOND[rate[-4:]]
 
 
+def _rate_of(odd_host, rate):
+    """Of the settings of tests/cluster/up --host: 3:500Mbit or 3:rate=500Mbit,delay=1ms; the others' rate if they have none."""
+    keys = dict(part.rpartition("=")[::2] for part in odd_host.partition(":")[2].split(","))
+    return keys.get("", keys.get("rate", rate))
+
+
 @dataclasses.dataclass(frozen=True)
 class Network:
     """Flags of tests/cluster/up; without hosts: so many ranks on this machine, their links as they are."""
@@ -37,7 +43,7 @@ class Network:
     def _rates(self):
         """Of the hosts' links, in bytes a second on the wire."""
         each = _bytes_per_second(self.rate)
-        odd = [_bytes_per_second(self.odd_host.rpartition(":")[2])] if self.odd_host else []
+        odd = [_bytes_per_second(_rate_of(self.odd_host, self.rate))] if self.odd_host else []
         return [each] * (self.hosts - len(odd)) + odd
 
     @property
@@ -56,6 +62,11 @@ class Network:
     def bytes_per_second(self):
         """Payload of a ring's slowest link; 0 where nobody knows."""
         return 0.0 if self.local else GOODPUT * min(self._rates)
+
+    @property
+    def ring_share(self):
+        """Of all gradients' bytes, what a ring sends over each link."""
+        return 2 * (self.ranks - 1) / self.ranks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,8 +91,8 @@ class Case:
         """A ring's time for all bytes over compute; 0 where nobody knows the links."""
         if not self.network.bytes_per_second:
             return 0.0
-        share = 2 * (self.network.ranks - 1) / self.network.ranks
-        return share * jobs.gradient_bytes(self.profile()) / self.network.bytes_per_second / self.compute
+        sent = self.network.ring_share * jobs.gradient_bytes(self.profile())
+        return sent / self.network.bytes_per_second / self.compute
 
 
 GIGABIT = Network(4, "1Gbit", "200us")
