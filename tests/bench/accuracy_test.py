@@ -16,8 +16,8 @@ from disturbance import Disturbance
 LATE = Disturbance(late=0.2)
 
 
-def row(method, predicted, measured, chosen=False, road="all-to-all ring", disturbance=Disturbance()):
-    return results.Row(method, road, predicted, measured, 0.001, 15, chosen, disturbance)
+def row(method, predicted, measured, chosen=False, road="all-to-all ring", disturbance=Disturbance(), **more):
+    return results.Row(method, road, predicted, measured, 0.001, 15, chosen, disturbance, **more)
 
 
 def result(rows, case=cases.CASES[0], bound=1.0, disturbance=Disturbance(), again=None):

@@ -9,7 +9,13 @@ from noise import Repeats, Target, percentile
 from race_parts import emulated as emulation
 from result_words import excluded
 
+from .coverage import LEVEL, Contains, Within, coverage_of
+
 MOST_LATE = 0.1  # of the rows
+DRAWN_LIMITS = {"error_median": 0.015, "error_p95": 0.06, "error_worst": 0.12, "regret_median": 0.0, "regret_worst": 0.03}
+ROUNDING = 0.0005  # what a target of 0 is compared within
+COVERAGE = (0.8, 0.97)  # of the 90 % ranges, whatever its own interval
+MOST_WIDTH = 0.1  # of the ranges, over the prediction
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +103,7 @@ def fixed_targets(results, quick):
     return found
 
 
-def on_emulated_links(results, unasked, targets_of):
+def on_emulated_links(results, unasked, targets_of, more_excluded=()):
     """targets_of  of the results that count and their Repeats"""
     found = counted(results)
     repeats, _ = repeats_of(found)
@@ -109,7 +115,52 @@ def on_emulated_links(results, unasked, targets_of):
     if disturbances:
         notes.append(f"stolen_median={statistics.median(disturbance.stolen for disturbance in disturbances):.4f}")
         notes.append(f"late_median={statistics.median(disturbance.late for disturbance in disturbances):.4f}")
-    return Judgement(results, found, goals, counts, repeats, excluded(*exclusions(results, unasked)), tuple(notes))
+    return Judgement(results, found, goals, counts, repeats, excluded(*exclusions(results, unasked), *more_excluded), tuple(notes))
+
+
+def targets_within_noise(results, repeats, limits):
+    """Over results that count. limits: by the target's name; a number without one is not judged"""
+    errors = [abs(row.error) for result in results for row in result.rows]
+    regrets = [result.regret for result in results if result.chosen]
+    values = {
+        "error_median": (statistics.median(errors), repeats.median),
+        "error_p95": (percentile(errors, 0.95), repeats.p95),
+        "error_worst": (max(errors), repeats.worst),
+    }
+    if regrets:
+        values["regret_median"] = statistics.median(regrets), repeats.median
+        values["regret_worst"] = max(regrets), repeats.worst
+    return [
+        Target(name, value, limits[name], repeat, **({} if limits[name] else {"rounding": ROUNDING, "noisy": limits["error_median"]}))
+        for name, (value, repeat) in values.items()
+        if name in limits
+    ]
+
+
+def range_targets(results):
+    """Of the tuner's ranges; that there are none is a miss."""
+    found = coverage_of(results)
+    if found is None:
+        return [Within("coverage", 0.0, *COVERAGE)]
+    return [
+        Within("coverage", found.share, *COVERAGE),
+        Contains("coverage_interval", found.low, found.high, LEVEL),
+        Target("range_width", found.width, MOST_WIDTH),
+    ]
+
+
+def without_range(results):
+    return sum(row.in_range is None for result in results for row in result.rows)
+
+
+def drawn(results, unasked=0):
+    """Of cases that were drawn: targets on errors and regret are met within noise, and the tuner's ranges are judged."""
+    return on_emulated_links(
+        results,
+        unasked,
+        lambda found, repeats: targets_within_noise(found, repeats, DRAWN_LIMITS) + range_targets(found),
+        [(without_range(counted(results)), "rows-of-coverage", "no-range")],
+    )
 
 
 def fixed(results, quick, unasked=0):
