@@ -45,9 +45,9 @@ def case_line(result):
     return f"| {result.case.name} | {ratio} | " + " | ".join(tail) + " |"
 
 
-def report(judgement):
+def report(judgement, label=""):
     """Markdown: a line a case, then every row by error."""
-    lines = ["# Predicted against measured", "", result_line(judgement), "",
+    lines = ["# Predicted against measured", "", result_line(judgement, label), "",
              "| case | communication / compute | chosen | median error | worst error | regret | A/A | over the bound |",
              "| --- | --- | --- | --- | --- | --- | --- | --- |"]
     lines += [case_line(result) for result in judgement.results]
@@ -59,8 +59,9 @@ def report(judgement):
     return "\n".join(lines) + "\n"
 
 
-def result_line(judgement):
+def result_line(judgement, label=""):
+    """label: what kind of run it was, where it was not of the matrix"""
     rows = sum(len(result.rows) for result in judgement.counted)
-    words = [*(goal.word for goal in judgement.goals), *judgement.notes, judgement.repeats.words]
-    return (f"RESULT accuracy cases={len(judgement.counted)} rows={rows} {' '.join(words)} "
-            f"excluded={judgement.excluded} {noise.verdict(judgement.goals)}")
+    words = [*([label] if label else []), f"cases={len(judgement.counted)}", f"rows={rows}"]
+    words += [*(goal.word for goal in judgement.goals), *judgement.notes, judgement.repeats.words]
+    return f"RESULT accuracy {' '.join(words)} excluded={judgement.excluded} {noise.verdict(judgement.goals)}"
