@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 """How drawn and local runs of the accuracy bench are judged: within noise, and by what the tuner's ranges hold."""
 
+import argparse
+import dataclasses
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
 import noise
-from accuracy_parts import coverage, drawn, output, targets
+from accuracy_parts import coverage, drawn, local, output, targets
 from accuracy_test import LATE, result, row
+from disturbance import Disturbance, Watch
 
 CASES = drawn.cases("targets", 12)
 
@@ -106,6 +109,57 @@ class DrawnTargets(unittest.TestCase):
         judgement = targets.drawn([result([row("a", 1.0, 1.0, chosen=True), row("b", 1.0, 9.0, disturbance=LATE)], CASES[0])])
         self.assertEqual(goal(judgement, "error_worst").value, 0)
         self.assertFalse(goal(judgement, "late_share").met)
+
+
+class Local(unittest.TestCase):
+    CASES = local.cases([2, 4])
+
+    def results(self, held, checked, measured=1.0):
+        return [dataclasses.replace(ranged(held, 10 - held, case, again=again(measured)), checked=checked) for case in self.CASES]
+
+    def test_unchecked_plans_are_judged_by_their_ranges_alone(self):
+        for held, word in ((9, "met"), (8, "missed")):
+            done = self.results(held, checked=False)
+            done[0] = dataclasses.replace(done[0], rows=(*done[0].rows[:9], row("c", 2.0, 1.0, low=0.9, high=1.1)))
+            line = output.result_line(targets.local(done), "local=2,4")
+            self.assertRegex(line, r"^RESULT accuracy local=2,4 cases=4 rows=40 coverage=.* unchecked_error_median=0.0000\(not-j")
+            self.assertIn(" unchecked_error_worst=1.0000(not-judged) unchecked_regret_worst=0.0000(not-judged) ", line)
+            self.assertTrue(line.endswith(f" excluded=rows-of-errors-and-regret:40(not-judged:plan-not-checked) {word}"), line)
+
+    def test_checked_plans_are_judged_within_noise(self):
+        done = self.results(9, checked=True)
+        self.assertEqual(noise.verdict(targets.local(done).goals), "met")
+        self.assertEqual(targets.local(done).excluded, "none")
+        self.assertEqual(noise.verdict(targets.local(self.results(9, checked=True, measured=1.07)).goals), "too-noisy")
+        done[0] = dataclasses.replace(done[0], rows=(*done[0].rows[:9], row("c", 1.2, 1.0, low=0.9, high=1.1)))
+        self.assertFalse(goal(targets.local(done), "error_worst").met)
+
+    def test_noise_says_nothing_of_what_is_not_judged(self):
+        self.assertEqual(noise.verdict(targets.local(self.results(9, checked=False, measured=1.07)).goals), "met")
+
+    def test_iterations_of_all_rounds_make_one_median(self):
+        visits = [({"iteration_seconds": times, "median_seconds": times[1]}, Disturbance(stolen=stolen))
+                  for times, stolen in (([1, 2, 9], 0.0), ([2, 3, 9], 0.04), ([3, 4, 9], 0.01), ([4, 5, 9], 0.0))]
+        report, disturbance = local.together(visits)
+        self.assertEqual((len(report["iteration_seconds"]), report["median_seconds"], disturbance.stolen), (12, 4, 0.04))
+        # 2, 3, 4, 5: a deviation of 1.29 over sqrt(4), times 3.182.
+        self.assertAlmostEqual(report["half_width_seconds"], 2.054, delta=0.001)
+
+    def test_every_method_has_its_turns_from_both_ends(self):
+        class Runs(list):
+            def run_method(self, _plan, method, _warmup, iterations):
+                self.append(method)
+                seconds = float(len(self))
+                return {"check": {"tensors": 1}, "iteration_seconds": [seconds] * iterations, "median_seconds": seconds}
+
+        tuner, answer = Runs(), {"chosen": "a", "plans": {"a": 1}, "ranking": [
+            {"method": method, "road": "ring", "iteration_seconds": 1.0} for method in ("a", "b")]}
+        arguments = argparse.Namespace(method=[], warmup=0, iterations=15)
+        rows, second = local.in_turns(answer, tuner, Watch(), arguments, lambda _: None)
+        self.assertEqual(tuner, ["a", "b", "a"] * 4)
+        self.assertEqual([(one.method, one.chosen, one.iterations) for one in rows], [("a", True, 60), ("b", False, 60)])
+        # The choice's first run is 1st, 6th, 7th and 12th, its second 3rd, 4th, 9th and 10th: the same mean.
+        self.assertEqual((rows[0].measured, rows[1].measured, second.measured), (6.5, 6.5, 6.5))
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class Repeated(unittest.TestCase):
         done.append(result([chosen, other], again=row("a", 1.04, 2.0, chosen=True, disturbance=LATE)))
         line = fixed_line(done)
         self.assertRegex(line, r"error_median=0.0400\(<=0.03 MISSED\) .*aa_median=0.0250 aa_p95=0.0300 ")
-        self.assertIn("repeats:1(not-measured-in-time)", line)
+        self.assertIn("repeats:1(not-measured-or-late)", line)
         self.assertIn("| 2.0 % |", output.report(targets.fixed(done, quick=False)))
 
 
@@ -116,7 +116,7 @@ class Excluded(unittest.TestCase):
         crowded = next(case for case in cases.CASES if case.network == cases.FAST)
         done = [result([fine] * 9 + [late]), result([fine] * 2, local), result([fine] * 3, crowded)]
         self.assertIn(" excluded=cases:4(not-asked),rows:2(links-not-shaped),rows:3(links-sum-over-5-Gb/s),"
-                      "rows:1(over-5%-late),repeats:1(not-measured-in-time) ", fixed_line(done, unasked=4))
+                      "rows:1(over-5%-late),repeats:1(not-measured-or-late) ", fixed_line(done, unasked=4))
 
     def test_nothing_excluded_is_said_too(self):
         again = row("a", 1.0, 1.02, chosen=True)
@@ -139,12 +139,13 @@ class Kept(unittest.TestCase):
             content = json.loads(path.read_text(encoding="utf-8"))
             for key in ("low", "high"):
                 del content["rows"][0][key]
-            del content["again"]
+            del content["again"], content["checked"]
             path.write_text(json.dumps(content), encoding="utf-8")
             loaded = results.load(Path(folder), one.case)
             self.assertEqual(loaded, one)
             self.assertIsNone(loaded.rows[0].in_range)
             self.assertIsNone(loaded.repeat)
+            self.assertFalse(loaded.checked)
 
     def test_report_csv_and_picture_hold_every_row(self):
         done = [result([row("a", 1.1, 1.0, chosen=True), row("b", 1.0, 1.2, road="4 colocated servers"),

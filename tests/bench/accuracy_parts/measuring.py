@@ -8,7 +8,7 @@ from pathlib import Path
 
 from disturbance import Watch
 from race_parts import emulated, ours
-from . import output, results, targets
+from . import output, results
 
 
 class Here:
@@ -45,8 +45,8 @@ class Tuner(ours.Tuner):
         flags = ["-e", largest] + (["--budget", budget] if budget else [])
         return self._call("probe", *self._cluster.place, *flags, *self._extra)
 
-    def rank(self, profile):
-        return self._call("plan", str(profile))
+    def rank(self, profile, more):
+        return self._call("plan", str(profile), *more)
 
     def run_method(self, plan, method, warmup, iterations):
         flags = ["--warmup", str(warmup), "--iterations", str(iterations), *self._cluster.place]
@@ -97,6 +97,7 @@ def one_by_one(answer, tuner, watch, arguments, say):
     """Every wanted method's row, and the choice's once more, with as many iterations."""
     plan = answer["plans"][answer["chosen"]]
     rows, again = [], None
+    say(output.heading())
     for entry in wanted(answer, arguments.method):
         report, disturbance = watch.calmly(lambda entry=entry: measure(tuner, plan, entry["method"], arguments))
         rows.append(row_of(entry, answer, report, disturbance))
@@ -109,13 +110,13 @@ def one_by_one(answer, tuner, watch, arguments, say):
     return tuple(rows), again
 
 
-def probed(program, cluster, database, arguments):
-    tuner = Tuner(program, cluster, database, arguments.tune_arg)
-    tuner.probe_to(arguments.largest, arguments.budget)
+def probed(program, cluster, database, largest, budget, more):
+    tuner = Tuner(program, cluster, database, more)
+    tuner.probe_to(largest, budget)
     return tuner
 
 
-def run_case(case, program, arguments, say):
+def run_case(case, program, arguments, mode, say):
     say(f"\n{case.name}")
     with tempfile.TemporaryDirectory(prefix="commtune-accuracy-") as folder, cluster_of(
         case.network, arguments.name, arguments.switch
@@ -124,12 +125,12 @@ def run_case(case, program, arguments, say):
         profile.write_text(json.dumps(case.profile()), encoding="utf-8")
         databases = (Path(folder) / f"probe-{number}.db" for number in itertools.count())
         watch = Watch(cluster.status)
-        tuner, disturbance = watch.calmly(lambda: probed(program, cluster, next(databases), arguments))
-        answer = tuner.rank(profile)
-        say(output.heading())
-        rows, again = one_by_one(answer, tuner, watch, arguments, say)
+        largest, budget = arguments.largest or mode.largest, arguments.budget or mode.budget
+        tuner, disturbance = watch.calmly(lambda: probed(program, cluster, next(databases), largest, budget, arguments.tune_arg))
+        answer = tuner.rank(profile, arguments.plan_arg)
+        rows, again = mode.sweep(answer, tuner, watch, arguments, say)
     if not rows:
         raise emulated.RaceError(f"{case.name}: no method is called {' or '.join(arguments.method)}")
-    result = results.CaseResult(case, answer["bound_seconds"], rows, disturbance, again)
-    say(output.verdict(result, targets.counts))
+    result = results.CaseResult(case, answer["bound_seconds"], rows, disturbance, again, answer.get("checked") is True)
+    say(output.verdict(result, mode.counts))
     return result

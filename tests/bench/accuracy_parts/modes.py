@@ -1,10 +1,10 @@
-"""What a run is of: the matrix, or cases drawn from a seed; and how it is judged."""
+"""What a run is of, how it measures and how it is judged: the matrix, cases drawn from a seed, ranks on this machine."""
 
 import dataclasses
 from typing import Callable
 from urllib.parse import quote
 
-from . import cases, drawn, targets
+from . import cases, drawn, local, measuring, targets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -13,6 +13,10 @@ class Mode:
     cases: tuple  # that may be measured
     total: int  # of which these are a part
     judge: Callable  # (results, cases left out): Judgement
+    sweep: Callable = measuring.one_by_one  # how it measures all methods
+    counts: Callable = targets.counts  # (row, result): whether a target counts that row
+    largest: str = "32M"  # message probed
+    budget: str = ""  # of a probe
 
 
 def fixed(quick):
@@ -22,3 +26,9 @@ def fixed(quick):
 
 def random(seed, count):
     return Mode(f"random={quote(seed, safe='')}", drawn.cases(seed, count), count, targets.drawn)
+
+
+def here(ranks):
+    chosen = local.cases(ranks)
+    label = f"local={','.join(str(count) for count in ranks)}"
+    return Mode(label, chosen, len(chosen), targets.local, local.in_turns, lambda *_: True, local.LARGEST, local.BUDGET)

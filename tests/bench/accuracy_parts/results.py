@@ -42,7 +42,8 @@ class CaseResult:
     bound: float  # of the fitted costs, over the roads that the tuner priced
     rows: tuple
     disturbance: Disturbance = Disturbance()  # while the cluster was probed
-    again: Optional[Row] = None  # the choice, measured a second time after all others
+    again: Optional[Row] = None  # the choice, measured a second time
+    checked: bool = False  # whether the tuner itself compared its prediction with a run before it answered
 
     @property
     def chosen(self):
@@ -75,7 +76,8 @@ def load(directory, case):
     if content is None:
         return None
     rows, again = tuple(row_of(row) for row in content["rows"]), content.get("again")
-    return CaseResult(case, content["bound"], rows, Disturbance(**content["disturbance"]), row_of(again) if again else None)
+    disturbance, checked = Disturbance(**content["disturbance"]), content.get("checked", False)
+    return CaseResult(case, content["bound"], rows, disturbance, row_of(again) if again else None, checked)
 
 
 def write_csv(path, results):

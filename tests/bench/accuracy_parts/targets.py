@@ -14,6 +14,8 @@ from .coverage import LEVEL, Contains, Within, coverage_of
 MOST_LATE = 0.1  # of the rows
 DRAWN_LIMITS = {"error_median": 0.015, "error_p95": 0.06, "error_worst": 0.12, "regret_median": 0.0, "regret_worst": 0.03}
 ROUNDING = 0.0005  # what a target of 0 is compared within
+LOCAL_LIMITS = {"error_median": 0.06, "error_worst": 0.18, "regret_worst": 0.05}
+LOCAL_COVERAGE = (0.85, 1)
 COVERAGE = (0.8, 0.97)  # of the 90 % ranges, whatever its own interval
 MOST_WIDTH = 0.1  # of the ranges, over the prediction
 
@@ -72,7 +74,7 @@ def exclusions(results, unasked):
         (size(local), "rows", "links-not-shaped"),
         (size(crowded), "rows", f"links-sum-over-{gigabits:g}-Gb/s"),
         (late_rows(results), "rows", f"over-{LATE_LIMIT:.0%}-late"),
-        (repeats_of(counted(results))[1], "repeats", "not-measured-in-time"),
+        (repeats_of(counted(results))[1], "repeats", "not-measured-or-late"),
     )
 
 
@@ -103,6 +105,11 @@ def fixed_targets(results, quick):
     return found
 
 
+def stolen_median(results):
+    """For a RESULT line."""
+    return f"stolen_median={statistics.median(row.disturbance.stolen for result in results for row in result.rows):.4f}"
+
+
 def on_emulated_links(results, unasked, targets_of, more_excluded=()):
     """targets_of  of the results that count and their Repeats"""
     found = counted(results)
@@ -110,11 +117,10 @@ def on_emulated_links(results, unasked, targets_of, more_excluded=()):
     goals = [late_share(results)] if emulated(results) else []
     if found:
         goals = [*targets_of(found, repeats), *goals]
-    disturbances = [row.disturbance for result in emulated(results) for row in result.rows]
     notes = [f"late_rows={late_rows(results)}"]
-    if disturbances:
-        notes.append(f"stolen_median={statistics.median(disturbance.stolen for disturbance in disturbances):.4f}")
-        notes.append(f"late_median={statistics.median(disturbance.late for disturbance in disturbances):.4f}")
+    if emulated(results):
+        late = statistics.median(row.disturbance.late for result in emulated(results) for row in result.rows)
+        notes += [stolen_median(emulated(results)), f"late_median={late:.4f}"]
     return Judgement(results, found, goals, counts, repeats, excluded(*exclusions(results, unasked), *more_excluded), tuple(notes))
 
 
@@ -161,6 +167,31 @@ def drawn(results, unasked=0):
         lambda found, repeats: targets_within_noise(found, repeats, DRAWN_LIMITS) + range_targets(found),
         [(without_range(counted(results)), "rows-of-coverage", "no-range")],
     )
+
+
+def local(results, unasked=0):
+    """Of ranks on this machine: what the ranges hold, and errors and regret of plans that the tuner checked before it answered,
+    as one that rests on a probe alone knows nothing of what else runs here."""
+    judged = [result for result in results if result.checked]
+    others = [result for result in results if not result.checked]
+    found = coverage_of(results)
+    goals = [Within("coverage", found.share if found else 0.0, *LOCAL_COVERAGE)] if results else []
+    if judged:
+        goals += targets_within_noise(judged, repeats_of(judged)[0], LOCAL_LIMITS)
+    notes = [f"range_width={found.width:.4f}"] if found else []
+    if others:
+        unjudged = targets_within_noise(others, repeats_of(others)[0], LOCAL_LIMITS)
+        notes += [f"unchecked_{target.name}={target.value:.4f}(not-judged)" for target in unjudged]
+    if results:
+        notes.append(stolen_median(results))
+    repeats, unrepeated = repeats_of(results)
+    left_out = excluded(
+        (unasked, "cases", "not-asked"),
+        (size(others), "rows-of-errors-and-regret", "not-judged:plan-not-checked"),
+        (without_range(results), "rows-of-coverage", "no-range"),
+        (unrepeated, "repeats", "not-measured-or-late"),
+    )
+    return Judgement(results, results, goals, lambda *_: True, repeats, left_out, tuple(notes))
 
 
 def fixed(results, quick, unasked=0):
