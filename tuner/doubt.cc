@@ -112,6 +112,15 @@ bool judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const C
   return true;
 }
 
+std::size_t simplest(const std::vector<Entry>& ranking, const std::vector<std::size_t>& equals) {
+  std::size_t fewest = ranking[equals.front()].messages;
+  for (const std::size_t i : equals) fewest = std::min(fewest, ranking[i].messages);
+  return *std::ranges::min_element(equals, {}, [&](std::size_t i) {
+    const Entry& entry = ranking[i];
+    return std::tuple(entry.messages > kCrowd * fewest, effort_of(entry), entry.messages);
+  });
+}
+
 Decision decide(const std::vector<Entry>& ranking) {
   const auto regret = [&](std::size_t i) {
     return ranking[i].doubt->expected_regret + ranking[i].doubt->optimism;
@@ -128,15 +137,9 @@ Decision decide(const std::vector<Entry>& ranking) {
     if (regret(i) <= regret(least) + tolerance) equals.push_back(i);
   }
   keep_robust(ranking, equals);
-  std::size_t fewest = ranking[equals.front()].messages;
-  for (const std::size_t i : equals) fewest = std::min(fewest, ranking[i].messages);
-  const auto rank = [&](std::size_t i) {
-    const Entry& entry = ranking[i];
-    return std::tuple(entry.messages > kCrowd * fewest, effort_of(entry), entry.messages, regret(i));
-  };
-  const auto simpler = [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); };
   const bool alone = equals.size() == 1 && ranking[least].doubt->expected_regret <= kIndifferent;
-  return {*std::min_element(equals.begin(), equals.end(), simpler), sure || alone};
+  std::ranges::stable_sort(equals, {}, regret);
+  return {simplest(ranking, equals), sure || alone};
 }
 
 }  // namespace commtune::tuner

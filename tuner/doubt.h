@@ -17,6 +17,12 @@ namespace commtune::tuner {
 bool judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
                        std::uint64_t seed, const OutOfTime& out_of_time = {});
 
+/// Of entries that are equally good: the simplest that has not many times as many messages as another, and of
+/// several as simple the one of fewest messages, then the one that `equals` has first.
+///
+/// equals  indices into the ranking, at least one
+std::size_t simplest(const std::vector<Entry>& ranking, const std::vector<std::size_t>& equals);
+
 struct Decision {
   std::size_t chosen = 0;
   bool clear = true;
@@ -25,8 +31,8 @@ struct Decision {
 /// The entry of least expected regret and optimism together. Where others can hardly be told from it
 /// (kIndifferent), those stay that can hardly be told from the best of them at the upper limits of the fits
 /// either (Doubt::at_upper_limits): the mean over the draws hides what happens where the fits are too low. Of
-/// these wins the simplest that has not many times as many messages as another, and of several as simple the
-/// one of fewest messages, then of least regret. Needs the doubt of every entry.
+/// these wins the simplest(), and of several as simple the one of least regret. Needs the doubt of every
+/// entry.
 ///
 /// How much slack a plan needs is thus what the fits say of themselves: none where they are sure, and more
 /// than a tenth where their samples scatter as much. What no fit knows, such as traffic of other jobs, it
