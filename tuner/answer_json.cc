@@ -14,6 +14,23 @@ nlohmann::json to_json(const Doubt& doubt) {
           {"optimism_ratio", doubt.optimism}};
 }
 
+nlohmann::json to_json(const MeasuredTime& measured) {
+  return {{"half_width_seconds", measured.half_width.count()},
+          {"iterations", measured.iterations},
+          {"rounds", measured.rounds},
+          {"behind_ratio", measured.behind}};
+}
+
+nlohmann::json to_json(const Verified& verified, const std::string& chosen) {
+  return {{"plans", verified.plans},
+          {"rounds", verified.rounds},
+          {"seconds", verified.elapsed.count()},
+          {"certain", verified.end != VerifyEnd::kBudget},
+          {"end", to_string(verified.end)},
+          {"predicted", verified.predicted},
+          {"changed", verified.predicted != chosen}};
+}
+
 nlohmann::json to_json(const Entry& entry) {
   const Prediction& p = entry.prediction;
   nlohmann::json json = {
@@ -37,7 +54,10 @@ nlohmann::json to_json(const Entry& entry) {
       {"messages", entry.messages},
   };
   if (entry.doubt) json["doubt"] = to_json(*entry.doubt);
-  if (entry.measured) json["measured_seconds"] = entry.measured->count();
+  if (entry.measured) {
+    json["measured_seconds"] = entry.measured->median.count();
+    json["measured"] = to_json(*entry.measured);
+  }
   if (!entry.failure.empty()) json["failure"] = entry.failure;
   return json;
 }
@@ -81,6 +101,7 @@ nlohmann::json to_json(const Answer& answer) {
       {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
   };
   if (answer.bound_low) json["bound_low_seconds"] = answer.bound_low->count();
+  if (answer.verified) json["verified"] = to_json(*answer.verified, answer.ranking[answer.chosen].method);
   return json;
 }
 

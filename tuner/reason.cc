@@ -59,7 +59,58 @@ const Entry* runner_up(const Answer& answer) {
   return nullptr;
 }
 
+std::string counted(int count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+/// "DeAR 205 ms (+2.0 %)"
+std::string measured_text(const Entry& entry, const MeasuredTime& measured) {
+  const std::string text = fmt::format("{} {}", entry.title, format_time(measured.median));
+  return measured.behind > 0 ? fmt::format("{} ({:+.1f} %)", text, 100 * measured.behind) : text;
+}
+
+/// How sure the choice is.
+std::string verdict(const Answer& answer) {
+  const Entry& chosen = answer.ranking[answer.chosen];
+  const bool any_failed =
+      std::ranges::any_of(answer.ranking, [](const Entry& entry) { return !entry.failure.empty(); });
+  switch (answer.verified->end) {
+    case VerifyEnd::kOneLeft:
+      if (answer.verified->plans == 1)
+        return fmt::format("No other plan's range overlaps that of {}", chosen.title);
+      return fmt::format("{} is the fastest{} with certainty", chosen.title,
+                         any_failed ? " of those that could be run" : "");
+    case VerifyEnd::kAlike:
+      return fmt::format("Those left differ by less than {:.1f} % with certainty, and {} is the simplest",
+                         100 * kIndifferent, chosen.title);
+    case VerifyEnd::kBudget:
+      return fmt::format("The budget ended before the order was certain, and {} is the likeliest",
+                         chosen.title);
+  }
+  return {};
+}
+
+const std::string& title_of(const Answer& answer, const std::string& method) {
+  return std::ranges::find(answer.ranking, method, &Entry::method)->title;
+}
+
 }  // namespace
+
+std::string verified_reason(const Answer& answer) {
+  const Verified& verified = *answer.verified;
+  const Entry& chosen = answer.ranking[answer.chosen];
+  std::string times;
+  for (const Entry& entry : answer.ranking) {
+    if (entry.measured) times += (times.empty() ? "" : ", ") + measured_text(entry, *entry.measured);
+  }
+  const std::string predicted =
+      verified.predicted == chosen.method
+          ? "as predicted"
+          : fmt::format("where prediction had chosen {}", title_of(answer, verified.predicted));
+  return fmt::format("Measured {} in {} ({}): {}. {}, {}; {}.", counted(verified.plans, "plan"),
+                     verified.rounds > 0 ? counted(verified.rounds, "round") : "an unfinished round",
+                     format_time(verified.elapsed), times, verdict(answer), predicted, binding_text(chosen));
+}
 
 std::string reason_for(const Answer& answer, const Planning& job) {
   const Entry& chosen = answer.ranking[answer.chosen];

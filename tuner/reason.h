@@ -12,4 +12,7 @@ namespace commtune::tuner {
 /// ranking must not be empty.
 std::string reason_for(const Answer& answer, const Planning& job);
 
+/// What was measured, how the chosen plan won by it, and what binds it. For an answer with `verified`.
+std::string verified_reason(const Answer& answer);
+
 }  // namespace commtune::tuner

@@ -98,28 +98,12 @@ Entry entry_of(const Planning& job, Candidate candidate, std::string title, Seco
   return entry;
 }
 
-Seconds judged(const Entry& entry) { return entry.measured.value_or(entry.prediction.iteration); }
-
-/// Best first: measured before predicted where anything was measured, then by time, then the simpler one.
+/// Best first; of those that are as fast the simpler one.
 void sort_ranking(std::vector<Entry>& ranking) {
   std::stable_sort(ranking.begin(), ranking.end(), [](const Entry& a, const Entry& b) {
-    return std::tuple(!a.measured.has_value(), judged(a), effort_of(a)) <
-           std::tuple(!b.measured.has_value(), judged(b), effort_of(b));
+    return std::tuple(a.prediction.iteration, effort_of(a)) <
+           std::tuple(b.prediction.iteration, effort_of(b));
   });
-}
-
-/// Runs the leading plans and lets their times decide. A plan whose run fails keeps its place behind them.
-void verify(std::vector<Entry>& ranking, const Measure& measure, int count) {
-  const std::size_t leading = std::min(ranking.size(), static_cast<std::size_t>(count));
-  for (std::size_t i = 0; i < leading; ++i) {
-    try {
-      ranking[i].measured = measure(ranking[i].plan);
-    } catch (const Error& error) {
-      if (error.code() == ErrorCode::kInterrupted) throw;
-      ranking[i].failure = error.what();
-    }
-  }
-  sort_ranking(ranking);
 }
 
 /// Fills in what the bounds are with every cost at its lower limit.
@@ -174,8 +158,6 @@ void TuneOptions::check() const {
   require(limits.dedicated_servers >= 0, "dedicated_servers", std::to_string(limits.dedicated_servers),
           "must not be negative");
   require(draws >= 0, "draws", std::to_string(draws), "must not be negative");
-  require(verify >= 0, "verify", std::to_string(verify), "must not be negative");
-  require(verify == 0 || measure != nullptr, "verify", std::to_string(verify), "needs a way to measure");
   SearchOptions{gap_limit, max_events}.check();
 }
 
@@ -226,11 +208,6 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
     Doubt& doubt = *answer.ranking[answer.chosen].doubt;
     doubt.high = doubt.high * (1 + doubt.optimism);
     answer.clear_winner = decision.clear;
-  }
-  if (options.verify > 0) {
-    verify(answer.ranking, options.measure, options.verify);
-    answer.chosen = 0;
-    answer.clear_winner = true;
   }
   answer.doubtful = doubtful_fits_behind(answer.ranking, cluster, workers);
   answer.reason = reason_for(answer, job);

@@ -3,7 +3,6 @@
 // Pure: no I/O, no clock, no thread; the same question has the same answer.
 
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -18,10 +17,6 @@
 
 namespace commtune::tuner {
 
-/// Runs a plan for a few iterations and returns the iteration time. May throw; the candidate is then passed
-/// over and its ranking entry says why.
-using Measure = std::function<Seconds(const Plan&)>;
-
 struct TuneOptions {
   int workers = 0;                     ///< N >= 1; 0: the cluster's ranks less the dedicated servers
   RoadLimits limits;                   ///< servers that may be used
@@ -30,8 +25,6 @@ struct TuneOptions {
   std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
   int draws = 64;                      ///< parameter draws from the fits' covariance; 0: no doubt is computed
   std::uint64_t seed = 1;              ///< of the draws
-  Measure measure;                     ///< empty: prediction decides
-  int verify = 0;                      ///< with `measure`: how many leading plans are run
   OutOfTime out_of_time;               ///< a clock is the caller's; then Answer::complete is false
   void check() const;                  ///< throws Error{kBadInput} naming field, value and rule
 };
@@ -49,6 +42,15 @@ struct Doubt {
   double optimism = 0;
 };
 
+/// What runs of an entry's plan took (verify.h).
+struct MeasuredTime {
+  Seconds median{};      ///< over all its iterations
+  Seconds half_width{};  ///< of its 95 % interval: by the scatter of its rounds, if it had enough of them
+  int iterations = 0;
+  int rounds = 0;     ///< complete ones that it was measured in
+  double behind = 0;  ///< how much longer than the fastest it took in the same rounds, as a part of that
+};
+
 /// One line of the ranking.
 struct Entry {
   std::string method;  ///< "mg-wfbp", "joint", ...
@@ -61,8 +63,8 @@ struct Entry {
   double speedup = 0;             ///< over one worker
   std::size_t messages = 0;
   std::optional<Doubt> doubt;
-  std::optional<Seconds> measured;  ///< verified tuning only
-  std::string failure;              ///< why the measurement of this plan failed; empty otherwise
+  std::optional<MeasuredTime> measured;  ///< verify() only, of the plans that it ran
+  std::string failure;                   ///< why the run of this plan failed; empty otherwise
 };
 
 /// How much machinery the entry's method asks for; the joint plan counts as the most.
@@ -84,6 +86,23 @@ struct DoubtfulFit {
   std::vector<std::string> methods;  ///< whose plans' roads it prices
 };
 
+/// Why verify() ended.
+enum class VerifyEnd {
+  kOneLeft,  ///< all others are slower, with certainty
+  kAlike,    ///< those left differ by less than kIndifferent, with certainty
+  kBudget,   ///< neither was certain when the time was spent
+};
+std::string to_string(VerifyEnd end);  ///< "one_left", "alike", "budget"
+
+/// How measurements chose in place of predictions.
+struct Verified {
+  int plans = 0;   ///< that were run
+  int rounds = 0;  ///< in which each of the plans that were still in question ran once
+  Seconds elapsed{};
+  VerifyEnd end = VerifyEnd::kBudget;
+  std::string predicted;  ///< the method that was chosen by prediction
+};
+
 struct Answer {
   std::string model;
   std::string cluster;
@@ -91,12 +110,13 @@ struct Answer {
   int batch = 1;
   Seconds compute{};              ///< one worker's iteration
   double intensity = 0;           ///< I = operations per sample per parameter; 0 when the profile has none
-  std::vector<Entry> ranking;     ///< best first, by measured time where there is one, else by prediction
+  std::vector<Entry> ranking;     ///< best first: by prediction, or those that were run before the others
   std::vector<RoadBound> bounds;  ///< lowest first
   Seconds bound{};                ///< the lowest of the bounds: of the fitted costs and the roads priced here
   std::optional<Seconds> bound_low;  ///< the lowest at the edge of the fits' doubt
   std::size_t chosen = 0;            ///< index into ranking: with doubt, the least expected regret
   bool clear_winner = true;  ///< false: the leading plans are within the doubt, and the simplest was chosen
+  std::optional<Verified> verified;   ///< absent: prediction chose
   std::vector<DoubtfulFit> doubtful;  ///< worst first
   /// False: time was out before all methods were tried, the joint search had ended and doubt was computed.
   /// The ranking has what was priced by then, and without doubt the fastest was chosen.

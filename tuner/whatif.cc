@@ -42,8 +42,6 @@ void stretch(Fit& fit, double latency_factor, double time_per_byte_factor) {
 TuneOptions for_workers(const TuneOptions& options, int workers) {
   TuneOptions changed = options;
   changed.workers = workers;
-  changed.measure = nullptr;
-  changed.verify = 0;
   return changed;
 }
 

@@ -43,6 +43,11 @@ std::string doubt_text(const tuner::Entry& entry) {
   return "± " + format_time((entry.doubt->high - entry.doubt->low) / 2);
 }
 
+std::string measured_text(const tuner::Entry& entry) {
+  if (!entry.measured) return entry.failure.empty() ? "" : "failed";
+  return format_time(entry.measured->median) + " ± " + format_time(entry.measured->half_width);
+}
+
 std::string verdicts(const nlohmann::json& links) {
   std::string out;
   const auto found = links.find("verdicts");
@@ -230,7 +235,7 @@ std::string ranking_report(const TuneOutcome& outcome) {
         entry.title, describe(entry.plan.road),
         format_time(entry.prediction.iteration) + (rests_on_doubtful(answer, entry) ? " ?" : "")};
     if (any_doubt(answer)) cells.push_back(doubt_text(entry));
-    if (any_measured) cells.push_back(entry.measured ? format_time(*entry.measured) : "");
+    if (any_measured) cells.push_back(measured_text(entry));
     const auto id = outcome.plans.find(entry.method);
     cells.insert(cells.end(),
                  {count(entry.samples_per_second), fmt::format("{:.2f}", entry.speedup),

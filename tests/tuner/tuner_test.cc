@@ -343,36 +343,12 @@ TEST(Tune, ContentionMakesEverythingSlowerAndStaysAboveTheBound) {
   }
 }
 
-TEST(Tune, LetsMeasurementsDecide) {
-  // The bulk-synchronous plan is said to have run fastest.
-  TuneOptions options;
-  options.verify = 100;
-  options.measure = [](const Plan& plan) { return Seconds{plan.method == "bsp-a2a" ? 0.1 : 0.2}; };
-  const Answer answer = small_answer(options);
-  EXPECT_EQ(answer.ranking[answer.chosen].method, "bsp-a2a");
-}
-
-TEST(Tune, PassesOverAPlanWhoseRunFails) {
-  TuneOptions options;
-  options.verify = 100;
-  options.measure = [](const Plan& plan) {
-    if (plan.method == "bsp-a2a") throw Error(ErrorCode::kPeerLost, "rank 2 went away");
-    return Seconds{0.1};
-  };
-  const Answer answer = small_answer(options);
-  EXPECT_EQ(answer.ranking.back().method, "bsp-a2a");
-  EXPECT_EQ(answer.ranking.back().failure, "rank 2 went away");
-}
-
 TEST(Tune, RefusesWhatDoesNotFit) {
   TuneOptions options;
   options.workers = -1;
   EXPECT_THROW(small_answer(options), Error);
   options = {};
   options.limits.dedicated_servers = 4;  // nobody is left to work
-  EXPECT_THROW(small_answer(options), Error);
-  options = {};
-  options.verify = 2;  // with nothing to measure with
   EXPECT_THROW(small_answer(options), Error);
   Cluster bare = made_cluster(4, 1e-4, 1e-9);
   bare.links.clear();
