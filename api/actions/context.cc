@@ -27,9 +27,13 @@ void Placing::check() const {
                   subnet, subnet));
 }
 
-std::string probed_subnet(const std::map<std::string, std::string>& facts) {
-  const auto found = facts.find("setting." + std::string(kSubnet));  // as probes name settings
-  return found == facts.end() ? std::string{} : found->second;
+ProbedOver probed_over(std::string_view transport, const std::map<std::string, std::string>& facts) {
+  ProbedOver over;
+  for (const Network network : {Network::kMpi, Network::kTcp})
+    if (to_string(network) == transport) over.network = network;
+  const auto subnet = facts.find("setting." + std::string(kSubnet));  // as probes name settings
+  if (subnet != facts.end()) over.subnet = subnet->second;
+  return over;
 }
 
 HostList choose_hosts(const Settings& settings, std::string_view list) {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,8 +49,14 @@ struct Placing {
   void check() const;
 };
 
-/// The subnet that a cluster with these facts was probed over; empty: any.
-std::string probed_subnet(const std::map<std::string, std::string>& facts);
+/// What carried the messages of a cluster's probe: its plans are to run over the same.
+struct ProbedOver {
+  std::optional<Network> network;  ///< absent: nobody knows
+  std::string subnet;              ///< of its networks; empty: any
+  bool operator==(const ProbedOver&) const = default;
+};
+/// transport, facts  a cluster's
+ProbedOver probed_over(std::string_view transport, const std::map<std::string, std::string>& facts);
 
 /// Hosts as the user named them: the list (`h1:4,h2:4`) if there is one, else the settings' hostfile, else
 /// this machine with `local_ranks` ranks. Throws Error{kNotFound} for a hostfile that does not exist,

@@ -35,12 +35,6 @@ std::optional<RowId> id_of(const std::string& text) {
   return id;
 }
 
-std::optional<Network> network_of(const std::string& transport) {
-  for (const Network network : {Network::kMpi, Network::kTcp})
-    if (to_string(network) == transport) return network;
-  return {};
-}
-
 bool is_chosen(const PlanRow& row) { return row.ranking.is_object() && row.ranking.contains("plans"); }
 
 PlanRow latest_chosen(const Store& store) {
@@ -112,13 +106,10 @@ PlannedJob job_of_row(const Store& store, const PlanRow& row) {
                  row.id,      row.cluster_name,
                  row.cluster, row.predicted,
                  row.bound,   {},
-                 0,           {},
-                 {}};
+                 0,           {}};
   if (row.cluster) {
-    if (const auto cluster = store.find_cluster(*row.cluster)) {
-      job.network = network_of(cluster->transport);
-      job.subnet = probed_subnet(cluster->facts);
-    }
+    if (const auto cluster = store.find_cluster(*row.cluster))
+      job.over = probed_over(cluster->transport, cluster->facts);
   }
   if (const auto fit = row.fit ? store.find_fit(*row.fit) : std::nullopt) {
     job.link_rate = link_rate(fit->snapshot);
@@ -170,8 +161,7 @@ void predict(const Context& context, const FitRow& fit, PlannedJob& job) {
     job.bound = lower_bound(work, cost);
     job.cluster = fit.cluster_name;
     job.cluster_id = fit.cluster;
-    job.network = network_of(fit.snapshot.transport);
-    job.subnet = probed_subnet(fit.snapshot.facts);
+    job.over = probed_over(fit.snapshot.transport, fit.snapshot.facts);
     job.link_rate = link_rate(fit.snapshot);
     job.fitted_facts = fit.snapshot.facts;
   } catch (const Error& error) {

@@ -24,9 +24,8 @@ struct PlannedJob {
   std::optional<RowId> cluster_id;
   Seconds predicted{};  ///< 0: nobody could predict it here
   Seconds bound{};
-  std::optional<Network> network;  ///< what the cluster was probed over
-  double link_rate = 0;            ///< of one message between its hosts, bytes per second; 0: unknown
-  std::string subnet{};            ///< what the cluster was probed over, of its networks; empty: any
+  ProbedOver over{};
+  double link_rate = 0;  ///< of one message between its hosts, bytes per second; 0: unknown
   /// Of the fit that the prediction rests on; empty without one.
   std::map<std::string, std::string> fitted_facts{};
 };

@@ -44,7 +44,7 @@ void probe_if_wanted(const Session& session, const PlanFlags& flags, Work& work)
   if (!flags.job.cluster_file.empty() || is_probed(work.store(), cluster)) return;
   ProbeRequest request;
   request.cluster = cluster;
-  request.placing = flags.placing->placing(work.settings(), kDefaultNetwork);
+  request.placing = flags.placing->placing(work.settings());
   const bool here = all_local(request.placing.hosts);
   const std::string where =
       here ? fmt::format("this machine with {} ranks", known_ranks(request.placing.hosts))
@@ -89,7 +89,7 @@ void print_launch(const Session& session, const PlanFlags& flags, Work& work, co
   Settings settings = work.settings();
   settings.local_ranks = ranks_of(entry.plan);
   const LaunchOptions launch =
-      launch_options(work.context(), flags.placing->placing(settings, kDefaultNetwork), ranks_of(entry.plan));
+      launch_options(work.context(), flags.placing->placing(settings), ranks_of(entry.plan));
   session.print(fmt::format("which starts:  {}\n", quoted(launch_command(launch.mpirun, inspect_site()))));
 }
 

@@ -37,7 +37,7 @@ void run_probe(const Session& session, const ProbeFlags& flags) {
   Work work(session);
   ProbeRequest request;
   request.cluster = work.settings().cluster;
-  request.placing = flags.placing->placing(work.settings(), kDefaultNetwork);
+  request.placing = flags.placing->placing(work.settings());
   request.options = options_of(flags);
   request.fresh = flags.fresh;
   request.compare = flags.compare;

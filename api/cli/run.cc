@@ -44,9 +44,7 @@ RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, co
   Settings settings = work.settings();
   if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks"))
     settings.local_ranks = ranks_of(job.plan);
-  request.placing = flags.placing->placing(settings, job.network.value_or(kDefaultNetwork));
-  if (request.placing.subnet.empty() && request.placing.network == Network::kTcp)
-    request.placing.subnet = job.subnet;
+  request.placing = flags.placing->placing(settings, job.over);
   request.options = options_of(flags, job.plan.method);
   request.paced = !flags.unpaced;
   request.strict = flags.strict;
@@ -54,7 +52,7 @@ RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, co
 }
 
 void print_command(const Session& session, const RunFlags& flags, Work& work, const PlannedJob& job) {
-  const Placing placing = flags.placing->placing(work.settings(), kDefaultNetwork);
+  const Placing placing = flags.placing->placing(work.settings(), job.over);
   const LaunchOptions launch = launch_options(work.context(), placing, ranks_of(job.plan));
   session.print(quoted(launch_command(launch.mpirun, inspect_site())) + "\n");
 }

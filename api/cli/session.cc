@@ -104,11 +104,13 @@ void add_dry_run_flag(CLI::App& command, PlacingFlags& flags) {
                    "print the command that would start the ranks, and do nothing");
 }
 
-Placing PlacingFlags::placing(const Settings& settings, Network otherwise) const {
+Placing PlacingFlags::placing(const Settings& settings, const ProbedOver& over) const {
   Placing placing;
   placing.hosts = choose_hosts(settings, host_list);
-  placing.network = network.empty() ? otherwise : (network == "tcp" ? Network::kTcp : Network::kMpi);
+  placing.network = network.empty() ? over.network.value_or(kDefaultNetwork)
+                                    : (network == "tcp" ? Network::kTcp : Network::kMpi);
   placing.subnet = settings.subnet;
+  if (placing.subnet.empty() && placing.network == Network::kTcp) placing.subnet = over.subnet;
   placing.mpirun_arguments = mpirun_arguments;
   return placing;
 }

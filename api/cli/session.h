@@ -50,8 +50,10 @@ struct PlacingFlags {
   std::vector<std::string> mpirun_arguments;
   bool dry_run = false;  ///< --dry-run: print the launch command instead
 
-  /// Hosts from the list, the settings or this machine. network: what to use when the flag is not given.
-  Placing placing(const Settings& settings, Network otherwise) const;
+  /// Hosts from the list, the settings or this machine.
+  ///
+  /// over  what to use where the network, or its subnet, is not said
+  Placing placing(const Settings& settings, const ProbedOver& over = {}) const;
 };
 /// Adds -H, --hosts, --local, --network, --mpirun-arg and the launcher's settings.
 std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& session);

@@ -167,10 +167,9 @@ std::vector<std::string> job_command(const JobRow& job, const Store& store,
   argv.push_back("--db=" + store.path().string());
   argv.push_back("--cluster=" + cluster->name);
   argv.push_back("--host-list=" + host_list(cluster->hosts));
-  if (cluster->transport == "mpi" || cluster->transport == "tcp")
-    argv.push_back("--network=" + cluster->transport);
-  if (const std::string subnet = probed_subnet(cluster->facts); !subnet.empty())
-    argv.push_back("--subnet=" + subnet);
+  const ProbedOver over = probed_over(cluster->transport, cluster->facts);
+  if (over.network) argv.push_back("--network=" + to_string(*over.network));
+  if (!over.subnet.empty()) argv.push_back("--subnet=" + over.subnet);
   argv.emplace_back("--progress=json");
   argv.emplace_back("--json");
   return argv;

@@ -29,10 +29,12 @@ TEST_F(PlacingTest, ASubnetIsPartOfWhatAClusterIsKnownBy) {
   EXPECT_EQ(settings_of(placing).at("subnet"), "10.1.0.0/16");
 }
 
-TEST_F(PlacingTest, ASubnetIsFoundAgainAmongAClustersFacts) {
+TEST(ProbedOver, IsFoundAgainAmongAClustersFacts) {
   // Probes write a setting as "setting." and its name.
-  EXPECT_EQ(probed_subnet({{"setting.subnet", "10.1.0.0/16"}, {"ranks", "4"}}), "10.1.0.0/16");
-  EXPECT_EQ(probed_subnet({{"ranks", "4"}}), "");
+  EXPECT_EQ(probed_over("tcp", {{"setting.subnet", "10.1.0.0/16"}, {"ranks", "4"}}),
+            (ProbedOver{Network::kTcp, "10.1.0.0/16"}));
+  EXPECT_EQ(probed_over("mpi", {{"ranks", "4"}}), (ProbedOver{Network::kMpi, ""}));
+  EXPECT_EQ(probed_over("a file's own", {}), ProbedOver{});
 }
 
 TEST_F(PlacingTest, OpenMpiTakesNoSubnetAndIsToldOtherwise) {
