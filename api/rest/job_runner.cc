@@ -149,6 +149,12 @@ json to_json(const JobRow& job) {
           {"version", job.origin.version}};
 }
 
+Reply accepted(const JobRow& job) {
+  Reply reply = json_reply(to_json(job), 202);
+  reply.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", job.id));
+  return reply;
+}
+
 std::vector<std::string> job_command(const JobRow& job, const Store& store,
                                      const std::filesystem::path& program) {
   const auto cluster = job.cluster ? store.find_cluster(*job.cluster) : std::nullopt;

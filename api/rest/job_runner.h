@@ -14,6 +14,7 @@
 #include "api/launch/cancellation.h"
 #include "api/rest/events.h"
 #include "api/rest/log.h"
+#include "api/rest/message.h"
 #include "api/rest/metrics.h"
 #include "api/rest/quota.h"
 #include "api/rest/store_access.h"
@@ -23,6 +24,8 @@ namespace commtune::api::rest {
 
 /// Job of api/openapi.yaml.
 nlohmann::json to_json(const JobRow& job);
+/// 202: the job, and where it can be followed.
+Reply accepted(const JobRow& job);
 
 /// The argument vector of a job: nothing of it is ever seen by a shell, and every value that a request gave
 /// stands behind a flag's "=". Throws Error{kBadInput} for a kind that this version does not know.

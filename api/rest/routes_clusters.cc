@@ -93,10 +93,7 @@ Reply start_probe(Service& service, const Request& request) {
   job.kind = "probe";
   job.request = checked_probe_request(request.json());
   job.cluster = named_cluster(*service.store().reader(), request).id;
-  const JobRow row = service.jobs().enqueue(job, service.allowance(request));
-  Reply reply = json_reply(to_json(row), 202);
-  reply.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", row.id));
-  return reply;
+  return accepted(service.jobs().enqueue(job, service.allowance(request)));
 }
 
 Reply list_probes(Service& service, const Request& request) {

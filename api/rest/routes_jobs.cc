@@ -10,12 +10,6 @@ namespace {
 
 using nlohmann::json;
 
-Reply accepted(const JobRow& row) {
-  Reply reply = json_reply(to_json(row), 202);
-  reply.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", row.id));
-  return reply;
-}
-
 Reply list_jobs(Service& service, const Request& request) {
   const auto store = service.store().reader();
   return page_reply(Jobs(*store).list(page_of(request)), [](const JobRow& row) { return to_json(row); });

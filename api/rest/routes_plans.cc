@@ -109,10 +109,7 @@ Reply run_plan(Service& service, const Request& request) {
   if (job.request.contains("model"))
     job.request["model"] = model_name(service, plan, job.request.at("model"));
   job.cluster = plan.cluster;
-  const JobRow row = service.jobs().enqueue(job, service.allowance(request));
-  Reply reply = json_reply(to_json(row), 202);
-  reply.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", row.id));
-  return reply;
+  return accepted(service.jobs().enqueue(job, service.allowance(request)));
 }
 
 std::string node_name(const JsonPlace& node, const json& value) {
