@@ -220,6 +220,16 @@ HostList local_hosts(int ranks) {
   return HostList{{Host{"localhost", ranks}}, {}};
 }
 
+HostList first_ranks(HostList list, int ranks) {
+  if (known_ranks(list) <= ranks) return list;
+  for (Host& host : list.hosts) {
+    host.slots = std::min(host.slots, ranks);
+    ranks -= host.slots;
+  }
+  std::erase_if(list.hosts, [](const Host& host) { return host.slots == 0; });
+  return list;
+}
+
 bool all_local(const HostList& list) {
   std::array<char, 256> own{};
   if (::gethostname(own.data(), own.size() - 1) != 0) own[0] = '\0';

@@ -34,6 +34,10 @@ HostList parse_host_list(std::string_view text);
 /// This machine alone with `ranks` ranks on it. Throws Error{kBadInput} unless ranks >= 1.
 HostList local_hosts(int ranks);
 
+/// The first `ranks` slots, host by host: where ranks are when there are no more of them. All of the list
+/// where a host's slots are only known once it answers, or where it has fewer.
+HostList first_ranks(HostList list, int ranks);
+
 /// True when every host of the list is this machine.
 bool all_local(const HostList& list);
 

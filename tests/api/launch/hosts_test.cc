@@ -12,6 +12,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::SizeIs;
 
 std::string refusal(const std::string& text) {
   try {
@@ -100,6 +101,16 @@ TEST(HostList, NamesWhatIsWrong) {
   EXPECT_THAT(list_refusal("tux[3-1]"), HasSubstr("\"3-1\" must be a number or low-high"));
   EXPECT_THAT(list_refusal("tux[0-3"), HasSubstr("one pair of brackets"));
   EXPECT_THAT(list_refusal("tux[0-999999999]"), HasSubstr("more than 65536 hosts"));
+}
+
+TEST(FirstRanks, FillHostsInTheirOrder) {
+  const HostList list = parse_host_list("h1:4,h2:4,h3:1");
+  EXPECT_THAT(pairs(first_ranks(list, 6)), ElementsAre(std::pair("h1", 4), std::pair("h2", 2)));
+  EXPECT_THAT(pairs(first_ranks(list, 4)), ElementsAre(std::pair("h1", 4)));
+  EXPECT_THAT(first_ranks(list, 9).hosts, SizeIs(3));
+  EXPECT_THAT(first_ranks(list, 10).hosts, SizeIs(3));
+  const HostList open = parse_hostfile("h1 slots=4\nh2\n", "hosts");
+  EXPECT_THAT(first_ranks(open, 2).hosts, SizeIs(2));
 }
 
 TEST(Ranges, KeepLeadingZerosAndSuffixes) {
