@@ -107,7 +107,7 @@ std::string verified_reason(const Answer& answer) {
       verified.predicted == chosen.method
           ? "as predicted"
           : fmt::format("where prediction had chosen {}", title_of(answer, verified.predicted));
-  return fmt::format("Measured {} in {} ({}): {}. {}, {}; {}.", counted(verified.plans, "plan"),
+  return fmt::format("Measured {} in {} ({}): {}. {}, {}; by the model {}.", counted(verified.plans, "plan"),
                      verified.rounds > 0 ? counted(verified.rounds, "round") : "an unfinished round",
                      format_time(verified.elapsed), times, verdict(answer), predicted, binding_text(chosen));
 }

@@ -268,10 +268,10 @@ std::string to_string(VerifyEnd end) {
 
 void VerifyLimits::check() const {
   if (plans < 2)
-    throw Error(ErrorCode::kBadInput,
-                "plans = " + std::to_string(plans) + ": must be at least 2, or there is nothing to compare");
+    throw Error(ErrorCode::kBadInput, "verify: plans = " + std::to_string(plans) +
+                                          ": must be at least 2, or there is nothing to compare");
   if (!(budget.count() > 0))
-    throw Error(ErrorCode::kBadInput, "budget = " + format_time(budget) + ": must be positive");
+    throw Error(ErrorCode::kBadInput, "verify: budget = " + format_time(budget) + ": must be positive");
 }
 
 std::vector<std::size_t> plans_to_verify(const Answer& answer, int most) {

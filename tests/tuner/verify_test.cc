@@ -363,9 +363,10 @@ TEST(Verify, SaysWhatWasMeasuredAndWhatChanged) {
   MadeRuns runs;
   runs.seconds = {{"a", 0.11}, {"b", 0.1}, {"c", 0.12}};
   verify(answer, runs.options(1000));
-  EXPECT_THAT(answer.reason,
-              HasSubstr("Measured 3 plans in 3 rounds (9.00 s): B 100 ms, A 110 ms (+10.0 %), C 120 ms "
-                        "(+20.0 %). B is the fastest with certainty, where prediction had chosen A; "));
+  EXPECT_THAT(
+      answer.reason,
+      HasSubstr("Measured 3 plans in 3 rounds (9.00 s): B 100 ms, A 110 ms (+10.0 %), C 120 ms "
+                "(+20.0 %). B is the fastest with certainty, where prediction had chosen A; by the model "));
   const nlohmann::json json = to_json(answer);
   EXPECT_EQ(json.at("verified"), nlohmann::json({{"plans", 3},
                                                  {"rounds", 3},
