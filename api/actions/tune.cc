@@ -37,6 +37,15 @@ std::map<std::string, std::string> members_of(const nlohmann::json& answer, cons
   return members;
 }
 
+/// Planning itself looks at the clock only.
+tuner::TuneOptions until_cancelled(tuner::TuneOptions options, const Cancellation& cancellation) {
+  options.out_of_time = [&cancellation, asked = std::move(options.out_of_time)] {
+    if (cancellation.requested()) throw Error(ErrorCode::kInterrupted, "interrupted while planning");
+    return tuner::is_out(asked);
+  };
+  return options;
+}
+
 RowId store_row(Store& store, WrittenAnswer::Row& row, RowId profile) {
   row.plan.profile = profile;
   return store.add_plan(row.plan, row.texts);
@@ -77,6 +86,7 @@ WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutc
   ranking["chosen"] = "true";
   ranking["answer"] = json_text_of_members(members_of(outcome.document, chosen.texts.plan));
   if (!keeping.question.is_null()) ranking["question"] = json_text(keeping.question);
+  if (!outcome.runs.empty()) ranking["runs"] = json_text(outcome.runs);
   if (outcome.marks.any()) {
     nlohmann::json marks;
     put_marks(marks, outcome.marks);
@@ -105,14 +115,20 @@ void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, T
 
 TuneOutcome tune_job(Context& context, const TuneRequest& request) {
   const Fitted fitted = find_fitted(context.store, request.cluster);
+  if (request.verify) check(*request.verify, ranks_of_job(request.options, fitted.cluster));
   TuneOutcome outcome;
   outcome.fit = fitted.fit;
   if (fitted.row)
     outcome.marks = marks_of(context.store, *fitted.row, fitted.cluster, fit_age(context.settings));
   if (request.strict) refuse_differences(outcome.marks.differences);
-  outcome.answer = tuner::tune(request.profile, fitted.cluster, request.options);
+  outcome.answer =
+      tuner::tune(request.profile, fitted.cluster, until_cancelled(request.options, context.cancellation));
   const Cluster* const given = fitted.fit ? nullptr : &fitted.cluster;
   keep_answer(context.store, request.profile, {true, fitted.fit, nullptr, given}, outcome);
+  if (!request.verify) return outcome;
+  verify_outcome(context, request, outcome);
+  outcome.plans.erase(outcome.answer.ranking.at(outcome.answer.chosen).method);
+  keep_answer(context.store, request.profile, {false, fitted.fit, nullptr, given}, outcome);
   return outcome;
 }
 
@@ -122,6 +138,9 @@ nlohmann::json to_json(const TuneOutcome& outcome) {
   put_marks(out, outcome.marks);
   out["profile"] = outcome.profile;
   out["plans"] = outcome.plans;
+  if (const auto chosen = outcome.plans.find(out.at("chosen")); chosen != outcome.plans.end())
+    out["id"] = chosen->second;
+  if (!outcome.runs.empty()) out["runs"] = outcome.runs;
   return out;
 }
 

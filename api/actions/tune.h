@@ -11,6 +11,7 @@
 #include "api/actions/context.h"
 #include "api/actions/fit_marks.h"
 #include "api/actions/fitted.h"
+#include "api/actions/verify.h"
 #include "perfmodel/profile.h"
 #include "store/rows.h"
 #include "tuner/tuner.h"
@@ -22,6 +23,7 @@ struct TuneRequest {
   ClusterChoice cluster;
   tuner::TuneOptions options;
   bool strict = false;  ///< refuse a fit that was made under other conditions than those that hold now
+  std::optional<VerifyRequest> verify;  ///< run what the doubt cannot tell apart; absent: prediction chooses
 };
 
 struct TuneOutcome {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
@@ -29,8 +31,9 @@ struct TuneOutcome {  // NOLINT(bugprone-exception-escape): moving a nlohmann::j
   std::optional<RowId> fit;  ///< absent: the cluster was given
   FitMarks marks;            ///< of that fit
   RowId profile = 0;
-  std::map<std::string, RowId> plans;  ///< method -> stored plan
-  nlohmann::json document = nullptr;   ///< tuner::to_json(answer) once keep_answer has made it
+  std::map<std::string, RowId> plans;              ///< method -> stored plan
+  std::map<std::string, std::vector<RowId>> runs;  ///< method -> those that measured its plan
+  nlohmann::json document = nullptr;               ///< tuner::to_json(answer) once keep_answer has made it
 };
 
 /// True when the store has a fit of this cluster as it is now.
@@ -40,7 +43,11 @@ bool is_probed(const Store& store, const std::string& cluster);
 /// probed, naming those that have.
 FitRow fit_of(const Store& store, const std::string& cluster);
 
-/// Throws what find_fitted and tuner::tune throw; Error{kConflict} for what `strict` refuses.
+/// With `verify` the predicted answer is stored first, with all plans, and the measured one after it: its
+/// chosen plan in a row of its own, since what was stored stays as it was.
+///
+/// Throws what find_fitted, tuner::tune and tuner::verify throw; Error{kConflict} for what `strict` refuses;
+/// Error{kInterrupted} when it was cancelled.
 TuneOutcome tune_job(Context& context, const TuneRequest& request);
 
 /// What is stored of an answer, and with what beside it.
@@ -71,7 +78,8 @@ struct WrittenAnswer {
 WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutcome& outcome);
 void keep_answer(Store& store, const Profile& profile, WrittenAnswer written, TuneOutcome& outcome);
 
-/// tuner::to_json of the answer, with "fit", "profile" and "plans" (method -> id) beside it.
+/// tuner::to_json of the answer, with "id" (of the chosen plan), "fit", "profile", "plans" (method -> id)
+/// and, where it was verified, "runs" (method -> ids) beside it.
 nlohmann::json to_json(const TuneOutcome& outcome);
 
 }  // namespace commtune::api

@@ -25,6 +25,8 @@ struct PlanFlags {
   std::shared_ptr<PlacingFlags> placing;
   JobFlags job;
   std::string out, out_directory, method, trace, plan_time;
+  std::optional<int> verify;  ///< how many plans are run
+  std::string verify_budget;
   bool explain = false;
   bool probe = false;
   bool strict = false;
@@ -144,12 +146,41 @@ TuneRequest with_time_limit(TuneRequest request, const std::string& text) {
   return request;
 }
 
+/// Hosts as for `tune run`; this machine only where the cluster is nothing else, or where it was asked for.
+VerifyRequest verify_request(const Session& session, const PlanFlags& flags, Work& work,
+                             const TuneRequest& request) {
+  VerifyRequest verify;
+  verify.limits.plans = flags.verify.value();
+  if (!flags.verify_budget.empty())
+    verify.limits.budget = parse_flag("--verify-budget", flags.verify_budget, parse_duration);
+  const Cluster cluster = find_fitted(work.store(), request.cluster).cluster;
+  Settings settings = work.settings();
+  if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks")) {
+    if (!all_local({cluster.hosts, {}}))
+      throw Error(
+          ErrorCode::kBadInput,
+          fmt::format("--verify: cluster \"{}\" is not this machine: name its hosts with --hosts FILE "
+                      "or -H LIST, or ask for ranks here with --local N",
+                      cluster.name));
+    settings.local_ranks = ranks_of_job(request.options, cluster);
+  }
+  verify.placing = flags.placing->placing(settings, probed_over(cluster.transport, cluster.facts));
+  return verify;
+}
+
 void run_plan_command(const Session& session, PlanFlags& flags) {
   Work work(session);
   TuneRequest request = flags.job.request(work);
   request.strict = flags.strict;
   probe_if_wanted(session, flags, work);
+  std::optional<InterruptGuard> guard;
+  if (flags.verify) {
+    request.verify = verify_request(session, flags, work, request);
+    guard.emplace(*session.cancellation);
+  }
   const TuneOutcome outcome = tune_job(work.context(), with_time_limit(request, flags.plan_time));
+  guard.reset();
+  work.clear_progress();
   entry_of(outcome.answer, flags.method);
   write_plans(flags, outcome.answer);
   print_answer(session, flags, work, request, outcome);
@@ -167,6 +198,7 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "  tune resnet50                                     on cluster \"local\"; probes this machine if "
       "asked to\n"
       "  tune bert_large --cluster lab --explain\n"
+      "  tune resnet50 --cluster lab --hosts hosts.txt --verify    run what the doubt cannot tell apart\n"
       "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
       "  tune resnet50 --cluster-file lab.json               a cluster from a file\n"
       "  tune resnet50 --cluster lab --scale-bytes 0.1 --scale-time 0.2");
@@ -196,6 +228,19 @@ void add_plan_command(CLI::App& tune, Session& session) {
       ->add_option("--plan-time", flags->plan_time,
                    "rank what was tried within this time, and say that it is incomplete (default: no limit)")
       ->type_name("TIME");
+  CLI::Option* const verify =
+      command
+          ->add_option(
+              "--verify", flags->verify,
+              "replay the chosen plan and those that the doubt cannot tell from it, at most K of them, "
+              "in turn until the difference is certain; then the measurement chooses. Hosts as for "
+              "`tune run`; this machine if the cluster is no other")
+          ->expected(0, 1)
+          ->default_str(std::to_string(tuner::VerifyLimits{}.plans))
+          ->type_name("[K]");
+  command->add_option("--verify-budget", flags->verify_budget, "longest time for that (60s)")
+      ->type_name("TIME")
+      ->needs(verify);
   command->add_flag("--probe", flags->probe, "probe the hosts first if this cluster has not been probed");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_plan_command(session, *flags); }; });

@@ -131,6 +131,35 @@ class Plans(product.Product):
         self.assertIn("nothing has been planned yet", self.refused(NOT_FOUND, "run", "latest"))
 
 
+class Verifying(product.Product):
+    def test_what_cannot_be_verified_is_refused_before_anything_runs(self):
+        self.made_cluster()
+        before = self.counts()
+        here = ("resnet50", "--local", "4")
+        for flags, why in (
+            (("--verify-budget", "5s"), "--verify-budget requires --verify"),
+            (("--verify", "1"), "verify: plans = 1: must be at least 2"),
+            (("--verify", "few"), "--verify = few"),
+            (("--verify", "--verify-budget", "5"), '--verify-budget: duration "5": no unit'),
+            (("--verify", "--verify-budget", "0s"), "verify: budget = 0 s: must be positive"),
+            (("--verify", "--workers", "5"), "verify: the job has 5 ranks, the hosts offer 4"),
+        ):
+            with self.subTest(flags):
+                self.assertIn(why, self.refused(BAD_INPUT, *here, *flags))
+        self.assertEqual(self.counts(), before)
+
+    def test_the_hosts_of_a_cluster_elsewhere_are_to_be_named(self):
+        self.made_cluster()
+        message = self.refused(BAD_INPUT, "resnet50", "--verify")
+        self.assertIn('cluster "lab" is not this machine', message)
+        self.assertIn("--hosts FILE", message)
+
+    def test_where_no_plan_can_be_run_it_says_why(self):
+        self.made_cluster()
+        message = self.refused(UNAVAILABLE, "resnet50", "--verify", "--local", "4", "--rank-program", "/nowhere/tune-rank")
+        self.assertIn("/nowhere/tune-rank", message)
+
+
 class Interruptions(product.Product):
     """Ctrl-C reaches the foreground process; mpirun is in a group of its own."""
 

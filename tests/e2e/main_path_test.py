@@ -3,6 +3,7 @@
 
 import contextlib
 import json
+import signal
 import sqlite3
 import unittest
 
@@ -104,6 +105,50 @@ class MainPath(product.Product):
     def test_the_launch_command_can_be_seen_first(self):
         text = self.ok("probe", "-H", "h1:2,h2:2", "--dry-run")
         self.assertRegex(text, r"^mpirun .*-np 4 --host h1:2,h2:2 .*tune-rank\n$")
+
+
+class Verified(product.Product):
+    """Plans that nothing tells apart are run: without draws all are in doubt."""
+
+    IN_DOUBT = ("--draws", "0", "--verify", "2")
+
+    def test_what_cannot_be_told_apart_is_run_and_the_measurement_chooses(self):
+        self.probe()
+        answer = self.plan(*self.IN_DOUBT, "--local", "2", "--verify-budget", "5s")
+        verified = answer["verified"]
+        self.assertIn(verified["plans"], (1, 2))  # one where a single run takes all of the budget
+        measured = [entry for entry in answer["ranking"] if "measured_seconds" in entry]
+        self.assertEqual(answer["ranking"][: len(measured)], measured)
+        self.assertEqual(verified["changed"], answer["chosen"] != verified["predicted"])
+        self.assertEqual(verified["certain"], verified["end"] != "budget")
+        self.assertIn("Measured ", answer["reason"])
+
+        runs = {row["id"]: row for row in self.json("show", "runs")["rows"]}
+        self.assertEqual({run for ids in answer["runs"].values() for run in ids}, set(runs))
+        self.assertEqual({row["state"] for row in runs.values()}, {"complete"})
+        self.assertEqual(self.json("show", "runs", str(min(runs)))["settings"]["workload"], "replay")
+        self.assertEqual(self.json("show", "plans", "latest")["id"], answer["id"])
+        self.assertEqual(self.json("run", "latest", "--iterations", "1")["runs"][0]["report"]["method"], answer["chosen"])
+        self.assert_whole()
+
+    def test_the_table_shows_measured_beside_predicted(self):
+        self.probe()
+        text = self.ok("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", *self.IN_DOUBT, "--verify-budget", "1s")
+        self.assertRegex(text, r"iteration +measured")
+        self.assertRegex(text, r"> .* ms .* ± ")
+        self.assertRegex(text, r"Measured [12] plans? in .* rounds? \(.*\): ")
+
+    def test_control_c_ends_it_and_keeps_the_prediction(self):
+        self.probe()
+        process = self.start("resnet50", *self.IN_DOUBT, "--verify-budget", "1h")
+        self.wait_for(lambda: self.counts().get("runs", 0) > 0, process)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=product.PATIENCE_SECONDS)
+        self.assertEqual(process.returncode, 130, stderr)
+        self.assertIn("interrupted", self.message(stderr))
+        self.assertLessEqual({row["state"] for row in self.json("show", "runs")["rows"]}, {"complete", "interrupted"})
+        self.assertNotIn("verified", self.json("show", "plans", "latest")["ranking"]["answer"])
+        self.assert_whole()
 
 
 class Conditions(product.Product):

@@ -112,6 +112,19 @@ TEST(RankingReport, SaysThatATimeLimitLeftSomethingOut) {
   EXPECT_EQ(to_json(outcome).at("complete"), false);
 }
 
+TEST(RankingReport, ShowsWhatWasMeasuredBesideThePrediction) {
+  TuneOutcome outcome = ranked(Seconds{0.216}, {});
+  outcome.answer.ranking.resize(3);
+  outcome.answer.ranking[1].failure = "rank 2 went away";
+  EXPECT_THAT(ranking_report(outcome), Not(HasSubstr("measured")));
+  outcome.answer.ranking[0].measured = tuner::MeasuredTime{Seconds{0.3}, Seconds{0.004}, 60, 3, 0};
+  const std::string text = ranking_report(outcome);
+  EXPECT_THAT(text, HasSubstr("measured"));
+  EXPECT_THAT(text, HasSubstr("300 ms ± 4.00 ms"));
+  EXPECT_THAT(text, HasSubstr("failed"));
+  EXPECT_THAT(text, HasSubstr(": rank 2 went away"));
+}
+
 TEST(RankingReport, SaysNothingOfADoubtThatChangesNothing) {
   for (const std::optional<Seconds> low : {std::optional<Seconds>{}, std::optional{Seconds{0.216}}})
     EXPECT_THAT(ranking_report(ranked(Seconds{0.216}, low)), Not(HasSubstr("edge")));

@@ -1,0 +1,191 @@
+#include "api/actions/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "api/actions/run.h"
+#include "api/actions/tune.h"
+#include "api/wire/events.h"
+#include "executor/report.h"
+#include "perfmodel/error.h"
+#include "tests/api/rest/made_lab.h"
+#include "tests/store/support.h"
+
+namespace commtune::api {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST(IterationsOfRun, LetFiveRoundsFitIntoTheBudget) {
+  // 60 s / (5 rounds * 3 plans) = 4 s a run: 13 iterations of 300 ms, two of them to warm up.
+  EXPECT_EQ(iterations_of_run({3, Seconds{60}}, Seconds{0.3}), 11);
+  EXPECT_EQ(iterations_of_run({3, Seconds{60}}, Seconds{1e-3}), 20);
+  EXPECT_EQ(iterations_of_run({3, Seconds{60}}, Seconds{100}), 3);
+}
+
+TEST(RanksOfJob, AreWorkersAndTheirServers) {
+  Cluster cluster;
+  cluster.hosts = {{"n1", 2}, {"n2", 2}};
+  tuner::TuneOptions options;
+  EXPECT_EQ(ranks_of_job(options, cluster), 4);
+  options.limits.dedicated_servers = 1;
+  EXPECT_EQ(ranks_of_job(options, cluster), 4);  // the servers are among the cluster's ranks then
+  options.workers = 2;
+  EXPECT_EQ(ranks_of_job(options, cluster), 3);
+}
+
+/// The made-up lab with a launcher that only says what a run took: 100 ms, and of the plan that was chosen by
+/// prediction 200 ms.
+class VerifyTest : public ::testing::Test {
+ protected:
+  VerifyTest() {
+    make_lab(store_, profile_);
+    request_.profile = profile_;
+    request_.cluster.name = "lab";
+    request_.options.draws = 0;
+    TuneOutcome predicted = tune_job(context_, request_);
+    predicted_ = predicted.answer.ranking.at(predicted.answer.chosen).method;
+    VerifyRequest verify;
+    verify.limits.plans = 2;
+    verify.placing.hosts = parse_host_list("n1:2,n2:2");
+    request_.verify = verify;
+    write("fast", run_of_seconds(0.1));
+    write("slow", run_of_seconds(0.2));
+    launcher("cat '" + (folder_ / "slow").string() + "'");
+  }
+
+  /// for_predicted  what it does when the predicted plan is run
+  void launcher(const std::string& for_predicted) {
+    write("mpirun", "#!/bin/sh\nIFS= read -r order\ncase \"$order\" in\n*'\"method\":\"" + predicted_ +
+                        "\"'*) " + for_predicted + ";;\n*) cat '" + (folder_ / "fast").string() +
+                        "';;\nesac\n");
+    std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
+    settings_.mpirun = (folder_ / "mpirun").string();
+  }
+  void write(const char* name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+  static std::string run_of_seconds(double seconds) {
+    RunReport report;
+    report.iteration_seconds = {seconds, seconds, seconds};
+    report.median_seconds = seconds;
+    return to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" +
+           to_line(Finished{{{"report", commtune::to_json(report)}}}) + "\n";
+  }
+  const tuner::Entry& entry(const TuneOutcome& outcome, const std::string& method) {
+    return *std::ranges::find(outcome.answer.ranking, method, &tuner::Entry::method);
+  }
+
+  testing::TempFolder folder_;
+  const Profile profile_ = testing::small_profile();
+  Settings settings_ = [] {
+    Settings settings;
+    settings.start_timeout = settings.silence_timeout = settings.fit_age = Seconds{1000};
+    return settings;
+  }();
+  Environment environment_;
+  Store store_ = testing::memory_store();
+  Cancellation cancellation_;
+  std::vector<Progressed> progress_;
+  Context context_{settings_, environment_, store_, cancellation_,
+                   Listener{[this](const Progressed& progress) { progress_.push_back(progress); }, {}}};
+  TuneRequest request_;
+  std::string predicted_;
+};
+
+TEST_F(VerifyTest, TheRunsChooseAndAreStored) {
+  const TuneOutcome outcome = tune_job(context_, request_);
+  const tuner::Entry& chosen = outcome.answer.ranking.at(outcome.answer.chosen);
+  EXPECT_NE(chosen.method, predicted_);
+  EXPECT_EQ(outcome.answer.verified->predicted, predicted_);
+  EXPECT_EQ(outcome.answer.verified->end, tuner::VerifyEnd::kOneLeft);
+  EXPECT_DOUBLE_EQ(chosen.measured->median.count(), 0.1);
+  EXPECT_DOUBLE_EQ(entry(outcome, predicted_).measured->behind, 1);
+
+  ASSERT_THAT(outcome.runs.at(predicted_), SizeIs(3));
+  for (const RowId id : outcome.runs.at(predicted_)) {
+    const auto run = store_.find_run(id);
+    EXPECT_EQ(run->state, WorkState::kComplete);
+    EXPECT_EQ(run->settings.at("workload"), "replay");
+    EXPECT_EQ(run->plan, outcome.plans.at(predicted_));
+    EXPECT_EQ(run->iteration_seconds, std::vector<double>(3, 0.2));
+  }
+}
+
+TEST_F(VerifyTest, TheMeasuredAnswerIsStoredAfterThePredictedOne) {
+  const TuneOutcome outcome = tune_job(context_, request_);
+  const std::string chosen = outcome.answer.ranking.at(outcome.answer.chosen).method;
+  const PlanRow latest = find_stored_plan(store_, "latest");
+  EXPECT_EQ(latest.id, outcome.plans.at(chosen));
+  EXPECT_EQ(latest.method, chosen);
+  EXPECT_EQ(latest.ranking.at("answer").at("verified").at("predicted"), predicted_);
+  EXPECT_EQ(latest.ranking.at("runs"), nlohmann::json(outcome.runs));
+  const PlanRow before = store_.find_plan(outcome.plans.at(predicted_)).value();
+  EXPECT_EQ(before.ranking.at("answer").at("chosen"), predicted_);
+  EXPECT_FALSE(before.ranking.at("answer").contains("verified"));
+  EXPECT_EQ(to_json(outcome).at("id"), latest.id);
+  EXPECT_EQ(to_json(outcome).at("runs").at(predicted_), nlohmann::json(outcome.runs.at(predicted_)));
+  EXPECT_THAT(find_jobs(context_, {"latest", {}, {}}, {"all"}), SizeIs(outcome.answer.ranking.size()));
+}
+
+TEST_F(VerifyTest, APlanThatCannotBeRunIsNotChosen) {
+  const Failed failed{ErrorCode::kPeerLost, "rank 2 on n2 went away"};
+  write("failed", to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" + to_line(failed) + "\n");
+  launcher("cat '" + (folder_ / "failed").string() + "'; exit 1");
+  const TuneOutcome outcome = tune_job(context_, request_);
+  EXPECT_NE(outcome.answer.ranking.at(outcome.answer.chosen).method, predicted_);
+  EXPECT_EQ(entry(outcome, predicted_).failure, failed.message);
+  EXPECT_FALSE(outcome.runs.contains(predicted_));
+}
+
+TEST_F(VerifyTest, PlansOfFewerRanksRunOnTheFirstOnes) {
+  request_.options.workers = 2;
+  const TuneOutcome outcome = tune_job(context_, request_);
+  for (const auto& [method, runs] : outcome.runs) {
+    for (const RowId id : runs) {
+      EXPECT_THAT(store_.find_run(id)->hosts, SizeIs(1)) << method;
+      EXPECT_EQ(store_.find_run(id)->hosts.front().slots, 2);
+    }
+  }
+}
+
+TEST_F(VerifyTest, HostsThatHaveTooFewRanksAreRefusedBeforeAnythingIsDone) {
+  const auto before = store_.plans().rows.front().id;
+  request_.verify->placing.hosts = parse_host_list("n1:3");
+  EXPECT_THAT(testing::error_of([&] { tune_job(context_, request_); }),
+              testing::IsError(ErrorCode::kBadInput, "verify: the job has 4 ranks, the hosts offer 3"));
+  request_.verify->limits.plans = 1;
+  EXPECT_THAT(testing::error_of([&] { tune_job(context_, request_); }),
+              testing::IsError(ErrorCode::kBadInput, "plans = 1: must be at least 2"));
+  EXPECT_EQ(store_.plans().rows.front().id, before);
+}
+
+TEST_F(VerifyTest, AnInterruptionEndsPlanningAndRunning) {
+  // The launcher is interrupted by who waits for it: the button is pressed while the first plan runs.
+  launcher("cat '" + (folder_ / "slow").string() + "'");
+  Context context{settings_, environment_, store_, cancellation_,
+                  Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
+  write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
+  EXPECT_THAT(testing::error_of([&] { tune_job(context, request_); }),
+              testing::IsError(ErrorCode::kInterrupted, "interrupted"));
+  const auto stored = store_.plans().rows.front().id;
+  EXPECT_THAT(testing::error_of([&] { tune_job(context, request_); }),
+              testing::IsError(ErrorCode::kInterrupted, "while planning"));
+  EXPECT_EQ(store_.plans().rows.front().id, stored);
+}
+
+TEST_F(VerifyTest, TellsHowMuchOfTheBudgetIsSpent) {
+  write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
+  tune_job(context_, request_);
+  ASSERT_THAT(progress_, SizeIs(3));
+  EXPECT_EQ(progress_.front().what, "verifying " + predicted_ + ": timing");
+  EXPECT_LE(progress_.front().fraction, progress_.back().fraction);
+  EXPECT_LE(progress_.back().left->count(), 60);
+}
+
+}  // namespace
+}  // namespace commtune::api
