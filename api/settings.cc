@@ -133,6 +133,7 @@ std::map<std::string, std::string, std::less<>> read_file(const std::filesystem:
     throw Error(ErrorCode::kBadInput, fmt::format("{}: expected an object of settings", path.string()));
   std::map<std::string, std::string, std::less<>> values;
   std::vector<std::string_view> known;
+  known.reserve(std::size(kRows));
   for (const SettingRow& row : kRows) known.push_back(row.name);
   for (const auto& [name, value] : document.items()) {
     if (std::find(known.begin(), known.end(), name) == known.end())

@@ -164,7 +164,7 @@ struct ProfileRow : ProfileSummary {
 };
 
 /// The outcome of tuning one job.
-struct NewPlan {
+struct NewPlan {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
   Plan plan{};
   RowId profile = 0;
   std::optional<RowId> fit{};  ///< absent when the cluster came from a file

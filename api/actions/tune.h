@@ -64,9 +64,9 @@ void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, T
 
 /// What of an answer is to be stored, checked and written out ahead of the transaction: while that lasts, no
 /// other writer gets his turn.
-struct WrittenAnswer {
-  struct Row {
-    NewPlan plan;  ///< without its ranking
+struct WrittenAnswer {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
+  struct Row {          // NOLINT(bugprone-exception-escape): as above
+    NewPlan plan;       ///< without its ranking
     PlanTexts texts;
   };
   std::vector<Row> others;  ///< none where only the chosen plan is kept

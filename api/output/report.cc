@@ -131,7 +131,7 @@ std::string doubtful_text(const tuner::Answer& answer) {
 
 /// "216 ms; 209 ms at the edge of the fits' doubt".
 std::string bound_text(const tuner::Answer& answer) {
-  const std::string bound = format_time(answer.bound);
+  std::string bound = format_time(answer.bound);
   if (!answer.bound_low || *answer.bound_low >= answer.bound) return bound;
   return fmt::format("{}; {} at the edge of the fits' doubt", bound, format_time(*answer.bound_low));
 }

@@ -57,7 +57,7 @@ void send_down(const RoadMessage& message, const Branch& branch, std::span<std::
 
 /// turns_round  the root sends each complete chunk down at once
 Task reduce_in_tree(RoadMessage message, int tree, bool turns_round) {
-  struct Incoming {
+  struct Incoming {  // NOLINT(bugprone-reserved-identifier): a name that the arrays' copying is given
     Transfer transfers[2];
     Scratch::Block blocks[2];
     Range range;

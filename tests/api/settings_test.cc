@@ -26,7 +26,7 @@ class SettingsTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::filesystem::path write(const std::string& text) {
-    const auto path = folder_ / "config.json";
+    auto path = folder_ / "config.json";
     std::ofstream(path) << text;
     return path;
   }

@@ -79,12 +79,13 @@ Row row_of(const commtune::bench::MadeUpJob& job) {
 
 double quantile(std::vector<double> values, double q) {
   std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1) + 0.5)];
+  return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
 }
 
 template <typename Get>
 std::vector<double> column(const std::vector<Row>& rows, const Get& get) {
   std::vector<double> values;
+  values.reserve(rows.size());
   for (const Row& row : rows) values.push_back(get(row));
   return values;
 }

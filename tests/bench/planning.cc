@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -50,10 +51,11 @@ struct Times {
 Times times_of(int repetitions, const std::function<void()>& run) {
   run();  // warm
   std::vector<double> list;
+  list.reserve(static_cast<std::size_t>(repetitions));
   for (int i = 0; i < repetitions; ++i) list.push_back(seconds_of(run));
   std::sort(list.begin(), list.end());
   return {list[list.size() / 2],
-          list[static_cast<std::size_t>(0.95 * static_cast<double>(list.size() - 1) + 0.5)]};
+          list[static_cast<std::size_t>(std::lround(0.95 * static_cast<double>(list.size() - 1)))]};
 }
 
 /// A line with 3 % of doubt in either parameter, and 2 % between sizes.

@@ -34,7 +34,7 @@ class FindJobsTest : public ::testing::Test {
   /// A plan file as a program of before there were layouts would have written it, or as one of now.
   std::filesystem::path written(Plan plan, bool with_layout) {
     if (!with_layout) plan.layout.clear();
-    const auto path = folder_ / "plan.json";
+    auto path = folder_ / "plan.json";
     write_file(path, commtune::to_json(plan).dump());
     return path;
   }

@@ -124,6 +124,7 @@ TEST(Export, AnUnknownTargetNamesTheKnownOnes) {
 
 std::vector<std::string_view> table() {
   std::vector<std::string_view> names;
+  names.reserve(std::size(kVariables));
   for (const VariableRow& row : kVariables) names.push_back(row.name);
   return names;
 }

@@ -32,7 +32,7 @@ std::filesystem::path fresh_folder() {
   // In memory where that is possible: what is written is not what is tried here.
   const std::filesystem::path memory = "/dev/shm";
   const auto place = std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-  const auto folder = place / ("commtune-fuzz-" + std::to_string(::getpid()));
+  auto folder = place / ("commtune-fuzz-" + std::to_string(::getpid()));
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   return folder;

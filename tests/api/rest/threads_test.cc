@@ -128,6 +128,7 @@ TEST_F(ServiceThreads, AnswerManyClientsAtOnce) {
   constexpr int kClients = 8, kRounds = 4;
   std::atomic<int> failed{0};
   std::vector<std::thread> clients;
+  clients.reserve(kClients);
   for (int client = 0; client < kClients; ++client) {
     clients.emplace_back([&, client] {
       for (int round = 0; round < kRounds; ++round) {
