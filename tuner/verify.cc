@@ -32,12 +32,12 @@ double spent_at(std::size_t rounds) {
   return 1 / (look * (look + 1));
 }
 
-struct Interval {
+struct MeanInterval {
   double mean = 0, half_width = 0;
 };
 
 /// Of the mean of at least two independent values; it is outside with this probability.
-Interval interval_of_mean(const std::vector<double>& values, double outside) {
+MeanInterval interval_of_mean(const std::vector<double>& values, double outside) {
   const auto n = static_cast<double>(values.size());
   const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
   double squares = 0;
@@ -180,7 +180,7 @@ class VerifyRounds {
     return kErrorOfAll * spent_at(rounds_) / (n * (n - 1) / 2);
   }
 
-  Interval difference(const Contender& a, const Contender& b) const {
+  MeanInterval difference(const Contender& a, const Contender& b) const {
     return interval_of_mean(differences_by_round(a.rounds, b.rounds), error_of_one());
   }
 
@@ -189,7 +189,7 @@ class VerifyRounds {
     const Contender* leader = leading().front();
     for (Contender* contender : in_question()) {
       if (contender == leader) continue;
-      const Interval slower = difference(*contender, *leader);
+      const MeanInterval slower = difference(*contender, *leader);
       if (slower.mean - slower.half_width > 0) contender->in_question = false;
     }
   }
@@ -200,7 +200,7 @@ class VerifyRounds {
     const std::vector<Contender*> left = in_question();
     for (std::size_t i = 0; i < left.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        const Interval apart = difference(*left[i], *left[j]);
+        const MeanInterval apart = difference(*left[i], *left[j]);
         if (std::abs(apart.mean) + apart.half_width > std::log1p(kIndifferent)) return false;
       }
     }

@@ -32,8 +32,8 @@ Answer answer_of(int plans) {
     entry.plan.method = entry.method;
     entry.plan.credit = Bytes{static_cast<std::uint64_t>(i) + 1};  // so that they differ
     entry.prediction.iteration = Seconds{0.1 + 0.001 * i};
-    entry.doubt = Doubt{entry.prediction.iteration - Seconds{0.01},
-                        entry.prediction.iteration + Seconds{0.01}, 0.5, 0.01, entry.prediction.iteration};
+    entry.doubt = Doubt{.low = entry.prediction.iteration - Seconds{0.01},
+                        .high = entry.prediction.iteration + Seconds{0.01}};
     entry.messages = 4;
   }
   answer.clear_winner = false;
