@@ -1,6 +1,7 @@
 #include "tuner/reason.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -69,6 +70,21 @@ std::string measured_text(const Entry& entry, const MeasuredTime& measured) {
   return measured.behind > 0 ? fmt::format("{} ({:+.1f} %)", text, 100 * measured.behind) : text;
 }
 
+/// Those that were run, each plan under one of its names: the chosen one's, if it is that.
+std::string measured_texts(const Answer& answer) {
+  const Entry& chosen = answer.ranking[answer.chosen];
+  std::vector<std::string> seen{digest(chosen.plan)};
+  std::vector<std::string> texts;
+  for (const Entry& entry : answer.ranking) {
+    if (!entry.measured) continue;
+    const std::string plan = digest(entry.plan);
+    if (&entry != &chosen && std::ranges::find(seen, plan) != seen.end()) continue;
+    seen.push_back(plan);
+    texts.push_back(measured_text(entry, *entry.measured));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
 /// How sure the choice is.
 std::string verdict(const Answer& answer) {
   const Entry& chosen = answer.ranking[answer.chosen];
@@ -99,17 +115,14 @@ const std::string& title_of(const Answer& answer, const std::string& method) {
 std::string verified_reason(const Answer& answer) {
   const Verified& verified = *answer.verified;
   const Entry& chosen = answer.ranking[answer.chosen];
-  std::string times;
-  for (const Entry& entry : answer.ranking) {
-    if (entry.measured) times += (times.empty() ? "" : ", ") + measured_text(entry, *entry.measured);
-  }
   const std::string predicted =
       verified.predicted == chosen.method
           ? "as predicted"
           : fmt::format("where prediction had chosen {}", title_of(answer, verified.predicted));
   return fmt::format("Measured {} in {} ({}): {}. {}, {}; by the model {}.", counted(verified.plans, "plan"),
                      verified.rounds > 0 ? counted(verified.rounds, "round") : "an unfinished round",
-                     format_time(verified.elapsed), times, verdict(answer), predicted, binding_text(chosen));
+                     format_time(verified.elapsed), measured_texts(answer), verdict(answer), predicted,
+                     binding_text(chosen));
 }
 
 std::string reason_for(const Answer& answer, const Planning& job) {

@@ -144,6 +144,8 @@ TEST(Verify, WhatIsTheSamePlanRunsOnceForAllItsNames) {
   EXPECT_THAT(runs.order, Not(::testing::Contains("c")));
   EXPECT_EQ(entry_of(answer, "c").measured->median, entry_of(answer, "a").measured->median);
   EXPECT_THAT(methods_of(answer), ElementsAre("a", "c", "b"));
+  EXPECT_THAT(answer.reason,
+              HasSubstr("Measured 2 plans in 3 rounds (6.00 s): A 100 ms, B 200 ms (+100.0 %). "));
 }
 
 TEST(Verify, WhatDriftsChangesAllAlike) {
