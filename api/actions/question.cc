@@ -17,7 +17,9 @@ constexpr std::pair<std::string_view, Keep> kKeeps[] = {
 constexpr std::uint64_t kMostWorkers = 4096, kMostDevices = 1024, kMostBatch = 1U << 20U;
 constexpr std::uint64_t kMostDraws = 1024, kMostSeed = 0xFFFF'FFFFU;
 constexpr std::size_t kMostCandidates = 64;
-constexpr std::size_t kMostDrawnTensors = 2'000'000;  // some seconds
+constexpr std::uint64_t kMostVerified = 32;
+constexpr double kLeastBudget = 1, kMostBudget = 86'400;  // seconds
+constexpr std::size_t kMostDrawnTensors = 2'000'000;      // some seconds
 constexpr double kSmallestScale = 1e-3, kLargestScale = 1e3;
 
 int read_int(const JsonPlace& object, std::string_view key, std::uint64_t least, std::uint64_t most,
@@ -60,6 +62,33 @@ void read_recommendation(const JsonPlace& document, Question& question) {
   question.most_workers = read_int(*place, "most", 1, kMostWorkers, 64);
   if (const auto efficiency = place->find("least_efficiency"))
     question.least_efficiency = efficiency->number(0.01, 1);
+}
+
+void read_verify(const JsonPlace& document, Question& question) {
+  const auto place = document.find("verify");
+  if (!place) return;
+  place->expect_keys({"plans", "budget_seconds"});
+  tuner::VerifyLimits limits;
+  limits.plans = read_int(*place, "plans", 2, kMostVerified, limits.plans);
+  if (const auto budget = place->find("budget_seconds"))
+    limits.budget = Seconds{budget->number(kLeastBudget, kMostBudget)};
+  question.verify = limits;
+}
+
+/// Runs take place on the cluster as it is, on its first ranks.
+void check_verify(const Question& question) {
+  if (!question.verify) return;
+  const Seats& seats = question.seats;
+  const std::pair<bool, std::string_view> rules[] = {
+      {question.overrides.any(), "overrides: a what-if cannot be verified, since no cluster is so"},
+      {!seats.nodes.empty(), "nodes: a verification chooses no hosts: it runs on the cluster's first ranks"},
+      {seats.node_count > 0, "node_count: a verification runs on the cluster's own hosts"},
+      {seats.devices_per_node > 0, "devices_per_node: a verification runs on the cluster's own slots"},
+      {question.most_workers > 0, "recommend_workers: cannot be verified; ask for it on its own"},
+      {!question.candidates.empty(), "candidates: cannot be verified; ask for each on its own"},
+      {question.keep == Keep::kNone, "keep: plans that are run are stored, all of the ranking"}};
+  for (const auto& [broken, rule] : rules)
+    if (broken) throw Error(ErrorCode::kBadInput, std::string(rule));
 }
 
 /// The hosts that the seats name, with as many workers each as they say.
@@ -138,7 +167,7 @@ Question question_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
   document.expect_keys({"model", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",
                         "dedicated_servers", "draws", "seed", "keep", "strict", "overrides",
-                        "recommend_workers", "candidates"});
+                        "recommend_workers", "candidates", "verify"});
   Question question;
   const JsonPlace model = document["model"];
   if (json.at("model").is_object()) {
@@ -166,6 +195,8 @@ Question question_from_json(const nlohmann::json& json) {
       question.candidates.push_back(read_candidate(place));
     }
   }
+  read_verify(document, question);
+  check_verify(question);
   return question;
 }
 

@@ -11,6 +11,7 @@
 #include "perfmodel/json_reader.h"
 #include "perfmodel/profile.h"
 #include "tuner/tuner.h"
+#include "tuner/verify.h"
 
 namespace commtune::api {
 
@@ -57,6 +58,8 @@ struct Question {
   int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
   double least_efficiency = 0.8;
   std::vector<Candidate> candidates;  ///< empty: one job
+  /// Run what the doubt cannot tell apart, on the first ranks of the cluster; absent: prediction chooses.
+  std::optional<tuner::VerifyLimits> verify;
 };
 
 std::string to_string(Keep keep);

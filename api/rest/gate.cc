@@ -192,6 +192,16 @@ std::variant<Admitted, Refused> Gate::admit(const Head& head, bool counts) {
   return admitted;
 }
 
+std::optional<Reply> refuse_below(Scope needed, const Request& request, Metrics& metrics) {
+  const Caller& caller = request.caller;
+  if (caller.scope >= needed) return {};
+  if (caller.token != kNoToken) return problem(too_little(needed, caller), request.id);
+  ++metrics.not_authenticated;
+  Reply reply = problem(no_token(needed), request.id);
+  reply.headers = challenge();
+  return reply;
+}
+
 std::string new_request_id() {
   // Unguessable is not asked for, only different: a random start, then a step that visits all numbers.
   static std::atomic<std::uint64_t> next{std::random_device{}() * 0x1'0000'0001ULL};

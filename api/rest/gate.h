@@ -77,6 +77,10 @@ class Gate {
   RateLimit rate_;
 };
 
+/// What a caller is told whose scope is too small for this request, where others of its route need less;
+/// nothing where it is large enough.
+std::optional<Reply> refuse_below(Scope needed, const Request& request, Metrics& metrics);
+
 /// 16 hexadecimal digits, never the same twice in a process.
 std::string new_request_id();
 

@@ -35,15 +35,28 @@ std::string number_text(const json& request, const char* key) {
   return request.contains(key) && request.at(key).is_number() ? request.at(key).dump() : std::string{};
 }
 
+/// Adds the numbers of a request as flags.
+class NumberFlags {
+ public:
+  NumberFlags(const json& request, std::vector<std::string>& argv) : request_(request), argv_(argv) {}
+  void operator()(const char* key, std::string_view flag, std::string_view unit = "") {
+    if (const std::string value = number_text(request_, key); !value.empty())
+      argv_.push_back(fmt::format("{}={}{}", flag, value, unit));
+  }
+
+ private:
+  const json& request_;
+  std::vector<std::string>& argv_;
+};
+
+bool is_true(const json& request, const char* key) { return request.value(key, json()) == json(true); }
+
 void add_probe_flags(const json& request, std::vector<std::string>& argv) {
-  const auto add = [&](const char* key, std::string_view flag, std::string_view unit) {
-    if (const std::string value = number_text(request, key); !value.empty())
-      argv.push_back(fmt::format("{}={}{}", flag, value, unit));
-  };
+  NumberFlags add(request, argv);
   add("budget_seconds", "--budget", "s");
-  add("first_bytes", "--first", "");
-  add("last_bytes", "--last", "");
-  add("traffic_bytes", "--traffic", "");
+  add("first_bytes", "--first");
+  add("last_bytes", "--last");
+  add("traffic_bytes", "--traffic");
   if (request.contains("servers")) {
     std::string list;
     for (const json& servers : request.at("servers")) list += (list.empty() ? "" : ",") + servers.dump();
@@ -57,17 +70,29 @@ void add_run_flags(const json& request, std::vector<std::string>& argv) {
   argv.push_back(request.at("plan").dump());
   for (const json& method : request.value("methods", json::array()))
     argv.push_back("--method=" + method.get<std::string>());
-  if (request.value("strict", json()) == json(true)) argv.emplace_back("--strict");
+  if (is_true(request, "strict")) argv.emplace_back("--strict");
   if (request.contains("model") && request.at("model").is_string())
     argv.push_back("--model=" + request.at("model").get<std::string>());
-  const auto add = [&](const char* key, std::string_view flag, std::string_view unit) {
-    if (const std::string value = number_text(request, key); !value.empty())
-      argv.push_back(fmt::format("{}={}{}", flag, value, unit));
-  };
-  add("iterations", "--iterations", "");
-  add("warmup", "--warmup", "");
-  add("check_iterations", "--check", "");
+  NumberFlags add(request, argv);
+  add("iterations", "--iterations");
+  add("warmup", "--warmup");
+  add("check_iterations", "--check");
   add("timeout_seconds", "--timeout", "s");
+}
+
+/// The model is a shipped name or a digest: a route has looked it up.
+void add_tune_flags(const json& request, std::vector<std::string>& argv) {
+  argv.push_back(request.at("model").get<std::string>());
+  NumberFlags add(request, argv);
+  add("workers", "--workers");
+  add("servers", "--servers");
+  add("dedicated_servers", "--dedicated");
+  add("draws", "--draws");
+  add("seed", "--seed");
+  NumberFlags add_limit(request.at("verify"), argv);
+  add_limit("plans", "--verify");
+  add_limit("budget_seconds", "--verify-budget", "s");
+  if (is_true(request, "strict")) argv.emplace_back("--strict");
 }
 
 /// What a child says while it runs.
@@ -161,11 +186,16 @@ std::vector<std::string> job_command(const JobRow& job, const Store& store,
   if (!cluster)
     throw Error(ErrorCode::kNotFound,
                 fmt::format("job {}: its cluster is not in the store any more", job.id));
-  std::vector<std::string> argv{program.string(), job.kind};
+  std::vector<std::string> argv{program.string()};
   if (job.kind == "probe") {
+    argv.emplace_back("probe");
     add_probe_flags(job.request, argv);
   } else if (job.kind == "run") {
+    argv.emplace_back("run");
     add_run_flags(job.request, argv);
+  } else if (job.kind == "tune") {
+    argv.emplace_back("plan");
+    add_tune_flags(job.request, argv);
   } else {
     throw Error(ErrorCode::kBadInput,
                 fmt::format("job {}: kind \"{}\" is unknown to this version", job.id, job.kind));
@@ -350,6 +380,8 @@ void JobRunner::carry_out(const JobRow& job, Cancellation& cancellation) {
       if (ended.result.is_object())
         parts_.events.publish("fit", {{"id", ended.result.value("fit", RowId{0})}});
     }
+    if (job.kind == "tune" && ended.state == JobState::kComplete && ended.result.is_object())
+      parts_.events.publish("plan", {{"id", ended.result.value("id", RowId{0})}});
     parts_.log.say(
         ended.state == JobState::kFailed ? Level::kWarning : Level::kInfo, "job_ended",
         {{"job", job.id}, {"state", to_string(ended.state)}, {"seconds", seconds}, {"why", ended.error}});

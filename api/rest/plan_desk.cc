@@ -51,7 +51,7 @@ std::string with_cached(bool cached, std::string_view text) {
 
 }  // namespace
 
-std::optional<PlanDesk::Said> PlanDesk::from_memory(const std::string& body) {
+std::optional<PlanDesk::Said> PlanDesk::known(const std::string& body) {
   KeptPointer kept;
   {
     const std::lock_guard lock(mutex_);
@@ -69,9 +69,7 @@ FitMarks PlanDesk::marks_of(const FitBook::Known& known) const {
   return {is_stale(known.fit->origin, {parts_.fit_age, system_now()}), known.differences};
 }
 
-PlanDesk::Said PlanDesk::answer(const std::string& body, const Caller& caller) {
-  if (auto said = from_memory(body)) return std::move(*said);
-  const Question question = question_from_json(parse_json(body, "request body"));
+PlanDesk::Said PlanDesk::answer(const std::string& body, const Question& question, const Caller& caller) {
   Asker asker{caller, parts_.plan_time};
   if (!question.candidates.empty()) return {to_text(answer_candidates(question, asker)), 0, false};
   const One one = answer_one(question, question.seats, question.cluster, asker);

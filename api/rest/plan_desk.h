@@ -42,11 +42,13 @@ class PlanDesk {
     RowId plan = 0;        ///< 0: none was stored
     bool created = false;  ///< by this very question
   };
-  /// Answers the body of a request. Throws Error{kBadInput} for a malformed one, Error{kNotFound} for a model
-  /// or cluster that does not exist, Error{kPoorFit} where no fit is usable, Error{kUnavailable} when its
-  /// turn does not come, Error{kTimeout} when the time limit passes before there is any plan, HttpRefusal
-  /// where the caller has stored as much as it may. An answer that costs nothing new is given all the same.
-  Said answer(const std::string& body, const Caller& caller);
+  /// The answer to the body of a request that was asked before, where it still holds.
+  std::optional<Said> known(const std::string& body);
+  /// Answers a question, and remembers for which body. Throws Error{kNotFound} for a model or cluster that
+  /// does not exist, Error{kPoorFit} where no fit is usable, Error{kUnavailable} when its turn does not come,
+  /// Error{kTimeout} when the time limit passes before there is any plan, HttpRefusal where the caller has
+  /// stored as much as it may. An answer that costs nothing new is given all the same.
+  Said answer(const std::string& body, const Question& question, const Caller& caller);
 
  private:
   /// An answer that can be given again; an incomplete one only to those who waited for it.
@@ -60,7 +62,6 @@ class PlanDesk {
   };
   using KeptPointer = std::shared_ptr<const Kept>;
 
-  std::optional<Said> from_memory(const std::string& body);
   FitMarks marks_of(const FitBook::Known& known) const;
   /// Who asks, and how long the request may go on computing.
   struct Asker {

@@ -6,6 +6,7 @@
 #include "api/actions/doubtful.h"
 #include "api/actions/run.h"
 #include "api/actions/timeline.h"
+#include "api/actions/verify.h"
 #include "api/export/export.h"
 #include "api/output/rows.h"
 #include "api/rest/parameters.h"
@@ -23,13 +24,74 @@ PlanView view_of(Service& service, const Request& request) {
                         std::string(request.parameter("method")), service.plan_limit());
 }
 
-Reply make_plan(Service& service, const Request& request) {
-  PlanDesk::Said said = service.plans().answer(request.body, request.caller);
+/// A shipped name or a digest: the command that carries a job out never takes it for the name of a file.
+std::string command_model(Service& service, const std::string& name) {
+  return shipped_profile(name) ? name : service.profiles().find(name)->digest;
+}
+
+Reply plan_reply(PlanDesk::Said said) {
   Reply reply;
   reply.status = said.created ? 201 : 200;
   reply.body = std::move(said.text);
   if (said.created) reply.headers.emplace_back("Location", fmt::format("/v1/plans/{}", said.plan));
   return reply;
+}
+
+/// What the command that verifies calls the question's model: never the name of a file. A whole profile is
+/// stored first.
+std::string command_model(Service& service, const Request& request, const Question& question) {
+  if (!question.profile) return command_model(service, question.model);
+  service.store().write([&](Store& store) {
+    within_quotas(store, service.allowance(request), {Held::kProfiles},
+                  [&] { store.put_profile(*question.profile, request.caller.token); });
+  });
+  return digest(*question.profile);
+}
+
+/// Refuses what the job would fail of.
+void check_verification(Service& service, const Question& question, const ClusterRow& cluster) {
+  const FitPointer fit = service.fits().find(cluster.name).fit;
+  if (!fit)
+    throw Error(ErrorCode::kNotFound,
+                fmt::format("cluster \"{}\" has no fit yet: its probe has not ended", cluster.name));
+  const ProfilePointer known = question.profile ? nullptr : service.profiles().find(question.model);
+  const Case made =
+      make_case(question, question.seats, known ? known->profile : *question.profile, fit->snapshot);
+  VerifyRequest wanted;
+  wanted.limits = *question.verify;
+  wanted.placing.hosts.hosts = cluster.hosts;
+  check(wanted, ranks_of_job(made.options, made.cluster));
+}
+
+/// Verifies in a job: plans are run.
+Reply verify_plan(Service& service, const Request& request, const Question& question) {
+  if (auto refused = refuse_below(Scope::kOperate, request, service.metrics())) return std::move(*refused);
+  const ClusterRow cluster =
+      present(service.store().reader()->find_cluster(std::string_view(question.cluster)), "cluster",
+              question.cluster);
+  check_verification(service, question, cluster);
+  NewJob job;
+  job.kind = "tune";
+  job.cluster = cluster.id;
+  job.request = {
+      {"cluster", cluster.name},
+      {"model", command_model(service, request, question)},
+      {"draws", question.draws},
+      {"seed", question.seed},
+      {"strict", question.strict},
+      {"verify", {{"plans", question.verify->plans}, {"budget_seconds", question.verify->budget.count()}}}};
+  const Seats& seats = question.seats;
+  if (seats.workers > 0) job.request["workers"] = seats.workers;
+  if (seats.limits.colocated_servers > 0) job.request["servers"] = seats.limits.colocated_servers;
+  if (seats.limits.dedicated_servers > 0) job.request["dedicated_servers"] = seats.limits.dedicated_servers;
+  return accepted(service.jobs().enqueue(job, service.allowance(request)));
+}
+
+Reply make_plan(Service& service, const Request& request) {
+  if (auto said = service.plans().known(request.body)) return plan_reply(std::move(*said));
+  const Question question = question_from_json(parse_json(request.body, "request body"));
+  if (question.verify) return verify_plan(service, request, question);
+  return plan_reply(service.plans().answer(request.body, question, request.caller));
 }
 
 Reply list_plans(Service& service, const Request& request) {
@@ -85,7 +147,6 @@ json checked_run_request(const json& document) {
   return document;
 }
 
-/// A shipped name or a digest: the command that carries the job out never takes it for the name of a file.
 json model_name(Service& service, const PlanSummary& plan, const json& model) {
   if (model.is_null()) return model;
   const auto name = model.get<std::string>();
@@ -93,7 +154,7 @@ json model_name(Service& service, const PlanSummary& plan, const json& model) {
   if (const std::string layout = layout_digest(known->profile); layout != plan.layout)
     throw Error(ErrorCode::kBadInput, fmt::format("model: its layout is {}, must be that of plan {}: {}",
                                                   layout, plan.id, plan.layout));
-  return shipped_profile(name) ? name : known->digest;
+  return command_model(service, name);
 }
 
 Reply run_plan(Service& service, const Request& request) {

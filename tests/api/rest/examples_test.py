@@ -65,6 +65,13 @@ class Examples(ServiceTest):
             ({"model": "resnet50", "cluster": "lab", "overrides": {"batch": "x"}}, "/overrides/batch"),
             ({"model": "resnet50", "cluster": "lab", "candidates": [{"name": "a"}, {"name": 7}]}, "/candidates/1/name"),
             ({"cluster": "lab"}, "/model"),
+            ({"model": "resnet50", "cluster": "lab", "verify": {"plans": 1}}, "/verify/plans"),
+            ({"model": "resnet50", "cluster": "lab", "verify": {"budget": 5}}, "/verify/budget"),
+            ({"model": "resnet50", "cluster": "lab", "verify": True}, "/verify"),
+            ({"model": "resnet50", "cluster": "lab", "verify": {}, "overrides": {"batch": 7}}, "/overrides"),
+            ({"model": "resnet50", "cluster": "lab", "verify": {}, "nodes": "n1"}, "/nodes"),
+            ({"model": "resnet50", "cluster": "lab", "verify": {}, "keep": "none"}, "/keep"),
+            ({"model": "resnet50", "cluster": "lab", "verify": {}, "candidates": [{"name": "a"}]}, "/candidates"),
         ]
         for body, pointer in cases:
             with self.subTest(pointer):
@@ -104,6 +111,38 @@ class Plans(ServiceTest):
         again = other.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab", "seed": 7})
         self.assertEqual(again.status, 200)
         self.assertEqual(again.json()["id"], first.json()["id"])
+
+    def test_what_is_run_needs_a_token_that_may_operate(self):
+        refused = self.problem(self.ask(verify={}), 401)
+        self.assertIn("scope operate", refused["detail"])
+        self.assertEqual(self.ask(verify={}).headers["WWW-Authenticate"], 'Bearer realm="commtune"')
+        made = self.server.ask("POST", "/v1/tokens", {"name": "planner", "scopes": ["plan"]}, token=self.server.token).json()
+        body = {"model": "resnet50", "cluster": "lab", "verify": {}}
+        self.problem(self.server.ask("POST", "/v1/plans", body, token=made["token"]), 403)
+
+    def test_a_verification_that_cannot_run_is_refused_at_once(self):
+        def ask(**fields):
+            return self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab", "verify": {}, **fields}, token=self.server.token)
+
+        self.assertEqual(self.problem(ask(workers=8), 400)["pointer"], "/verify")
+        self.problem(ask(cluster="elsewhere"), 404)
+        self.problem(ask(model="resent50"), 404)
+
+    def test_a_verification_is_a_job_with_what_was_asked(self):
+        layer = {"name": "w", "forward_seconds": 1e-3, "backward_seconds": 2e-3, "update_seconds": 0, "macs_per_sample": 0,
+                 "tensors": [{"name": "w", "bytes": 4096}]}
+        profile = {"format": "commtune/profile/1", "model": "one", "batch": 1, "data_type": "float32", "layers": [layer],
+                   "origin": {"how": "derived", "device": "", "source": "a test", "note": ""}}
+        body = {"model": profile, "cluster": "lab", "workers": 2, "draws": 0, "verify": {"plans": 2, "budget_seconds": 5}}
+        answer = self.server.ask("POST", "/v1/plans", body, token=self.server.token)
+        self.assertEqual(answer.status, 202, answer.body)
+        job = answer.json()
+        self.assertEqual(answer.headers["Location"], f"/v1/jobs/{job['id']}")
+        self.fits({"$ref": "#/components/schemas/Job"}, job)
+        self.assertEqual((job["kind"], job["request"]["workers"], job["request"]["verify"]),
+                         ("tune", 2, {"plans": 2, "budget_seconds": 5}))
+        stored = self.server.ask("GET", f"/v1/profiles/{job['request']['model']}")
+        self.assertEqual(stored.json()["model"], "one", "a whole profile is stored, and named by its digest")
 
     def test_what_nobody_measured_is_unknown_and_says_why(self):
         answer = self.ask(nodes="n1,n9", devices_per_node=2)

@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "api/rest/job_runner.h"
+#include "perfmodel/error.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -8,12 +11,13 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::Each;
+using testing::ElementsAre;
 using testing::Not;
 using testing::StartsWith;
 
 /// What is started for a job on a cluster with these facts.
-std::vector<std::string> command_on(const std::map<std::string, std::string>& facts,
-                                    const std::string& kind) {
+std::vector<std::string> command_on(const std::map<std::string, std::string>& facts, const std::string& kind,
+                                    const nlohmann::json& request = {{"plan", 1}}) {
   Store store = Store::open(":memory:", {});
   Cluster cluster;
   cluster.name = "lab";
@@ -24,7 +28,7 @@ std::vector<std::string> command_on(const std::map<std::string, std::string>& fa
   JobRow job;
   job.kind = kind;
   job.cluster = store.put_cluster(cluster);
-  job.request = {{"plan", 1}};
+  job.request = request;
   return job_command(job, store, "/usr/bin/tune");
 }
 
@@ -37,6 +41,25 @@ TEST(JobCommand, KeepsToTheSubnetThatTheClusterWasProbedOver) {
   for (const char* kind : {"probe", "run"})
     EXPECT_THAT(command_on({{"setting.subnet", "10.1.0.0/16"}}, kind), Contains("--subnet=10.1.0.0/16"));
 }
+
+TEST(JobCommand, VerifiesWithTheNumbersOfTheRequest) {
+  const nlohmann::json limits{{"plans", 2}, {"budget_seconds", 5.5}};
+  EXPECT_THAT(command_on({}, "tune", {{"model", "resnet50"}, {"draws", 0}, {"seed", 7}, {"verify", limits}}),
+              ElementsAre("/usr/bin/tune", "plan", "resnet50", "--draws=0", "--seed=7", "--verify=2",
+                          "--verify-budget=5.5s", StartsWith("--db="), "--cluster=lab",
+                          "--host-list=n1:2,n2:2", "--network=tcp", "--progress=json", "--json"));
+  EXPECT_THAT(command_on({}, "tune",
+                         {{"model", "resnet50"},
+                          {"workers", 3},
+                          {"servers", 2},
+                          {"dedicated_servers", 1},
+                          {"strict", true},
+                          {"verify", limits}}),
+              AllOf(Contains("--workers=3"), Contains("--servers=2"), Contains("--dedicated=1"),
+                    Contains("--strict")));
+}
+
+TEST(JobCommand, AJobOfALaterVersionIsRefused) { EXPECT_THROW(command_on({}, "dance"), Error); }
 
 }  // namespace
 }  // namespace commtune::api::rest

@@ -93,6 +93,29 @@ class Jobs(unittest.TestCase):
         stored = self.server.ask("GET", f"/v1/runs/{run['result']['runs'][0]['run']}").json()
         self.assertEqual((stored["plan"], stored["iterations"]), (plan["id"], 2))
 
+    def test_a_plan_is_verified_by_running(self):
+        self.plan_after_a_probe()
+        layers = [{"name": f"w{i}", "forward_seconds": 1e-3, "backward_seconds": 2e-3, "update_seconds": 0, "macs_per_sample": 0,
+                   "tensors": [{"name": f"w{i}", "bytes": 65536}]} for i in range(4)]
+        profile = {"format": "commtune/profile/1", "model": "small", "batch": 1, "data_type": "float32", "layers": layers,
+                   "origin": {"how": "derived", "device": "", "source": "a test", "note": ""}}
+        body = {"model": profile, "cluster": "local", "draws": 0, "verify": {"plans": 2, "budget_seconds": 5}}
+        answer = self.act("POST", "/v1/plans", body)
+        self.assertEqual(answer.status, 202, answer.body)
+        job = self.wait_for(answer.json()["id"], "complete", "failed")
+        self.assertEqual(job["state"], "complete", job)
+        result = job["result"]
+        plan = self.server.ask("GET", f"/v1/plans/{result['id']}").json()
+        self.assertEqual(plan["ranking"]["answer"]["verified"], result["verified"])
+        self.assertGreaterEqual(result["verified"]["plans"], 1)
+        self.assertEqual(plan["method"], result["chosen"])
+        self.assertEqual(plan["ranking"]["runs"], result["runs"])
+        for method, runs in result["runs"].items():
+            entry = next(each for each in result["ranking"] if each["method"] == method)
+            self.assertGreater(entry["measured_seconds"], 0)
+            for run in runs:
+                self.assertEqual(self.server.ask("GET", f"/v1/runs/{run}").json()["method"], method)
+
     def test_jobs_of_one_cluster_wait_for_each_other_and_can_be_cancelled(self):
         first, second = self.start_probe(budget_seconds=LONG_SECONDS, fresh=True), self.start_probe(budget_seconds=1)
         self.wait_for(first, "running")

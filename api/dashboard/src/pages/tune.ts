@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, isAbort, Problem } from '../api/client';
+import { planned } from '../api/planned';
 import type { Job, PlanAnswer, PlanRequest } from '../api/types';
 import { percent, plural, significant, size, time } from '../format';
 import { onLive } from '../live';
@@ -124,8 +125,8 @@ export class TunePage extends Page {
     this.update();
     try {
       const reply = await client.post('/v1/plans', body, {}, { signal: this.signal });
-      if (reply.status === 'planned') this.answer = reply;
-      else this.problem = new Problem('refused', 'Nothing measured supports an answer', 'reason' in reply ? reply.reason : '');
+      if ('kind' in reply) navigate(`/jobs/${reply.id}`);
+      else this.answer = planned(reply);
     } catch (error) {
       if (isAbort(error)) return;
       this.answer = undefined;

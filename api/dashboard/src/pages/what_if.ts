@@ -2,6 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, isAbort, Problem } from '../api/client';
+import { planned } from '../api/planned';
 import type { PhaseMap, PlanAnswer, PlanRequest, Scaling, ServerSweep } from '../api/types';
 import { factor, percent, significant, signedPercent, time } from '../format';
 import { debounced, Page, type Resource } from '../page';
@@ -124,8 +125,7 @@ export class WhatIfPage extends Page {
   private async plan(overrides: Overrides, signal: AbortSignal, keep: NonNullable<PlanRequest['keep']> = 'none'): Promise<PlanAnswer> {
     const body = { ...this.subject(), draws: 16, seed: 1, keep, ...(Object.keys(overrides).length > 0 ? { overrides } : {}) } as PlanRequest;
     const reply = await client.post('/v1/plans', body, {}, { signal });
-    if (reply.status === 'planned') return reply;
-    throw new Problem('refused', 'Nothing measured supports an answer', 'reason' in reply ? reply.reason : '');
+    return planned(reply);
   }
 
   /** Powers of two up to the most that the curve shows, at most 8 of them and this cluster's own. */
