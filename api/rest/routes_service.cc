@@ -40,12 +40,13 @@ Reply openapi(Service& /*service*/, const Request& /*request*/) {
   return text_reply(std::string(openapi_text()), "application/yaml");
 }
 
-Reply version(Service& service, const Request& /*request*/) {
+Reply version(Service& service, const Request& request) {
   return json_reply({{"version", kVersion},
                      {"api", "1"},
                      {"schema", Store::schema_version()},
                      {"started", to_iso8601(service.started())},
-                     {"authentication", service.needs_token() ? "token" : "operate"}});
+                     {"authentication", service.needs_token() ? "token" : "operate"},
+                     {"scope", to_string(request.caller.scope)}});
 }
 
 Reply list_tokens(Service& service, const Request& request) {

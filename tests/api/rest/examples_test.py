@@ -119,6 +119,7 @@ class Plans(ServiceTest):
         made = self.server.ask("POST", "/v1/tokens", {"name": "planner", "scopes": ["plan"]}, token=self.server.token).json()
         body = {"model": "resnet50", "cluster": "lab", "verify": {}}
         self.problem(self.server.ask("POST", "/v1/plans", body, token=made["token"]), 403)
+        self.assertEqual(self.server.ask("GET", "/v1/version", token=made["token"]).json()["scope"], "plan")
 
     def test_a_verification_that_cannot_run_is_refused_at_once(self):
         def ask(**fields):

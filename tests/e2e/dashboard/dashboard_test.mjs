@@ -307,6 +307,20 @@ describe('tune', () => {
     await tab.page.waitForSelector('[data-part="answer"]');
   });
 
+  it('verifies a plan by running', { timeout: PATIENCE }, async () => {
+    const profile = (await api('/v1/profiles?limit=200')).rows.find((one) => one.model === 'of-the-test');
+    await tab.go(`/tune?cluster=lab&model=${profile.digest}`);
+    await tab.page.fill('[name="verify"]', '5');
+    await tab.page.click('[data-form="plan"] button[type="submit"]');
+    await tab.page.waitForURL('**/jobs/*');
+    await tab.page.waitForSelector('a.button[href^="/plans/"]');
+    assert.match(await tab.page.textContent('[data-part="reason"]'), /^Measured \d+ plans? in /);
+    await tab.page.click('a.button[href^="/plans/"]');
+    await tab.ready();
+    assert.match(await tab.page.textContent('[data-part="why"] dl'), /Measured\s*[\d.]+\s*[mµ]?s\s*± [\d.]+\s*[mµ]?s, in \d+\s*round/, 'the chosen plan was run');
+    await tab.shoot('verified-light');
+  });
+
   it('follows a probe live', { timeout: PATIENCE }, async () => {
     await tab.go('/tune?cluster=lab');
     await tab.page.fill('[data-form="probe"] [name="budget"]', '15'); // long enough for a slow browser to see some of it

@@ -31,6 +31,7 @@ describe('the address that is printed', () => {
     assert.equal(await tab.page.evaluate(() => JSON.stringify(localStorage).includes('ct_start_') || document.cookie !== ''), false);
     assert.ok(urls.every((url) => !url.includes(service.token)), 'no request carries it in its address');
     await tab.go('/tune?cluster=lab');
+    await tab.page.waitForSelector('[name="verify"]');
     await tab.page.click('[data-form="probe"] button');
     await tab.page.waitForURL('**/jobs/*');
     tab.faultless('with the token of the start');
@@ -53,6 +54,7 @@ describe('without a token', () => {
     const tab = await stranger();
     const before = await jobs();
     await tab.go('/tune?cluster=lab');
+    assert.equal(await tab.page.$('[name="verify"]'), null, 'what it may not do is not offered');
     tab.expected = /401/;
     await tab.page.click('[data-form="probe"] button');
     await tab.page.waitForSelector('dialog[open]');

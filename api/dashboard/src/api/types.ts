@@ -24,3 +24,5 @@ export type RunSummary = Schemas['RunSummary'];
 export type Scaling = Schemas['Scaling'];
 export type ServerSweep = Schemas['ServerSweep'];
 export type Timeline = Schemas['Timeline'];
+export type Verified = Schemas['Verified'];
+export type Version = Schemas['Version'];

@@ -1,4 +1,4 @@
-// A probe or a run as it goes on.
+// A probe, a run or a verification as it goes on.
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, isAbort, Problem } from '../api/client';
@@ -16,6 +16,8 @@ interface Line {
   readonly at: string;
   readonly text: string;
 }
+
+const TITLES = { probe: 'Probe', run: 'Run', tune: 'Verified tuning' } as const;
 
 export class JobPage extends Page {
   readonly title: string;
@@ -67,7 +69,7 @@ export class JobPage extends Page {
   private body(job: Job): TemplateResult {
     const began = job.started ? new Date(job.started).getTime() : 0;
     const until = job.ended ? new Date(job.ended).getTime() : Date.now();
-    return html`${pageHead(job.kind === 'probe' ? 'Probe' : 'Run', html`Job ${job.id}, asked for by ${job.requested_by || 'nobody named'} ${ago(job.created)}`, html`
+    return html`${pageHead(TITLES[job.kind], html`Job ${job.id}, asked for by ${job.requested_by || 'nobody named'} ${ago(job.created)}`, html`
         ${badge(JOB_STATES[job.state], job.state)}
         ${isOver(job) ? nothing : html`<button data-action="cancel" ?disabled=${job.cancel_requested} @click=${() => void this.act('cancel')}>${job.cancel_requested ? 'Stopping…' : 'Cancel'}</button>`}
         ${job.state === 'interrupted' || job.state === 'failed' ? html`<button data-action="resume" @click=${() => void this.act('resume')}>Queue it again</button>` : nothing}`,
@@ -90,6 +92,7 @@ export class JobPage extends Page {
   }
 
   private outcome(job: Job): TemplateResult {
+    if (job.kind === 'tune') return this.verified(job);
     const result = job.result as { runs?: { run: number }[]; fit?: number; cluster?: string | { name?: string } } | null;
     if (job.kind === 'run') {
       return html`<div class="row">${(result?.runs ?? []).map((one) => html`<a class="button" href="/runs/${one.run}">Run ${one.run}</a>`)}<a class="button" href="/runs">All runs</a></div>`;
@@ -97,6 +100,12 @@ export class JobPage extends Page {
     const request = job.request as { cluster?: string };
     const cluster = (typeof result?.cluster === 'string' ? result.cluster : result?.cluster?.name) ?? request.cluster;
     return html`<div class="row">${cluster ? html`<a class="button" href="/fits?cluster=${encodeURIComponent(cluster)}">Its fits</a><a class="button" href="/clusters/${encodeURIComponent(cluster)}">The cluster</a>` : html`<a class="button" href="/fits">Fits</a>`}</div>`;
+  }
+
+  private verified(job: Job): TemplateResult {
+    const result = job.result as { id: number; reason: string } | null;
+    return html`<p class="lead" data-part="reason">${result?.reason}</p>
+      <div class="row">${result ? html`<a class="button" href="/plans/${result.id}">Plan ${result.id}</a>` : nothing}<a class="button" href="/runs">All runs</a></div>`;
   }
 
   private async act(what: 'cancel' | 'resume'): Promise<void> {

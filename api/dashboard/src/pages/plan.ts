@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, Problem } from '../api/client';
-import type { Messages, PlanAnswer, PlanDetail, RankingEntry, RunDetail, RunSummary, Timeline } from '../api/types';
+import type { Messages, PlanAnswer, PlanDetail, RankingEntry, RunDetail, RunSummary, Timeline, Verified } from '../api/types';
 import { count, percent, plural, significant, size, time } from '../format';
 import { onLive } from '../live';
 import { Page, type Resource } from '../page';
@@ -28,6 +28,7 @@ export interface StoredAnswer {
   readonly reason: string;
   readonly clear_winner: boolean;
   readonly complete?: boolean;
+  readonly verified?: Verified;
   readonly chosen: string;
   readonly batch: number;
   readonly intensity_operations_per_parameter?: number;
@@ -109,7 +110,8 @@ export class PlanPage extends Page {
   /** The newest complete run of a method's plan that somebody answers for. */
   private runOf(method: string): RunSummary | undefined {
     const id = this.planIds()[method];
-    return this.runs.value?.find((run) => run.plan === id && run.state === 'complete' && run.attested);
+    const verifying = this.plan.value?.ranking?.runs?.[method] ?? [];  // of the same plan in an earlier row
+    return this.runs.value?.find((run) => (run.plan === id || verifying.includes(run.id)) && run.state === 'complete' && run.attested);
   }
 
   view(): TemplateResult {
@@ -162,7 +164,8 @@ export class PlanPage extends Page {
       ${doubtfulNote(answer.doubtful ?? plan.doubtful)}
       <dl class="stats">
         ${stat('Predicted iteration', time(best.iteration_seconds), doubt ? `${time(doubt.low_seconds)} to ${time(doubt.high_seconds)}` : nothing)}
-        ${measured ? stat('Measured', time(measured.median_seconds), html`<a href="/runs/${measured.id}">run ${measured.id}</a>`) : nothing}
+        ${best.measured_seconds !== undefined ? stat('Measured', time(best.measured_seconds), `± ${time(best.measured?.half_width_seconds)}, in ${plural(best.measured?.rounds ?? 0, 'round')}`)
+          : measured ? stat('Measured', time(measured.median_seconds), html`<a href="/runs/${measured.id}">run ${measured.id}</a>`) : nothing}
         ${stat('Bound', time(answer.bound_seconds), [`${percent(best.iteration_seconds / answer.bound_seconds - 1)} above it`, boundAtEdge(answer)].filter(Boolean).join('; '))}
         ${stat('Speed-up', significant(best.speedup), `of ${plan.workers}`)}
         ${stat('Samples a second', count(Math.round(best.samples_per_second)))}

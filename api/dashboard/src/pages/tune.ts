@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, isAbort, Problem } from '../api/client';
 import { planned } from '../api/planned';
-import type { Job, PlanAnswer, PlanRequest } from '../api/types';
+import type { Job, PlanAnswer, PlanRequest, Version } from '../api/types';
 import { percent, plural, significant, size, time } from '../format';
 import { onLive } from '../live';
 import { Page, type Resource } from '../page';
@@ -29,6 +29,7 @@ export class TunePage extends Page {
   private answer: PlanAnswer | undefined;
   private readonly choices: Resource<Choices>;
   private readonly jobs: Resource<Job[]>;
+  private readonly version: Resource<Version>;
 
   constructor(route: Route, redraw: () => void) {
     super(route, redraw);
@@ -36,8 +37,11 @@ export class TunePage extends Page {
     this.cluster = route.query.get('cluster') ?? '';
     this.choices = this.resource((signal) => fetchChoices(signal));
     this.jobs = this.resource(async (signal) => (await client.get('/v1/jobs', {}, { limit: 20 }, { signal })).rows);
+    this.version = this.resource((signal) => client.get('/v1/version', {}, undefined, { signal }));
     void this.loadChoices();
     void this.jobs.load();
+    void this.version.load();
+    client.addEventListener('token', () => void this.version.load(), { signal: this.signal });
     onLive('job', this.signal, (data) => this.heard(data as Job));
     onLive('fit', this.signal, () => void this.loadChoices());
   }
@@ -80,6 +84,7 @@ export class TunePage extends Page {
       <label class="field">Servers on workers' hosts, at most<input type="number" name="servers" min="1" max="4096" placeholder="as many as workers" /></label>
       <label class="field">Dedicated servers<input type="number" name="dedicated" min="0" max="4096" placeholder="none" /></label>
       <label class="field">Batch a worker<input type="number" name="batch" min="1" max="1048576" placeholder=${profile ? String(profile.batch) : ''} /><span class="hint">layer times grow in proportion</span></label>
+      ${this.version.value?.scope === 'operate' ? html`<label class="field">Verify by running, seconds at most<input type="number" name="verify" min="1" max="86400" placeholder="predict only" /><span class="hint">replays on its hosts what the doubt cannot tell apart; then the measurement chooses</span></label>` : nothing}
       <label class="field wide">Or upload a profile (commtune/profile/1)
         <input type="file" name="profile" accept="application/json,.json" aria-describedby="upload-says" @change=${(event: Event) => void this.upload(event)} />
         <span id="upload-says" role="status" class=${this.uploadProblem ? 'wrong' : 'hint'}>${this.uploadProblem || this.uploaded || nothing}</span>
@@ -109,17 +114,19 @@ export class TunePage extends Page {
   private async submit(event: SubmitEvent): Promise<void> {
     event.preventDefault();
     const fields = (event.target as HTMLFormElement).elements;
-    const number = (name: string): number | undefined => Number((fields.namedItem(name) as HTMLInputElement).value) || undefined;
+    const number = (name: string): number | undefined => Number((fields.namedItem(name) as HTMLInputElement | null)?.value) || undefined;
     const body: PlanRequest = { model: this.model, cluster: this.cluster, draws: 64, seed: 1, keep: 'all', strict: false };
     const workers = number('workers');
     const servers = number('servers');
     const dedicated = number('dedicated');
     const batch = number('batch');
+    const verify = number('verify');
     if (workers) body.workers = workers;
     if (servers) body.servers = servers;
     if (dedicated) body.dedicated_servers = dedicated;
     const usual = this.choices.value ? profileOf(this.choices.value, this.model)?.batch : undefined;
     if (batch && batch !== usual) body.overrides = { bandwidth_scale: 1, latency_scale: 1, device_speed_scale: 1, gradient_scale: 1, batch };
+    if (verify) body.verify = { plans: 3, budget_seconds: verify };
     this.busy = true;
     this.problem = undefined;
     this.update();

@@ -1,7 +1,7 @@
 // The ranking as a figure, with a table whose rows choose the method that the rest of the page shows.
 
 import { html, nothing, type TemplateResult } from 'lit-html';
-import type { PlanAnswer, RankingEntry, RunSummary } from '../api/types';
+import type { PlanAnswer, RankingEntry, RunSummary, Verified } from '../api/types';
 import { rankingChart, type Ranked } from '../charts/ranking_chart';
 import { count, percent, plural, signedPercent, time } from '../format';
 import { memo } from '../page';
@@ -21,7 +21,11 @@ export interface RankingOptions {
 }
 
 /** How sure the choice is. The chosen one need not be the fastest predicted: it loses least where the fits are wrong. */
-export function choiceBadge(answer: { readonly ranking: readonly RankingEntry[]; readonly clear_winner: boolean }, chosen: string): TemplateResult {
+export function choiceBadge(answer: { readonly ranking: readonly RankingEntry[]; readonly clear_winner: boolean; readonly verified?: Verified | undefined }, chosen: string): TemplateResult {
+  if (answer.verified) {
+    if (!answer.verified.certain) return badge('warn', 'measured, but not with certainty');
+    return badge('good', answer.clear_winner ? 'the fastest, measured with certainty' : 'measured: as fast as others, and the simplest');
+  }
   if (!answer.clear_winner) return badge('warn', 'within the doubt of others: the simplest was chosen');
   return answer.ranking[0]?.method === chosen ? badge('good', 'clear winner') : badge('warn', 'not the fastest predicted: the least expected regret');
 }
@@ -64,7 +68,7 @@ export function rankingFigure(owner: object, options: RankingOptions): TemplateR
   const { answer, chosen, selected } = options;
   const ranked = answer.ranking.map((one): Ranked => ({
     method: one.method, title: one.title, road: one.road, seconds: one.iteration_seconds, compute_seconds: one.compute_seconds,
-    low: one.doubt?.low_seconds, high: one.doubt?.high_seconds, measured: options.runOf(one.method)?.median_seconds ?? one.measured_seconds, chosen: one.method === chosen,
+    low: one.doubt?.low_seconds, high: one.doubt?.high_seconds, measured: measuredSeconds(one, options.runOf(one.method)), chosen: one.method === chosen,
   }));
   const best = answer.ranking.find((one) => one.method === chosen);
   const measured = ranked.filter((one) => one.measured !== undefined).length;
@@ -83,7 +87,7 @@ export function rankingFigure(owner: object, options: RankingOptions): TemplateR
       { title: 'Predicted', key: 'iteration_seconds', numeric: true, value: (one) => one.iteration_seconds, show: (one) => time(one.iteration_seconds) },
       { title: 'From', key: 'low_seconds', numeric: true, value: (one) => one.doubt?.low_seconds, show: (one) => time(one.doubt?.low_seconds) },
       { title: 'To', key: 'high_seconds', numeric: true, value: (one) => one.doubt?.high_seconds, show: (one) => time(one.doubt?.high_seconds) },
-      { title: 'Measured', key: 'measured_seconds', numeric: true, value: (one) => options.runOf(one.method)?.median_seconds, show: (one) => time(options.runOf(one.method)?.median_seconds) },
+      { title: 'Measured', key: 'measured_seconds', numeric: true, value: (one) => measuredSeconds(one, options.runOf(one.method)), show: (one) => time(measuredSeconds(one, options.runOf(one.method))) },
       { title: 'Bound of its road', key: 'road_bound_seconds', numeric: true, value: (one) => one.road_bound_seconds, show: (one) => time(one.road_bound_seconds) },
       { title: 'Exposed', key: 'exposed_seconds', numeric: true, value: (one) => one.exposed_seconds, show: (one) => time(one.exposed_seconds) },
       { title: 'Hidden', key: 'hidden_seconds', numeric: true, value: (one) => one.hidden_seconds, show: (one) => time(one.hidden_seconds) },
@@ -105,7 +109,13 @@ export function rankingFigure(owner: object, options: RankingOptions): TemplateR
   ], { caption: 'Ranking of methods', rowClass: (one) => (one.method === selected ? 'chosen' : '') })}`;
 }
 
+/** What chose counts more than a single run: it is the median of several, taken in turn with others. */
+function measuredSeconds(one: RankingEntry, run: RunSummary | undefined): number | undefined {
+  return one.measured_seconds ?? run?.median_seconds;
+}
+
 function measuredCell(one: RankingEntry, run: RunSummary | undefined): unknown {
-  if (!run) return '–';
-  return html`<a href="/runs/${run.id}">${time(run.median_seconds)}</a> <span class="muted small">${signedPercent(one.iteration_seconds / run.median_seconds - 1)}</span>`;
+  const seconds = measuredSeconds(one, run);
+  if (seconds === undefined) return one.failure ? html`<span title=${one.failure}>failed</span>` : '–';
+  return html`${run ? html`<a href="/runs/${run.id}">${time(seconds)}</a>` : time(seconds)} <span class="muted small">${signedPercent(one.iteration_seconds / seconds - 1)}</span>`;
 }
