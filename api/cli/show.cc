@@ -1,7 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <vector>
 
 #include "api/actions/doubtful.h"
 #include "api/actions/models.h"
@@ -169,6 +172,15 @@ void list_plans(const Session& session, const Store& store, const ShowFlags& fla
   print_page(session, store.plans({}, {flags.limit, 0}));
 }
 
+/// What chose the plan, where that was a measurement, and the runs behind it: they are of the row that it was
+/// predicted in.
+std::string verified_text(const PlanRow& plan) {
+  if (!plan.ranking.is_object() || !plan.ranking.contains("runs")) return {};
+  const auto runs = plan.ranking.at("runs").get<std::map<std::string, std::vector<RowId>>>();
+  return fmt::format("{}\nmeasured by runs {}\n", plan.ranking.at("answer").at("reason").get<std::string>(),
+                     fmt::join(runs.at(plan.method), ", "));
+}
+
 void show_plan(const Session& session, const Store& store, const ShowFlags& flags) {
   const PlanRow plan = present(look_up_plan(store, flags.id), flags);
   if (session.json) {
@@ -180,6 +192,7 @@ void show_plan(const Session& session, const Store& store, const ShowFlags& flag
     session.print(fmt::format("rests on a doubtful fit: {}: {}\n", fit.fit, to_string(fit.quality)));
   if (plan.ranking.is_object() && plan.ranking.contains("marks"))
     session.print(to_text(marks_from_json(plan.ranking.at("marks"))));
+  session.print(verified_text(plan));
   session.print("\nruns\n");
   const PageOf<RunSummary> runs = store.runs(plan.id, {flags.limit, 0});
   session.print(runs.rows.empty() ? "none\n" : to_table(runs.rows));

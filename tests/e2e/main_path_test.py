@@ -137,6 +137,7 @@ class Verified(product.Product):
         self.assertRegex(text, r"iteration +measured")
         self.assertRegex(text, r"> .* ms .* ± ")
         self.assertRegex(text, r"Measured [12] plans? in .* rounds? \(.*\): ")
+        self.assertRegex(self.ok("show", "plans", "latest"), r"Measured [12] plans? .*\nmeasured by runs \d")
 
     def test_control_c_ends_it_and_keeps_the_prediction(self):
         self.probe()
