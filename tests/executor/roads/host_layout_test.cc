@@ -39,6 +39,7 @@ constexpr int kHosts = 64, kSlots = 8, kRanks = kHosts * kSlots;
 /// 512 workers, dealt to 64 hosts in turn: worker r is the (r / 64)-th of host r mod 64.
 Peers many(int rank) {
   std::vector<int> node;
+  node.reserve(kRanks);
   for (int each = 0; each < kRanks; ++each) node.push_back(each % kHosts);
   return peers_of(rank, node);
 }

@@ -251,6 +251,7 @@ TEST(HostilePeer, NoMoreStrangersWaitThanThereIsRoomFor) {
   tcp::Places places(peers);
   tcp::Acceptor acceptor(peers, known, listeners, places);
   std::vector<RawPeer> flood;
+  flood.reserve(150);
   for (int i = 0; i < 150; ++i) flood.push_back(knock(known));
   std::vector<pollfd> polled;
   do {
