@@ -50,17 +50,6 @@ void check_road(const Road& road, int workers) {
   }
 }
 
-/// The operations of a road: both stages at once, then each alone.
-struct Operations {
-  Operation both, reduce, distribute;
-};
-
-Operations operations_of(const Road& road) {
-  return std::holds_alternative<AllToAll>(road)
-             ? Operations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather}
-             : Operations{Operation::kPushPull, Operation::kPush, Operation::kPull};
-}
-
 /// Roads that differ in nothing but the number of servers and how messages are assigned to them.
 bool same_kind(const Road& a, const Road& b) {
   const auto* p = std::get_if<ParameterServer>(&a);
@@ -409,6 +398,12 @@ double last_inside_hosts(const RoadCost& cost, const Cluster& cluster) {
 }
 
 }  // namespace
+
+Operations operations_of(const Road& road) {
+  return std::holds_alternative<AllToAll>(road)
+             ? Operations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather}
+             : Operations{Operation::kPushPull, Operation::kPush, Operation::kPull};
+}
 
 Curve until_sent(const RoadCost& cost) {
   const StageCost& both = cost.both;

@@ -67,6 +67,12 @@ struct RoadCost {
   std::string explanation;                    ///< "measured all-reduce ring, 4 workers, 4 B to 96 MiB"
 };
 
+/// The operations of a road: both stages at once, then each alone.
+struct Operations {
+  Operation both, reduce, distribute;
+};
+Operations operations_of(const Road& road);
+
 /// How long after a message alone has been served, both stages as one, its last bytes have left and the next
 /// one's may follow: all but what its last turn takes to arrive.
 Curve until_sent(const RoadCost& cost);

@@ -31,6 +31,34 @@ nlohmann::json to_json(const Verified& verified, const std::string& chosen) {
           {"changed", verified.predicted != chosen}};
 }
 
+nlohmann::json to_json(const CheckedPlan& plan) {
+  return {{"method", plan.method},
+          {"plan_digest", plan.digest},
+          {"road", describe(plan.road)},
+          {"predicted_seconds", plan.predicted.count()},
+          {"measured_seconds", plan.measured.count()},
+          {"half_width_seconds", plan.half_width.count()},
+          {"factor", plan.factor},
+          {"deviation_ratio", plan.deviation},
+          {"hidden", plan.hidden}};
+}
+
+nlohmann::json to_json(const Check& check) {
+  nlohmann::json plans = nlohmann::json::array(), roads = nlohmann::json::array();
+  for (const CheckedPlan& plan : check.plans) plans.push_back(to_json(plan));
+  for (const RoadFactor& factor : check.factors)
+    roads.push_back(
+        {{"road", describe(factor.road)}, {"factor", factor.factor}, {"deviation_ratio", factor.deviation}});
+  nlohmann::json json{{"plans", std::move(plans)},
+                      {"roads", std::move(roads)},
+                      {"seconds", check.elapsed.count()},
+                      {"before", check.before},
+                      {"changed", check.changed}};
+  if (!check.passed_over.empty()) json["passed_over"] = check.passed_over;
+  if (!check.failure.empty()) json["failure"] = check.failure;
+  return json;
+}
+
 nlohmann::json to_json(const Entry& entry) {
   const Prediction& p = entry.prediction;
   nlohmann::json json = {
@@ -96,11 +124,13 @@ nlohmann::json to_json(const Answer& answer) {
       {"chosen", answer.ranking.empty() ? "" : answer.ranking[answer.chosen].method},
       {"clear_winner", answer.clear_winner},
       {"complete", answer.complete},
+      {"checked", answer.checked()},
       {"doubtful", std::move(doubtful)},
       {"reason", answer.reason},
       {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
   };
   if (answer.bound_low) json["bound_low_seconds"] = answer.bound_low->count();
+  if (answer.check) json["check"] = to_json(*answer.check);
   if (answer.verified) json["verified"] = to_json(*answer.verified, answer.ranking[answer.chosen].method);
   return json;
 }

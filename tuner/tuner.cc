@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "perfmodel/bound.h"
@@ -135,6 +136,27 @@ std::vector<RoadBound> bounds_of(const Planning& job) {
   return bounds;
 }
 
+/// What may be chosen: indices into the ranking.
+std::vector<std::size_t> eligible_among(const std::vector<Entry>& ranking, const std::vector<Road>& roads) {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    if (std::ranges::find(roads, ranking[i].plan.road) != roads.end()) found.push_back(i);
+  }
+  if (!found.empty()) return found;
+  found.resize(ranking.size());
+  std::iota(found.begin(), found.end(), std::size_t{0});
+  return found;
+}
+
+/// decide() among some of the ranking.
+Decision decide_among(const std::vector<Entry>& ranking, const std::vector<std::size_t>& entries) {
+  std::vector<Entry> eligible;
+  eligible.reserve(entries.size());
+  for (const std::size_t i : entries) eligible.push_back(ranking[i]);
+  const Decision decision = decide(eligible);
+  return {entries[decision.chosen], decision.clear};
+}
+
 /// I = C / D of MODEL.md section 1: three passes' worth of two operations per multiply-add.
 double intensity_of(const Profile& profile) {
   double macs = 0;
@@ -197,13 +219,15 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   }
 
   sort_ranking(answer.ranking);
+  const std::vector<std::size_t> eligible = eligible_among(answer.ranking, options.eligible);
+  answer.chosen = eligible.front();
   if (options.draws > 0 && workers > 1) {
     lower_to_limits(answer.bounds, job, cluster, limit.out_of_time);
     answer.bound_low = lowest_at_limits(answer.bounds);
   }
   if (options.draws > 0 && workers > 1 &&
       judge_under_doubt(answer.ranking, job, cluster, options.draws, options.seed, limit.out_of_time)) {
-    const Decision decision = decide(answer.ranking);
+    const Decision decision = decide_among(answer.ranking, eligible);
     answer.chosen = decision.chosen;
     Doubt& doubt = *answer.ranking[answer.chosen].doubt;
     doubt.high = doubt.high * (1 + doubt.optimism);

@@ -11,6 +11,7 @@
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
+#include "perfmodel/road_factor.h"
 #include "perfmodel/simulate.h"
 #include "tuner/method.h"
 #include "tuner/planning.h"
@@ -21,6 +22,7 @@ struct TuneOptions {
   int workers = 0;                     ///< N >= 1; 0: the cluster's ranks less the dedicated servers
   RoadLimits limits;                   ///< servers that may be used
   std::vector<Road> roads;             ///< empty: roads_for(cluster, workers, limits)
+  std::vector<Road> eligible;          ///< only plans on these are chosen, if any is ranked; empty: on all
   double gap_limit = 0.002;            ///< the joint search stops when its plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
   int draws = 64;                      ///< parameter draws from the fits' covariance; 0: no doubt is computed
@@ -103,6 +105,33 @@ struct Verified {
   std::string predicted;  ///< the method that was chosen by prediction
 };
 
+/// A leading plan that was run before the answer was given (check.h).
+struct CheckedPlan {
+  std::string method, title;
+  std::string digest;  ///< of the plan
+  Road road;
+  int workers = 1;
+  Seconds predicted{};   ///< by the costs from before
+  Seconds measured{};    ///< median iteration
+  Seconds half_width{};  ///< of its 95 % interval
+  double factor = 1;     ///< on its road's costs, with which it is predicted as it was measured
+  double deviation = 0;  ///< relative, of the factor: what the measurement leaves open
+  bool hidden = false;   ///< it hides all that it sends, and so tells nothing of its road
+};
+
+/// How the costs were corrected by running the leading plans.
+struct Check {
+  std::vector<CheckedPlan> plans;   ///< in the order in which they were run
+  std::vector<RoadFactor> factors;  ///< that the roads' costs were multiplied by
+  Seconds elapsed{};
+  std::string before, before_title;  ///< the method that was chosen before
+  bool changed = false;              ///< another plan is chosen now
+  /// What would be chosen if its road, which there was no time to run, cost what the probe said; empty: what
+  /// is chosen was run.
+  std::string passed_over;
+  std::string failure;  ///< why the answer is unchecked all the same; empty otherwise
+};
+
 struct Answer {
   std::string model;
   std::string cluster;
@@ -115,13 +144,17 @@ struct Answer {
   Seconds bound{};                ///< the lowest of the bounds: of the fitted costs and the roads priced here
   std::optional<Seconds> bound_low;  ///< the lowest at the edge of the fits' doubt
   std::size_t chosen = 0;            ///< index into ranking: with doubt, the least expected regret
-  bool clear_winner = true;  ///< false: the leading plans are within the doubt, and the simplest was chosen
+  bool clear_winner = true;    ///< false: the leading plans are within the doubt, and the simplest was chosen
+  std::optional<Check> check;  ///< absent: it was not asked for
   std::optional<Verified> verified;   ///< absent: prediction chose
   std::vector<DoubtfulFit> doubtful;  ///< worst first
   /// False: time was out before all methods were tried, the joint search had ended and doubt was computed.
   /// The ranking has what was priced by then, and without doubt the fastest was chosen.
   bool complete = true;
   std::string reason;  ///< one sentence: why the chosen plan wins and what binds it
+
+  /// Its costs are those that runs of the leading plans found.
+  bool checked() const { return check && check->failure.empty(); }
 };
 
 /// Throws Error{kBadInput} for options or a profile that do not fit; Error{kNotFound} when the cluster has no

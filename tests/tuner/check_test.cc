@@ -1,0 +1,282 @@
+#include "tuner/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "perfmodel/error.h"
+#include "perfmodel/shipped_profiles.h"
+#include "perfmodel/simulate.h"
+#include "tests/tuner/testbed.h"
+
+namespace commtune::tuner {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+const Road kRing = AllToAll{};
+const Road kServers = ParameterServer{4};
+
+void add_fit(Cluster& cluster, const Road& road, double beta, double deviation) {
+  const bool ring = road == kRing;
+  OperationFit fit{road, ring ? Operation::kAllReduce : Operation::kPushPull, 4, {}, {}};
+  fit.alone.curve = Curve{Seconds{1e-3}, SecondsPerByte{beta * 1.1}};
+  fit.streamed.curve = Curve{Seconds{1e-4}, SecondsPerByte{beta}};
+  fit.alone.largest = fit.streamed.largest = 1024_MiB;
+  fit.alone.deviation = fit.streamed.deviation = {deviation, deviation};
+  cluster.operations.push_back(fit);
+}
+
+/// A ring that was fitted to be 5 % faster than servers, both in doubt of a tenth.
+Cluster fitted_cluster() {
+  Cluster cluster = made_cluster(4, 100e-6, 0.8e-9);
+  add_fit(cluster, kRing, 2e-9, 0.1);
+  add_fit(cluster, kServers, 2.1e-9, 0.1);
+  return cluster;
+}
+
+/// What plans take where the truth is another cluster than the fitted one.
+class TrueTimes {
+ public:
+  TrueTimes(Cluster fitted, std::vector<RoadFactor> truth, Profile profile = *shipped_profile("resnet50"))
+      : profile_(std::move(profile)), fitted_(std::move(fitted)), truth_(refitted(fitted_, truth, 4)) {
+    tune_options_.roads = {kRing, kServers};
+  }
+
+  Answer tuned(const Cluster& cluster, const std::vector<Road>& eligible = {}) const {
+    TuneOptions options = tune_options_;
+    options.eligible = eligible;
+    return tune(profile_, cluster, options);
+  }
+
+  CheckedAnswer checked(double budget = 100) {
+    CheckOptions options;
+    options.budget = Seconds{budget};
+    options.measure = [this](const Plan& plan, Seconds share) { return run(plan, share); };
+    options.clock = [this] { return now_; };
+    options.plan = [this](const Cluster& cluster, const std::vector<Road>& eligible) {
+      ++plannings;
+      return tuned(cluster, eligible);
+    };
+    return check(tuned(fitted_), profile_, fitted_, options);
+  }
+
+  const Profile& profile() const { return profile_; }
+  const Cluster& fitted() const { return fitted_; }
+  TuneOptions& options() { return tune_options_; }
+
+  std::vector<Road> order;      ///< roads as they were run
+  std::vector<Seconds> shares;  ///< how long each run was to take
+  int plannings = 0;            ///< after the first
+  int fails_in_run = 0;
+  ErrorCode failure = ErrorCode::kPeerLost;
+  double scatter = 1e-4;  ///< between the iterations of a run
+
+ private:
+  std::vector<Seconds> run(const Plan& plan, Seconds share) {
+    order.push_back(plan.road);
+    shares.push_back(share);
+    now_ += Seconds{1};
+    if (static_cast<int>(order.size()) == fails_in_run) throw Error(failure, "rank 2 went away");
+    const Seconds time =
+        simulate(Workload(profile_), plan, road_cost(plan.road, truth_, plan.workers)).iteration;
+    std::vector<Seconds> iterations;
+    for (int i = -3; i <= 3; ++i) iterations.push_back(time * (1 + i * scatter / 3));
+    return iterations;
+  }
+
+  Profile profile_;
+  Cluster fitted_, truth_;
+  TuneOptions tune_options_;
+  Seconds now_{0};
+};
+
+const Entry& chosen(const Answer& answer) { return answer.ranking.at(answer.chosen); }
+
+TEST(Check, ARoadThatCostsMoreThanWasFittedLosesItsFirstPlace) {
+  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 0}});
+  EXPECT_EQ(chosen(runs.tuned(runs.fitted())).plan.road, kRing);
+  const CheckedAnswer result = runs.checked();
+  EXPECT_THAT(runs.order, ElementsAre(kRing, kServers));
+  EXPECT_TRUE(result.answer.checked());
+  EXPECT_EQ(chosen(result.answer).plan.road, kServers);
+  const Check& check = *result.answer.check;
+  ASSERT_THAT(check.plans, SizeIs(2));
+  EXPECT_NEAR(check.plans[0].factor, 1.4, 0.01);
+  EXPECT_EQ(check.plans[1].factor, 1);
+  EXPECT_TRUE(check.changed);
+  EXPECT_EQ(check.elapsed, Seconds{2});
+  EXPECT_THAT(
+      check_text(result.answer),
+      ::testing::MatchesRegex("checked 2 plans by running them for 2.00 s: all-to-all ring costs 1.40 "
+                              "times what the probe said; .* instead of .*"));
+}
+
+TEST(Check, TheRefittedClusterPricesTheCheckedPlansAsMeasured) {
+  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 0}, {kServers, 0.8, 0}});
+  const CheckedAnswer result = runs.checked();
+  ASSERT_THAT(result.plans, SizeIs(2));
+  for (std::size_t i = 0; i < result.plans.size(); ++i) {
+    const Plan& plan = result.plans[i];
+    const Seconds priced =
+        simulate(Workload(runs.profile()), plan, road_cost(plan.road, result.cluster, 4)).iteration;
+    EXPECT_NEAR(priced / result.answer.check->plans[i].measured, 1, 0.01) << describe(plan.road);
+  }
+  // Between themselves the plans of a checked road are in no more doubt than the measurement leaves.
+  const Doubt &before = *chosen(runs.tuned(runs.fitted())).doubt, &after = *chosen(result.answer).doubt;
+  EXPECT_LT((after.high - after.low) / after.low, 0.3 * ((before.high - before.low) / before.low));
+}
+
+TEST(Check, ARoadPricedByFormulaIsRefittedToo) {
+  Cluster cluster = fitted_cluster();
+  cluster.operations.pop_back();
+  cluster.formula_deviation = {0.3, 0.3};
+  TrueTimes runs(cluster, {{kServers, 1.5, 0}});
+  const CheckedAnswer result = runs.checked();
+  const auto& plans = result.answer.check->plans;
+  const auto servers = std::ranges::find(plans, kServers, &CheckedPlan::road);
+  ASSERT_NE(servers, plans.end());
+  EXPECT_NEAR(servers->factor, 1.5, 0.02);
+  const Plan& plan = result.plans[static_cast<std::size_t>(servers - plans.begin())];
+  const RoadCost cost = road_cost(kServers, result.cluster, 4);
+  EXPECT_EQ(cost.basis, Basis::kMeasured);
+  EXPECT_NEAR(simulate(Workload(runs.profile()), plan, cost).iteration / servers->measured, 1, 0.01);
+}
+
+TEST(Check, APlanThatHidesAllThatItSendsChangesNothing) {
+  Cluster cluster = made_cluster(4, 1e-7, 1e-13);
+  add_fit(cluster, kRing, 1e-12, 0.1);
+  TrueTimes runs(cluster, {{kRing, 1.4, 0}});
+  runs.options().roads = {kRing};
+  const Answer before = runs.tuned(cluster);
+  const CheckedAnswer result = runs.checked();
+  const Check& check = *result.answer.check;
+  ASSERT_THAT(check.plans, SizeIs(1));
+  EXPECT_TRUE(check.plans[0].hidden);
+  EXPECT_EQ(check.plans[0].factor, 1);
+  EXPECT_THAT(check.factors, SizeIs(0));
+  EXPECT_FALSE(check.changed);
+  EXPECT_TRUE(result.answer.checked());
+  EXPECT_EQ(runs.plannings, 0);
+  EXPECT_EQ(to_json(result.cluster), to_json(cluster));
+  EXPECT_EQ(chosen(result.answer).prediction.iteration, chosen(before).prediction.iteration);
+  EXPECT_THAT(check_text(result.answer), HasSubstr("tell nothing of its costs; "));
+}
+
+TEST(Check, WhatTheMeasurementCannotTellFromThePredictionIsNoFactor) {
+  TrueTimes runs(fitted_cluster(), {{kRing, 1.02, 0}});
+  runs.scatter = 0.05;
+  const CheckedAnswer result = runs.checked();
+  for (const CheckedPlan& plan : result.answer.check->plans) EXPECT_EQ(plan.factor, 1);
+  EXPECT_THAT(check_text(result.answer), HasSubstr("their roads cost what the probe said; "));
+  EXPECT_FALSE(result.answer.check->changed);
+}
+
+TEST(Check, FactorsEndAtFourTimes) {
+  TrueTimes runs(fitted_cluster(), {{kRing, 40, 0}, {kServers, 0.01, 0}});
+  const CheckedAnswer result = runs.checked();
+  EXPECT_NEAR(result.answer.check->plans[0].factor, 4, 1e-6);
+  EXPECT_NEAR(result.answer.check->plans[1].factor, 0.25, 1e-6);
+}
+
+TEST(Check, WhereAMeasurementFailsTheAnswerStaysAndSaysWhy) {
+  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 0}});
+  runs.fails_in_run = 2;
+  const Answer before = runs.tuned(runs.fitted());
+  const CheckedAnswer result = runs.checked();
+  EXPECT_FALSE(result.answer.checked());
+  EXPECT_EQ(result.answer.check->failure, "rank 2 went away");
+  EXPECT_THAT(result.answer.check->plans, SizeIs(1));
+  EXPECT_EQ(digest(chosen(result.answer).plan), digest(chosen(before).plan));
+  EXPECT_EQ(to_json(result.cluster), to_json(runs.fitted()));
+  const nlohmann::json json = to_json(result.answer);
+  EXPECT_EQ(json.at("checked"), false);
+  EXPECT_EQ(json.at("check").at("failure"), "rank 2 went away");
+  EXPECT_EQ(json.at("check").at("changed"), false);
+  EXPECT_EQ(check_text(result.answer), "not checked by running the leading plans: rank 2 went away");
+}
+
+TEST(Check, AnInterruptionIsNoFailureOfAPlan) {
+  TrueTimes runs(fitted_cluster(), {});
+  runs.fails_in_run = 1;
+  runs.failure = ErrorCode::kInterrupted;
+  EXPECT_THROW(runs.checked(), Error);
+}
+
+TEST(Check, ASpentBudgetEndsItAfterTheFirstPlan) {
+  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 0}});
+  const CheckedAnswer result = runs.checked(0.5);
+  EXPECT_THAT(runs.order, ElementsAre(kRing));
+  // Servers would win by the factor alone; nobody ran them.
+  EXPECT_EQ(chosen(result.answer).plan.road, kRing);
+  EXPECT_THAT(result.answer.check->passed_over, HasSubstr("over 4 colocated servers"));
+  EXPECT_THAT(check_text(result.answer), HasSubstr("over 4 colocated servers was not run)"));
+  EXPECT_TRUE(result.answer.checked());
+}
+
+TEST(Check, TheBudgetIsSharedByTheRunsOfARound) {
+  TrueTimes runs(fitted_cluster(), {});
+  runs.checked(12);  // two thirds of it for the first round, of two plans
+  EXPECT_THAT(runs.shares, ElementsAre(Seconds{4}, Seconds{4}));
+}
+
+TEST(Check, ANewRoadIsRunBeforeItIsChosen) {
+  Cluster cluster = fitted_cluster();
+  cluster.operations.back().alone.curve = Curve{Seconds{1e-3}, SecondsPerByte{2.8e-9}};
+  cluster.operations.back().streamed.curve = Curve{Seconds{1e-4}, SecondsPerByte{2.7e-9}};
+  for (OperationFit& fit : cluster.operations) fit.alone.deviation = fit.streamed.deviation = {0.01, 0.01};
+  TrueTimes runs(cluster, {{kRing, 1.6, 0}});
+  const CheckedAnswer result = runs.checked();
+  // At first servers are out of the question; then they are the better road.
+  EXPECT_THAT(runs.order, ElementsAre(kRing, kServers));
+  EXPECT_EQ(runs.shares[1], Seconds{(100 - 1) * 2.0 / 3});
+  EXPECT_EQ(runs.plannings, 2);
+  EXPECT_EQ(chosen(result.answer).plan.road, kServers);
+}
+
+TEST(RoadFactors, OfSeveralPlansAreTheMeanOfTheirLogarithms) {
+  CheckedPlan plan;
+  plan.road = kRing;
+  plan.factor = 1.2;
+  plan.deviation = 0.01;
+  CheckedPlan other = plan, hidden = plan;
+  other.factor = 1.2 * 1.2 * 1.2;
+  hidden.factor = 1;
+  hidden.hidden = true;
+  const auto factors = road_factors(std::vector{plan, other, hidden});
+  ASSERT_THAT(factors, SizeIs(1));
+  EXPECT_NEAR(factors[0].factor, 1.44, 1e-9);
+  // The logarithms are 2 log 1.2 apart: their standard deviation is sqrt(2) log 1.2.
+  EXPECT_NEAR(factors[0].deviation, std::hypot(0.01, std::sqrt(2) * std::log(1.2)), 1e-9);
+}
+
+TEST(Check, TheAnswerSaysWhatWasFound) {
+  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 0}});
+  const CheckedAnswer result = runs.checked();
+  const nlohmann::json json = to_json(result.answer);
+  EXPECT_EQ(json.at("checked"), true);
+  const nlohmann::json& check = json.at("check");
+  EXPECT_EQ(check.at("changed"), true);
+  EXPECT_EQ(check.at("before"), chosen(runs.tuned(runs.fitted())).method);
+  EXPECT_EQ(check.at("plans")[0].at("road"), "all-to-all ring");
+  EXPECT_NEAR(check.at("plans")[0].at("factor").get<double>(), 1.4, 0.01);
+  EXPECT_LT(check.at("plans")[0].at("predicted_seconds"), check.at("plans")[0].at("measured_seconds"));
+  EXPECT_FALSE(check.contains("failure"));
+  EXPECT_EQ(to_json(runs.tuned(runs.fitted())).at("checked"), false);
+}
+
+TEST(Check, RefusesABudgetThatMakesNoSense) {
+  TrueTimes runs(fitted_cluster(), {});
+  EXPECT_THROW(runs.checked(0), Error);
+  EXPECT_THROW(runs.checked(std::nan("")), Error);
+  EXPECT_THAT(runs.order, SizeIs(0));
+}
+
+}  // namespace
+}  // namespace commtune::tuner

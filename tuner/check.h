@@ -1,0 +1,62 @@
+#pragma once
+// The leading plans' own traffic is measured before an answer is given: short runs of them tell by how much
+// their roads' costs are off for such traffic, and the plan is made again with costs that are not. MODEL.md
+// section 7.2. As pure as the rest: what runs plans, and the clock, are the caller's.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+#include "perfmodel/road_factor.h"
+#include "perfmodel/units.h"
+#include "tuner/tuner.h"
+
+namespace commtune::tuner {
+
+struct CheckOptions {
+  Seconds budget{5.0};  ///< from when on no plan is begun any more but the first
+  /// Runs a plan for about so long, and says how long each of its iterations took, all positive.
+  std::function<std::vector<Seconds>(const Plan&, Seconds)> measure;
+  std::function<Seconds()> clock;  ///< time since some moment
+  /// Answers the question anew on a cluster with other costs; TuneOptions::eligible are as given.
+  std::function<Answer(const Cluster&, const std::vector<Road>&)> plan;
+  void check() const;  ///< throws Error{kBadInput} naming field, value and rule
+};
+
+/// The entries that are measured: the chosen one, and the best one of up to two other roads whose range
+/// overlaps its own (any, where no doubt was computed).
+std::vector<std::size_t> leading_plans(const Answer& answer);
+
+/// What a measured plan tells of its road, under the costs that it was predicted with: CheckedPlan::factor,
+/// deviation and predicted, from its measured time and half width.
+void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile, const Cluster& cluster);
+
+/// One factor for each road of which a plan tells anything: the mean of their logarithms.
+std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> plans);
+
+struct CheckedAnswer {
+  Answer answer;            ///< with Answer::check
+  Cluster cluster;          ///< that it was made for: refitted(), or as it was
+  std::vector<Plan> plans;  ///< that were measured, in the order of Check::plans
+};
+
+/// Measures the leading plans, refits their roads' costs and plans again; where that takes a road that was
+/// not measured and time is left, once more, three times at most. Then a plan on a measured road is chosen:
+/// what makes whole plans slower than their operations mostly does so on every road, and one whose costs were
+/// not corrected would win by that alone. Where a measurement or planning fails the answer stays as it was,
+/// and its `check` says why.
+///
+/// cluster  that the answer was made for
+/// throws   Error{kBadInput} for options that break a rule; what is thrown as kInterrupted or kStorage
+CheckedAnswer check(const Answer& answer, const Profile& profile, const Cluster& cluster,
+                    const CheckOptions& options);
+
+/// "checked 3 plans by running them for 5.00 s: all-to-all ring costs 1.31 times what the probe said; DeAR
+/// instead of ByteScheduler-PS". For an answer with `check`.
+std::string check_text(const Answer& answer);
+
+}  // namespace commtune::tuner
