@@ -48,11 +48,8 @@ class FactorSearch {
     return simulator_.time(flat_, FlatRoad(cost));
   }
 
-  /// Nobody would notice a tenth more or less of its costs.
-  bool is_flat() {
-    const Seconds less = time(1 / kProbingFactor), more = time(kProbingFactor);
-    return more <= less * (1 + kIndifferent);
-  }
+  /// Nobody would notice costs up to so many times as high, compared with a tenth less.
+  bool is_flat(double factor) { return time(factor) <= time(1 / kProbingFactor) * (1 + kIndifferent); }
 
   /// Logarithm of the factor with which this time is predicted.
   double logarithm_for(Seconds measured) {
@@ -112,7 +109,7 @@ class Measuring {
  private:
   void measure(const Entry& entry, const Profile& profile, const Cluster& cluster, Seconds share) {
     std::vector<double> seconds;
-    for (const Seconds each : options_.measure(entry.plan, share)) seconds.push_back(each.count());
+    for (const Seconds each : options_.measure(entry, share)) seconds.push_back(each.count());
     const MedianInterval median = median_interval(seconds);
     CheckedPlan checked;
     checked.method = entry.method;
@@ -171,13 +168,16 @@ void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile,
   checked.road = plan.road;
   checked.workers = plan.workers;
   checked.predicted = search.time(1);
-  checked.hidden = search.is_flat();
+  const Seconds off = checked.measured - checked.predicted;
+  // Traffic that took longer than a plan can hide does tell.
+  const Seconds noticed = std::max(checked.half_width, checked.predicted * kIndifferent);
+  const bool exposed = off > noticed && !search.is_flat(kLargestFactor);
+  checked.hidden = search.is_flat(kProbingFactor) && !exposed;
   if (checked.hidden) return;
   const Seconds deviation = checked.half_width / kNormal95;
   checked.deviation = (search.logarithm_for(checked.measured + deviation) -
                        search.logarithm_for(checked.measured - deviation)) /
                       2;
-  const Seconds off = checked.measured - checked.predicted;
   const bool as_predicted = std::abs(off.count()) <= checked.half_width.count();
   checked.factor = as_predicted ? 1 : std::exp(search.logarithm_for(checked.measured));
 }

@@ -19,8 +19,8 @@ namespace commtune::tuner {
 
 struct CheckOptions {
   Seconds budget{5.0};  ///< from when on no plan is begun any more but the first
-  /// Runs a plan for about so long, and says how long each of its iterations took, all positive.
-  std::function<std::vector<Seconds>(const Plan&, Seconds)> measure;
+  /// Runs an entry's plan for about so long, and says how long each of its iterations took, all positive.
+  std::function<std::vector<Seconds>(const Entry&, Seconds)> measure;
   std::function<Seconds()> clock;  ///< time since some moment
   /// Answers the question anew on a cluster with other costs; TuneOptions::eligible are as given.
   std::function<Answer(const Cluster&, const std::vector<Road>&)> plan;

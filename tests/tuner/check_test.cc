@@ -58,7 +58,7 @@ class TrueTimes {
   CheckedAnswer checked(double budget = 100) {
     CheckOptions options;
     options.budget = Seconds{budget};
-    options.measure = [this](const Plan& plan, Seconds share) { return run(plan, share); };
+    options.measure = [this](const Entry& entry, Seconds share) { return run(entry.plan, share); };
     options.clock = [this] { return now_; };
     options.plan = [this](const Cluster& cluster, const std::vector<Road>& eligible) {
       ++plannings;
@@ -167,6 +167,20 @@ TEST(Check, APlanThatHidesAllThatItSendsChangesNothing) {
   EXPECT_EQ(to_json(result.cluster), to_json(cluster));
   EXPECT_EQ(chosen(result.answer).prediction.iteration, chosen(before).prediction.iteration);
   EXPECT_THAT(check_text(result.answer), HasSubstr("tell nothing of its costs; "));
+}
+
+TEST(Check, TrafficThatTookLongerThanAPlanCanHideTellsOfItsCosts) {
+  // Everything is hidden by prediction, and three times the costs are not.
+  Cluster cluster = made_cluster(4, 1e-6, 0.1e-9);
+  add_fit(cluster, kRing, 0.5e-9, 0.1);
+  TrueTimes runs(cluster, {{kRing, 3, 0}});
+  runs.options().roads = {kRing};
+  const Answer before = runs.tuned(cluster);
+  const CheckedAnswer result = runs.checked();
+  const CheckedPlan& plan = result.answer.check->plans.at(0);
+  ASSERT_GT(plan.measured, 1.01 * plan.predicted);
+  EXPECT_FALSE(plan.hidden);
+  EXPECT_NEAR(plan.factor, 3, 0.03);
 }
 
 TEST(Check, WhatTheMeasurementCannotTellFromThePredictionIsNoFactor) {
