@@ -72,6 +72,7 @@ bool reports_moments(const Quantity& quantity) {
     case Subject::kCopy:
     case Subject::kStep:
     case Subject::kJitter:
+    case Subject::kPlan:
       return false;
   }
   return false;

@@ -7,6 +7,7 @@
 
 #include "executor/wire_revision.h"
 #include "perfmodel/digest.h"
+#include "perfmodel/road_factor.h"
 #include "probes/fit_operations.h"
 #include "probes/formula_shape.h"
 #include "probes/links.h"
@@ -181,6 +182,8 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
       (std::holds_alternative<ParameterServer>(quantity.road) ? sorted.backlog : sorted.connection_backlog)
           .push_back(sample.sample);
       return;
+    case Subject::kPlan:  // corrects fits, see correct_by_plans()
+      return;
   }
 }
 
@@ -212,6 +215,19 @@ Scalar interference_of(const std::vector<Sample>& idle, const std::vector<Sample
   const double ratio = with.time / without.time;
   const double doubt = ratio * std::hypot(with.half_width / with.time, without.half_width / without.time);
   return {std::max(ratio - 1, 0.0), doubt};
+}
+
+/// Of each road and number of workers what the last run of a plan told; the samples as they were measured.
+void correct_by_plans(Cluster& cluster, std::span<const ProbeSample> samples) {
+  std::map<int, std::vector<RoadFactor>> by_workers;
+  for (const ProbeSample& sample : samples) {
+    const Quantity& quantity = sample.quantity;
+    if (quantity.subject != Subject::kPlan) continue;
+    std::vector<RoadFactor>& factors = by_workers[quantity.workers];
+    std::erase_if(factors, [&](const RoadFactor& factor) { return factor.road == quantity.road; });
+    factors.push_back({quantity.road, sample.costs.factor, sample.costs.deviation});
+  }
+  for (const auto& [workers, factors] : by_workers) cluster = refitted(std::move(cluster), factors, workers);
 }
 
 Scalar last_of(const std::vector<Sample>& samples) {
@@ -308,6 +324,7 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.jitter_seconds = last_of(sorted.jitter);
   cluster.backlog_seconds = last_of(sorted.backlog);
   cluster.connection_backlog_seconds = last_of(sorted.connection_backlog);
+  correct_by_plans(cluster, samples);
   return cluster;
 }
 

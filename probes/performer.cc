@@ -99,6 +99,8 @@ void Performer::measure(const Command& command, Report& report) {
     case Subject::kStep:
     case Subject::kJitter:
       return measure_steps(command, report);
+    case Subject::kPlan:
+      throw Error(ErrorCode::kBadInput, "a probe does not run whole plans");
   }
 }
 

@@ -12,14 +12,15 @@ namespace commtune::probes {
 namespace {
 
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62;
-constexpr double kLongest = 1e9;  // seconds
+constexpr double kLongest = 1e9;       // seconds
+constexpr double kLeastFactor = 1e-6;  // on costs
 constexpr std::int64_t kMostRanks = 1'000'000;
 constexpr std::size_t kMostRepetitions = 1'000'000;
 
 constexpr std::pair<std::string_view, Subject> kSubjects[] = {
     {"message", Subject::kMessage}, {"exchange", Subject::kExchange}, {"operation", Subject::kOperation},
     {"sum", Subject::kSum},         {"copy", Subject::kCopy},         {"step", Subject::kStep},
-    {"jitter", Subject::kJitter},   {"backlog", Subject::kBacklog}};
+    {"jitter", Subject::kJitter},   {"backlog", Subject::kBacklog},   {"plan", Subject::kPlan}};
 
 constexpr std::array kOperations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
                                  Operation::kPushPull,  Operation::kPush,          Operation::kPull};
@@ -40,7 +41,9 @@ bool between_two_ranks(Subject subject) {
   return subject == Subject::kMessage || subject == Subject::kExchange;
 }
 
-bool on_road(Subject subject) { return subject == Subject::kOperation || subject == Subject::kBacklog; }
+bool of_operation(Subject subject) { return subject == Subject::kOperation || subject == Subject::kBacklog; }
+
+bool on_road(Subject subject) { return of_operation(subject) || subject == Subject::kPlan; }
 
 bool on_one_rank(Subject subject) { return subject == Subject::kSum || subject == Subject::kCopy; }
 
@@ -58,8 +61,10 @@ Quantity read_quantity(const JsonPlace& place) {
   if (on_road(quantity.subject)) {
     const JsonPlace road = place["road"];
     quantity.road = road_from_json(road);
-    const JsonPlace operation = place["operation"];
-    quantity.operation = read_operation(operation);
+    if (of_operation(quantity.subject)) {
+      const JsonPlace operation = place["operation"];
+      quantity.operation = read_operation(operation);
+    }
     quantity.workers = read_rank(place, "workers");
   }
   if (between_two_ranks(quantity.subject)) {
@@ -72,12 +77,18 @@ Quantity read_quantity(const JsonPlace& place) {
   return quantity;
 }
 
+PlanCosts read_costs(const JsonPlace& place) {
+  return {place["plan"].name(), Seconds{place["predicted_seconds"].number(0, kLongest)},
+          place["cost_factor"].number(kLeastFactor, 1 / kLeastFactor),
+          place["cost_deviation_ratio"].number(0, 1 / kLeastFactor)};
+}
+
 }  // namespace
 
 bool ProbeSample::operator==(const ProbeSample& other) const {
   return quantity == other.quantity && sample.size == other.sample.size && sample.time == other.sample.time &&
-         sample.half_width == other.sample.half_width && sample.repetitions == other.sample.repetitions &&
-         raw_seconds == other.raw_seconds;
+         costs == other.costs && sample.half_width == other.sample.half_width &&
+         sample.repetitions == other.sample.repetitions && raw_seconds == other.raw_seconds;
 }
 
 std::string to_string(Subject subject) { return enum_name(subject, kSubjects); }
@@ -102,6 +113,9 @@ std::string describe(const Quantity& quantity) {
     case Subject::kBacklog:
       return "wait behind " + commtune::describe(quantity.road) + ", " + std::to_string(quantity.workers) +
              " workers" + flight;
+    case Subject::kPlan:
+      return "plan, " + commtune::describe(quantity.road) + ", " + std::to_string(quantity.workers) +
+             " workers";
     case Subject::kStep:
       return quantity.in_flight > 0 ? "compute step while bytes move" : "compute step";
     case Subject::kSum:
@@ -122,8 +136,14 @@ nlohmann::json to_json(const ProbeSample& sample) {
                       {"repetitions", sample.sample.repetitions}};
   if (on_road(quantity.subject)) {
     json["road"] = commtune::to_json(quantity.road);
-    json["operation"] = commtune::to_string(quantity.operation);
     json["workers"] = quantity.workers;
+  }
+  if (of_operation(quantity.subject)) json["operation"] = commtune::to_string(quantity.operation);
+  if (quantity.subject == Subject::kPlan) {
+    json["plan"] = sample.costs.plan;
+    json["predicted_seconds"] = sample.costs.predicted.count();
+    json["cost_factor"] = sample.costs.factor;
+    json["cost_deviation_ratio"] = sample.costs.deviation;
   }
   if (between_two_ranks(quantity.subject) || on_one_rank(quantity.subject)) {
     json["source"] = quantity.source;
@@ -140,9 +160,11 @@ nlohmann::json to_json(const ProbeSample& sample) {
 ProbeSample probe_sample_from_json(const nlohmann::json& json) {
   const JsonPlace place(json);
   place.expect_keys({"subject", "in_flight", "size_bytes", "seconds", "half_width_seconds", "repetitions",
-                     "road", "operation", "workers", "source", "destination", "raw_seconds"});
+                     "road", "operation", "workers", "source", "destination", "raw_seconds", "plan",
+                     "predicted_seconds", "cost_factor", "cost_deviation_ratio"});
   ProbeSample result;
   result.quantity = read_quantity(place);
+  if (result.quantity.subject == Subject::kPlan) result.costs = read_costs(place);
   const JsonPlace size = place["size_bytes"];
   result.sample.size = Bytes{size.integer(0, kLargestSize)};
   const JsonPlace seconds = place["seconds"];

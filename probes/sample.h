@@ -24,15 +24,16 @@ enum class Subject {
   kJitter,     ///< standard deviation of a fixed compute step between ranks and repetitions
   kBacklog,    ///< how long each turn of a message more urgent than all others (a push or an answer, a step
                ///< of a ring) waits while in_flight of the same size are under way on the same road
+  kPlan,       ///< an iteration of a whole plan, of which `size` bytes of gradients travel (tuner/check.h)
 };
 
 /// The thing that is measured, apart from the size. Fields that a subject has no use for keep their defaults,
 /// so that equal quantities compare equal.
 struct Quantity {
   Subject subject = Subject::kMessage;
-  Road road;                                    ///< kOperation, kBacklog
+  Road road;                                    ///< kOperation, kBacklog, kPlan
   Operation operation = Operation::kAllReduce;  ///< kOperation, kBacklog
-  int workers = 0;                              ///< kOperation, kBacklog: N of the group, its first ranks
+  int workers = 0;  ///< kOperation, kBacklog, kPlan: N of the group, its first ranks
   int source = -1,
       destination = -1;  ///< ranks: kMessage, kExchange; source alone (whose time counts): kSum, kCopy
   int in_flight = 1;     ///< messages under way at the same time, each way
@@ -42,20 +43,32 @@ struct Quantity {
 /// Timed many times in one command: nothing has to be synchronised in between.
 bool is_back_to_back(const Quantity& quantity);
 
+/// What a run of a plan told of its road's costs.
+struct PlanCosts {
+  std::string plan{};    ///< its digest
+  Seconds predicted{};   ///< by the costs from before
+  double factor = 1;     ///< on the road's costs as the other samples have them: all that is known by now
+  double deviation = 0;  ///< relative, of the factor
+  bool operator==(const PlanCosts&) const = default;
+};
+
 /// One measured size of one quantity.
 struct ProbeSample {
   Quantity quantity;
   Sample sample;
   std::vector<double> raw_seconds;  ///< every repetition in the order measured; may be empty
+  PlanCosts costs{};                ///< kPlan
   bool operator==(const ProbeSample& other) const;
 };
 
-/// "all-reduce, all-to-all ring, 4 workers, 1 in flight", "message 0 -> 3, 8 in flight", "sum".
+/// "all-reduce, all-to-all ring, 4 workers, 1 in flight", "message 0 -> 3, 8 in flight", "sum",
+/// "plan, all-to-all ring, 4 workers".
 std::string describe(const Quantity& quantity);
 
 /// {"subject": "operation", "road": {"kind": "all-to-all", "algorithm": "ring"}, "operation": "all-reduce",
 ///  "workers": 4, "in_flight": 1, "size_bytes": 4096, "seconds": 1.2e-3, "half_width_seconds": 1e-5,
-///  "repetitions": 12, "raw_seconds": [...]}; source and destination where they mean something.
+///  "repetitions": 12, "raw_seconds": [...]}; source and destination where they mean something; of a plan
+/// "plan", "predicted_seconds", "cost_factor" and "cost_deviation_ratio" in place of the operation.
 nlohmann::json to_json(const ProbeSample& sample);
 /// Throws Error{kBadInput} naming the key, the value and the rule.
 ProbeSample probe_sample_from_json(const nlohmann::json& json);

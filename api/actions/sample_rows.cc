@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "perfmodel/error.h"
+#include "perfmodel/json_reader.h"
 
 namespace commtune::api {
 namespace {
@@ -14,10 +15,14 @@ namespace {
 using probes::Subject;
 
 constexpr const char* kNothingMoves = "nothing_moves";
+constexpr const char *kPlan = "plan", *kPredicted = "predicted_seconds", *kFactor = "cost_factor",
+                     *kDeviation = "cost_deviation_ratio";
 
 constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange, Subject::kOperation,
                                   Subject::kSum,     Subject::kCopy,     Subject::kStep,
-                                  Subject::kJitter,  Subject::kBacklog};
+                                  Subject::kJitter,  Subject::kBacklog,  Subject::kPlan};
+
+constexpr double kLongest = 1e9, kMost = 1e6;  // seconds; on costs
 
 std::optional<Subject> subject_of(const std::string& name) {
   for (const Subject subject : kSubjects)
@@ -33,8 +38,9 @@ NewSample to_row(const probes::ProbeSample& sample) {
   const probes::Quantity& quantity = sample.quantity;
   NewSample row;
   row.kind = probes::to_string(quantity.subject);
-  if (quantity.subject == Subject::kOperation || quantity.subject == Subject::kBacklog) {
-    row.operation = quantity.operation;
+  const bool of_operation = quantity.subject == Subject::kOperation || quantity.subject == Subject::kBacklog;
+  if (of_operation) row.operation = quantity.operation;
+  if (of_operation || quantity.subject == Subject::kPlan) {
     row.road = quantity.road;
     if (const auto* servers = std::get_if<ParameterServer>(&quantity.road)) row.servers = servers->servers;
   }
@@ -44,6 +50,12 @@ NewSample to_row(const probes::ProbeSample& sample) {
   // The store counts messages from one on; "none" is told apart in the detail.
   row.in_flight = std::max(1, quantity.in_flight);
   if (quantity.in_flight == 0) row.detail = {{kNothingMoves, true}};
+  if (quantity.subject == Subject::kPlan) {
+    row.detail = {{kPlan, sample.costs.plan},
+                  {kPredicted, sample.costs.predicted.count()},
+                  {kFactor, sample.costs.factor},
+                  {kDeviation, sample.costs.deviation}};
+  }
   row.bytes = sample.sample.size;
   row.median = sample.sample.time;
   row.half_width = sample.sample.half_width;
@@ -67,6 +79,11 @@ probes::ProbeSample from_row(const SampleRow& row) {
   sample.quantity.destination = row.destination_rank.value_or(-1);
   const bool nothing_moves = row.detail.is_object() && row.detail.value(kNothingMoves, false);
   sample.quantity.in_flight = nothing_moves ? 0 : row.in_flight;
+  if (*subject == Subject::kPlan) {
+    const JsonPlace detail(row.detail);
+    sample.costs = {detail[kPlan].name(), Seconds{detail[kPredicted].number(0, kLongest)},
+                    detail[kFactor].number(0, kMost), detail[kDeviation].number(0, kMost)};
+  }
   sample.sample = Sample{row.bytes, row.median, row.half_width, row.repetitions};
   sample.raw_seconds = row.raw_seconds;
   return sample;

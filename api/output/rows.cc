@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/actions/sample_rows.h"
 #include "api/output/report.h"
 #include "api/output/table.h"
 #include "perfmodel/road_json.h"
@@ -42,6 +43,12 @@ std::string hosts_text(const std::vector<Host>& hosts) {
 
 std::string id_or_dash(const std::optional<RowId>& id) { return id ? std::to_string(*id) : "-"; }
 std::string text_or_dash(const std::string& text) { return text.empty() ? "-" : text; }
+/// Of a plan what its run told of the costs.
+std::string operation_text(const SampleRow& row) {
+  if (row.operation) return to_string(*row.operation);
+  if (row.kind != probes::to_string(probes::Subject::kPlan)) return "-";
+  return fmt::format("costs × {:.2f}", from_row(row).costs.factor);
+}
 std::string ranks_text(const SampleRow& row) {
   if (row.source_rank && row.destination_rank)
     return fmt::format("{} -> {}", *row.source_rank, *row.destination_rank);
@@ -77,22 +84,24 @@ json to_json(const SessionRow& row) {
 }
 
 json to_json(const SampleRow& row) {
-  return {{"id", row.id},
-          {"session", row.session},
-          {"at", to_iso8601(row.at)},
-          {"kind", row.kind},
-          {"operation", row.operation ? json(to_string(*row.operation)) : json(nullptr)},
-          {"road", row.road ? commtune::to_json(*row.road) : json(nullptr)},
-          {"workers", row.workers},
-          {"servers", row.servers},
-          {"source_rank", or_null(row.source_rank)},
-          {"destination_rank", or_null(row.destination_rank)},
-          {"in_flight", row.in_flight},
-          {"size_bytes", row.bytes.count},
-          {"median_seconds", row.median.count()},
-          {"half_width_seconds", row.half_width.count()},
-          {"repetitions", row.repetitions},
-          {"raw_seconds", row.raw_seconds}};
+  json out{{"id", row.id},
+           {"session", row.session},
+           {"at", to_iso8601(row.at)},
+           {"kind", row.kind},
+           {"operation", row.operation ? json(to_string(*row.operation)) : json(nullptr)},
+           {"road", row.road ? commtune::to_json(*row.road) : json(nullptr)},
+           {"workers", row.workers},
+           {"servers", row.servers},
+           {"source_rank", or_null(row.source_rank)},
+           {"destination_rank", or_null(row.destination_rank)},
+           {"in_flight", row.in_flight},
+           {"size_bytes", row.bytes.count},
+           {"median_seconds", row.median.count()},
+           {"half_width_seconds", row.half_width.count()},
+           {"repetitions", row.repetitions},
+           {"raw_seconds", row.raw_seconds}};
+  if (!row.detail.is_null()) out["detail"] = row.detail;
+  return out;
 }
 
 json to_json(const FitSummary& row, const FitAge& age) {
@@ -231,10 +240,9 @@ std::string to_table(const std::vector<SampleRow>& rows) {
                {"95 %"},
                {"repetitions"}});
   for (const SampleRow& row : rows)
-    table.add({std::to_string(row.id), row.kind, row.operation ? to_string(*row.operation) : "-",
-               row.road ? describe(*row.road) : "-", ranks_text(row), std::to_string(row.in_flight),
-               format_size(row.bytes), format_time(row.median), "± " + format_time(row.half_width),
-               std::to_string(row.repetitions)});
+    table.add({std::to_string(row.id), row.kind, operation_text(row), row.road ? describe(*row.road) : "-",
+               ranks_text(row), std::to_string(row.in_flight), format_size(row.bytes),
+               format_time(row.median), "± " + format_time(row.half_width), std::to_string(row.repetitions)});
   return table.text();
 }
 

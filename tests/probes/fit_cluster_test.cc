@@ -242,6 +242,31 @@ TEST(FitCluster, TakesOneStreamedSizeForAll) {
   }
 }
 
+TEST(FitCluster, CorrectsARoadByTheLatestPlanThatWasRunOnIt) {
+  std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4), message(0, 2, 1, 1 << 20, 8.7e-3)};
+  ProbeSample sample;
+  sample.quantity.subject = Subject::kOperation;
+  sample.quantity.workers = 3;
+  for (const std::uint64_t bytes : {16, 1 << 20}) {
+    sample.sample = {Bytes{bytes}, Seconds{2e-3 + 16e-9 * static_cast<double>(bytes)}, Seconds{1e-6}, 5};
+    samples.push_back(sample);
+  }
+  const std::optional<OperationFit> before = ring_of_three(samples);
+  ProbeSample plan;
+  plan.quantity.subject = Subject::kPlan;
+  plan.quantity.workers = 3;
+  plan.sample = {100_MiB, Seconds{0.35}, Seconds{0.01}, 7};
+  for (const auto& [digest, factor] : {std::pair("first", 1.1), std::pair("second", 1.31)}) {
+    plan.costs = {digest, Seconds{0.253}, factor, 1e-3};
+    samples.push_back(plan);
+  }
+  const std::optional<OperationFit> after = ring_of_three(samples);
+  ASSERT_TRUE(before && after);
+  for (const Bytes m : {16_B, 64_KiB, 1_MiB})
+    EXPECT_NEAR(after->alone.curve(m) / before->alone.curve(m), 1.31, 1e-9);
+  EXPECT_LE(after->alone.deviation.rate, 1e-3);
+}
+
 TEST(FitCluster, GivesRatesAndSlowDowns) {
   std::vector<ProbeSample> samples;
   for (std::uint64_t bytes = 1 << 16; bytes <= 1 << 22; bytes *= 4) {

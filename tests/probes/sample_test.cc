@@ -33,7 +33,13 @@ TEST(ProbeSample, SurvivesJson) {
   jitter.quantity.subject = Subject::kJitter;
   ProbeSample backlog = operation_sample();
   backlog.quantity.subject = Subject::kBacklog;
-  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter, backlog}) {
+  ProbeSample plan;
+  plan.quantity.subject = Subject::kPlan;
+  plan.quantity.road = AllToAll{Collective::kHalvingDoubling};
+  plan.quantity.workers = 4;
+  plan.sample = {100_MiB, Seconds{0.35}, Seconds{0.01}, 7};
+  plan.costs = {"0123456789abcdef", Seconds{0.253}, 1.31, 0.02};
+  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter, backlog, plan}) {
     EXPECT_EQ(probe_sample_from_json(nlohmann::json::parse(to_json(sample).dump())), sample);
   }
 }
