@@ -31,16 +31,28 @@ void check_sample(const NewSample& sample) {
   check_duration("sample.half_width", sample.half_width);
 }
 
-void require_open_session(Connection& db, RowId session) {
+std::string state_of_session(Connection& db, RowId session) {
   Query query = db.query("SELECT state FROM sessions WHERE id = ?");
   bind_values(query, session);
   if (!query.next()) {
     throw Error(ErrorCode::kNotFound, "session " + std::to_string(session) + ": there is none in the store");
   }
-  const std::string state = query.column_text();
+  return query.column_text();
+}
+
+void require_open_session(Connection& db, RowId session) {
+  const std::string state = state_of_session(db, session);
   if (state != to_string(WorkState::kRunning)) {
     throw Error(ErrorCode::kConflict,
                 "session " + std::to_string(session) + " takes no more samples: it is " + state);
+  }
+}
+
+void require_complete_session(Connection& db, RowId session) {
+  const std::string state = state_of_session(db, session);
+  if (state != to_string(WorkState::kComplete)) {
+    throw Error(ErrorCode::kConflict,
+                "session " + std::to_string(session) + " is not complete yet: it is " + state);
   }
 }
 
@@ -73,6 +85,13 @@ void Store::append_samples(RowId session, std::span<const NewSample> samples) {
   for (const NewSample& sample : samples) {
     insert_sample(impl_->db, session, sample, impl_->now());
   }
+  transaction.commit();
+}
+
+void Store::supplement_samples(RowId session, std::span<const NewSample> samples) {
+  Transaction transaction(impl_->db);
+  require_complete_session(impl_->db, session);
+  for (const NewSample& sample : samples) insert_sample(impl_->db, session, sample, impl_->now());
   transaction.commit();
 }
 

@@ -144,6 +144,9 @@ class Store {
   /// Keeps what has just been measured. Throws Error{kConflict} when the session is not running.
   RowId append_sample(RowId session, const NewSample& sample);
   void append_samples(RowId session, std::span<const NewSample> samples);
+  /// Adds to a complete session, which stays so, what runs of whole plans told of its cluster's costs later.
+  /// Throws Error{kConflict} when the session is not complete.
+  void supplement_samples(RowId session, std::span<const NewSample> samples);
   PageOf<SampleRow> samples(RowId session, const Page& page = {}) const;
   std::vector<SampleRow> all_samples(RowId session) const;
 

@@ -122,6 +122,21 @@ TEST(Samples, NeedARunningSession) {
               IsError(ErrorCode::kConflict, "takes no more samples: it is complete"));
 }
 
+TEST(Samples, SupplementACompleteSession) {
+  Store store = memory_store();
+  const RowId session = running_session(store);
+  store.append_sample(session, small_sample(1));
+  const std::vector<NewSample> later{small_sample(2), small_sample(3)};
+  EXPECT_THAT(error_of([&] { store.supplement_samples(session, later); }),
+              IsError(ErrorCode::kConflict, "is not complete yet: it is running"));
+  store.end_session(session, WorkState::kComplete);
+  store.supplement_samples(session, later);
+  EXPECT_EQ(store.all_samples(session).size(), 3U);
+  EXPECT_EQ(store.find_session(session)->state, WorkState::kComplete);
+  EXPECT_THAT(error_of([&] { store.supplement_samples(4, later); }),
+              IsError(ErrorCode::kNotFound, "session 4: there is none"));
+}
+
 TEST(Samples, RefuseValuesThatCannotHaveBeenMeasured) {
   Store store = memory_store();
   const RowId session = running_session(store);
