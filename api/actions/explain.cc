@@ -24,6 +24,7 @@ namespace {
 
 /// What the outcome was made from, even if a newer fit has come since.
 Cluster cluster_of(const Store& store, const TuneRequest& request, const TuneOutcome& outcome) {
+  if (outcome.refitted) return *outcome.refitted;
   if (!outcome.fit) return find_fitted(store, request.cluster).cluster;
   if (auto fit = store.find_fit(*outcome.fit)) return std::move(fit->snapshot);
   throw Error(ErrorCode::kNotFound, fmt::format("fit {}: not in the database", *outcome.fit));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <chrono>
 #include <set>
 
 #include "api/text.h"
@@ -38,10 +39,14 @@ std::map<std::string, std::string> members_of(const nlohmann::json& answer, cons
 }
 
 /// Planning itself looks at the clock only.
-tuner::TuneOptions until_cancelled(tuner::TuneOptions options, const Cancellation& cancellation) {
-  options.out_of_time = [&cancellation, asked = std::move(options.out_of_time)] {
+tuner::TuneOptions limited(const TuneRequest& request, const Cancellation& cancellation) {
+  using Clock = std::chrono::steady_clock;
+  tuner::TuneOptions options = request.options;
+  std::optional<Clock::time_point> end;
+  if (request.plan_time) end = Clock::now() + std::chrono::ceil<Clock::duration>(*request.plan_time);
+  options.out_of_time = [&cancellation, end, asked = std::move(options.out_of_time)] {
     if (cancellation.requested()) throw Error(ErrorCode::kInterrupted, "interrupted while planning");
-    return tuner::is_out(asked);
+    return tuner::is_out(asked) || (end && Clock::now() >= *end);
   };
   return options;
 }
@@ -62,6 +67,18 @@ FitRow fit_of(const Store& store, const std::string& cluster) {
           "cluster \"{}\" has not been probed{}; {}probe it with: tune probe --cluster {} --hosts FILE",
           cluster, did_you_mean(cluster, known),
           known.empty() ? "" : fmt::format("probed are {}; ", fmt::join(known, ", ")), cluster));
+}
+
+RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry, std::optional<RowId> fit) {
+  NewPlan row = to_row(entry, {.fit = fit});
+  PlanTexts texts = commtune::write_out(row, profile);
+  texts.ranking = json_text({{"chosen", false}});
+  RowId id = 0;
+  store.atomically([&] {
+    row.profile = store.put_profile(profile);
+    id = store.add_plan(row, texts);
+  });
+  return id;
 }
 
 bool is_probed(const Store& store, const std::string& cluster) {
@@ -121,14 +138,20 @@ TuneOutcome tune_job(Context& context, const TuneRequest& request) {
   if (fitted.row)
     outcome.marks = marks_of(context.store, *fitted.row, fitted.cluster, fit_age(context.settings));
   if (request.strict) refuse_differences(outcome.marks.differences);
-  outcome.answer =
-      tuner::tune(request.profile, fitted.cluster, until_cancelled(request.options, context.cancellation));
-  const Cluster* const given = fitted.fit ? nullptr : &fitted.cluster;
-  keep_answer(context.store, request.profile, {true, fitted.fit, nullptr, given}, outcome);
+  const auto plan = [&](const Cluster& cluster, const std::vector<Road>& eligible) {
+    tuner::TuneOptions options = limited(request, context.cancellation);
+    options.eligible = eligible;
+    return tuner::tune(request.profile, cluster, options);
+  };
+  outcome.answer = plan(fitted.cluster, {});
+  if (request.check && outcome.answer.workers > 1) check_outcome(context, request, fitted, plan, outcome);
+  const Cluster& used = outcome.refitted ? *outcome.refitted : fitted.cluster;
+  const Cluster* const given = outcome.fit ? nullptr : &used;
+  keep_answer(context.store, request.profile, {true, outcome.fit, nullptr, given}, outcome);
   if (!request.verify) return outcome;
   verify_outcome(context, request, outcome);
   outcome.plans.erase(outcome.answer.ranking.at(outcome.answer.chosen).method);
-  keep_answer(context.store, request.profile, {false, fitted.fit, nullptr, given}, outcome);
+  keep_answer(context.store, request.profile, {false, outcome.fit, nullptr, given}, outcome);
   return outcome;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/actions/check.h"
 #include "api/actions/context.h"
 #include "api/actions/fit_marks.h"
 #include "api/actions/fitted.h"
@@ -23,13 +24,16 @@ struct TuneRequest {
   ClusterChoice cluster;
   tuner::TuneOptions options;
   bool strict = false;  ///< refuse a fit that was made under other conditions than those that hold now
+  std::optional<Seconds> plan_time = {};   ///< longest planning, each time anew; absent: no limit
+  std::optional<CheckRequest> check = {};  ///< run the leading plans before answering; absent: do not
   std::optional<VerifyRequest> verify;  ///< run what the doubt cannot tell apart; absent: prediction chooses
 };
 
 struct TuneOutcome {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
   tuner::Answer answer;
-  std::optional<RowId> fit;  ///< absent: the cluster was given
-  FitMarks marks;            ///< of that fit
+  std::optional<RowId> fit;              ///< absent: the cluster was given
+  std::optional<Cluster> refitted = {};  ///< what the answer rests on where no fit of the store is that
+  FitMarks marks;                        ///< of the fit that the question was asked of
   RowId profile = 0;
   std::map<std::string, RowId> plans;              ///< method -> stored plan
   std::map<std::string, std::vector<RowId>> runs;  ///< method -> those that measured its plan
@@ -43,12 +47,16 @@ bool is_probed(const Store& store, const std::string& cluster);
 /// probed, naming those that have.
 FitRow fit_of(const Store& store, const std::string& cluster);
 
-/// With `verify` the predicted answer is stored first, with all plans, and the measured one after it: its
+/// With `check` the answer rests on a fit of its own where runs told anything of the costs. With `verify` the
+/// predicted answer is stored first, with all plans, and the measured one after it: its
 /// chosen plan in a row of its own, since what was stored stays as it was.
 ///
 /// Throws what find_fitted, tuner::tune and tuner::verify throw; Error{kConflict} for what `strict` refuses;
 /// Error{kInterrupted} when it was cancelled.
 TuneOutcome tune_job(Context& context, const TuneRequest& request);
+
+/// Stores a plan that is run before there is an answer, with its profile.
+RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry, std::optional<RowId> fit);
 
 /// What is stored of an answer, and with what beside it.
 struct Keeping {

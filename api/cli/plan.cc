@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -27,6 +26,8 @@ struct PlanFlags {
   std::string out, out_directory, method, trace, plan_time;
   std::optional<int> verify;  ///< how many plans are run
   std::string verify_budget;
+  std::string check;  ///< for how long; empty: not said
+  bool no_check = false;
   bool explain = false;
   bool probe = false;
   bool strict = false;
@@ -137,35 +138,53 @@ void print_answer(const Session& session, const PlanFlags& flags, Work& work, co
   print_launch(session, flags, work, outcome);
 }
 
-/// Only of the ranking itself: what explains it afterwards takes its time.
-TuneRequest with_time_limit(TuneRequest request, const std::string& text) {
-  if (text.empty()) return request;
-  const auto end = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::milliseconds>(
-                                                          parse_flag("--plan-time", text, parse_duration));
-  request.options.out_of_time = [end] { return std::chrono::steady_clock::now() >= end; };
-  return request;
+/// Hosts as for `tune run`; this machine only where the cluster is nothing else, or where it was asked for.
+///
+/// flag  that asks for runs
+Placing placing_of_runs(const Session& session, const PlanFlags& flags, Work& work,
+                        const TuneRequest& request, std::string_view flag) {
+  const Cluster cluster = find_fitted(work.store(), request.cluster).cluster;
+  Settings settings = work.settings();
+  if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks")) {
+    if (!all_local({cluster.hosts, {}}))
+      throw Error(ErrorCode::kBadInput,
+                  fmt::format("{}: cluster \"{}\" is not this machine: name its hosts with --hosts FILE "
+                              "or -H LIST, or ask for ranks here with --local N",
+                              flag, cluster.name));
+    settings.local_ranks = ranks_of_job(request.options, cluster);
+  }
+  return flags.placing->placing(settings, probed_over(cluster.transport, cluster.facts));
 }
 
-/// Hosts as for `tune run`; this machine only where the cluster is nothing else, or where it was asked for.
 VerifyRequest verify_request(const Session& session, const PlanFlags& flags, Work& work,
                              const TuneRequest& request) {
   VerifyRequest verify;
   verify.limits.plans = flags.verify.value();
   if (!flags.verify_budget.empty())
     verify.limits.budget = parse_flag("--verify-budget", flags.verify_budget, parse_duration);
-  const Cluster cluster = find_fitted(work.store(), request.cluster).cluster;
-  Settings settings = work.settings();
-  if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks")) {
-    if (!all_local({cluster.hosts, {}}))
-      throw Error(
-          ErrorCode::kBadInput,
-          fmt::format("--verify: cluster \"{}\" is not this machine: name its hosts with --hosts FILE "
-                      "or -H LIST, or ask for ranks here with --local N",
-                      cluster.name));
-    settings.local_ranks = ranks_of_job(request.options, cluster);
-  }
-  verify.placing = flags.placing->placing(settings, probed_over(cluster.transport, cluster.facts));
+  verify.placing = placing_of_runs(session, flags, work, request, "--verify");
   return verify;
+}
+
+/// Whether the user named hosts in this call.
+bool names_hosts(const Session& session, const PlanFlags& flags) {
+  return !flags.placing->host_list.empty() || session.flags.contains("hosts") ||
+         session.flags.contains("local_ranks");
+}
+
+/// Without a word about it, where hosts are named and nothing else runs plans on them.
+std::optional<CheckRequest> check_request(const Session& session, const PlanFlags& flags, Work& work,
+                                          const TuneRequest& request) {
+  if (flags.no_check || flags.check == "0") return {};
+  CheckRequest check;
+  if (!flags.check.empty()) {
+    check.budget = parse_flag("--check", flags.check, parse_duration);
+    if (check.budget == Seconds{0}) return {};
+  } else if (flags.verify || !names_hosts(session, flags)) {
+    return {};
+  }
+  check.placing = placing_of_runs(session, flags, work, request, "--check");
+  return check;
 }
 
 void run_plan_command(const Session& session, PlanFlags& flags) {
@@ -173,12 +192,13 @@ void run_plan_command(const Session& session, PlanFlags& flags) {
   TuneRequest request = flags.job.request(work);
   request.strict = flags.strict;
   probe_if_wanted(session, flags, work);
+  if (!flags.plan_time.empty())
+    request.plan_time = parse_flag("--plan-time", flags.plan_time, parse_duration);
+  if (flags.verify) request.verify = verify_request(session, flags, work, request);
+  request.check = check_request(session, flags, work, request);
   std::optional<InterruptGuard> guard;
-  if (flags.verify) {
-    request.verify = verify_request(session, flags, work, request);
-    guard.emplace(*session.cancellation);
-  }
-  const TuneOutcome outcome = tune_job(work.context(), with_time_limit(request, flags.plan_time));
+  if (request.verify || request.check) guard.emplace(*session.cancellation);
+  const TuneOutcome outcome = tune_job(work.context(), request);
   guard.reset();
   work.clear_progress();
   entry_of(outcome.answer, flags.method);
@@ -198,6 +218,7 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "  tune resnet50                                     on cluster \"local\"; probes this machine if "
       "asked to\n"
       "  tune bert_large --cluster lab --explain\n"
+      "  tune resnet50 --cluster lab --hosts hosts.txt             run the leading plans for 5 s first\n"
       "  tune resnet50 --cluster lab --hosts hosts.txt --verify    run what the doubt cannot tell apart\n"
       "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
       "  tune resnet50 --cluster-file lab.json               a cluster from a file\n"
@@ -228,6 +249,16 @@ void add_plan_command(CLI::App& tune, Session& session) {
       ->add_option("--plan-time", flags->plan_time,
                    "rank what was tried within this time, and say that it is incomplete (default: no limit)")
       ->type_name("TIME");
+  CLI::Option* const check =
+      command
+          ->add_option(
+              "--check", flags->check,
+              "before answering run the leading plans for about so long, correct the costs of their "
+              "roads by what that takes, and plan again; 0: do not (default: 5s where --hosts, -H or "
+              "--local names hosts and --verify does not run plans anyway). Hosts as for `tune run`; "
+              "this machine if the cluster is no other")
+          ->type_name("TIME");
+  command->add_flag("--no-check", flags->no_check, "the same as --check 0")->excludes(check);
   CLI::Option* const verify =
       command
           ->add_option(

@@ -10,6 +10,7 @@
 #include "api/output/table.h"
 #include "perfmodel/doubtful_fits.h"
 #include "perfmodel/plan.h"
+#include "tuner/check.h"
 
 namespace commtune::api {
 namespace {
@@ -43,9 +44,19 @@ std::string doubt_text(const tuner::Entry& entry) {
   return "± " + format_time((entry.doubt->high - entry.doubt->low) / 2);
 }
 
-std::string measured_text(const tuner::Entry& entry) {
-  if (!entry.measured) return entry.failure.empty() ? "" : "failed";
-  return format_time(entry.measured->median) + " ± " + format_time(entry.measured->half_width);
+/// What was run before the answer was given, where this is the same plan.
+const tuner::CheckedPlan* checked_as(const tuner::Answer& answer, const tuner::Entry& entry) {
+  if (!answer.check) return nullptr;
+  const auto found = std::ranges::find(answer.check->plans, digest(entry.plan), &tuner::CheckedPlan::digest);
+  return found == answer.check->plans.end() ? nullptr : &*found;
+}
+
+std::string measured_text(const tuner::Answer& answer, const tuner::Entry& entry) {
+  if (entry.measured)
+    return format_time(entry.measured->median) + " ± " + format_time(entry.measured->half_width);
+  if (!entry.failure.empty()) return "failed";
+  const tuner::CheckedPlan* const checked = checked_as(answer, entry);
+  return checked == nullptr ? "" : format_time(checked->measured) + " ± " + format_time(checked->half_width);
 }
 
 std::string verdicts(const nlohmann::json& links) {
@@ -221,8 +232,9 @@ std::string ranking_report(const TuneOutcome& outcome) {
   std::string out = fmt::format("{} (batch {}) on cluster {}: {} workers, {}; one worker alone takes {}\n\n",
                                 answer.model, answer.batch, answer.cluster, answer.workers,
                                 describe_fit(outcome.fit), format_time(answer.compute));
-  const bool any_measured = std::any_of(answer.ranking.begin(), answer.ranking.end(),
-                                        [](const tuner::Entry& entry) { return entry.measured.has_value(); });
+  const bool any_measured = std::ranges::any_of(answer.ranking, [&](const tuner::Entry& entry) {
+    return entry.measured.has_value() || checked_as(answer, entry) != nullptr;
+  });
   std::vector<Table::Column> columns{{"method", Align::kLeft}, {"road", Align::kLeft}, {"iteration"}};
   if (any_doubt(answer)) columns.push_back({"90 % range"});
   if (any_measured) columns.push_back({"measured"});
@@ -235,7 +247,7 @@ std::string ranking_report(const TuneOutcome& outcome) {
         entry.title, describe(entry.plan.road),
         format_time(entry.prediction.iteration) + (rests_on_doubtful(answer, entry) ? " ?" : "")};
     if (any_doubt(answer)) cells.push_back(doubt_text(entry));
-    if (any_measured) cells.push_back(measured_text(entry));
+    if (any_measured) cells.push_back(measured_text(answer, entry));
     const auto id = outcome.plans.find(entry.method);
     cells.insert(cells.end(),
                  {count(entry.samples_per_second), fmt::format("{:.2f}", entry.speedup),
@@ -248,6 +260,7 @@ std::string ranking_report(const TuneOutcome& outcome) {
       fmt::format("lower bound: {} (of lossless plans, under the fitted costs and over the roads priced)\n\n",
                   bound_text(answer));
   out += to_text(outcome.marks);
+  if (answer.check) out += tuner::check_text(answer) + "\n";
   out += doubtful_text(answer) + answer.reason + "\n";
   if (!answer.complete)
     out += "incomplete: the time limit passed before everything was tried; there may be a better plan\n";

@@ -148,6 +148,23 @@ class Verifying(product.Product):
                 self.assertIn(why, self.refused(BAD_INPUT, *here, *flags))
         self.assertEqual(self.counts(), before)
 
+    def test_what_cannot_be_checked_is_refused_before_anything_runs(self):
+        self.made_cluster()
+        before = self.counts()
+        for flags, why in (
+            (("--check", "5"), '--check: duration "5": no unit'),
+            (("--check", "5s", "--no-check"), "--check excludes --no-check"),
+            (("--check", "5s"), '--check: cluster "lab" is not this machine'),
+        ):
+            with self.subTest(flags):
+                self.assertIn(why, self.refused(BAD_INPUT, "resnet50", *flags))
+        self.assertEqual(self.counts(), before)
+
+    def test_where_no_plan_can_be_checked_the_answer_stands_and_says_why(self):
+        self.made_cluster()
+        text = self.ok("resnet50", "--local", "4", "--rank-program", "/nowhere/tune-rank")
+        self.assertRegex(text, "not checked by running the leading plans: .*/nowhere/tune-rank")
+
     def test_the_hosts_of_a_cluster_elsewhere_are_to_be_named(self):
         self.made_cluster()
         message = self.refused(BAD_INPUT, "resnet50", "--verify")

@@ -107,6 +107,39 @@ class MainPath(product.Product):
         self.assertRegex(text, r"^mpirun .*-np 4 --host h1:2,h2:2 .*tune-rank\n$")
 
 
+class Checked(product.Product):
+    """Where hosts are named the leading plans run before the answer is given."""
+
+    def test_what_runs_tell_makes_a_fit_that_the_plan_rests_on(self):
+        probe = self.probe()
+        self.assertEqual((self.plan()["checked"], self.counts().get("runs", 0)), (False, 0))
+        answer = self.plan("--local", "2", "--check", "2s")
+        self.assertTrue(answer["checked"], answer["check"])
+        check = answer["check"]
+        runs = self.json("show", "runs")["rows"]
+        self.assertEqual(len(runs), len(check["plans"]))
+        self.assertEqual({row["state"] for row in runs}, {"complete"})
+        self.assertEqual(self.json("show", "plans", "latest")["id"], answer["id"])
+
+        samples = self.json("show", "samples", str(probe["session"]), "--limit", "1000")["rows"]
+        told = [sample["detail"] for sample in samples if sample["kind"] == "plan"]
+        if check["roads"]:
+            self.assertGreater(answer["fit"], probe["fit"])
+            self.assertEqual(self.json("show", "fits", str(answer["fit"]))["settings"]["checked"]["fit"], probe["fit"])
+            telling = {plan["plan_digest"] for plan in check["plans"] if not plan["hidden"]}
+            self.assertEqual({detail["plan"] for detail in told}, telling)
+        else:
+            self.assertEqual((answer["fit"], told), (probe["fit"], []))
+        self.assert_whole()
+
+    def test_it_is_told_in_a_line_and_can_be_left_out(self):
+        self.probe()
+        small = ("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--local", "2")
+        self.assertRegex(self.ok(*small, "--check", "1s"), r"checked [123] plans? by running (it|them) for .*: .*; ")
+        for flag in (("--no-check",), ("--check", "0")):
+            self.assertNotIn("checked", self.ok(*small, *flag))
+
+
 class Verified(product.Product):
     """Plans that nothing tells apart are run: without draws all are in doubt."""
 

@@ -1,0 +1,40 @@
+#pragma once
+// Runs the leading plans before an answer is given, and corrects their roads' costs (tuner/check.h). The runs
+// are stored as those of `tune run` are, what they told as samples of the probe, and the corrected costs as a
+// new fit.
+
+#include <functional>
+#include <vector>
+
+#include "api/actions/context.h"
+#include "api/actions/fitted.h"
+#include "perfmodel/cluster.h"
+#include "perfmodel/plan.h"
+#include "tuner/tuner.h"
+
+namespace commtune::api {
+
+struct TuneRequest;
+struct TuneOutcome;
+
+struct CheckRequest {
+  Seconds budget{5.0};
+  Placing placing;  ///< with at least the job's ranks; a plan for fewer runs on the first of them
+};
+
+/// Iterations of a run that is to last about so long.
+///
+/// iteration  how long one takes
+/// launch     what a run takes besides
+int iterations_of_check(Seconds share, Seconds iteration, Seconds launch);
+
+/// Checks outcome.answer as request.check says. Where runs told anything of the costs, outcome.fit becomes
+/// the new fit; without a fit of the store, or where another one has come since, outcome.refitted is set.
+///
+/// plan    answers the question on a cluster, choosing among plans on these roads (none: on all)
+/// throws  what tuner::check does
+void check_outcome(const Context& context, const TuneRequest& request, const Fitted& fitted,
+                   const std::function<tuner::Answer(const Cluster&, const std::vector<Road>&)>& plan,
+                   TuneOutcome& outcome);
+
+}  // namespace commtune::api

@@ -1,0 +1,202 @@
+#include "api/actions/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "api/actions/run.h"
+#include "api/actions/sample_rows.h"
+#include "api/actions/tune.h"
+#include "api/wire/events.h"
+#include "executor/report.h"
+#include "perfmodel/error.h"
+#include "tests/api/rest/made_lab.h"
+#include "tests/store/support.h"
+#include "tuner/check.h"
+
+namespace commtune::api {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST(IterationsOfCheck, FillTheirShareOfTheBudget) {
+  // 1.6 s less 0.4 s of launching: 12 iterations of 100 ms, one of them to warm up.
+  EXPECT_EQ(iterations_of_check(Seconds{1.6}, Seconds{0.1}, Seconds{0.4}), 11);
+  EXPECT_EQ(iterations_of_check(Seconds{1.6}, Seconds{1e-3}, Seconds{0}), 20);
+  EXPECT_EQ(iterations_of_check(Seconds{1.6}, Seconds{10}, Seconds{0}), 3);
+}
+
+/// The made-up lab with a launcher that only says what a run took: all-to-all plans twice as long as the
+/// best of them was predicted to take, others as long as the best of those.
+class CheckTest : public ::testing::Test {
+ protected:
+  CheckTest() {
+    make_lab(store_, profile_);
+    request_.profile = profile_;
+    request_.cluster.name = "lab";
+    const TuneOutcome outcome = tune_job(context_, request_);
+    unchecked_ = outcome.answer;
+    fit_ = outcome.fit.value();
+    CheckRequest check;
+    check.placing.hosts = parse_host_list("n1:2,n2:2");
+    request_.check = check;
+    write("all-to-all", run_of_seconds(2 * best_on<AllToAll>().count()));
+    write("servers", run_of_seconds(best_on<ParameterServer>().count()));
+    launcher("cat '" + (folder_ / "all-to-all").string() + "'");
+  }
+
+  template <typename Kind>
+  Seconds best_on() const {
+    const auto found = std::ranges::find_if(unchecked_.ranking, [](const tuner::Entry& entry) {
+      return std::holds_alternative<Kind>(entry.plan.road);
+    });
+    return found->prediction.iteration;
+  }
+  const tuner::Entry& chosen(const TuneOutcome& outcome) const {
+    return outcome.answer.ranking.at(outcome.answer.chosen);
+  }
+  /// for_all_to_all  what it does when such a plan is run
+  void launcher(const std::string& for_all_to_all) {
+    write("mpirun", "#!/bin/sh\nIFS= read -r order\ncase \"$order\" in\n*'\"all-to-all\"'*) " +
+                        for_all_to_all + ";;\n*) cat '" + (folder_ / "servers").string() + "';;\nesac\n");
+    std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
+    settings_.mpirun = (folder_ / "mpirun").string();
+  }
+  void write(const char* name, const std::string& text) { std::ofstream(folder_ / name) << text; }
+  static std::string run_of_seconds(double seconds) {
+    RunReport report;
+    report.iteration_seconds = {seconds * 0.999, seconds, seconds * 1.001};
+    report.median_seconds = seconds;
+    return to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" +
+           to_line(Finished{{{"report", commtune::to_json(report)}}}) + "\n";
+  }
+  std::vector<probes::ProbeSample> plan_samples() const {
+    std::vector<probes::ProbeSample> samples;
+    for (const SampleRow& row : store_.all_samples(store_.find_fit(fit_)->session))
+      if (row.kind == "plan") samples.push_back(from_row(row));
+    return samples;
+  }
+
+  testing::TempFolder folder_;
+  const Profile profile_ = testing::small_profile();
+  Settings settings_ = [] {
+    Settings settings;
+    settings.start_timeout = settings.silence_timeout = settings.fit_age = Seconds{1000};
+    return settings;
+  }();
+  Environment environment_;
+  Store store_ = testing::memory_store();
+  Cancellation cancellation_;
+  Context context_{settings_, environment_, store_, cancellation_, {}};
+  TuneRequest request_;
+  tuner::Answer unchecked_;
+  RowId fit_ = 0;
+};
+
+TEST_F(CheckTest, TheAnswerRestsOnAFitOfItsOwn) {
+  const TuneOutcome outcome = tune_job(context_, request_);
+  ASSERT_TRUE(outcome.answer.checked()) << outcome.answer.check->failure;
+  ASSERT_FALSE(outcome.answer.check->factors.empty());
+  ASSERT_TRUE(outcome.fit);
+  EXPECT_NE(*outcome.fit, fit_);
+  const FitRow fit = store_.find_fit(*outcome.fit).value();
+  EXPECT_EQ(fit.supersedes, fit_);
+  EXPECT_EQ(fit.settings.at("checked").at("fit"), fit_);
+  EXPECT_EQ(fit.settings.at("made"), "up");  // what the fit before it was made with
+  const PlanRow latest = find_stored_plan(store_, "latest");
+  EXPECT_EQ(latest.fit, outcome.fit);
+  EXPECT_EQ(latest.ranking.at("answer").at("checked"), true);
+  EXPECT_EQ(store_.current_fit("lab")->id, *outcome.fit);
+  // The next question is answered by the same costs.
+  request_.check.reset();
+  const TuneOutcome next = tune_job(context_, request_);
+  EXPECT_EQ(digest(chosen(next).plan), digest(chosen(outcome).plan));
+  EXPECT_FALSE(next.answer.checked());
+}
+
+TEST_F(CheckTest, WhatRunsToldIsKeptAsSamplesOfTheProbe) {
+  const TuneOutcome outcome = tune_job(context_, request_);
+  const tuner::Check& check = *outcome.answer.check;
+  const auto samples = plan_samples();
+  ASSERT_THAT(samples, SizeIs(check.plans.size()));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(samples[i].quantity.road, check.plans[i].road);
+    EXPECT_EQ(samples[i].quantity.workers, 4);
+    EXPECT_EQ(samples[i].costs.plan, check.plans[i].digest);
+    EXPECT_EQ(samples[i].costs.predicted, check.plans[i].predicted);
+    EXPECT_EQ(samples[i].sample.time, check.plans[i].measured);
+    EXPECT_EQ(samples[i].raw_seconds.size(), 3U);
+    EXPECT_DOUBLE_EQ(samples[i].costs.factor, check.plans[i].factor);
+  }
+  // Each was run once, and can be looked at.
+  EXPECT_THAT(store_.runs().rows, SizeIs(1 + check.plans.size()));
+}
+
+TEST_F(CheckTest, AnotherCheckBuildsOnTheFirst) {
+  tune_job(context_, request_);
+  const auto first = plan_samples();
+  tune_job(context_, request_);
+  const auto both = plan_samples();
+  ASSERT_GT(both.size(), first.size());
+  for (const auto& before : first) {
+    const auto last = std::find_if(both.rbegin(), both.rend(), [&](const probes::ProbeSample& sample) {
+      return sample.quantity.road == before.quantity.road;
+    });
+    // Its plans are predicted as they are measured by now, as near as they scatter.
+    EXPECT_NEAR(last->costs.factor, before.costs.factor, 0.05 * before.costs.factor);
+  }
+}
+
+TEST_F(CheckTest, WhereARunFailsTheAnswerStaysAndSaysWhy) {
+  const Failed failed{ErrorCode::kPeerLost, "rank 2 on n2 went away"};
+  write("servers", to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" + to_line(failed) + "\n");
+  launcher("cat '" + (folder_ / "servers").string() + "'; exit 1");
+  const TuneOutcome outcome = tune_job(context_, request_);
+  EXPECT_FALSE(outcome.answer.checked());
+  EXPECT_EQ(outcome.answer.check->failure, failed.message);
+  EXPECT_EQ(outcome.fit, fit_);
+  EXPECT_EQ(digest(chosen(outcome).plan), digest(unchecked_.ranking.at(unchecked_.chosen).plan));
+  EXPECT_THAT(plan_samples(), SizeIs(0));
+  EXPECT_EQ(find_stored_plan(store_, "latest").ranking.at("answer").at("checked"), false);
+  EXPECT_EQ(to_json(outcome).at("check").at("failure"), failed.message);
+}
+
+TEST_F(CheckTest, HostsOfTooFewRanksLeaveTheAnswerUnchecked) {
+  request_.check->placing.hosts = parse_host_list("n1:3");
+  const TuneOutcome outcome = tune_job(context_, request_);
+  EXPECT_FALSE(outcome.answer.checked());
+  EXPECT_THAT(outcome.answer.check->failure, HasSubstr("4 ranks"));
+}
+
+TEST_F(CheckTest, AGivenClusterIsStoredWithItsCorrectedCosts) {
+  request_.cluster.given = store_.current_fit("lab")->snapshot;
+  const TuneOutcome outcome = tune_job(context_, request_);
+  ASSERT_TRUE(outcome.answer.checked()) << outcome.answer.check->failure;
+  EXPECT_FALSE(outcome.fit);
+  ASSERT_TRUE(outcome.refitted);
+  EXPECT_EQ(find_stored_plan(store_, "latest").ranking.at("cluster"), commtune::to_json(*outcome.refitted));
+  EXPECT_EQ(store_.current_fit("lab")->id, fit_);
+}
+
+TEST_F(CheckTest, OneWorkerHasNothingToCheck) {
+  request_.options.workers = 1;
+  const TuneOutcome outcome = tune_job(context_, request_);
+  EXPECT_FALSE(outcome.answer.check);
+  EXPECT_EQ(to_json(outcome).at("checked"), false);
+}
+
+TEST_F(CheckTest, AnInterruptionEndsIt) {
+  Context context{settings_, environment_, store_, cancellation_,
+                  Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
+  for (const char* name : {"all-to-all", "servers"})
+    write(name, to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
+  EXPECT_THAT(testing::error_of([&] { tune_job(context, request_); }),
+              testing::IsError(ErrorCode::kInterrupted, "interrupted"));
+  EXPECT_EQ(store_.current_fit("lab")->id, fit_);
+}
+
+}  // namespace
+}  // namespace commtune::api
