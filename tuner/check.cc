@@ -26,7 +26,8 @@ constexpr int kMostRounds = 3;
 /// Of the time that is left a round takes this part; the rest is for roads that only the new costs bring up.
 /// The last round takes all.
 constexpr double kPartOfRound = 2.0 / 3;
-/// Costs that are off by more have another reason than that a stream was measured at few sizes.
+/// Costs are not off by more, in 95 of 100: else there is another reason than that a stream was measured at
+/// few sizes, or that ranks share cores.
 constexpr double kLargestFactor = 4;
 /// By how much costs are changed to see whether a plan shows it.
 constexpr double kProbingFactor = 1.1;
@@ -48,8 +49,8 @@ class FactorSearch {
     return simulator_.time(flat_, FlatRoad(cost));
   }
 
-  /// Nobody would notice costs up to so many times as high, compared with a tenth less.
-  bool is_flat(double factor) { return time(factor) <= time(1 / kProbingFactor) * (1 + kIndifferent); }
+  /// Nobody would notice a tenth more or less of its costs.
+  bool is_flat() { return time(kProbingFactor) <= time(1 / kProbingFactor) * (1 + kIndifferent); }
 
   /// Logarithm of the factor with which this time is predicted.
   double logarithm_for(Seconds measured) {
@@ -168,18 +169,22 @@ void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile,
   checked.road = plan.road;
   checked.workers = plan.workers;
   checked.predicted = search.time(1);
-  const Seconds off = checked.measured - checked.predicted;
-  // Traffic that took longer than a plan can hide does tell.
-  const Seconds noticed = std::max(checked.half_width, checked.predicted * kIndifferent);
-  const bool exposed = off > noticed && !search.is_flat(kLargestFactor);
-  checked.hidden = search.is_flat(kProbingFactor) && !exposed;
-  if (checked.hidden) return;
   const Seconds deviation = checked.half_width / kNormal95;
+  const double off = std::abs(checked.measured / checked.predicted - 1);
+  const double logarithm = search.logarithm_for(checked.measured);
+  // Costs that are far off, or a run that is: whichever is fewer of its standard deviations away. Traffic
+  // that took much longer than a plan can hide so tells of its costs, and a late run of one that hides all
+  // does not.
+  const double of_run =
+      std::max(kIndifferent, std::hypot(deviation / checked.predicted, cluster.plan_deviation));
+  const double of_costs = std::log(kLargestFactor) / kNormal95;
+  checked.hidden = off <= kIndifferent ? search.is_flat() : off / of_run < std::abs(logarithm) / of_costs;
+  if (checked.hidden) return;
   checked.deviation = (search.logarithm_for(checked.measured + deviation) -
                        search.logarithm_for(checked.measured - deviation)) /
                       2;
-  const bool as_predicted = std::abs(off.count()) <= checked.half_width.count();
-  checked.factor = as_predicted ? 1 : std::exp(search.logarithm_for(checked.measured));
+  const bool as_predicted = off * checked.predicted <= checked.half_width;
+  checked.factor = as_predicted ? 1 : std::exp(logarithm);
 }
 
 std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> plans) {

@@ -116,7 +116,7 @@ struct CheckedPlan {
   Seconds half_width{};  ///< of its 95 % interval
   double factor = 1;     ///< on its road's costs, with which it is predicted as it was measured
   double deviation = 0;  ///< relative, of the factor: what the measurement leaves open
-  bool hidden = false;   ///< it hides all that it sends, also as it was run, and tells nothing of its road
+  bool hidden = false;   ///< it hides what it sends, and so tells nothing of its road
 };
 
 /// How the costs were corrected by running the leading plans.

@@ -183,6 +183,28 @@ TEST(Check, TrafficThatTookLongerThanAPlanCanHideTellsOfItsCosts) {
   EXPECT_NEAR(plan.factor, 3, 0.03);
 }
 
+TEST(Check, ALateRunOfAPlanThatHidesAllTellsNothing) {
+  // Only some five times the costs would make it 3 % longer: rather the run was late. By 40 % it was not.
+  Cluster cluster = made_cluster(4, 1e-6, 0.05e-9);
+  add_fit(cluster, kRing, 0.25e-9, 0.1);
+  cluster = refitted(cluster, std::vector{RoadFactor{kRing, 0.4, 0}}, 4);
+  cluster.plan_deviation = 0.022;
+  const Profile profile = *shipped_profile("resnet50");
+  TuneOptions options;
+  options.roads = {kRing};
+  const Answer answer = tune(profile, cluster, options);
+  CheckedPlan late;
+  late.measured = chosen(answer).prediction.iteration * 1.03;
+  late.half_width = late.measured * 0.005;
+  find_factor(late, chosen(answer).plan, profile, cluster);
+  EXPECT_TRUE(late.hidden);
+  EXPECT_EQ(late.factor, 1);
+  late.measured = chosen(answer).prediction.iteration * 1.4;
+  find_factor(late, chosen(answer).plan, profile, cluster);
+  EXPECT_FALSE(late.hidden);
+  EXPECT_GT(late.factor, 2);
+}
+
 TEST(Check, WhatTheMeasurementCannotTellFromThePredictionIsNoFactor) {
   TrueTimes runs(fitted_cluster(), {{kRing, 1.02, 0}});
   runs.scatter = 0.05;
