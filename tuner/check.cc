@@ -130,7 +130,12 @@ class Measuring {
 
 const Entry& chosen_of(const Answer& answer) { return answer.ranking.at(answer.chosen); }
 
-/// "all-to-all ring costs 1.31 times what the probe said"
+bool is_one(const Road& road) {
+  const auto* servers = std::get_if<ParameterServer>(&road);
+  return servers == nullptr || servers->servers == 1;
+}
+
+/// "all-to-all ring costs 1.31 times, 4 colocated servers cost 0.91 times what the probe said"
 std::string factors_text(const Check& check) {
   std::string text;
   const bool all_alike =
@@ -139,8 +144,8 @@ std::string factors_text(const Check& check) {
   if (all_alike) return "their roads cost what the probe said";
   for (const RoadFactor& each : check.factors) {
     if (each.factor == 1) continue;
-    text +=
-        fmt::format("{}{} costs {:.2f} times", text.empty() ? "" : ", ", describe(each.road), each.factor);
+    text += fmt::format("{}{} {} {:.2f} times", text.empty() ? "" : ", ", describe(each.road),
+                        is_one(each.road) ? "costs" : "cost", each.factor);
   }
   return text + " what the probe said";
 }

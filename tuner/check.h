@@ -45,10 +45,10 @@ struct CheckedAnswer {
 };
 
 /// Measures the leading plans, refits their roads' costs and plans again; where that takes a road that was
-/// not measured and time is left, once more, three times at most. Then a plan on a measured road is chosen:
-/// what makes whole plans slower than their operations mostly does so on every road, and one whose costs were
-/// not corrected would win by that alone. Where a measurement or planning fails the answer stays as it was,
-/// and its `check` says why.
+/// not measured and time is left, once more, three times at most. Then a plan on a measured road is chosen,
+/// where the ranking has one: what makes whole plans slower than their operations mostly does so on every
+/// road, and one whose costs were not corrected would win by that alone. Where a measurement or planning
+/// fails the answer stays as it was, and its `check` says why.
 ///
 /// cluster  that the answer was made for
 /// throws   Error{kBadInput} for options that break a rule; what is thrown as kInterrupted or kStorage
