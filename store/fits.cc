@@ -14,14 +14,14 @@ const std::string kFitsSummary =
     "SELECT fits.id, fits.session, fits.cluster, clusters.name, "
     "(SELECT max(id) FROM fits AS f WHERE f.cluster = fits.cluster AND f.id < fits.id), "
     "(SELECT min(id) FROM fits AS f WHERE f.cluster = fits.cluster AND f.id > fits.id), "
-    "fits.created, fits.version";
+    "(SELECT min(created) FROM fits AS f WHERE f.session = fits.session), fits.created, fits.version";
 const std::string kFromFits = " FROM fits JOIN clusters ON clusters.id = fits.cluster";
 const std::string kSelectFitsSummary = kFitsSummary + kFromFits;
 const std::string kSelectFits = kFitsSummary + ", fits.settings, fits.snapshot" + kFromFits;
 
 void read_summary(Query& query, FitSummary& row) {
   read_values(query, row.id, row.session, row.cluster, row.cluster_name, row.supersedes, row.superseded_by,
-              row.origin.created, row.origin.version);
+              row.probed, row.origin.created, row.origin.version);
 }
 
 FitSummary read_fit_summary(Query& query) {

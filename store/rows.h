@@ -123,6 +123,8 @@ struct FitSummary {
   std::string cluster_name;
   std::optional<RowId> supersedes;     ///< the fit that was current for this cluster row until now
   std::optional<RowId> superseded_by;  ///< absent: this one is current
+  /// When the session's first fit was made: how old its samples are, whatever plans told of its costs later.
+  Timestamp probed{};
   Origin origin;
 };
 

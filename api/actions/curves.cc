@@ -234,7 +234,7 @@ json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveReques
           {"session", fit.session},
           {"created", to_iso8601(fit.origin.created)},
           {"current", !fit.superseded_by.has_value()},
-          {"stale", is_stale(fit.origin, request.age)},
+          {"stale", is_stale(fit, request.age)},
           {"history", std::move(history)},
           {"down_sampled", down_sampled},
           {"scalars",

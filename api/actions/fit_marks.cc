@@ -29,7 +29,7 @@ std::string first_of(const std::vector<std::string>& differences) {
 
 FitAge fit_age(const Settings& settings) { return {settings.fit_age, system_now()}; }
 
-bool is_stale(const Origin& fit, const FitAge& age) { return age.now - fit.created >= age.limit; }
+bool is_stale(const FitSummary& fit, const FitAge& age) { return age.now - fit.probed >= age.limit; }
 
 std::vector<std::string> stored_differences(const Cluster& snapshot, const ClusterRow& newest) {
   probes::Facts now = newest.newest_facts;
@@ -39,8 +39,7 @@ std::vector<std::string> stored_differences(const Cluster& snapshot, const Clust
 
 FitMarks marks_of(const Store& store, const FitSummary& fit, const Cluster& snapshot, const FitAge& age) {
   const auto cluster = store.find_cluster(fit.cluster);
-  return {is_stale(fit.origin, age),
-          cluster ? stored_differences(snapshot, *cluster) : std::vector<std::string>{}};
+  return {is_stale(fit, age), cluster ? stored_differences(snapshot, *cluster) : std::vector<std::string>{}};
 }
 
 void refuse_differences(const std::vector<std::string>& differences) {

@@ -19,7 +19,8 @@ struct FitAge {
 };
 FitAge fit_age(const Settings& settings);
 
-bool is_stale(const Origin& fit, const FitAge& age);
+/// By the age of its probe: costs that plans corrected since are no younger otherwise.
+bool is_stale(const FitSummary& fit, const FitAge& age);
 
 struct FitMarks {
   bool stale = false;                    ///< it is as old as the setting fit_age, or older

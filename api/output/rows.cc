@@ -111,7 +111,7 @@ json to_json(const FitSummary& row, const FitAge& age) {
                       {"cluster_name", row.cluster_name},
                       {"supersedes", or_null(row.supersedes)},
                       {"superseded_by", or_null(row.superseded_by)},
-                      {"stale", is_stale(row.origin, age)}},
+                      {"stale", is_stale(row, age)}},
                      row.origin);
 }
 
@@ -256,7 +256,7 @@ std::string to_table(const std::vector<FitSummary>& rows, const FitAge& age) {
   for (const FitSummary& row : rows)
     table.add({std::to_string(row.id), row.cluster_name, std::to_string(row.session),
                row.superseded_by ? fmt::format("superseded by {}", *row.superseded_by) : "current",
-               when(row.origin.created), is_stale(row.origin, age) ? "stale" : ""});
+               when(row.origin.created), is_stale(row, age) ? "stale" : ""});
   return table.text();
 }
 

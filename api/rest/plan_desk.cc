@@ -66,7 +66,7 @@ std::optional<PlanDesk::Said> PlanDesk::known(const std::string& body) {
 }
 
 FitMarks PlanDesk::marks_of(const FitBook::Known& known) const {
-  return {is_stale(known.fit->origin, {parts_.fit_age, system_now()}), known.differences};
+  return {is_stale(*known.fit, {parts_.fit_age, system_now()}), known.differences};
 }
 
 PlanDesk::Said PlanDesk::answer(const std::string& body, const Question& question, const Caller& caller) {

@@ -26,7 +26,7 @@ Reply list_clusters(Service& service, const Request& request) {
     const PageOf<FitSummary> newest = store->fits(row.id, Page{1, 0});
     const bool fitted = !newest.rows.empty();
     out["current_fit"] = fitted ? json(newest.rows.front().id) : json(nullptr);
-    out["stale"] = fitted && is_stale(newest.rows.front().origin, age);
+    out["stale"] = fitted && is_stale(newest.rows.front(), age);
     return out;
   });
 }

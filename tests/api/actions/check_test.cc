@@ -110,6 +110,9 @@ TEST_F(CheckTest, TheAnswerRestsOnAFitOfItsOwn) {
   EXPECT_EQ(latest.fit, outcome.fit);
   EXPECT_EQ(latest.ranking.at("answer").at("checked"), true);
   EXPECT_EQ(store_.current_fit("lab")->id, *outcome.fit);
+  // It is as old as the probe was.
+  EXPECT_EQ(fit.probed, store_.find_fit(fit_)->probed);
+  EXPECT_EQ(fit.probed, store_.find_fit(fit_)->origin.created);
   // The next question is answered by the same costs.
   request_.check.reset();
   const TuneOutcome next = tune_job(context_, request_);
