@@ -47,6 +47,15 @@ std::vector<const RoadOption*> roads_by_bound(const Planning& job, Architecture 
   return roads;
 }
 
+/// The job with these of its roads alone; nothing where none of them is among its own.
+std::optional<Planning> with_roads(const Planning& job, const std::vector<Road>& roads) {
+  Planning narrowed = job;
+  std::erase_if(narrowed.roads, [&](const RoadOption& option) {
+    return std::ranges::find(roads, option.road) == roads.end();
+  });
+  return narrowed.roads.empty() ? std::nullopt : std::optional(std::move(narrowed));
+}
+
 /// Remembers whether anybody was told that time is out: only then is something missing from the answer. Time
 /// that has passed stays so, whatever a clock says later.
 struct TimeLimit {
@@ -201,18 +210,21 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   answer.bounds = bounds_of(job);
   answer.bound = answer.bounds.front().bound;
 
+  const std::optional<Planning> narrowed = with_roads(job, options.eligible);
+  const Planning& preferred = narrowed ? *narrowed : job;
   Simulator simulator(job.work);
   std::vector<Candidate> starts;
   for (const Method& method : methods()) {
-    std::optional<Candidate> candidate = best_of(method, job, simulator, limit.out_of_time);
+    std::optional<Candidate> candidate = best_of(method, preferred, simulator, limit.out_of_time);
+    if (candidate) starts.push_back(*candidate);
+    if (!candidate && narrowed) candidate = best_of(method, job, simulator, limit.out_of_time);
     if (!candidate) continue;
-    starts.push_back(*candidate);
     answer.ranking.push_back(entry_of(job, std::move(*candidate), std::string(method.title), answer.bound));
   }
-  if (starts.empty()) throw Error(ErrorCode::kTimeout, kNothingInTime);
-  if (!is_out(limit.out_of_time)) {
+  if (answer.ranking.empty()) throw Error(ErrorCode::kTimeout, kNothingInTime);
+  if (!starts.empty() && !is_out(limit.out_of_time)) {
     SearchReport joint =
-        joint_search(job, starts, {options.gap_limit, options.max_events, limit.out_of_time});
+        joint_search(preferred, starts, {options.gap_limit, options.max_events, limit.out_of_time});
     joint.best.method = kJoint;
     answer.ranking.push_back(
         entry_of(job, {std::move(joint.best), joint.prediction}, "Joint (commtune)", answer.bound));

@@ -19,10 +19,11 @@
 namespace commtune::tuner {
 
 struct TuneOptions {
-  int workers = 0;                     ///< N >= 1; 0: the cluster's ranks less the dedicated servers
-  RoadLimits limits;                   ///< servers that may be used
-  std::vector<Road> roads;             ///< empty: roads_for(cluster, workers, limits)
-  std::vector<Road> eligible;          ///< only plans on these are chosen, if any is ranked; empty: on all
+  int workers = 0;          ///< N >= 1; 0: the cluster's ranks less the dedicated servers
+  RoadLimits limits;        ///< servers that may be used
+  std::vector<Road> roads;  ///< empty: roads_for(cluster, workers, limits)
+  /// Methods take these roads where there is one for them, and only plans on them are chosen. Empty: all.
+  std::vector<Road> eligible;
   double gap_limit = 0.002;            ///< the joint search stops when its plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
   int draws = 64;                      ///< parameter draws from the fits' covariance; 0: no doubt is computed

@@ -256,6 +256,7 @@ std::vector<Entry> drawn_to_the_end(std::vector<Entry> ranking, const Profile& p
   for (int d = 0; d < draws; ++d) {
     const Cluster& draw = clusters.draw(d);
     std::vector<double> times;
+    times.reserve(ranking.size());
     for (const Entry& entry : ranking) {
       times.push_back(simulator.run(entry.plan, road_cost(entry.plan.road, draw, 4)).iteration.count());
     }
