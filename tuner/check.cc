@@ -158,13 +158,17 @@ void CheckOptions::check() const {
 }
 
 std::vector<std::size_t> leading_plans(const Answer& answer) {
+  const std::vector<std::size_t> overlapping = plans_to_verify(answer, std::numeric_limits<int>::max());
   std::vector<std::size_t> leading;
-  for (const std::size_t i : plans_to_verify(answer, std::numeric_limits<int>::max())) {
-    const Road& road = answer.ranking[i].plan.road;
-    const bool known = std::ranges::any_of(
-        leading, [&](std::size_t other) { return answer.ranking[other].plan.road == road; });
-    if (!known && leading.size() < kMostRoads) leading.push_back(i);
-  }
+  const auto road = [&](std::size_t i) -> const Road& { return answer.ranking[i].plan.road; };
+  const auto add = [&](const auto& is_known) {
+    for (const std::size_t i : overlapping) {
+      const bool known = std::ranges::any_of(leading, [&](std::size_t other) { return is_known(i, other); });
+      if (!known && leading.size() < kMostRoads) leading.push_back(i);
+    }
+  };
+  add([&](std::size_t i, std::size_t j) { return architecture_of(road(i)) == architecture_of(road(j)); });
+  add([&](std::size_t i, std::size_t j) { return road(i) == road(j); });
   return leading;
 }
 

@@ -28,7 +28,8 @@ struct CheckOptions {
 };
 
 /// The entries that are measured: the chosen one, and the best one of up to two other roads whose range
-/// overlaps its own (any, where no doubt was computed).
+/// overlaps its own (any, where no doubt was computed); first one of the other architecture, since what makes
+/// whole plans dearer than their operations does not do so alike over servers and without them.
 std::vector<std::size_t> leading_plans(const Answer& answer);
 
 /// What a measured plan tells of its road, under the costs that it was predicted with: CheckedPlan::factor,

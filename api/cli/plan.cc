@@ -27,7 +27,6 @@ struct PlanFlags {
   std::optional<int> verify;  ///< how many plans are run
   std::string verify_budget;
   std::string check;  ///< for how long; empty: not said
-  bool no_check = false;
   bool explain = false;
   bool probe = false;
   bool strict = false;
@@ -166,23 +165,12 @@ VerifyRequest verify_request(const Session& session, const PlanFlags& flags, Wor
   return verify;
 }
 
-/// Whether the user named hosts in this call.
-bool names_hosts(const Session& session, const PlanFlags& flags) {
-  return !flags.placing->host_list.empty() || session.flags.contains("hosts") ||
-         session.flags.contains("local_ranks");
-}
-
-/// Without a word about it, where hosts are named and nothing else runs plans on them.
 std::optional<CheckRequest> check_request(const Session& session, const PlanFlags& flags, Work& work,
                                           const TuneRequest& request) {
-  if (flags.no_check || flags.check == "0") return {};
+  if (flags.check.empty() || flags.check == "0") return {};
   CheckRequest check;
-  if (!flags.check.empty()) {
-    check.budget = parse_flag("--check", flags.check, parse_duration);
-    if (check.budget == Seconds{0}) return {};
-  } else if (flags.verify || !names_hosts(session, flags)) {
-    return {};
-  }
+  check.budget = parse_flag("--check", flags.check, parse_duration);
+  if (check.budget == Seconds{0}) return {};
   check.placing = placing_of_runs(session, flags, work, request, "--check");
   return check;
 }
@@ -249,16 +237,13 @@ void add_plan_command(CLI::App& tune, Session& session) {
       ->add_option("--plan-time", flags->plan_time,
                    "rank what was tried within this time, and say that it is incomplete (default: no limit)")
       ->type_name("TIME");
-  CLI::Option* const check =
-      command
-          ->add_option(
-              "--check", flags->check,
-              "before answering run the leading plans for about so long, correct the costs of their "
-              "roads by what that takes, and plan again; 0: do not (default: 5s where --hosts, -H or "
-              "--local names hosts and --verify does not run plans anyway). Hosts as for `tune run`; "
-              "this machine if the cluster is no other")
-          ->type_name("TIME");
-  command->add_flag("--no-check", flags->no_check, "the same as --check 0")->excludes(check);
+  command
+      ->add_option(
+          "--check", flags->check,
+          "before answering run the leading plans for about so long, such as 5s, correct the costs of "
+          "their roads by what that takes, and plan again (default: do not). Hosts as for `tune run`; "
+          "this machine if the cluster is no other")
+      ->type_name("TIME");
   CLI::Option* const verify =
       command
           ->add_option(

@@ -108,7 +108,7 @@ class MainPath(product.Product):
 
 
 class Checked(product.Product):
-    """Where hosts are named the leading plans run before the answer is given."""
+    """With --check the leading plans run before the answer is given."""
 
     def test_what_runs_tell_makes_a_fit_that_the_plan_rests_on(self):
         probe = self.probe()
@@ -136,7 +136,7 @@ class Checked(product.Product):
         self.probe()
         small = ("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--local", "2")
         self.assertRegex(self.ok(*small, "--check", "1s"), r"checked [123] plans? by running (it|them) for .*: .*; ")
-        for flag in (("--no-check",), ("--check", "0")):
+        for flag in ((), ("--check", "0")):
             self.assertNotIn("checked", self.ok(*small, *flag))
 
 

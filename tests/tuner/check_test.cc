@@ -276,6 +276,16 @@ TEST(Check, ANewRoadIsRunBeforeItIsChosen) {
   EXPECT_EQ(chosen(result.answer).plan.road, kServers);
 }
 
+TEST(LeadingPlans, AreOfBothArchitecturesFirst) {
+  Answer answer;
+  for (const Road& road :
+       {Road{ParameterServer{4}}, Road{ParameterServer{2}}, Road{ParameterServer{1}}, kRing}) {
+    Entry& entry = answer.ranking.emplace_back();
+    entry.plan.road = road;
+  }
+  EXPECT_EQ(leading_plans(answer), (std::vector<std::size_t>{0, 3, 1}));
+}
+
 TEST(RoadFactors, OfSeveralPlansAreTheMeanOfTheirLogarithms) {
   CheckedPlan plan;
   plan.road = kRing;
