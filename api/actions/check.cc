@@ -118,7 +118,7 @@ std::vector<NewSample> samples_of(const tuner::Check& check, const CheckRuns& ru
   return samples;
 }
 
-nlohmann::json settings_of(const FitRow& before, const tuner::Check& check) {
+nlohmann::json checked_settings(const FitRow& before, const tuner::Check& check) {
   nlohmann::json settings = before.settings.is_object() ? before.settings : nlohmann::json::object();
   nlohmann::json roads = nlohmann::json::array();
   for (const RoadFactor& factor : check.factors)
@@ -137,7 +137,7 @@ std::optional<RowId> keep_fit(Store& store, const Fitted& fitted, const tuner::C
     if (!before || before->id != *fitted.fit) return;
     const std::vector<SampleRow> earlier = store.all_samples(before->session);
     store.supplement_samples(before->session, samples_of(check, runs, profile, earlier));
-    fit = store.add_fit({before->session, checked.cluster, settings_of(*before, check)});
+    fit = store.add_fit({before->session, checked.cluster, checked_settings(*before, check)});
   });
   return fit;
 }
