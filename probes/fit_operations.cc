@@ -26,9 +26,6 @@ constexpr double kOtherHosts = 0;
 // Of what formulas say where not one road can be held out to find out.
 constexpr double kUnchecked = 0.2;
 
-// A size shows what makes up as much of its cost.
-constexpr double kMostly = 0.5;
-
 // What fits have in common counts as much as so many sizes of their own (shrinking, Smyth 2004).
 constexpr double kCommonCounts = 2;
 
@@ -148,11 +145,8 @@ class Operating {
   static Deviation deviation_of(const Fit& fit, std::span<const Sample> by_size, double between,
                                 const Deviation& formula) {
     if (fit.curve.empty()) return {};
-    const auto startup_part = [&](const Sample& sample) {
-      return fit.curve.least_alpha() / std::max(fit.curve(sample.size), fit.curve.least_alpha());
-    };
-    const bool shows_startup = startup_part(by_size.front()) >= kMostly;
-    const bool shows_rate = 1 - startup_part(by_size.back()) >= kMostly;
+    const bool shows_startup = startup_share(fit.curve, by_size.front().size) >= kMostly;
+    const bool shows_rate = 1 - startup_share(fit.curve, by_size.back().size) >= kMostly;
     return {shows_startup ? between : std::max(between, formula.startup),
             shows_rate ? between : std::max(between, formula.rate)};
   }

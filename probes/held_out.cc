@@ -19,23 +19,22 @@ bool both_stages(const OperationFit& fit) {
   return fit.operation == Operation::kAllReduce || fit.operation == Operation::kPushPull;
 }
 
-/// Of what a message costs, its start-up's part.
-double startup_share(const Curve& curve, Bytes size) {
-  const Seconds cost = curve(size);
-  return cost > Seconds{0} ? curve.least_alpha() / cost : 0;
-}
-
 void compare(CostErrors& errors, const Fit& fit, const Curve& said) {
   if (fit.quality.samples < static_cast<int>(kEnoughSizes) || said.empty()) return;
   const auto ask = [&](SquaredErrors& of, Bytes size) {
     const double measured = fit.curve(size).count(), expected = said(size).count();
     if (measured > 0 && expected > 0) of.add(std::log(measured / expected));
   };
-  if (startup_share(fit.curve, fit.smallest) > 0.5) ask(errors.startup, fit.smallest);
-  if (startup_share(fit.curve, fit.largest) < 0.5) ask(errors.rate, fit.largest);
+  if (startup_share(fit.curve, fit.smallest) > kMostly) ask(errors.startup, fit.smallest);
+  if (startup_share(fit.curve, fit.largest) < kMostly) ask(errors.rate, fit.largest);
 }
 
 }  // namespace
+
+double startup_share(const Curve& curve, Bytes size) {
+  const Seconds cost = curve(size);
+  return cost > Seconds{0} ? curve.least_alpha() / cost : 0;
+}
 
 double SquaredErrors::deviation() const { return std::sqrt(mean()); }
 

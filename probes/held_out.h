@@ -13,6 +13,12 @@ namespace commtune::probes {
 /// Of fewer sizes none can be left out for the others to tell it.
 inline constexpr std::size_t kEnoughSizes = 3;
 
+/// A size shows what makes up as much of its cost.
+inline constexpr double kMostly = 0.5;
+
+/// Of what a message costs, its start-up's part: 0 to 1.
+double startup_share(const Curve& curve, Bytes size);
+
 /// Squares of logarithms of measured over said, with how many there are.
 struct SquaredErrors {
   double sum = 0;

@@ -10,6 +10,7 @@
 #include "perfmodel/error.h"
 #include "perfmodel/fit.h"
 #include "perfmodel/flat_cost.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"
 #include "perfmodel/topology.h"
@@ -32,8 +33,6 @@ constexpr double kLargestFactor = 4;
 /// By how much costs are changed to see whether a plan shows it.
 constexpr double kProbingFactor = 1.1;
 constexpr int kBisections = 30;
-/// Half width of a 95 % interval, in standard deviations.
-constexpr double kNormal95 = 1.96;
 
 /// A plan's iteration as a function of the factor on its road's costs.
 class FactorSearch {

@@ -65,7 +65,7 @@ double optimism_of(const std::vector<double>& times, const std::vector<double>& 
   double sum = 0;
   std::size_t wins = 0;
   for (std::size_t d = 0; d < times.size(); ++d) {
-    if (times[d] > best[d] * (1 + kSame)) continue;
+    if (!is_best(times[d], best[d])) continue;
     sum += std::log(without[d % without.size()] / times[d]);
     ++wins;
   }

@@ -225,7 +225,7 @@ std::vector<double> best_of(const Times& times) {
 double share_of_wins(const std::vector<double>& times, const std::vector<double>& best) {
   std::size_t wins = 0;
   for (std::size_t d = 0; d < times.size(); ++d) {
-    if (times[d] <= best[d] * (1 + kSame)) ++wins;
+    if (is_best(times[d], best[d])) ++wins;
   }
   return static_cast<double>(wins) / static_cast<double>(times.size());
 }

@@ -19,6 +19,9 @@ inline constexpr double kSame = 1e-9;
 /// times[entry][draw]; fewer draws of an entry that is out of the race
 using Times = std::vector<std::vector<double>>;
 
+/// Whether nothing was faster on the draw, but for rounding.
+inline bool is_best(double time, double best) { return time <= best * (1 + kSame); }
+
 /// By draw.
 std::vector<double> best_of(const Times& times);
 
