@@ -70,8 +70,8 @@ TEST(FitOperations, AStreamOfOneSizeTakesItsStartUpFromRoadsThatWereMeasured) {
   const std::vector<OperationSamples> samples{measured_ring(), one_shot_of_one_size()};
   const Cluster links = links_of_four();
   const FittedOperations fitted = fit_operations(samples, links, {});
-  const Fit& alone =
-      fit_on(fit_operations(std::vector{one_shot_of_one_size()}, links, {}), Collective::kOneShot).streamed;
+  const FittedOperations by_itself = fit_operations(std::vector{one_shot_of_one_size()}, links, {});
+  const Fit& alone = fit_on(by_itself, Collective::kOneShot).streamed;
   const Fit& carried = fit_on(fitted, Collective::kOneShot).streamed;
   ASSERT_FALSE(alone.curve.empty());
   ASSERT_FALSE(carried.curve.empty());

@@ -129,7 +129,8 @@ TEST(Check, TheRefittedClusterPricesTheCheckedPlansAsMeasured) {
     EXPECT_NEAR(priced / result.answer.check->plans[i].measured, 1, 0.01) << describe(plan.road);
   }
   // Between themselves the plans of a checked road are in no more doubt than the measurement leaves.
-  const Doubt &before = *chosen(runs.tuned(runs.fitted())).doubt, &after = *chosen(result.answer).doubt;
+  const Answer unchecked = runs.tuned(runs.fitted());
+  const Doubt &before = *chosen(unchecked).doubt, &after = *chosen(result.answer).doubt;
   EXPECT_LT((after.high - after.low) / after.low, 0.3 * ((before.high - before.low) / before.low));
 }
 
