@@ -80,6 +80,13 @@ bool needs_one_order(const Road& road);
 /// ends.
 bool has_two_stages(const Road& road);
 
+/// Whether a decoupled plan may run the two stages as steps of their own: all-to-all roads with two stages.
+/// Servers answer while others still push, so a push and its pull are one operation.
+bool may_be_decoupled(const Road& road);
+
+/// Whether a message goes to servers and comes back from them, not from worker to worker.
+bool goes_through_servers(const Road& road);
+
 /// When a message may start.
 enum class Release {
   kGradient,  ///< as soon as the last gradient that it carries exists (wait-free back-propagation)
