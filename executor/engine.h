@@ -85,6 +85,8 @@ class Engine {
  private:
   struct MessageState;
 
+  /// Where this rank is one of the road's servers.
+  void make_server(const ParameterServer& road, std::vector<std::size_t> message_bytes);
   bool wait_until_none(const std::atomic<std::int32_t>& left);
   const std::atomic<std::int32_t>& left_before(std::size_t layer) const {
     return plan_.barrier == Barrier::kFull ? all_left_ : left_[layer];
@@ -102,6 +104,8 @@ class Engine {
   Task run_reduce(MessageState& message);
   Task run_distribute(MessageState& message);
   Task on_road(MessageState& message);
+  /// What a worker has to say before it leaves; not valid() where nobody waits for it.
+  Task leave_road();
   RoadMessage road_message(MessageState& message);
   void give_back_credit(MessageState& message);
   void step_ended(MessageState& message);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "perfmodel/overloaded.h"
 #include "tuner/whatif.h"
 
 namespace commtune::tuner {
@@ -163,14 +164,16 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
 void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Explanation& explanation) {
   const double d = static_cast<double>(gradients.count), n = plan.workers;
   if (plan.workers == 1) return;
-  if (const auto* p = std::get_if<ParameterServer>(&plan.road)) {
-    const bool sums = p->local_sum == LocalSum::kFirst;
+  const auto all_to_all = [&](const AllToAll&) {
+    explanation.worker_traffic = Bytes{static_cast<std::uint64_t>(2 * (n - 1) / n * d)};
+  };
+  const auto servers = [&](const ParameterServer& road) {
+    const bool sums = road.local_sum == LocalSum::kFirst;
     const double g = sums ? place.fewest : 1, pushed = sums ? place.hosts : n;
     explanation.worker_traffic = Bytes{static_cast<std::uint64_t>((2 * (g - 1) + 1) / g * d)};
-    explanation.server_traffic = Bytes{static_cast<std::uint64_t>(pushed * d / p->servers)};
-  } else {
-    explanation.worker_traffic = Bytes{static_cast<std::uint64_t>(2 * (n - 1) / n * d)};
-  }
+    explanation.server_traffic = Bytes{static_cast<std::uint64_t>(pushed * d / road.servers)};
+  };
+  match(plan.road, all_to_all, servers);
 }
 
 /// A line of a chart: `fill` between two moments.
