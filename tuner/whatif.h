@@ -90,8 +90,5 @@ nlohmann::json to_json(const std::vector<ScaleCurve>& curves);
 nlohmann::json to_json(const std::vector<ServerPoint>& points);
 nlohmann::json to_json(const std::vector<PhaseCell>& cells);
 nlohmann::json to_json(const std::vector<Flip>& flips);
-std::string to_csv(const std::vector<ScaleCurve>& curves);
-std::string to_csv(const std::vector<ServerPoint>& points);
-std::string to_csv(const std::vector<PhaseCell>& cells);
 
 }  // namespace commtune::tuner

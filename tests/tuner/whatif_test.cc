@@ -41,7 +41,6 @@ TEST(Scale, StartsAtOneAndStaysBelowPerfect) {
     for (const ScalePoint& point : curve.points) EXPECT_LE(point.efficiency, 1 + 1e-9);
   }
   EXPECT_EQ(to_json(curves).size(), curves.size());
-  EXPECT_THAT(to_csv(curves), testing::HasSubstr("joint,16,"));
 }
 
 TEST(ServerSweep, MoreServersAreNeverSlowerOnAnIdleNetwork) {
@@ -67,7 +66,6 @@ TEST(ServerSweep, ComparesWithNoServersAtAll) {
   EXPECT_TRUE(std::holds_alternative<AllToAll>(points[0].road));
   EXPECT_EQ(points[1].road, Road(ParameterServer{1, Placement::kDedicated}));
   EXPECT_EQ(to_json(points).size(), 2U);
-  EXPECT_THAT(to_csv(points), testing::HasSubstr("\n0,"));
   EXPECT_THROW(server_sweep(resnet(), gigabit(), {5}, Placement::kColocated, quick()), Error);
 }
 
