@@ -6,8 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "api/actions/row_json.h"
 #include "api/actions/sample_rows.h"
-#include "api/output/rows.h"
 #include "perfmodel/curve.h"
 #include "perfmodel/road_json.h"
 #include "probes/links.h"

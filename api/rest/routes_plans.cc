@@ -4,11 +4,11 @@
 
 #include "api/actions/curves.h"
 #include "api/actions/doubtful.h"
+#include "api/actions/row_json.h"
 #include "api/actions/run.h"
 #include "api/actions/timeline.h"
 #include "api/actions/verify.h"
 #include "api/export/export.h"
-#include "api/output/rows.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "perfmodel/json_reader.h"
