@@ -190,7 +190,7 @@ Reply prioritize(Service& service, const Request& request) {
   {
     const auto store = service.store().reader();
     if (const auto row = store->find_cluster(std::string_view(cluster)))
-      known = host_scores(links_to_json(*store, *row));
+      known = probes::host_scores(link_report(*store, *row));
   }
   json scores = json::object();
   for (std::size_t i = 0, n = nodes.size(0, 4096); i < n; ++i) {
