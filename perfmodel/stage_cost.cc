@@ -195,9 +195,9 @@ std::optional<Formula> streams_by_formula(PricedRoad& priced) {
 /// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
 /// messages, whose cost hardly depends on their size, would promise large ones more than the link's
 /// bandwidth.
-/// otherwise  what a stream costs by formula where none was measured, its bytes at the links' rate: one
-/// message
-///            alone may leave links idle that the next would fill; without either nothing is hidden
+/// otherwise  what a stream costs by formula, with its bytes at the links' rate, for where no stream was
+///            measured: one message alone may leave links idle that the next one would fill. Without a
+///            measured stream and a formula, nothing is hidden.
 StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
   const Curve& alone = fit.alone.curve;
   const Curve& streamed = fit.streamed.curve;

@@ -38,8 +38,8 @@ struct Verdict {
   int host = 0;      ///< index into LinkReport::hosts
   int other = -1;    ///< receiver of a slow pair
   double ratio = 1;  ///< its time over its class's median: 5 means five times as slow
-  std::string
-      text;  ///< "host h3 sends and receives 5.0 times as slowly as its class (0.025 GB/s, not 0.125)"
+  /// "host h3 sends and receives 5.0 times as slowly as its class (0.025 GB/s, not 0.125)"
+  std::string text;
 };
 
 struct LinkReport {
