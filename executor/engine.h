@@ -58,8 +58,7 @@ class Engine {
 
   /// Before the backward pass; every gradient of the iteration before has been waited for.
   void begin_iteration();
-  /// Whether some message waits for the gradients of `layer` and of no layer before it: telling of any other
-  /// layer's late changes nothing.
+  /// True if this layer's gradients release a message. Only then must gradient_ready() be called on time.
   bool releases(std::size_t layer) const { return wakes_[layer]; }
   /// The gradients of `layer` exist, in the memory given to the constructor. Called for every layer, from the
   /// last to the first. From here until wait_for(layer) returns, that memory is the engine's.
