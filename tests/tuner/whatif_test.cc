@@ -32,6 +32,19 @@ TEST(WithNetwork, MultipliesLatencyAndTimePerByte) {
   EXPECT_THROW(with_network(gigabit(), 0, 1), Error);
 }
 
+TEST(ReferenceLink, IsBetweenHostsAndCostsWhatALongMessageDoes) {
+  EXPECT_FALSE(reference_link(Cluster{}));
+  Cluster cluster;
+  Fit& inside = cluster.links[LinkClass::kIntraHost].alone;
+  inside.curve = Curve{Seconds{1e-6}, SecondsPerByte{1e-10}};
+  EXPECT_EQ(reference_link(cluster)->latency.count(), 1e-6);
+  Fit& between = cluster.links[LinkClass::kInterHost].alone;
+  between.curve = Curve{Seconds{1e-3}, SecondsPerByte{0}};
+  between.largest = Bytes{1000};
+  EXPECT_EQ(reference_link(cluster)->latency.count(), 1e-3);
+  EXPECT_DOUBLE_EQ(reference_link(cluster)->per_byte.value, 1e-6) << "1 ms for 1000 bytes";
+}
+
 TEST(Scale, StartsAtOneAndStaysBelowPerfect) {
   const auto curves = scale(resnet(), gigabit(), {1, 2, 4, 16}, quick());
   ASSERT_FALSE(curves.empty());
