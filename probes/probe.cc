@@ -238,7 +238,7 @@ class Session {
       return 2 * (shape_.between_guess.beta * kBacklogSize) * (ahead + 2);
     };
     // A ring has a part of each message on a connection at a time.
-    const bool servers = std::holds_alternative<ParameterServer>(quantity.road);
+    const bool servers = goes_through_servers(quantity.road);
     const int fewest = servers ? kFewestAhead : std::clamp(ranks(), kFewestAhead, kMostAhead);
     const bool slow = expected(fewest) > kFirstBacklogShare * measurer_.left();
     if (slow || !measurer_.may_send_backlog(kBacklogSize, fewest)) {

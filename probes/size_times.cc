@@ -9,12 +9,13 @@ namespace {
 
 MedianInterval interval_of(std::vector<double> values) { return median_interval(values); }
 
-/// Relative half width of the median's 95 % interval if the values are normal but for stalls, by their median
-/// absolute deviation. Source: Rousseeuw and Croux, JASA 88 (1993), with the correction for few values of
-/// Croux and Rousseeuw, Compstat (1992).
+/// Half width of the median's 95 % interval, relative to the median, for values that are normal apart from
+/// stalls. The deviation is estimated by the median absolute deviation, which stalls hardly change. Source:
+/// Rousseeuw and Croux, JASA 88 (1993), with the correction for few values of Croux and Rousseeuw, Compstat
+/// (1992).
 double normal_half_width(const std::vector<double>& values, double median) {
   constexpr double kTwoSigmas = 1.96;
-  constexpr double kMedianOverMean = 1.2533;  // standard error, of many normal values
+  constexpr double kMedianOverMean = 1.2533;  // sqrt(pi / 2): the median's standard error over the mean's
   constexpr double kNormalMedian = 1.4826, kFewValues = 1.2;
   std::vector<double> distances;
   distances.reserve(values.size());
@@ -23,9 +24,11 @@ double normal_half_width(const std::vector<double>& values, double median) {
   return kTwoSigmas * kMedianOverMean * deviation / std::sqrt(static_cast<double>(values.size())) / median;
 }
 
-/// Of so few values the interval that needs no distribution is their range, which a single stall makes wide.
+/// Half width of the median's 95 % interval, relative to the median. For 5 to 8 values the interval that
+/// assumes no distribution is nearly their whole range, which a single stall makes wide, so the narrower of
+/// that and of normal_half_width() is taken. Fewer than 5 values say as little about their deviation.
 double half_width(const std::vector<double>& values) {
-  constexpr std::size_t kLeast = 5, kMost = 8;  // with fewer, their median distance says as little
+  constexpr std::size_t kLeast = 5, kMost = 8;
   const MedianInterval interval = interval_of(values);
   const double wide = interval.relative_half_width();
   if (values.size() < kLeast || values.size() > kMost) return wide;

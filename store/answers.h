@@ -37,9 +37,8 @@ class Answers {
 
   /// key             made unique among clients by the caller (who asks, which route, their key)
   /// request_digest  of what the request says, to tell a repetition from a mistake
-  /// abandoned       a claim made before this moment and still without an answer is taken over: whoever made
-  /// it
-  ///                 is gone
+  /// abandoned       a claim made before this moment and still without an answer is taken over, because
+  ///                 whoever made it is gone
   ClaimResult claim(std::string_view key, std::string_view request_digest, Timestamp abandoned);
   /// Throws Error{kConflict} unless the key is claimed and not answered.
   void answer(std::string_view key, const Answer& answer);

@@ -14,10 +14,10 @@
 
 #include "api/actions/tokens.h"
 #include "api/rest/service.h"
-#include "perfmodel/synthetic_profile.h"
 #include "store/jobs.h"
 #include "store/owner.h"
 #include "tests/api/rest/made_lab.h"
+#include "tests/perfmodel/synthetic_profile.h"
 #include "tests/store/support.h"
 
 namespace commtune::api::rest {
