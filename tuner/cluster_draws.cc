@@ -5,15 +5,13 @@
 #include <tuple>
 
 #include "perfmodel/fit.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/prediction_limits.h"
 #include "perfmodel/random.h"
 
 namespace commtune::tuner {
 
 namespace {
-
-/// Half width of a 95 % interval of a normal distribution, in standard deviations.
-constexpr double kHalfWidth = 1.96;
 
 /// The same road, or one that differs in the number of servers only and so is calibrated by it.
 bool related(const Road& a, const Road& b) {
@@ -52,7 +50,7 @@ ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& road
     std::vector<double>& values = scalars_.emplace_back();
     values.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-      values.push_back(std::max(0.0, scalar.value + scalar.half_width / kHalfWidth * random.normal()));
+      values.push_back(std::max(0.0, scalar.value + scalar.half_width / kNormal95 * random.normal()));
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "api/actions/sample_rows.h"
 #include "api/output/rows.h"
 #include "perfmodel/curve.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/road_json.h"
 #include "probes/links.h"
 
@@ -18,7 +19,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kLinePoints = 64;
-constexpr double kNormal95 = 1.96;
 
 /// What one curve is about, and which samples it was made from.
 struct CurveSubject {
