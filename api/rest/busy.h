@@ -49,7 +49,6 @@ class Permit {
 };
 
 /// From now on: throws Error{kBadInput} once `most` has passed, Error{kInterrupted} once `stopping` is true.
-/// Looked at between points, so that one more may be finished.
 tuner::Watch time_limit(std::chrono::milliseconds most, const std::atomic<bool>& stopping);
 
 /// A watch that is also looked at within each point: throws what it throws, and is told how far it was last.

@@ -4,6 +4,7 @@
 
 #include "api/actions/question.h"
 #include "api/actions/whatif.h"
+#include "api/rest/busy.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "tuner/whatif.h"
@@ -71,7 +72,13 @@ Reply get_scaling(Service& service, const Request& request) {
   check_draws(given.options.draws, given.profile);
   const int most = static_cast<int>(request.integer("most", 1, 4096, 64));
   return service.compute(request, [&](const tuner::Watch& watch) {
-    given.watch = watch;
+    put_under(watch, given);
+/// Every point of it is planned under this watch: it is looked at between two points, and within each.
+void put_under(tuner::Watch watch, WhatIfCase& given) {
+  given.watch = std::move(watch);
+  given.options.out_of_time = within_points(given.watch);
+}
+
     return json_reply(to_json(scale(given, count_series(fmt::format("1..{}", most)))));
   });
 }
@@ -87,9 +94,10 @@ Reply get_phase_map(Service& service, const Request& request) {
     axes.per_byte_factors.push_back(1 / scale);
   axes.latency_factors = numbers(request, "latency_scales", 4, kSmallestScale, kLargestScale, {1});
   return service.compute(request, [&](const tuner::Watch& watch) {
-    given.watch = watch;
+    put_under(watch, given);
     json out = to_json(map(given, axes));
-    out["flips"] = tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, watch));
+    out["flips"] =
+        tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, given.watch));
     return json_reply(out);
   });
 }
@@ -109,7 +117,7 @@ Reply get_servers(Service& service, const Request& request) {
                 fmt::format("parameter most = {}: at most {} colocated servers, as many as workers", most,
                             given.options.workers));
   return service.compute(request, [&](const tuner::Watch& watch) {
-    given.watch = watch;
+    put_under(watch, given);
     return json_reply(to_json(servers(given, count_series(fmt::format("1..{}", most)), where)));
   });
 }

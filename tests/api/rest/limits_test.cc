@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -63,6 +64,7 @@ class LimitsTest : public ::testing::Test {
     head.method = method;
     head.target = target;
     head.address = "127.0.0.1";
+    head.client_gone = client_gone_;
     head.content_length = text.size();
     head.header = [token](const char* name) -> std::string {
       const std::map<std::string, std::string> headers{
@@ -111,6 +113,8 @@ class LimitsTest : public ::testing::Test {
   Log log_;
   MadeClock clock_;
   std::unique_ptr<Store> store_;
+  std::function<bool()> client_gone_;
+  std::string idempotency_key_;
   std::string one_, other_;
   std::unique_ptr<Service> service_;  // last: it uses what is above
 };
@@ -287,3 +291,16 @@ TEST(ServeOptions, LimitsHaveToMakeSense) {
 
 }  // namespace
 }  // namespace commtune::api::rest
+TEST_F(HostileQuestion, IsEndedWithinAPointToo) {
+  start();
+  // How often its limits are looked at before somebody leaves: more often than it has points.
+  for (const auto& [path, times] :
+       {std::pair{"/v1/scaling?most=1", 8}, std::pair{"/v1/servers?most=1", 8},
+        std::pair{"/v1/phase-map?workers=4&bandwidth_scales=1", 200}}) {
+    int looked = 0;
+    client_gone_ = [&looked, last = times] { return ++looked == last; };
+    const std::string target = fmt::format("{}&model=resnet50&cluster=lab", path);
+    EXPECT_EQ(ask("GET", target).status, 499) << target << ": " << looked;
+  }
+}
+
