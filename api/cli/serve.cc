@@ -135,6 +135,10 @@ void add_serve_command(CLI::App& tune, Session& session) {
       ->type_name("HOST:PORT|unix:PATH")
       ->capture_default_str();
   command->add_option("--socket-mode", flags->socket_mode, "who may connect to the Unix socket (0600)")
+  command
+      ->add_option("--max-answers-per-token", most.answers,
+                   "answers kept for a day under their Idempotency-Key, likewise")
+      ->capture_default_str();
       ->type_name("MODE");
   command
       ->add_option("--socket-owner", flags->socket_owner, "whose the Unix socket is; default: as the service")
