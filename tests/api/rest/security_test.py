@@ -107,6 +107,40 @@ class HostileNetwork(unittest.TestCase):
             self.assertEqual(done.stdout, "")
 
 
+class Journal(unittest.TestCase):
+    """Others may read what systemd keeps of a service's output: the token of a start is not in it."""
+
+    def greeting(self, stream):
+        """What `tune serve` says at its start, where systemd calls that file its journal."""
+        with tempfile.TemporaryDirectory() as folder:
+            end, output = os.pipe()
+            told = os.fstat(output)
+            environment = {**os.environ, "XDG_RUNTIME_DIR": folder, "JOURNAL_STREAM": stream or f"{told.st_dev}:{told.st_ino}"}
+            with open(end, encoding="utf-8") as said, subprocess.Popen(
+                    [os.environ["COMMTUNE_E2E_TUNE"], "serve", "--listen", "127.0.0.1:0", "--db", f"{folder}/store.db"],
+                    env=environment, stdout=output, stderr=subprocess.DEVNULL) as process:
+                os.close(output)
+                text = ""
+                while "token file:" not in text:
+                    line = said.readline()
+                    self.assertTrue(line, text)
+                    text += line
+                token = (Path(folder) / "commtune" / "token").read_text(encoding="utf-8").strip()
+                process.terminate()
+                process.wait(timeout=PATIENCE_SECONDS)
+            return text, token
+
+    def test_has_the_file_of_the_token_and_not_the_token(self):
+        text, token = self.greeting(stream=None)
+        self.assertNotIn(token, text)
+        self.assertNotIn("ct_start_", text)
+        self.assertIn("token file:", text)
+
+    def test_is_no_other_output(self):
+        text, token = self.greeting(stream="8:1")
+        self.assertIn(token, text)
+
+
 class HostileRuns(ServiceTest):
     """Who has no token could say that every prediction is wrong."""
 
