@@ -146,15 +146,21 @@ class HostileRuns(ServiceTest):
 
     @classmethod
     def prepare(cls):
-        cls.token = made_token(cls.database, "--scope", "plan")[1]
+        cls.anybodys, cls.token = (made_token(cls.database, "--scope", scope)[1] for scope in ("plan", "operate"))
 
     def judged(self):
         lines = self.server.ask("GET", "/metrics").body.decode().splitlines()
         return next(float(line.split()[-1]) for line in lines if line.startswith("commtune_plan_prediction_error_ratio_count"))
 
     def test_a_run_without_a_token_is_kept_marked_and_judges_no_prediction(self):
+        self.kept_and_marked(None)
+
+    def test_a_token_that_may_only_plan_can_be_a_whole_sites_and_attests_nothing(self):
+        self.kept_and_marked(self.anybodys)
+
+    def kept_and_marked(self, token):
         before = self.judged()
-        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [900, 901, 902]})
+        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [900, 901, 902]}, token=token)
         self.assertEqual((answer.status, answer.json()["attested"]), (201, False))
         self.assertEqual(self.judged(), before)
         listed = self.server.ask("GET", "/v1/runs?limit=1").json()["rows"][0]
@@ -164,10 +170,11 @@ class HostileRuns(ServiceTest):
         self.assertIn("complete, unattested", shown)
         self.assertNotIn("%", shown, "its error is nobody's")
 
-    def test_a_run_with_a_token_judges_its_prediction(self):
+    def test_a_run_with_a_token_that_may_operate_judges_its_prediction(self):
         before = self.judged()
-        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [0.3, 0.31, 0.32]}, token=self.token)
+        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [0.3, 0.31, 0.32], "workload": "replay"}, token=self.token)
         self.assertEqual((answer.status, answer.json()["attested"]), (201, True))
+        self.assertEqual(answer.json()["settings"]["workload"], "replay")
         self.assertEqual(self.judged(), before + 1)
 
 
