@@ -212,6 +212,10 @@ class Conditions(product.Product):
         self.assertIn(difference, done.stderr)
         self.assertEqual(self.json("show", "runs", str(outcome["run"]))["differences"], [difference])
         self.assertIn(difference, self.ok("show", "runs", str(outcome["run"])))
+        self.assertEqual([row["differences"] for row in self.json("show", "runs")["rows"]], [[difference], []])
+        newest, before = self.ok("show", "runs").splitlines()[1:]
+        self.assertIn("complete, other conditions", newest)
+        self.assertNotIn("other conditions", before)
 
         self.assertIn(difference, self.refused(5, *run, "--strict"))
         refused = self.json("show", "runs")["rows"][0]
