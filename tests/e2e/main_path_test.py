@@ -233,6 +233,10 @@ class Conditions(product.Product):
         self.assertTrue(self.json("show", "fits")["rows"][0]["stale"])
         self.assertIn("stale", self.ok("show", "fits"))
         self.assertIn("older than", self.ok("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02"))
+        for what_if in (("scale", "resnet50", "--workers", "2"), ("scale", "resnet50", "--workers", "2", "--servers", "1"),
+                        ("map", "resnet50", "--workers", "2", "--bandwidth", "1Gbit")):
+            self.assertIn("older than", self.ok(*what_if))
+            self.assertTrue(self.json(*what_if)["stale"])
 
     def test_a_plan_runs_with_its_model_timed_again(self):
         self.probe()
