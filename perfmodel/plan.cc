@@ -89,7 +89,8 @@ void check_road(const Plan& plan) {
                        : "must be a worker, 0 to " + std::to_string(plan.workers - 1));
     }
   };
-  match(plan.road, [](const AllToAll&) {}, check_servers);
+  match(
+      plan.road, [](const AllToAll&) {}, check_servers);
   if (plan.order != Order::kList && needs_one_order(plan.road)) {
     reject("order = priority", describe(plan.road) + " needs the same order on every rank: list");
   }

@@ -6,12 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "perfmodel/normal.h"
+
 namespace commtune {
 
 namespace {
-
-/// Half widths of a normal distribution's intervals, in standard deviations: 90 %, and 95 % as Scalar has it.
-constexpr double k90 = 1.6449, k95 = 1.96;
 
 double sign_of(Limit limit) { return limit == Limit::kLower ? -1 : 1; }
 
@@ -33,7 +32,7 @@ class ExactLimit {
     const CurvePiece& line = fit_.curve.pieces()[piece];
     const double cost = line.alpha.count() + line.beta.value * bytes;
     const double doubt =
-        std::max(k90 * standard_error(fit_, piece, bytes), fit_.quality.p90_relative * cost);
+        std::max(kNormal90 * standard_error(fit_, piece, bytes), fit_.quality.p90_relative * cost);
     return std::max(0.0, cost + sign_ * doubt);
   }
 
@@ -114,7 +113,7 @@ Cluster at_limits(const Cluster& cluster, Limit limit) {
   }
   for (const auto scalar : kScalars) {
     Scalar& moving = moved.*scalar;
-    moving.value = std::max(0.0, moving.value + sign_of(limit) * moving.half_width * k90 / k95);
+    moving.value = std::max(0.0, moving.value + sign_of(limit) * moving.half_width * kNormal90 / kNormal95);
   }
   return moved;
 }

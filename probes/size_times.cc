@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "perfmodel/normal.h"
+
 namespace commtune::probes {
 
 namespace {
@@ -14,14 +16,12 @@ MedianInterval interval_of(std::vector<double> values) { return median_interval(
 /// Rousseeuw and Croux, JASA 88 (1993), with the correction for few values of Croux and Rousseeuw, Compstat
 /// (1992).
 double normal_half_width(const std::vector<double>& values, double median) {
-  constexpr double kTwoSigmas = 1.96;
-  constexpr double kMedianOverMean = 1.2533;  // sqrt(pi / 2): the median's standard error over the mean's
-  constexpr double kNormalMedian = 1.4826, kFewValues = 1.2;
+  constexpr double kFewValues = 1.2;
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - median));
-  const double deviation = kNormalMedian * kFewValues * interval_of(distances).median;
-  return kTwoSigmas * kMedianOverMean * deviation / std::sqrt(static_cast<double>(values.size())) / median;
+  const double deviation = kSigmaByMedian * kFewValues * interval_of(distances).median;
+  return kNormal95 * kMedianOverMean * deviation / std::sqrt(static_cast<double>(values.size())) / median;
 }
 
 /// Half width of the median's 95 % interval, relative to the median. For 5 to 8 values the interval that

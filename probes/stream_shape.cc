@@ -8,10 +8,10 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr double kStreamBytes = 1 << 20;      // most bytes under way together
-constexpr Seconds kStreamWindow{8e-3};        // longest time for which they keep a link busy
-constexpr double kHidden = 2;                 // and the shortest, in latencies of a message
-constexpr double kFewest = 3, kMost = 64;     // messages under way together
+constexpr double kStreamBytes = 1 << 20;   // most bytes under way together
+constexpr Seconds kStreamWindow{8e-3};     // longest time for which they keep a link busy
+constexpr double kHidden = 2;              // and the shortest, in latencies of a message
+constexpr double kFewest = 3, kMost = 64;  // messages under way together
 
 // Length of the longer stream beyond its first `at_once` messages, in time and in multiples of those. Ranks
 // that share processors delay a stream by one or two milliseconds, however long it is, so it lasts ten times

@@ -5,18 +5,14 @@
 #include <tuple>
 
 #include "perfmodel/fit.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/prediction_limits.h"
 #include "perfmodel/random.h"
 #include "perfmodel/stage_cost.h"
 
 namespace commtune::tuner {
 
-namespace {
-
-/// Half width of a 95 % interval of a normal distribution, in standard deviations.
-constexpr double kHalfWidth = 1.96;
-
-}  // namespace
+namespace {}  // namespace
 
 ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& roads, int count,
                            std::uint64_t seed)
@@ -45,7 +41,7 @@ ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& road
     std::vector<double>& values = scalars_.emplace_back();
     values.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-      values.push_back(std::max(0.0, scalar.value + scalar.half_width / kHalfWidth * random.normal()));
+      values.push_back(std::max(0.0, scalar.value + scalar.half_width / kNormal95 * random.normal()));
     }
   }
 }

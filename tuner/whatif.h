@@ -23,8 +23,8 @@ Cluster with_network(const Cluster& cluster, double latency_factor, double time_
 /// The link that a factor on the network is told against.
 struct ReferenceLink {
   Seconds latency{};        ///< of an empty message
-  SecondsPerByte per_byte;  ///< of a long message; where the fit saw no cost of bytes, of the largest that was
-                            ///< measured, latency included
+  SecondsPerByte per_byte;  ///< of a long message; where the fit saw no cost of bytes, of the largest that
+                            ///< was measured, latency included
 };
 /// The link between hosts, or inside one where only that was measured; nothing where no link was.
 std::optional<ReferenceLink> reference_link(const Cluster& cluster);

@@ -24,7 +24,9 @@ struct ServersOf {
 ServersOf servers_of(const Road& road) {
   return match(
       road, [](const AllToAll&) { return ServersOf{}; },
-      [](const ParameterServer& p) { return ServersOf{p.servers, to_string(p.placement)}; });
+      [](const ParameterServer& p) {
+        return ServersOf{p.servers, to_string(p.placement)};
+      });
 }
 
 json iteration_to_json(const tuner::Entry& entry) {

@@ -8,6 +8,7 @@
 #include "api/actions/row_json.h"
 #include "api/actions/sample_rows.h"
 #include "perfmodel/curve.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/prediction_limits.h"
 #include "perfmodel/road_json.h"
 
@@ -17,7 +18,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kLinePoints = 64;
-constexpr double kNormal95 = 1.96;
 
 /// What one curve is about, and which samples it was made from.
 struct CurveSubject {

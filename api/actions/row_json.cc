@@ -156,6 +156,7 @@ json to_json(const RunSummary& row) {
                       {"high_seconds", row.high.count()},
                       {"error", row.error},
                       {"trace_path", row.trace_path},
+                      {"differences", row.differences},
                       {"ended", row.ended ? json(to_iso8601(*row.ended)) : json(nullptr)}},
                      row.origin);
 }
@@ -167,7 +168,6 @@ json to_json(const RunRow& row) {
   out["versions"] = row.versions;
   out["settings"] = row.settings;
   out["messages"] = row.messages;
-  out["differences"] = row.differences;
   return out;
 }
 

@@ -22,7 +22,7 @@ WhatIf about(const WhatIfCase& given) {
   const int workers = options.workers > 0
                           ? options.workers
                           : std::max(1, given.cluster.ranks() - options.limits.dedicated_servers);
-  return {given.profile.model, given.name, given.profile.batch, workers, given.fit};
+  return {given.profile.model, given.name, given.profile.batch, workers, given.fit, given.marks};
 }
 
 tuner::Watch watch(Context& context, std::string what) {
@@ -43,9 +43,11 @@ void check_workers(const std::vector<int>& workers) {
 
 WhatIfCase case_of(Context& context, const TuneRequest& job, std::string what) {
   Fitted fitted = find_fitted(context.store, job.cluster);
+  FitMarks marks;
+  if (fitted.row) marks = marks_of(context.store, *fitted.row, fitted.cluster, fit_age(context.settings));
   std::string name = fitted.cluster.name;
-  return {job.profile, std::move(fitted.cluster),      job.options, std::move(name),
-          fitted.fit,  watch(context, std::move(what))};
+  return {job.profile, std::move(fitted.cluster),       job.options,     std::move(name),
+          fitted.fit,  watch(context, std::move(what)), std::move(marks)};
 }
 
 tuner::ReferenceLink known_link(const Cluster& cluster) {
@@ -71,10 +73,12 @@ void check_map(const MapOutcome& map) {
 }
 
 nlohmann::json head(const WhatIf& about) {
-  return {{"model", about.model},
-          {"cluster", about.cluster},
-          {"batch", about.batch},
-          {"fit", fit_to_json(about.fit)}};
+  nlohmann::json json{{"model", about.model},
+                      {"cluster", about.cluster},
+                      {"batch", about.batch},
+                      {"fit", fit_to_json(about.fit)}};
+  put_marks(json, about.marks);
+  return json;
 }
 
 }  // namespace

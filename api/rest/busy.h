@@ -52,7 +52,7 @@ class Permit {
 };
 
 /// A watch that throws Error{kBadInput} when `most` has passed since this call, and Error{kInterrupted} when
-/// `stopping` is true. It is asked between two points only, so the point at the limit is still finished.
+/// `stopping` is true.
 tuner::Watch time_limit(std::chrono::milliseconds most, const std::atomic<bool>& stopping);
 
 /// Makes a watch that is asked between points be asked within each point as well. The result calls `watch`
