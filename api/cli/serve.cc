@@ -135,8 +135,8 @@ void add_quota_flags(CLI::App& command, rest::QuotaLimits& most) {
   command.add_option("--max-waiting-jobs-per-token", most.waiting_jobs, "jobs that wait, likewise")
       ->capture_default_str();
   command
-      ->add_option("--max-answers-per-token", most.answers,
-                   "answers kept for a day under their Idempotency-Key, likewise")
+      .add_option("--max-answers-per-token", most.answers,
+                  "answers kept for a day under their Idempotency-Key, likewise")
       ->capture_default_str();
 }
 

@@ -165,9 +165,6 @@ TEST(Explain, FollowsTheCriticalPathFromStartToEnd) {
       expect_a_path(e, entry);
       EXPECT_LE(e.improvements.size(), 3U);
       for (const Improvement& i : e.improvements) EXPECT_GT(i.gain, Seconds{0});
-      const std::string text = to_text(e, entry.plan);
-      EXPECT_THAT(text, testing::HasSubstr("critical path"));
-      EXPECT_THAT(text, testing::HasSubstr("what would help"));
     }
   }
 }
