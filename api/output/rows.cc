@@ -152,11 +152,12 @@ std::string to_table(const std::vector<RunSummary>& rows) {
                {"why", Align::kLeft}});
   for (const RunSummary& row : rows) {
     const bool judges = row.attested && row.predicted.count() > 0 && row.median.count() > 0;
-    const std::string state = to_string(row.state);
+    std::string state = to_string(row.state);
+    if (!row.attested) state += ", unattested";
+    if (!row.differences.empty()) state += ", other conditions";
     table.add({std::to_string(row.id), std::to_string(row.plan), row.method, row.model,
-               std::to_string(row.workers), text_or_dash(row.cluster_name),
-               row.attested ? state : state + ", unattested", std::to_string(row.iterations),
-               time_or_dash(row.predicted), time_or_dash(row.median),
+               std::to_string(row.workers), text_or_dash(row.cluster_name), state,
+               std::to_string(row.iterations), time_or_dash(row.predicted), time_or_dash(row.median),
                judges ? signed_percent(row.predicted / row.median - 1) : "-", when(row.origin.created),
                text_or_dash(row.error)});
   }
