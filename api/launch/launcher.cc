@@ -20,11 +20,14 @@ constexpr Seconds kEndingTime{5.0};
 /// What one job has said so far.
 class Conversation {
  public:
-  Conversation(const LaunchOptions& options, const ReportHandler& on_report)
-      : options_(options), on_report_(on_report), last_heard_(SteadyClock::now()) {}
+  Conversation(const LaunchOptions& options, const ReportHandler& on_report, const Cancellation& cancellation)
+      : options_(options),
+        on_report_(on_report),
+        cancellation_(cancellation),
+        last_heard_(SteadyClock::now()) {}
 
   void hear(std::string_view line) {
-    const auto report = report_from_line(line);
+    const auto report = whole_report(line);
     if (!report) {
       transcript_.add(line);
       return;
@@ -42,7 +45,7 @@ class Conversation {
 
   /// Standard error: a rank that fails says so there in the same form.
   void overhear(std::string_view line) {
-    const auto report = report_from_line(line);
+    const auto report = whole_report(line);
     if (const auto* failed = report ? std::get_if<Failed>(&*report) : nullptr)
       note_failure(*failed);
     else
@@ -64,6 +67,17 @@ class Conversation {
   }
 
  private:
+  /// Nothing also when the line is cut short by the job's being ended: mpirun may be hit by the signal while
+  /// it still hands on what rank 0 wrote.
+  std::optional<Report> whole_report(std::string_view line) const {
+    try {
+      return report_from_line(line);
+    } catch (const Error&) {
+      if (!cancellation_.requested()) throw;
+      return {};
+    }
+  }
+
   /// Of several ranks' failures the cause counts, not that others lost sight of the rank that had it.
   void note_failure(const Failed& failed) {
     if (!failure_ || (failure_->code == ErrorCode::kPeerLost && failed.code != ErrorCode::kPeerLost))
@@ -72,6 +86,7 @@ class Conversation {
 
   const LaunchOptions& options_;
   const ReportHandler& on_report_;
+  const Cancellation& cancellation_;
   SteadyClock::time_point last_heard_;
   bool started_ = false;
   Transcript transcript_;
@@ -97,7 +112,7 @@ nlohmann::json launch(const nlohmann::json& order, const LaunchOptions& options,
   options.check();
   if (cancellation.requested())
     throw Error(ErrorCode::kInterrupted, "interrupted before anything was started");
-  Conversation conversation(options, on_report);
+  Conversation conversation(options, on_report, cancellation);
   ProcessOptions process;
   process.argv = launch_command(options.mpirun, inspect_site());
   process.input = order.dump() + "\n";
