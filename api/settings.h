@@ -52,8 +52,8 @@ std::span<const SettingRow> setting_rows();
 struct ResolvedSetting {
   const SettingRow* row = nullptr;
   std::string value;
-  std::string
-      source;  ///< "--local", "COMMTUNE_LOCAL_RANKS", "/home/u/.config/commtune/config.json", "default"
+  /// "--local", "COMMTUNE_LOCAL_RANKS", "/home/u/.config/commtune/config.json", "default"
+  std::string source;
 };
 
 struct ResolvedSettings {

@@ -11,6 +11,7 @@
 
 #include "executor/link_share.h"
 #include "perfmodel/error.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune {
 namespace {
@@ -108,7 +109,7 @@ struct Engine::MessageState {
     message.stage = Stage::kDistribute;
     // What a worker pushed is the servers' from here on (Plan::credit).
     Engine& engine = *message.engine;
-    if (std::holds_alternative<ParameterServer>(engine.plan_.road)) engine.give_back_credit(message);
+    if (goes_through_servers(engine.plan_.road)) engine.give_back_credit(message);
   }
 };
 
@@ -147,12 +148,9 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
     sizes.push_back(message->bytes);
     messages_.push_back(std::move(message));
   }
-  const auto* servers = std::get_if<ParameterServer>(&plan.road);
-  if (servers != nullptr && server_of(*servers, plan.workers, communicator.rank()) >= 0) {
-    server_ =
-        std::make_unique<Server>(communicator, scratch_, options_.road, hosts_, *servers, std::move(sizes));
-    server_->record(options.served_limit);
-  }
+  match(
+      plan.road, [](const AllToAll&) {},
+      [&](const ParameterServer& servers) { make_server(servers, std::move(sizes)); });
   active_.reserve(plan.messages.size());
   communicator.set_urgency(urgency_of(plan));
   communicator.set_shares(link_shares(plan.road, hosts_, communicator.rank()));
@@ -164,6 +162,13 @@ Engine::~Engine() {
   stopping_ = true;
   communicator_.transport().wake();
   thread_.join();
+}
+
+void Engine::make_server(const ParameterServer& road, std::vector<std::size_t> message_bytes) {
+  if (server_of(road, plan_.workers, communicator_.rank()) < 0) return;
+  server_ = std::make_unique<Server>(communicator_, scratch_, options_.road, hosts_, road,
+                                     std::move(message_bytes));
+  server_->record(options_.served_limit);
 }
 
 // ---- The compute side ----
@@ -252,10 +257,9 @@ void Engine::run_until_finished() {
     const Clock::time_point now = Clock::now();
     if (now >= next_watch_) watch(now);
     if (under_way_ == 0 && finishing_) {
-      const auto* servers = std::get_if<ParameterServer>(&plan_.road);
-      if (servers != nullptr && is_worker(communicator_, plan_) && !goodbye.valid()) {
-        goodbye = say_goodbye(communicator_, options_.road, *servers);
-        goodbye.start();
+      if (is_worker(communicator_, plan_) && !goodbye.valid()) {
+        goodbye = leave_road();
+        if (goodbye.valid()) goodbye.start();
       }
       const bool served = !server_ || server_->finished();
       if (served && (!goodbye.valid() || goodbye.done())) return;
@@ -294,7 +298,7 @@ bool Engine::credit_allows() const {
 /// Bytes of its current kind of step that have left, over all iterations.
 std::uint64_t Engine::sent(const MessageState& message) const {
   const std::uint64_t pushed = communicator_.sent(Channel::kReduce, message.number);
-  if (std::holds_alternative<ParameterServer>(plan_.road)) return pushed;
+  if (goes_through_servers(plan_.road)) return pushed;
   return pushed + communicator_.sent(Channel::kDistribute, message.number);
 }
 
@@ -333,10 +337,18 @@ RoadMessage Engine::road_message(MessageState& message) {
 }
 
 Task Engine::on_road(MessageState& message) {
-  if (const auto* servers = std::get_if<ParameterServer>(&plan_.road)) {
-    return push_pull(road_message(message), *servers, server_.get());
-  }
-  return algorithm(std::get<AllToAll>(plan_.road).algorithm).all_reduce(road_message(message));
+  return match(
+      plan_.road,
+      [&](const AllToAll& all) { return algorithm(all.algorithm).all_reduce(road_message(message)); },
+      [&](const ParameterServer& servers) {
+        return push_pull(road_message(message), servers, server_.get());
+      });
+}
+
+Task Engine::leave_road() {
+  return match(
+      plan_.road, [](const AllToAll&) { return Task{}; },
+      [&](const ParameterServer& servers) { return say_goodbye(communicator_, options_.road, servers); });
 }
 
 Task Engine::run_both(MessageState& message) {

@@ -58,8 +58,7 @@ class Engine {
 
   /// Before the backward pass; every gradient of the iteration before has been waited for.
   void begin_iteration();
-  /// Whether some message waits for the gradients of `layer` and of no layer before it: telling of any other
-  /// layer's late changes nothing.
+  /// True if this layer's gradients release a message. Only then must gradient_ready() be called on time.
   bool releases(std::size_t layer) const { return wakes_[layer]; }
   /// The gradients of `layer` exist, in the memory given to the constructor. Called for every layer, from the
   /// last to the first. From here until wait_for(layer) returns, that memory is the engine's.
@@ -85,6 +84,8 @@ class Engine {
  private:
   struct MessageState;
 
+  /// Where this rank is one of the road's servers.
+  void make_server(const ParameterServer& road, std::vector<std::size_t> message_bytes);
   bool wait_until_none(const std::atomic<std::int32_t>& left);
   const std::atomic<std::int32_t>& left_before(std::size_t layer) const {
     return plan_.barrier == Barrier::kFull ? all_left_ : left_[layer];
@@ -102,6 +103,8 @@ class Engine {
   Task run_reduce(MessageState& message);
   Task run_distribute(MessageState& message);
   Task on_road(MessageState& message);
+  /// What a worker has to say before it leaves; not valid() where nobody waits for it.
+  Task leave_road();
   RoadMessage road_message(MessageState& message);
   void give_back_credit(MessageState& message);
   void step_ended(MessageState& message);

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "perfmodel/error.h"
+#include "perfmodel/json_reader.h"
 #include "perfmodel/units.h"
 
 namespace commtune {
@@ -103,6 +104,21 @@ Task measure_clock(Communicator& communicator, ClockSurvey& survey) {
   co_await communicator.send(0, kClockTag, bytes_of(done));
 }
 
+/// The values of a rank's facts. Another program on it may send anything.
+std::vector<std::string> values_from(const std::string& text, std::size_t count, const std::string& rank) {
+  const std::string what = rank + ": what it was started with";
+  const nlohmann::json document = parse_json(text, what);
+  std::vector<std::string> values;
+  try {
+    const JsonPlace facts(document);
+    facts.size(count, count);
+    for (std::size_t i = 0; i < count; ++i) values.push_back(facts[i].text());
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", what, error.what()));
+  }
+  return values;
+}
+
 }  // namespace
 
 std::vector<std::string> all_gather(Communicator& communicator, const std::string& own, Deadline until) {
@@ -154,14 +170,18 @@ ClockSurvey survey_clocks(Communicator& communicator, Deadline until) {
 void agree(Communicator& communicator, const std::vector<Fact>& facts, Deadline until) {
   nlohmann::json own = nlohmann::json::array();
   for (const Fact& fact : facts) own.push_back(fact.value);
-  const std::vector<std::string> all = all_gather(communicator, own.dump(), until);
-  std::vector<nlohmann::json> values;
+  const std::vector<std::string> all =
+      all_gather(communicator, own.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), until);
+  std::vector<std::vector<std::string>> values;
   values.reserve(all.size());
-  for (const std::string& text : all) values.push_back(nlohmann::json::parse(text));
+  for (const std::string& text : all) {
+    const auto rank = static_cast<int>(values.size());
+    values.push_back(values_from(text, facts.size(), describe(communicator.peers(), rank)));
+  }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     std::map<std::string, std::vector<int>> who;
     for (int rank = 0; rank < communicator.size(); ++rank) {
-      who[values[static_cast<std::size_t>(rank)].at(i).get<std::string>()].push_back(rank);
+      who[values[static_cast<std::size_t>(rank)][i]].push_back(rank);
     }
     if (who.size() == 1) continue;
     std::string text;

@@ -35,7 +35,7 @@ struct Fact {
 
 /// Compares facts on all ranks; the same names in the same order everywhere.
 /// throws Error{kConflict}, with the same text on every rank, naming the first fact that differs and who has
-/// what.
+/// what; Error{kBadInput} naming a rank that says something else than facts, or not as many.
 void agree(Communicator& communicator, const std::vector<Fact>& facts, Deadline until);
 
 }  // namespace commtune

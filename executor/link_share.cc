@@ -6,6 +6,7 @@
 
 #include "executor/roads/parameter_server.h"
 #include "executor/roads/pushers.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune {
 namespace {
@@ -56,13 +57,13 @@ class Slices {
   std::int64_t all_pushers_ = 0;
 };
 
-}  // namespace
+std::vector<double> equal_shares(const HostLayout& hosts) {
+  return std::vector<double>(static_cast<std::size_t>(hosts.ranks()), 1.0);
+}
 
-std::vector<double> link_shares(const Road& road, const HostLayout& hosts, int rank) {
-  std::vector<double> shares(static_cast<std::size_t>(hosts.ranks()), 1.0);
-  const auto* servers = std::get_if<ParameterServer>(&road);
-  if (servers == nullptr) return shares;
-  const Slices slices(*servers, hosts);
+std::vector<double> server_shares(const ParameterServer& road, const HostLayout& hosts, int rank) {
+  std::vector<double> shares = equal_shares(hosts);
+  const Slices slices(road, hosts);
   for (int peer = 0; peer < hosts.ranks(); ++peer) {
     const int flow = slices.between(rank, peer);
     if (flow == 0) continue;
@@ -70,6 +71,14 @@ std::vector<double> link_shares(const Road& road, const HostLayout& hosts, int r
     shares[static_cast<std::size_t>(peer)] = static_cast<double>(flow) / static_cast<double>(busier);
   }
   return shares;
+}
+
+}  // namespace
+
+std::vector<double> link_shares(const Road& road, const HostLayout& hosts, int rank) {
+  return match(
+      road, [&](const AllToAll&) { return equal_shares(hosts); },
+      [&](const ParameterServer& servers) { return server_shares(servers, hosts, rank); });
 }
 
 }  // namespace commtune

@@ -60,9 +60,9 @@ class Replay {
   const Gradients& gradients() const { return gradients_; }
   std::uint64_t gradient_bytes() const { return memory_bytes_; }
 
-  /// Backward from the last layer to the first, then update and forward of each layer, with the barrier of
-  /// the engine's plan. throws  Error{kConflict} naming tensor, element and values where a result is not the
-  /// reference's, and what
+  /// Runs backward from the last layer to the first, then updates each layer and runs it forward, with the
+  /// barrier of the engine's plan.
+  /// throws  Error{kConflict} naming tensor, element and values if a result differs from the reference; what
   ///         ended the engine
   IterationTimes iterate(Engine& engine, Compare compare);
 

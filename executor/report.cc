@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "perfmodel/error.h"
+#include "perfmodel/json_reader.h"
 
 namespace commtune {
 
@@ -67,6 +68,23 @@ RunReport run_report_from_json(const nlohmann::json& json) {
     return report;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::kBadInput, fmt::format("run report: {}", error.what()));
+  }
+}
+
+std::string rank_part_to_text(const RunReport& report) {
+  return nlohmann::json{{"report", to_json(report)}}.dump();
+}
+
+RunReport rank_part_from_text(std::string_view text, std::string_view rank) {
+  const nlohmann::json document = parse_json(text, rank);
+  try {
+    RunReport part = run_report_from_json(document.is_object() ? document.value("report", nlohmann::json())
+                                                               : nlohmann::json());
+    if (part.ranks.size() != 1)
+      throw Error(ErrorCode::kBadInput, fmt::format("ranks: expected its own, got {}", part.ranks.size()));
+    return part;
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", rank, error.what()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perfmodel/units.h"
@@ -63,5 +64,10 @@ struct RunReport {
 nlohmann::json to_json(const RunReport& report);
 /// Throws Error{kBadInput} naming the first offending value.
 RunReport run_report_from_json(const nlohmann::json& json);
+
+/// What a rank hands up to rank 0: a report that has its own part alone.
+std::string rank_part_to_text(const RunReport& report);
+/// Throws Error{kBadInput} naming the rank ("rank 1 (host n1)") for anything else.
+RunReport rank_part_from_text(std::string_view text, std::string_view rank);
 
 }  // namespace commtune

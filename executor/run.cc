@@ -234,21 +234,20 @@ class Run {
   }
 
   RunReport hand_up() {
-    const nlohmann::json own = {{"report", own_part()}};
-    const std::vector<std::string> all = gather(communicator_, own.dump(), deadline());
+    const std::vector<std::string> all =
+        gather(communicator_, rank_part_to_text(own_report({own_})), deadline());
     if (own_.rank != 0) return own_report({own_});
     std::vector<RankReport> ranks;
     for (const std::string& text : all) {
-      const RunReport part = run_report_from_json(nlohmann::json::parse(text).at("report"));
+      const auto rank = static_cast<int>(ranks.size());
+      const RunReport part = rank_part_from_text(text, describe(communicator_.peers(), rank));
       ranks.push_back(part.ranks.front());
-      if (part.ranks.front().rank == 0) continue;
+      if (rank == 0) continue;
       checked_.tensors += part.check.tensors;
       checked_.spot_elements += part.check.spot_elements;
     }
     return own_report(std::move(ranks));
   }
-
-  nlohmann::json own_part() { return to_json(own_report({own_})); }
 
   RunReport own_report(std::vector<RankReport> ranks) {
     RunReport report;

@@ -1,8 +1,7 @@
 #pragma once
 // A rank's trace as Chrome trace events, which Perfetto opens: object form with `traceEvents`, complete
-// events
-// (`ph` "X") with `ts` and `dur` in microseconds, a process per rank named with its host. Times are on rank
-// 0's clock, from the moment given, so that the files of several ranks can be laid together.
+// events (`ph` "X") with `ts` and `dur` in microseconds, a process per rank named with its host. Times are on
+// rank 0's clock and count from the moment given, so that the files of several ranks can be put together.
 
 #include <span>
 #include <string>

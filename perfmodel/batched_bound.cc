@@ -49,9 +49,9 @@ class BatchedBound {
   /// Part of the stream of gradients, in the order in which they appear: bytes (begin, end].
   struct Cell {
     double begin, end;
-    double ready;  ///< the first of them exists
-    double
-        tail_after;  ///< if all up to `end` are under way, the rest of the stream has a tail of at least this
+    double ready;  ///< moment at which the first of them exists
+    /// Least tail of the rest of the stream, if all bytes up to `end` are under way.
+    double tail_after;
   };
 
   /// Cells of whole layers or parts of one, none much larger than `most`.

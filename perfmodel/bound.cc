@@ -15,7 +15,7 @@ namespace commtune {
 
 namespace {
 
-/// Whether both lines are one, for all stages of a road.
+/// True if both lines below a cost curve (Floor) are the same for every stage, so that one bound suffices.
 bool floors_agree(const RoadCost& cost) {
   return std::ranges::all_of(
       std::array{&cost.both, &cost.reduce, &cost.distribute}, [](const StageCost* stage) {
@@ -23,18 +23,19 @@ bool floors_agree(const RoadCost& cost) {
       });
 }
 
-/// Jobs of one machine: one per layer with gradients.
+/// Jobs of one machine, one for each layer with gradients. In seconds.
 struct Jobs {
   std::vector<double> head, body, tail;
 };
 
-/// What of a job has not been done when the machine may turn to it.
+/// A job that has arrived, with the seconds of work that are left of it.
 struct WaitingJob {
   double tail, left;
 };
 
-/// Jobs of which the one of longest tail is served. A backward pass has them arrive by rising tails, so that
-/// each is put in where it is taken out, and this is a stack; jobs in another order are sorted in.
+/// Jobs that have arrived, sorted by tail: the one with the longest tail is served. In a backward pass jobs
+/// arrive with rising tails, so both ends of the work happen at the back and this is a stack. Jobs that
+/// arrive in another order are sorted in.
 class Waiting {
  public:
   bool empty() const { return by_tail_.empty(); }
@@ -50,7 +51,7 @@ class Waiting {
   std::vector<WaitingJob> by_tail_;
 };
 
-/// Numbers of jobs by rising heads. A backward pass gives them by falling ones.
+/// Indices of jobs by rising heads. Layers are listed by falling heads, so that is mostly the reverse order.
 std::vector<std::size_t> in_order_of(const std::vector<double>& head) {
   std::vector<std::size_t> order(head.size());
   std::iota(order.rbegin(), order.rend(), std::size_t{0});
@@ -60,7 +61,8 @@ std::vector<std::size_t> in_order_of(const std::vector<double>& head) {
   return order;
 }
 
-/// Gradients as jobs of a channel on which a byte takes `beta`, with what comes before and after.
+/// Gradients as jobs of a channel on which a byte takes `beta` seconds. `before` and `after` are seconds that
+/// each message spends elsewhere, before and after the channel.
 Jobs jobs_of(const Workload& work, double beta, double before, double after) {
   Jobs jobs;
   for (std::size_t i = 0; i < work.layers(); ++i) {
@@ -80,7 +82,8 @@ double slowed_compute(const Workload& work, double kappa, double beta) {
   return work.compute() + beta * static_cast<double>(work.total_bytes) * kappa / (1 + kappa);
 }
 
-/// Whether all that a worker computes lies between two sums of the first layer that has gradients.
+/// True if all compute of an iteration lies between two sums of the first layer that has gradients, so that
+/// the job waits for its slowest worker.
 bool waits_for_all_compute(const Workload& work) {
   std::size_t first = 0;
   while (work.layer_bytes[first] == 0) ++first;
@@ -91,24 +94,25 @@ Passing passing_of(const LeastCost& least) {
   return {least.overhead, least.beta, least.latency - least.overhead};
 }
 
-/// What start-ups rule out beyond `known`.
+/// The larger of `known` and what start-ups rule out (bounds 3 and 4).
 double started_bound(const Workload& work, const BatchedChannel& channel, double known) {
   return urgency_bound(work, channel, batched_bound(work, channel, known));
 }
 
-/// elsewhere  latency of another channel that each message passes
+/// elsewhere  seconds of latency on another channel that each message passes
 OvertakingChannel overtaking(const LeastCost& least, double elsewhere) {
   return {least.overhead, least.beta, least.latency - least.overhead + elsewhere};
 }
 
-/// Others may send while a message's rounds are on their way: of what it takes longer than it keeps the
-/// channel only the last one's part comes after its last byte.
+/// While a message waits between its rounds others may send. So of its latency (what it takes beyond keeping
+/// the channel) only the last round's share is sure to come after its last byte.
 LeastCost after_last_round(LeastCost least, double share) {
   least.latency = least.overhead + (least.latency - least.overhead) * share;
   return least;
 }
 
-/// Of the messages that carry some layer's gradients, one that takes no longer than any must.
+/// Bound by a single message: every layer's gradients are carried by some message, which takes at least
+/// `latency` seconds.
 double alone_bound(const Workload& work, double latency) {
   double bound = work.compute();
   for (std::size_t i = 0; i < work.layers(); ++i) {
@@ -117,14 +121,15 @@ double alone_bound(const Workload& work, double latency) {
   return bound;
 }
 
-/// Bound of messages that take turns, all of them on one channel.
+/// Bound for messages that pass one channel in several rounds.
 double turns_bound(const Workload& work, const LeastCost& least, double last_share, double known) {
   const LeastCost last = after_last_round(least, last_share);
   const double bytes = length(jobs_of(work, last.beta, 0, last.latency));
   return overtaking_bound(work, overtaking(last, 0), std::max(bytes, known));
 }
 
-/// Bounds of a road whose stages share a channel, as one operation or parted: whichever is smaller counts.
+/// Bound of a road whose stages share a channel. Plans may run the stages as one operation or apart, so the
+/// smaller of the two bounds counts.
 double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   const LeastCost both = least_cost(cost.both, floor);
   if (cost.rounds.both() == 1) {
@@ -135,13 +140,13 @@ double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   const LeastCost reduce = least_cost(cost.reduce, floor), distribute = least_cost(cost.distribute, floor);
   const LeastCost apart{reduce.latency + distribute.latency, reduce.beta + distribute.beta,
                         reduce.overhead + distribute.overhead};
-  // Of the reduce's latency nothing has to come after the last byte.
+  // None of the reduce's latency has to come after the last byte: others may be reduced first.
   const LeastCost last = after_last_round(distribute, cost.rounds.last_share(Stage::kDistribute));
   const LeastCost parted{apart.overhead + last.latency - last.overhead, apart.beta, apart.overhead};
   return std::min(coupled, turns_bound(work, parted, 1, alone_bound(work, apart.latency)));
 }
 
-/// Bounds of a road with a channel for each stage.
+/// Bound of a road whose stages have a channel each.
 double separate_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   const LeastCost reduce = least_cost(cost.reduce, floor), distribute = least_cost(cost.distribute, floor);
   const double first = length(jobs_of(work, reduce.beta, 0, reduce.latency + distribute.latency));

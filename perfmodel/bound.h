@@ -1,60 +1,65 @@
 #pragma once
-// What no plan goes below as long as the costs are right: MODEL.md section 3.4.
+// Lower bounds: no plan is faster as long as the costs are right. MODEL.md section 3.4.
 
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"
 
 namespace commtune {
 
-/// The least time of an iteration on this road under these costs, whatever a lossless plan fuses, cuts,
-/// reorders, decouples or overlaps. It is as true as the costs are: it knows neither other roads nor what the
-/// fits got wrong. The largest of these bounds, each of which holds for every plan:
+/// Bounds of an iteration on one road under these costs, whatever a lossless plan fuses, cuts, reorders,
+/// decouples or overlaps. They are as true as the costs are: they know neither other roads nor errors of the
+/// fits. Takes some tens of microseconds.
 ///
-/// 1. Compute: f + b + u.
-/// 2. For any set A of gradients T >= min_A r + a + b * sum_A m + min_A q. The maximum over A is what
-/// Jackson's
-///    preemptive one-machine schedule yields (1955; Carlier 1982) over layers as jobs (head r, body b*m, tail
-///    q), with b the least time per byte that the road's channel is kept and a the least latency of a
-///    message. Where the two stages have channels of their own each is bounded in turn, the other's least
-///    latency moved into the tail or the head.
-/// 3. Start-ups. Where a message passes in one turn, number a channel's messages as they are served. The
-/// first
-///    i of them carry x_i bytes, all of which existed when the i-th was served, so that was no earlier than
-///    the moment when x_i bytes exist; and all that the i-th and later ones carry is wanted after the i-th is
-///    back, so that was no later than T - q for the largest q among the M - x_(i-1) bytes of least tail
-///    (batched_bound.h).
-/// 4. Start-ups around one moment, at which some layer's gradients appear: messages before it cannot have
-///    carried that layer's, so that the most urgent bytes are still to come (urgency_bound in
+/// The result is the largest of the following bounds, each of which holds for every plan. Notation as in
+/// MODEL.md section 3.1: f, b, u are the times of all forward, backward and update work; r (head) is when a
+/// gradient exists; q (tail) is the compute that waits for it; M is all bytes.
+///
+/// 1. Compute: T >= f + b + u.
+/// 2. Bytes: for any set A of gradients, T >= min_A r + a + beta * sum_A m + min_A q, where beta is the least
+///    time for which a byte keeps the channel and a is the least latency of a message. The maximum over A is
+///    the length of Jackson's preemptive one-machine schedule (1955; Carlier 1982), with layers as jobs: head
+///    r, body beta * m, tail q. Where each stage has a channel of its own, each channel is bounded in turn,
+///    and the other's least latency is added to the heads or tails.
+/// 3. Start-ups, where a message passes in one round. Number a channel's messages as they are served. The
+///    first i of them carry x_i bytes. All of these existed when the i-th was served, so that was no earlier
+///    than the moment at which x_i bytes exist. Everything that the i-th and later messages carry is wanted
+///    after the i-th is back, so that was no later than T - q, with q the largest tail among the M - x_(i-1)
+///    bytes of least tail (batched_bound.h).
+/// 4. Start-ups around the moment at which some layer's gradients appear. Messages served before it cannot
+///    have carried those gradients, so the most urgent bytes are still to be sent (urgency_bound in
 ///    batched_bound.h).
-///    Where messages take turns 3 and 4 do not hold, nor does 2 with more of a message's latency than that of
-///    its last turn. There the messages whose lowest layer is one of the first k pass within the k-th's
-///    times, and few of them can be large (overtaking.h); and none takes less than it takes alone.
-/// 5. Compute slows by kappa while bytes move: T >= f + b + u + occupied * kappa / (1 + kappa).
+/// 5. Compute slows by kappa while bytes move: T >= f + b + u + occupied * kappa / (1 + kappa), where
+///    `occupied` is for how long a channel is.
 ///
-/// Traffic that slows while compute runs is bounded on its own clock (Workload). Some tens of microseconds.
+/// Where a message passes in several rounds, 3 and 4 do not hold, and 2 holds only with the latency of a
+/// message's last round. Instead, the messages whose lowest layer is one of the first k pass within the times
+/// of the k-th, and few of them can be large (overtaking.h); and no message takes less than it takes alone.
 ///
-/// Jitter. Take the moments at which the sum of the layer that is ready last and wanted first is complete.
-/// What a worker computes from one to the next takes a time that deviates from the mean by itself. If nothing
-/// is computed before that layer, this is all of f + b + u, and the last worker ends the span: 1 and 5 hold
-/// with E[max of the deviations] on top (of those workers whose hosts are the slowest, as others may be ahead
-/// all the same). 2 to 4 do not. There the channel is what everybody waits for, and a late worker makes
-/// nobody later as long as others' messages keep the channel busy. They hold as they are for the mean of the
-/// iterations: of a plan whose order is fixed ahead T is a maximum of sums of times, so that its mean is no
-/// less than T at the mean times (Jensen's inequality). Where the order follows from who is late (kPriority)
-/// the same is shown for 2, and assumed for 3 and 4.
+/// Where compute slows traffic, the bound is computed on the traffic's clock (Workload).
+///
+/// Jitter. Take the moments at which the sum of one layer is complete: the layer whose gradient is ready last
+/// and wanted first. From one such moment to the next, each worker's compute deviates from its mean
+/// independently. If no layer below that one is computed, the span contains all of f + b + u and ends with
+/// the slowest worker, so 1 and 5 hold with E[max of the deviations] added (over the workers on the slowest
+/// hosts only, since others may be ahead all the same). For 2 to 4 nothing is added: there everybody waits
+/// for the channel, and a late worker delays nobody as long as other messages keep the channel busy. They
+/// bound the mean of the iterations as they are: if a plan's order is fixed ahead, T is a maximum of sums of
+/// times, so its mean is at least T at the mean times (Jensen's inequality). If the order depends on who is
+/// late (kPriority), the same is proved for 2 and assumed for 3 and 4.
 struct LowerBounds {
-  Seconds expected{};  ///< no plan's mean iteration is shorter
-  Seconds
-      simulated{};  ///< the Simulator says no less of any plan: it adds all of the lateness to each of them
+  Seconds expected{};   ///< no plan's mean iteration is shorter
+  Seconds simulated{};  ///< the Simulator predicts no less for any plan, as it adds all lateness to each
 };
 LowerBounds lower_bounds(const Workload& work, const RoadCost& cost);
 
 /// LowerBounds::expected.
 Seconds lower_bound(const Workload& work, const RoadCost& cost);
 
-/// Length of Jackson's preemptive schedule: jobs with heads, bodies and tails (seconds, equal lengths).
-/// max over all schedules of max_i (C_i + tail_i) cannot be less. O(n) for jobs listed as layers are, with
-/// falling heads and tails; O(n^2) at worst.
+/// Length in seconds of Jackson's preemptive schedule of jobs on one machine: no schedule has a smaller
+/// max_i (completion_i + tail_i).
+///
+/// head, body, tail  by job, in seconds, of equal lengths
+/// cost              O(n) for jobs listed as layers are, with falling heads and tails; O(n^2) at worst
 double jackson(const std::vector<double>& head, const std::vector<double>& body,
                const std::vector<double>& tail);
 

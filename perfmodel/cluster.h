@@ -82,8 +82,7 @@ struct Cluster {
   Scalar jitter_seconds;  ///< standard deviation of a fixed compute step between ranks and iterations
 
   Deviation formula_deviation;  ///< of what formulas say of a road that was not measured
-  double plan_deviation =
-      0;  ///< relative, of what plans take beside what their roads' costs say; 0: not known
+  double plan_deviation = 0;    ///< relative, of what plans take beside what roads cost; 0: not known
 
   int ranks() const;  ///< sum of slots
 };

@@ -60,8 +60,8 @@ struct Fit {
   Curve curve;
   FitQuality quality;
   Bytes smallest, largest;  ///< measured range; a prediction outside is marked as such
-  std::vector<double>
-      covariance;       ///< row-major (2p x 2p), seconds and seconds per byte; empty when not estimated
+  /// Row-major (2p x 2p), seconds and seconds per byte; empty when not estimated.
+  std::vector<double> covariance;
   Deviation deviation;  ///< what its samples leave open between and beyond their sizes
   bool covers(Bytes m) const { return smallest <= m && m <= largest; }
 };

@@ -47,8 +47,7 @@ Fit fit_curve(std::span<const Sample> samples, const FitOptions& options = {});
 /// returns  `count` curves, the same for the same seed; the pieces begin where the fit's do
 std::vector<Curve> draw_curves(const Fit& fit, int count, std::uint64_t seed);
 
-/// Median of a set of values, with a distribution-free 95 % interval from order
-/// statistics.
+/// Median of a set of values, with a distribution-free 95 % interval from order statistics.
 struct MedianInterval {
   double median = 0, low = 0, high = 0;
   double relative_half_width() const { return median > 0 ? (high - low) / (2 * median) : 0; }

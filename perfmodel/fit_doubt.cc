@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "perfmodel/normal.h"
 #include "perfmodel/random.h"
 
 namespace commtune {
@@ -66,7 +67,6 @@ Eigen::MatrixXd bootstrap_covariance(std::span<const FitPoint> points, const Pie
 /// of the typical sample, or of the worst tenth if that says more. Where no sample knows its spread, what
 /// neighbours show counts as theirs.
 double misfit(std::span<const FitPoint> points, const PieceFit& fit) {
-  constexpr double kNormalMedian = 0.6745, kNormalP90 = 1.6449;
   constexpr double kByChance = 1.5;  // quantiles of twenty normal values seldom pass theirs by more
   std::vector<double> relative, spreads;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -87,7 +87,7 @@ double misfit(std::span<const FitPoint> points, const PieceFit& fit) {
                  own = at(spreads, q) * noise * kByChance;
     return std::max(seen * seen - own * own, 0.0);
   };
-  return std::sqrt(std::max(beyond(0.5, kNormalMedian), beyond(0.9, kNormalP90)));
+  return std::sqrt(std::max(beyond(0.5, 1 / kSigmaByMedian), beyond(0.9, kNormal90)));
 }
 
 /// Relative standard deviation of the fitted cost at the typical sample.

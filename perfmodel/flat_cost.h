@@ -30,6 +30,8 @@ class FlatCurve {
     const Piece& piece = at(m);
     return piece.alpha + piece.beta * m;
   }
+  /// By rising `from`, the first of 0; at least one.
+  const std::vector<Piece>& pieces() const { return pieces_; }
   /// No size costs less.
   double start_up() const { return pieces_.front().alpha; }
   /// The part of the cost that fewer bytes would have lowered.

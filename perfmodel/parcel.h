@@ -5,14 +5,14 @@
 
 namespace commtune {
 
-/// A message on its way.
+/// A message that is under way.
 struct Parcel {
   std::uint32_t number = 0;
   double bytes = 0;
-  double copying = 0;  ///< time of being copied in and out of a fusion buffer
+  double copying = 0;  ///< seconds that copying it into a fusion buffer and back takes
 };
 
-/// How one step went.
+/// When a stage of a message began and ended, in seconds from the start of the backward pass.
 struct Passage {
   double from = 0, end = 0;
 };

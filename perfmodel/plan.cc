@@ -89,8 +89,8 @@ void check_road(const Plan& plan) {
                        : "must be a worker, 0 to " + std::to_string(plan.workers - 1));
     }
   };
-  const auto nothing = [](const AllToAll&) {};
-  std::visit(Overloaded{nothing, check_servers}, plan.road);
+  match(
+      plan.road, [](const AllToAll&) {}, check_servers);
   if (plan.order != Order::kList && needs_one_order(plan.road)) {
     reject("order = priority", describe(plan.road) + " needs the same order on every rank: list");
   }
@@ -185,7 +185,7 @@ void check_sequence(const Plan& plan) {
   if (plan.sequence.empty()) {
     return;
   }
-  if (!std::holds_alternative<AllToAll>(plan.road) || !has_two_stages(plan.road)) {
+  if (!may_be_decoupled(plan.road)) {
     reject("sequence", describe(plan.road) + " cannot be decoupled: needs an all-to-all road of two stages");
   }
   std::vector<std::uint8_t> reduced(plan.messages.size(), 0), distributed(plan.messages.size(), 0);
@@ -294,7 +294,22 @@ void add_to(Digest& digest, const Road& road) {
     if (r.local_sum != LocalSum::kNone) digest.add("local-sum").add(enum_name(r.local_sum, kLocalSums));
     if (r.first != 0) digest.add("first").add(r.first);
   };
-  std::visit(Overloaded{add_all_to_all, add_servers}, road);
+  match(road, add_all_to_all, add_servers);
+}
+
+bool has_two_stages(Collective algorithm) {
+  switch (algorithm) {
+    case Collective::kRing:
+    case Collective::kHalvingDoubling:
+    case Collective::kDoubleBinaryTree:
+    case Collective::kHierarchical:
+      return true;
+    case Collective::kRecursiveDoubling:
+    case Collective::kOneShot:
+    case Collective::kLibrary:
+      return false;
+  }
+  std::abort();
 }
 
 }  // namespace
@@ -321,31 +336,35 @@ bool is_one_stretch(const Message& message, const std::vector<TensorRef>& tensor
 }
 
 bool needs_one_order(const Road& road) {
-  const auto* servers = std::get_if<ParameterServer>(&road);
-  return servers == nullptr || servers->local_sum == LocalSum::kFirst;
+  return match(
+      road, [](const AllToAll&) { return true; },
+      [](const ParameterServer& servers) { return servers.local_sum == LocalSum::kFirst; });
 }
 
 bool has_two_stages(const Road& road) {
-  const auto* all_to_all = std::get_if<AllToAll>(&road);
-  if (all_to_all == nullptr) return true;
-  switch (all_to_all->algorithm) {
-    case Collective::kRing:
-    case Collective::kHalvingDoubling:
-    case Collective::kDoubleBinaryTree:
-    case Collective::kHierarchical:
-      return true;
-    case Collective::kRecursiveDoubling:
-    case Collective::kOneShot:
-    case Collective::kLibrary:
-      return false;
-  }
-  std::abort();
+  return match(
+      road, [](const AllToAll& all_to_all) { return has_two_stages(all_to_all.algorithm); },
+      [](const ParameterServer&) { return true; });
+}
+
+bool may_be_decoupled(const Road& road) {
+  return match(
+      road, [&](const AllToAll&) { return has_two_stages(road); },
+      [](const ParameterServer&) { return false; });
+}
+
+bool goes_through_servers(const Road& road) {
+  return match(
+      road, [](const AllToAll&) { return false; }, [](const ParameterServer&) { return true; });
 }
 
 int ranks_of(const Plan& plan) {
-  const auto* servers = std::get_if<ParameterServer>(&plan.road);
-  const bool dedicated = servers != nullptr && servers->placement == Placement::kDedicated;
-  return plan.workers + (dedicated ? servers->servers : 0);
+  const int apart = match(
+      plan.road, [](const AllToAll&) { return 0; },
+      [](const ParameterServer& servers) {
+        return servers.placement == Placement::kDedicated ? servers.servers : 0;
+      });
+  return plan.workers + apart;
 }
 
 void check(const Plan& plan, const Profile& profile) {
@@ -383,7 +402,7 @@ nlohmann::json to_json(const Road& road) {
     if (r.first != 0) json["first"] = r.first;
     return json;
   };
-  return std::visit(Overloaded{all_to_all, servers}, road);
+  return match(road, all_to_all, servers);
 }
 
 Plan plan_from_json(const nlohmann::json& json) {
@@ -495,7 +514,7 @@ std::string describe(const Road& road) {
            (r.assignment == Assignment::kHashed ? ", hashed" : "") +
            (r.local_sum == LocalSum::kFirst ? ", local sum first" : "");
   };
-  return std::visit(Overloaded{all_to_all, servers}, road);
+  return match(road, all_to_all, servers);
 }
 
 }  // namespace commtune

@@ -80,6 +80,13 @@ bool needs_one_order(const Road& road);
 /// ends.
 bool has_two_stages(const Road& road);
 
+/// Whether a decoupled plan may run the two stages as steps of their own: all-to-all roads with two stages.
+/// Servers answer while others still push, so a push and its pull are one operation.
+bool may_be_decoupled(const Road& road);
+
+/// Whether a message goes to servers and comes back from them, not from worker to worker.
+bool goes_through_servers(const Road& road);
+
 /// When a message may start.
 enum class Release {
   kGradient,  ///< as soon as the last gradient that it carries exists (wait-free back-propagation)
@@ -88,8 +95,8 @@ enum class Release {
 
 /// Which of the messages that may start goes first.
 enum class Order {
-  kList,  ///< strictly in the plan's list (or sequence) order, on every rank; the only order that a road has
-          ///< which needs_one_order()
+  kList,      ///< strictly in the plan's list (or sequence) order, on every rank; the only order that a road
+              ///< may have which needs_one_order()
   kPriority,  ///< the released message with the smallest priority value
 };
 
@@ -122,11 +129,10 @@ struct Plan {
   std::vector<std::int32_t> priority;  ///< one per message, smaller is more urgent; unique
   Release release = Release::kGradient;
   Order order = Order::kList;
-  std::vector<Step>
-      sequence;  ///< empty: coupled, each message runs both stages as one operation, in list order.
-                 ///< Otherwise decoupled: every (message, stage) once, a reduce before its distribute;
-                 ///< a step starts after all earlier steps have started, a distribute also after its
-                 ///< own reduce has ended on this rank. All-to-all roads with two stages only.
+  /// Empty: coupled, each message runs both stages as one operation, in list order. Otherwise decoupled:
+  /// every (message, stage) once, a reduce before its distribute; a step starts after all earlier steps have
+  /// started, a distribute also after its own reduce has ended on this rank. Needs may_be_decoupled().
+  std::vector<Step> sequence;
   Barrier barrier = Barrier::kFull;
   /// A message may start when those started before it have no more than this left to send (0: when they have
   /// sent everything), so that it fills the wire where they would leave it idle and does not share it with

@@ -6,48 +6,39 @@
 #include <utility>
 #include <vector>
 
+#include "perfmodel/normal.h"
+
 namespace commtune {
 
 namespace {
 
-/// Half widths of a normal distribution's intervals, in standard deviations: 90 %, and 95 % as Scalar has it.
-constexpr double k90 = 1.6449, k95 = 1.96;
-
 double sign_of(Limit limit) { return limit == Limit::kLower ? -1 : 1; }
+
+std::size_t parameters_of(const Fit& fit) { return 2 * fit.curve.pieces().size(); }
+
+bool knows_covariance(const Fit& fit) {
+  const std::size_t parameters = parameters_of(fit);
+  return parameters > 0 && fit.covariance.size() == parameters * parameters;
+}
 
 /// The exact limit of a fit's cost.
 class ExactLimit {
  public:
-  ExactLimit(const Fit& fit, Limit limit)
-      : fit_(fit), sign_(sign_of(limit)), parameters_(2 * fit.curve.pieces().size()) {}
+  ExactLimit(const Fit& fit, Limit limit) : fit_(fit), sign_(sign_of(limit)) {}
 
-  bool is_open() const { return knows_covariance() || fit_.quality.p90_relative > 0; }
+  bool is_open() const { return knows_covariance(fit_) || fit_.quality.p90_relative > 0; }
 
   double operator()(std::size_t piece, double bytes) const {
     const CurvePiece& line = fit_.curve.pieces()[piece];
     const double cost = line.alpha.count() + line.beta.value * bytes;
-    return std::max(0.0,
-                    cost + sign_ * std::max(k90 * deviation(piece, bytes), fit_.quality.p90_relative * cost));
+    const double doubt =
+        std::max(kNormal90 * standard_error(fit_, piece, bytes), fit_.quality.p90_relative * cost);
+    return std::max(0.0, cost + sign_ * doubt);
   }
 
  private:
-  bool knows_covariance() const {
-    return parameters_ > 0 && fit_.covariance.size() == parameters_ * parameters_;
-  }
-
-  /// Of the fitted cost, by the part of the covariance that belongs to the piece's two parameters.
-  double deviation(std::size_t piece, double bytes) const {
-    if (!knows_covariance()) return 0;
-    const auto entry = [&](std::size_t row, std::size_t column) {
-      return fit_.covariance[(2 * piece + row) * parameters_ + 2 * piece + column];
-    };
-    const double variance = entry(0, 0) + bytes * (entry(0, 1) + entry(1, 0)) + bytes * bytes * entry(1, 1);
-    return std::sqrt(std::max(0.0, variance));
-  }
-
   const Fit& fit_;
   const double sign_;
-  const std::size_t parameters_;
 };
 
 struct Point {
@@ -89,6 +80,25 @@ Curve prediction_limit(const Fit& fit, Limit limit) {
   return Curve(std::move(moved));
 }
 
+double standard_error(const Fit& fit, std::size_t piece, double bytes) {
+  if (!knows_covariance(fit)) return 0;
+  const std::size_t parameters = parameters_of(fit);
+  const auto entry = [&](std::size_t row, std::size_t column) {
+    return fit.covariance[(2 * piece + row) * parameters + 2 * piece + column];
+  };
+  const double variance = entry(0, 0) + bytes * (entry(0, 1) + entry(1, 0)) + bytes * bytes * entry(1, 1);
+  return std::sqrt(std::max(0.0, variance));
+}
+
+Seconds standard_error(const Fit& fit, Bytes size) {
+  const std::vector<CurvePiece>& pieces = fit.curve.pieces();
+  const double cost = fit.curve(size).count(), startup = std::min(cost, fit.curve.least_alpha().count());
+  const double between = fit.deviation.startup * startup + fit.deviation.rate * (cost - startup);
+  std::size_t piece = 0;
+  while (piece + 1 < pieces.size() && pieces[piece + 1].from <= size) ++piece;
+  return Seconds{std::hypot(between, standard_error(fit, piece, static_cast<double>(size.count)))};
+}
+
 Cluster at_limits(const Cluster& cluster, Limit limit) {
   Cluster moved = cluster;
   const auto move = [&](Fit& fit) {
@@ -103,7 +113,7 @@ Cluster at_limits(const Cluster& cluster, Limit limit) {
   }
   for (const auto scalar : kScalars) {
     Scalar& moving = moved.*scalar;
-    moving.value = std::max(0.0, moving.value + sign_of(limit) * moving.half_width * k90 / k95);
+    moving.value = std::max(0.0, moving.value + sign_of(limit) * moving.half_width * kNormal90 / kNormal95);
   }
   return moved;
 }

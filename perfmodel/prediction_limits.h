@@ -2,6 +2,7 @@
 // A cluster at the edge of the doubt in its fits: what its costs may be at least, and at most.
 
 #include <array>
+#include <cstddef>
 
 #include "perfmodel/cluster.h"
 
@@ -20,6 +21,14 @@ enum class Limit { kLower, kUpper };
 /// that was measured), which lies on the far side of the exact limit. Where a fit knows no doubt, its own
 /// curve.
 Curve prediction_limit(const Fit& fit, Limit limit);
+
+/// Standard error in seconds of a piece's cost at a size, from the two by two block of the covariance that
+/// belongs to the piece's parameters. 0 where the covariance was not estimated.
+double standard_error(const Fit& fit, std::size_t piece, double bytes);
+
+/// Standard error of the fitted cost at a size: what the covariance leaves open, and what the samples leave
+/// open between their sizes (Fit::deviation), which are independent of each other.
+Seconds standard_error(const Fit& fit, Bytes size);
 
 /// Every fit and every scalar at the same end of its interval; no covariances. That all of them are there at
 /// once is far less likely than one in ten, so what follows from it is further out than a 90 % interval's

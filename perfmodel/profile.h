@@ -27,8 +27,7 @@ struct Layer {
   std::string name;
   Seconds forward{};   ///< f_i of MODEL.md section 3.1
   Seconds backward{};  ///< b_i
-  Seconds
-      update{};  ///< u_i: the optimizer's step for this layer, between its gradient's return and its forward
+  Seconds update{};    ///< u_i: the optimizer's step, between its gradient's return and its forward pass
   std::vector<Tensor> tensors;  ///< may be empty (activations, pooling)
   double macs_per_sample = 0;   ///< multiply-adds of the forward pass for one sample; 0 when unknown
 };

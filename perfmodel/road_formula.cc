@@ -44,11 +44,9 @@ class Formulas {
       : cluster_(cluster), links_(links), place_(place), gamma_(gamma.value) {}
 
   Formula of(const Road& road) const {
-    return std::visit(Overloaded{
-                          [this](const AllToAll& a) { return all_to_all(a); },
-                          [this](const ParameterServer& p) { return parameter_server(p); },
-                      },
-                      road);
+    return match(
+        road, [this](const AllToAll& a) { return all_to_all(a); },
+        [this](const ParameterServer& p) { return parameter_server(p); });
   }
 
  private:

@@ -12,8 +12,6 @@ namespace commtune {
 
 namespace {
 
-/// Standard error of a median over that of a mean, of many normal values.
-constexpr double kMedianOverMean = 1.2533141373155;
 /// What the pooled variance of neighbours counts, in degrees of freedom.
 constexpr double kNeighboursCount = 4;
 /// Sizes are alike up to about this ratio: scatter changes slowly with the size.

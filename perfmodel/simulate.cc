@@ -13,9 +13,9 @@ namespace commtune {
 
 namespace {
 
-/// Sums in another order differ by this part.
+/// Relative difference that adding the same times in another order may make.
 constexpr double kRounding = 1e-12;
-/// Exposed communication below this share of the iteration is no limit worth naming.
+/// If less than this share of the iteration is exposed communication, compute is what binds it.
 constexpr double kNegligible = 0.01;
 
 }  // namespace
@@ -82,7 +82,7 @@ class Simulator::Engine {
     if (timeline_ != nullptr) timeline_->messages.assign(plan.messages(), {});
   }
 
-  /// What has arrived so far makes the iteration longer than anybody wants to know.
+  /// True if the messages that have arrived already make the iteration longer than the limit.
   bool given_up() const { return iteration_ > give_up_; }
 
   /// Compute work that must be done before this message may go.
@@ -96,7 +96,7 @@ class Simulator::Engine {
     return {message, bytes, plan_->copied[message] != 0 ? copy_ * bytes : 0};
   }
 
-  /// The message's bytes are summed and back at `end`.
+  /// Notes that the message is summed and back on every worker at the moment `end`.
   void arrive(std::uint32_t message, double end) {
     const std::uint64_t bytes = plan_->bytes[message];
     smallest_ = std::min(smallest_, bytes);
@@ -108,7 +108,7 @@ class Simulator::Engine {
     if (walks_layers_) arrival_[layer] = std::max(arrival_[layer], end);
   }
 
-  /// The communication side of the iteration.
+  /// Simulates communication until every message has arrived, or the limit is exceeded.
   void send_all() {
     order_steps();
     double now = 0, release = next_release(now);
@@ -130,7 +130,8 @@ class Simulator::Engine {
     }
   }
 
-  /// The most urgent step that waits, of a list the next one if it does; else waiting_.none().
+  /// The step to start next: the most urgent released one, or for a list the next one if it is released.
+  /// waiting_.none() if there is no such step.
   std::uint32_t next_step() {
     if (plan_->order == Order::kPriority) return waiting_.smallest();
     return waiting_.contains(next_in_list_) ? next_in_list_ : waiting_.none();
@@ -172,7 +173,7 @@ class Simulator::Engine {
     }
   }
 
-  /// Which step goes before which; none has been released yet.
+  /// Gives every step its urgency. No step is released yet.
   void order_steps() {
     sort_by_release();
     waiting_.reset(steps_);
@@ -203,13 +204,13 @@ class Simulator::Engine {
     }
   }
 
-  /// When the next gradients appear.
+  /// Moment at which the next message is released; infinity if all are.
   double next_release(double now) {
     if (next_ == plan_->messages()) return kNever;
     return std::max(now, clock_.when(released_work(by_release_[next_])));
   }
 
-  /// All messages whose gradients appear at that moment.
+  /// Releases all messages whose gradients appear at that moment.
   void take_released() {
     const double work = released_work(by_release_[next_]);
     while (next_ < plan_->messages() && released_work(by_release_[next_]) <= work) {
@@ -218,7 +219,7 @@ class Simulator::Engine {
     clock_.reach(work);
   }
 
-  /// Messages in the order in which their gradients appear, which is mostly that in which they are listed.
+  /// Sorts the messages by the moment at which their gradients appear. Most plans list them in that order.
   void sort_by_release() {
     by_release_.resize(plan_->messages());
     std::iota(by_release_.begin(), by_release_.end(), 0U);
@@ -233,7 +234,7 @@ class Simulator::Engine {
     }
   }
 
-  /// The same by counting, in a time that grows with the layers.
+  /// The same by a counting sort, in O(messages + layers).
   void count_by_release() {
     const std::size_t layers = work_.layers();
     counts_.assign(layers + 1, 0);
@@ -244,7 +245,8 @@ class Simulator::Engine {
     }
   }
 
-  /// End of the next forward pass, layer by layer: compute may be slowed, or somebody wants to see it.
+  /// Runs the forward pass layer by layer and returns its end. Needed if traffic slows compute, or if a
+  /// timeline is asked for.
   double walk_forward() {
     double now = clock_.reach(work_.total_backward);
     for (std::size_t i = 0; i < work_.layers(); ++i) {
@@ -260,7 +262,7 @@ class Simulator::Engine {
     return now;
   }
 
-  /// The forward pass, once everything has arrived.
+  /// Ends the iteration, once every message has arrived.
   void finish() {
     if (timeline_ != nullptr) record_backward();
     if (walks_layers_) {
@@ -271,7 +273,7 @@ class Simulator::Engine {
     if (timeline_ != nullptr) to_real_time(*timeline_, work_.contention);
   }
 
-  /// Time of the iteration in which somebody computed.
+  /// Seconds of the iteration during which compute ran.
   double computing() const { return walks_layers_ ? iteration_ - waited_ : work_.compute(); }
   Seconds iteration(const RoadCost& cost) const {
     return Seconds{work_.real(iteration_, computing())} + cost.straggling;
@@ -298,7 +300,7 @@ class Simulator::Engine {
     return cost.server_binds ? Binding::kServer : Binding::kBandwidth;
   }
 
-  /// The backward pass, and with it the releases, once everything that slows it is known.
+  /// Fills in the backward pass and the releases. Done last, when all traffic that slows them is known.
   void record_backward() {
     const std::size_t n = work_.layers();
     timeline_->backward_start.assign(n, {});
@@ -328,16 +330,16 @@ class Simulator::Engine {
   Traffic traffic_;
   ComputeClock clock_;
   bool walks_layers_ = false;
-  std::vector<double> arrival_;  ///< per layer: when the last message of which it is the lowest is back
-  double iteration_ = 0;         ///< before finish(): no more than it will be
+  std::vector<double> arrival_;  ///< by layer: when the last message is back whose lowest layer it is
+  double iteration_ = 0;         ///< before finish(): a lower limit of the result
   double waited_ = 0, last_end_ = 0;
-  double give_up_ = kNever;  ///< when iteration_ gets longer than this
+  double give_up_ = kNever;  ///< the simulation ends early once iteration_ exceeds this
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<Step> by_urgency_;
   std::vector<std::uint32_t> reduce_, distribute_;  ///< by message: the urgency of its steps
   std::vector<std::uint32_t> by_release_, counts_;
-  std::size_t next_ = 0;            ///< into by_release_: not released yet
-  std::uint32_t next_in_list_ = 0;  ///< of a list: not started yet
+  std::size_t next_ = 0;            ///< index into by_release_ of the first message that is not released
+  std::uint32_t next_in_list_ = 0;  ///< first step of a list that is not started
   RankSet waiting_;
 };
 

@@ -31,9 +31,9 @@ struct Prediction {
 
 struct MessageSpan {
   Seconds released{};  ///< its last gradient exists (and its Release allows it)
+  // Where both stages run as one operation, the split between them is by the stages' own costs.
   Seconds reduce_start{}, reduce_end{};
-  Seconds distribute_start{},
-      distribute_end{};  ///< for a coupled operation the split is by the stages' own costs
+  Seconds distribute_start{}, distribute_end{};
 };
 
 /// The predicted iteration in full. Times from the start of the backward pass; layers in forward order.
@@ -48,16 +48,20 @@ inline constexpr Seconds kNoLimit{std::numeric_limits<double>::infinity()};
 /// Predicts one iteration in steady state, many times over: it owns the arrays that a run needs, so that a
 /// run allocates nothing once they have grown. Not for two threads at once; any number of objects may exist.
 ///
-/// The compute side runs the backward pass from the last layer to the first, then per layer update and
-/// forward. A message is released when its last gradient exists (Release). The communication side starts
-/// steps in the plan's order (kList) or the most urgent released message (kPriority), never before one that
-/// is due earlier, as soon as the credit allows: those started before it have no more than the credit left to
-/// send (with parameter servers: to push). Messages travel together, turn by turn (Traffic); dedicated
-/// servers' pushes and answers have a channel each, all others share one, as all rounds of a collective do. A
-/// message
-/// that has to be copied (FlatPlan::copied) pays for that, half in either stage. A layer's update and forward
-/// pass start after the layer before it and after what the barrier asks for. Compute slows by kappa while a
-/// channel is occupied; straggling is added once.
+/// Compute. The backward pass runs from the last layer to the first; then each layer is updated and runs
+/// forward, from the first to the last. A layer's update starts when the layer before it has run forward and
+/// the messages that the barrier names are back. Compute runs at 1/(1 + kappa) of its speed while a channel
+/// is occupied.
+///
+/// Communication. A message is released when its last gradient exists (or as Release says). Steps start in
+/// the plan's order (kList), or the most urgent released message starts first (kPriority); no step starts
+/// before one that precedes it in that order. A step starts as soon as the messages started before it have at
+/// most the credit left to send (through servers: to push). Messages under way share the channels (Traffic):
+/// dedicated servers have one channel for pushes and one for answers, all other roads one for everything. A
+/// message that is not one stretch of memory (FlatPlan::copied) takes longer by the time of copying it, half
+/// of that in each stage.
+///
+/// The expected lateness of the slowest worker (RoadCost::straggling) is added to the iteration once.
 class Simulator {
  public:
   explicit Simulator(const Workload& work);
@@ -71,11 +75,11 @@ class Simulator {
   Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
   Prediction run(const Plan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
 
-  /// T alone, for a search that tries thousands of plans on one road. A plan that turns out to take longer
-  /// than `limit` is given up there: what is returned then is infinity.
+  /// T alone, for a search that tries thousands of plans on one road. Stops as soon as the plan is known to
+  /// take longer than `limit`, and returns infinity then.
   Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit = kNoLimit);
 
-  /// Message stages simulated so far by this object: what a search's budget is counted in.
+  /// Number of message stages that this object has simulated: the unit of a search's budget.
   std::uint64_t events() const;
 
  private:

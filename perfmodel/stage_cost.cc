@@ -11,6 +11,7 @@
 
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
+#include "perfmodel/overloaded.h"
 #include "perfmodel/road_formula.h"
 
 namespace commtune {
@@ -32,44 +33,56 @@ std::string range_text(const RoadCost& cost) {
   return format_size(cost.measured_smallest) + " to " + format_size(cost.measured_largest);
 }
 
-void check_road(const Road& road, int workers) {
-  if (workers < 1) {
-    throw Error(ErrorCode::kBadInput, "workers = " + std::to_string(workers) + ": must be at least 1");
-  }
-  const auto* servers = std::get_if<ParameterServer>(&road);
-  if (servers == nullptr) return;
-  const bool colocated = servers->placement == Placement::kColocated;
-  if (servers->servers < 1 || (colocated && servers->servers > workers)) {
+void check_servers(const ParameterServer& road, int workers) {
+  const bool colocated = road.placement == Placement::kColocated;
+  if (road.servers < 1 || (colocated && road.servers > workers)) {
     throw Error(ErrorCode::kBadInput,
-                "servers = " + std::to_string(servers->servers) + ": must be at least 1" +
+                "servers = " + std::to_string(road.servers) + ": must be at least 1" +
                     (colocated ? " and at most the " + counted(workers, "worker") : ""));
   }
-  if (servers->first < 0 || servers->first >= workers) {
-    throw Error(ErrorCode::kBadInput, "first = " + std::to_string(servers->first) + ": must be one of the " +
+  if (road.first < 0 || road.first >= workers) {
+    throw Error(ErrorCode::kBadInput, "first = " + std::to_string(road.first) + ": must be one of the " +
                                           counted(workers, "worker"));
   }
 }
 
-/// Roads that differ in nothing but the number of servers and how messages are assigned to them.
-bool same_kind(const Road& a, const Road& b) {
-  const auto* p = std::get_if<ParameterServer>(&a);
-  const auto* q = std::get_if<ParameterServer>(&b);
-  if (p == nullptr || q == nullptr) return a == b;
-  return p->placement == q->placement && p->local_sum == q->local_sum;
+void check_road(const Road& road, int workers) {
+  if (workers < 1) {
+    throw Error(ErrorCode::kBadInput, "workers = " + std::to_string(workers) + ": must be at least 1");
+  }
+  match(
+      road, [](const AllToAll&) {}, [&](const ParameterServer& servers) { check_servers(servers, workers); });
+}
+
+/// A road of the same kind (same_kind), the same one for all of that kind.
+Road kind_of(const Road& road) {
+  return match(
+      road, [](const AllToAll& all_to_all) -> Road { return all_to_all; },
+      [](const ParameterServer& servers) -> Road {
+        return ParameterServer{1, servers.placement, Assignment::kEven, servers.local_sum};
+      });
+}
+
+/// How a road's servers get their messages; nothing where it has none.
+std::optional<Assignment> assignment_of(const Road& road) {
+  return match(
+      road, [](const AllToAll&) { return std::optional<Assignment>{}; },
+      [](const ParameterServer& servers) { return std::optional(servers.assignment); });
 }
 
 bool assigned_alike(const Road& a, const Road& b) {
-  const auto* p = std::get_if<ParameterServer>(&a);
-  const auto* q = std::get_if<ParameterServer>(&b);
-  return p == nullptr || q == nullptr || p->assignment == q->assignment;
+  const auto p = assignment_of(a), q = assignment_of(b);
+  return !p || !q || p == q;
 }
 
 /// Ratios of counts that differ by less (in logarithm) are the same but for rounding.
 constexpr double kAsNear = 1e-9;
 
+/// The number that a fit's distance is taken by: 1 for roads without servers.
 int servers_of(const Road& road) {
-  const auto* p = std::get_if<ParameterServer>(&road);
-  return p != nullptr ? p->servers : 1;
+  return match(
+      road, [](const AllToAll&) { return 1; },
+      [](const ParameterServer& servers) { return servers.servers; });
 }
 
 bool of_library(const Road& road) { return road == Road{AllToAll{Collective::kLibrary}}; }
@@ -182,9 +195,9 @@ std::optional<Formula> streams_by_formula(PricedRoad& priced) {
 /// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
 /// messages, whose cost hardly depends on their size, would promise large ones more than the link's
 /// bandwidth.
-/// otherwise  what a stream costs by formula where none was measured, its bytes at the links' rate: one
-/// message
-///            alone may leave links idle that the next would fill; without either nothing is hidden
+/// otherwise  what a stream costs by formula, with its bytes at the links' rate, for where no stream was
+///            measured: one message alone may leave links idle that the next one would fill. Without a
+///            measured stream and a formula, nothing is hidden.
 StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
   const Curve& alone = fit.alone.curve;
   const Curve& streamed = fit.streamed.curve;
@@ -347,14 +360,16 @@ RoadCost by_formula(PricedRoad& priced) {
 
 /// Whether servers rather than workers' cards would set the pace, where a formula can tell.
 bool servers_bind(PricedRoad& priced) {
-  const auto* p = std::get_if<ParameterServer>(&priced.road);
-  if (p == nullptr) return false;
-  try {
-    return priced.formula().server_binds;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
-    return priced.workers > p->servers;
-  }
+  const auto binds = [&](const ParameterServer& road) {
+    try {
+      return priced.formula().server_binds;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+      return priced.workers > road.servers;
+    }
+  };
+  return match(
+      priced.road, [](const AllToAll&) { return false; }, binds);
 }
 
 /// How an all-to-all algorithm sends.
@@ -397,13 +412,39 @@ double last_inside_hosts(const RoadCost& cost, const Cluster& cluster) {
   return each > 0 ? std::min(1.0, inside->second.alone.curve.least_alpha().count() / each) : 1;
 }
 
+/// What messages of the road wait for and how they may overlap; their times are known already.
+void add_channel(RoadCost& cost, const AllToAll& road, PricedRoad& priced) {
+  const Topology& place = priced.place();
+  const Sending sending = sending_of(road.algorithm, place);
+  cost.rounds = sending.rounds;
+  if (road.algorithm == Collective::kHierarchical && place.hosts > 1 && place.per_host > 1) {
+    cost.rounds.last = last_inside_hosts(cost, priced.cluster);
+  }
+  cost.backlog = sending.connections * Seconds{priced.cluster.connection_backlog_seconds.value};
+  cost.opaque = road.algorithm == Collective::kLibrary;
+}
+
+void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced) {
+  cost.shared_channel = road.placement == Placement::kColocated;
+  cost.through_servers = true;
+  cost.backlog = Seconds{priced.cluster.backlog_seconds.value};
+  cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;
+}
+
 }  // namespace
 
 Operations operations_of(const Road& road) {
-  return std::holds_alternative<AllToAll>(road)
-             ? Operations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather}
-             : Operations{Operation::kPushPull, Operation::kPush, Operation::kPull};
+  return match(
+      road,
+      [](const AllToAll&) {
+        return Operations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather};
+      },
+      [](const ParameterServer&) {
+        return Operations{Operation::kPushPull, Operation::kPush, Operation::kPull};
+      });
 }
+
+bool same_kind(const Road& a, const Road& b) { return kind_of(a) == kind_of(b); }
 
 Curve until_sent(const RoadCost& cost) {
   const StageCost& both = cost.both;
@@ -429,22 +470,10 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   std::optional<RoadCost> direct = measured(priced);
   if (direct) direct->server_binds = servers_bind(priced);
   cost = direct ? *std::move(direct) : by_formula(priced);
-  const auto* p = std::get_if<ParameterServer>(&road);
-  cost.shared_channel = p == nullptr || p->placement == Placement::kColocated;
-  cost.through_servers = p != nullptr;
-  cost.backlog = Seconds{cluster.backlog_seconds.value};
-  if (const auto* all_to_all = std::get_if<AllToAll>(&road)) {
-    const Topology& place = priced.place();
-    const Sending sending = sending_of(all_to_all->algorithm, place);
-    cost.rounds = sending.rounds;
-    if (all_to_all->algorithm == Collective::kHierarchical && place.hosts > 1 && place.per_host > 1) {
-      cost.rounds.last = last_inside_hosts(cost, cluster);
-    }
-    cost.backlog = sending.connections * Seconds{cluster.connection_backlog_seconds.value};
-    cost.opaque = of_library(road);
-  }
-  cost.in_turn = p != nullptr && p->assignment == Assignment::kHashed ? p->servers : 0;
-  cost.may_part = p == nullptr && has_two_stages(road);
+  match(
+      road, [&](const AllToAll& all_to_all) { add_channel(cost, all_to_all, priced); },
+      [&](const ParameterServer& servers) { add_channel(cost, servers, priced); });
+  cost.may_part = may_be_decoupled(road);
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};
   cost.interference = cluster.interference.value;
   cost.straggling = Seconds{cluster.jitter_seconds.value * expected_maximum(workers)};

@@ -73,6 +73,10 @@ struct Operations {
 };
 Operations operations_of(const Road& road);
 
+/// Whether two roads differ at most in how many servers they have, where the first one is, and how messages
+/// are assigned to them: what was measured of one calibrates the formulas of the other.
+bool same_kind(const Road& a, const Road& b);
+
 /// How long after a message alone has been served, both stages as one, its last bytes have left and the next
 /// one's may follow: all but what its last turn takes to arrive.
 Curve until_sent(const RoadCost& cost);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "perfmodel/overloaded.h"
+
 namespace commtune {
 
 namespace {
@@ -132,9 +134,11 @@ Topology topology_of(const Cluster& cluster, int workers) {
 }
 
 bool inside_one_host(const Topology& place, const Road& road) {
-  const auto* servers = std::get_if<ParameterServer>(&road);
-  const bool elsewhere =
-      servers != nullptr && servers->placement == Placement::kDedicated && !place.spare.empty();
+  const bool elsewhere = match(
+      road, [](const AllToAll&) { return false; },
+      [&](const ParameterServer& servers) {
+        return servers.placement == Placement::kDedicated && !place.spare.empty();
+      });
   return place.hosts == 1 && !elsewhere;
 }
 

@@ -5,7 +5,7 @@
 
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
-#include "perfmodel/workload.h"
+#include "perfmodel/units.h"
 
 namespace commtune {
 
@@ -56,7 +56,14 @@ inline int first_server(const WorkerRow& spared, int servers) {
   return servers <= spared.count ? spared.first : 0;
 }
 
-/// What the cluster does to the compute of a job of so many workers.
+/// How a cluster treats a job's compute.
+struct JobPace {
+  double compute = 1;     ///< every layer's time over the profile's: that of the slowest worker, which all
+                          ///< others wait for before each message and after each barrier
+  double contention = 0;  ///< traffic takes longer by this ratio while compute runs
+  Seconds lateness{};     ///< by which the last of the slowest hosts' workers is behind their mean, at least
+};
+/// Of a job of so many workers.
 JobPace pace_of(const Cluster& cluster, int workers);
 
 /// E[max] of n independent standard normal values (Blom 1958), 0 for n = 1: how far the slowest worker is

@@ -4,12 +4,12 @@ namespace commtune {
 
 namespace {
 
-/// The part of a time that fewer bytes would have lowered.
+/// The part of a time that is due to bytes: all but the start-up.
 double of_bytes(const FlatCost& cost, double bytes, double time) {
   return time - std::min(time, cost.occupancy.at(bytes).alpha);
 }
 
-/// Of `rounds` no more than `most`.
+/// The same stages in at most `most` rounds.
 Rounds no_more_than(int most, const Rounds& rounds) {
   if (rounds.distribute == 0) return {std::min(rounds.reduce, most), 0};
   const int each = std::max(1, most / 2);
@@ -22,7 +22,7 @@ void Traffic::reset(const FlatRoad& road, std::size_t messages, std::uint64_t cr
   road_ = &road;
   shared_ = road.cost->shared_channel;
   turns_ = no_more_than(road.cost->most_turns, road.cost->rounds);
-  // What may be ahead of one turn is what may be ahead of all rounds in it.
+  // One simulated round stands for several real ones, and bytes may be ahead of each of those.
   backlog_ = road.cost->backlog.count() * road.cost->rounds.both() / turns_.both();
   now_ = 0;
   messages_.resize(messages);  // start() fills them in
@@ -78,7 +78,7 @@ void Traffic::start(std::uint32_t urgency, const Parcel& parcel, Stage stage, Co
   begin(urgency, clock);
 }
 
-/// A message of which only the costs are missing.
+/// Sets everything but the costs.
 void Traffic::prepare(Priced& priced, const Parcel& parcel, const Rounds& turns) {
   priced = {};
   priced.copying = parcel.copying;
@@ -89,7 +89,7 @@ void Traffic::prepare(Priced& priced, const Parcel& parcel, const Rounds& turns)
   message.turns = message.counted = turns.both();
 }
 
-/// What turns cost that share one channel; the last one has its share of the latency.
+/// Sets the costs where all rounds share one channel. The last round has `last_share` of the latency.
 void Traffic::price(Priced& priced, const FlatCost& cost, double last_share, double copying) const {
   Message& message = priced.message;
   const double alone = cost.alone(message.bytes) + copying;
@@ -108,7 +108,7 @@ void Traffic::price(Priced& priced, const FlatCost& cost, double last_share, dou
   ++message.counted;
 }
 
-/// What two stages of a turn each cost on a channel each.
+/// Sets the costs where each stage has a channel of its own and one round.
 void Traffic::price_apart(Priced& priced) const {
   Message& message = priced.message;
   const double copying = priced.copying / 2;
@@ -122,7 +122,7 @@ void Traffic::price_apart(Priced& priced) const {
   message.last_lag = message.lag[1];
 }
 
-/// Another message under this number.
+/// Adds a message at this urgency.
 Traffic::Message& Traffic::put(std::uint32_t urgency, const Priced& priced) {
   bytes_time_[0] += priced.bytes_time[0];
   bytes_time_[1] += priced.bytes_time[1];
@@ -140,7 +140,8 @@ void Traffic::begin(std::uint32_t urgency, ComputeClock& clock) {
   if (channels_[0].called || clock.disturbed()) serve(0, clock);
 }
 
-/// Nobody else may send before this message has sent everything: it has all its turns but the last at once.
+/// With credit 0 no other message may send before this one has sent everything, so all its rounds but the
+/// last are simulated at once.
 void Traffic::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
   Message& message = messages_[urgency];
   const double from = std::max(channels_[0].free, now_);
@@ -157,7 +158,8 @@ void Traffic::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
   coming_.push({at, urgency});
 }
 
-/// A message has something to send, which changes nothing for sockets that are full of what is more urgent.
+/// A message has a round to send. The channel has to look at that unless its sockets are full and busy with a
+/// more urgent message.
 inline void Traffic::next_turn(std::uint32_t urgency) {
   Message& message = messages_[urgency];
   message.left = message.kept[message.stage()];
@@ -166,8 +168,8 @@ inline void Traffic::next_turn(std::uint32_t urgency) {
   channel.called = channel.called || !channel.full() || urgency < channel.served;
 }
 
-/// When the sockets will have taken so much that the credit allows another message; infinity where the end of
-/// a turn comes first.
+/// Moment at which the sockets will have accepted enough bytes for the credit to allow another message;
+/// infinity if the current round ends before that.
 double Traffic::credit_moment() const {
   const Channel& channel = channels_[0];
   const double over = over_credit();
@@ -185,7 +187,7 @@ void Traffic::ComingQueue::make_room() {
   if (2 * end_ >= list_.size()) list_.resize(2 * list_.size() + 16);
 }
 
-/// Whether the channel's sockets have something to do now.
+/// True if serve() has to be called now.
 bool Traffic::due(const Channel& channel) const { return channel.called || channel.ends <= now_; }
 
 double Traffic::advance(double until, Stops stops, ComputeClock& clock) {
@@ -207,7 +209,7 @@ double Traffic::advance(double until, Stops stops, ComputeClock& clock) {
   return now_;
 }
 
-/// A message's next turn has been made ready, or its last has ended.
+/// Handles the earliest event: a message's next round is ready, or its last one has ended.
 void Traffic::take_soonest() {
   const std::uint32_t urgency = coming_.soonest().urgency;
   coming_.pop();
@@ -217,14 +219,14 @@ void Traffic::take_soonest() {
   arrive(urgency);
 }
 
-/// Full sockets have taken as much as has left them.
+/// Accounts for the bytes that full sockets have accepted up to now: as many as have left them.
 void Traffic::book(Channel& channel) {
   if (!channel.full()) return;
   if (now_ > channel.since) take(channel, messages_[channel.served], channel.since, now_ - channel.since);
   channel.since = now_;
 }
 
-/// Sockets take so much of a message, from `at` on.
+/// The sockets accept `time` seconds' worth of a message's bytes from the moment `at` on.
 void Traffic::take(Channel& channel, Message& message, double at, double time) {
   const double done = std::min(time, message.left);
   const double from = std::max(channel.free, at);
@@ -237,13 +239,13 @@ void Traffic::take(Channel& channel, Message& message, double at, double time) {
   unsent_ -= sent;
 }
 
-/// For how long sockets may take what the channel passes only later.
+/// Seconds' worth of bytes that the sockets may still accept ahead of the channel.
 double Traffic::room_in(const Channel& channel) const {
   if (!(backlog_ > 0)) return 0;
   return std::max(0.0, backlog_ - std::max(0.0, channel.free - now_));
 }
 
-/// Has the channel's sockets take the most urgent, until they are full.
+/// Lets the channel's sockets accept the most urgent bytes until they are full.
 void Traffic::serve(std::size_t number, ComputeClock& clock) {
   Channel& channel = channels_[number];
   book(channel);
@@ -271,8 +273,8 @@ void Traffic::occupy(std::size_t number, ComputeClock& clock) const {
   if (busy_until > now_) clock.occupy(number, now_, busy_until);
 }
 
-/// When the turn that leaves at `left` would have left, had it come to its server no earlier than that was
-/// free.
+/// Moment at which a round leaves that would leave at `left` if its server were free: the server may delay
+/// it.
 double Traffic::after_server(const Message& message, double left) {
   const std::size_t stage = message.stage();
   if (shared_ && stage > 0) return left;
@@ -284,7 +286,8 @@ double Traffic::after_server(const Message& message, double left) {
   return from + message.kept[stage];
 }
 
-/// The channel's sockets have all of the turn that they were taking, which leaves last of what they hold.
+/// The channel's sockets have accepted all of the current round. Its last byte leaves after all others that
+/// they hold.
 void Traffic::taken(Channel& channel) {
   const std::uint32_t urgency = channel.served;
   Message& message = messages_[urgency];
@@ -293,7 +296,7 @@ void Traffic::taken(Channel& channel) {
   message.from = std::min(message.from, left);
   const std::size_t stage = message.stage();
   const double sent = server_free_.empty() ? left : after_server(message, left);
-  if (!message.ends_stage()) {  // as most turns of a collective: nothing but its next one follows
+  if (!message.ends_stage()) {  // most rounds of a collective: only its next round follows
     ++message.turn;
     return coming_.push({sent + message.lag[stage], urgency});
   }

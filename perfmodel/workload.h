@@ -6,16 +6,9 @@
 
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
+#include "perfmodel/topology.h"
 
 namespace commtune {
-
-/// How a cluster treats a job's compute.
-struct JobPace {
-  double compute = 1;     ///< every layer's time over the profile's: that of the slowest worker, which all
-                          ///< others wait for before each message and after each barrier
-  double contention = 0;  ///< traffic takes longer by this ratio while compute runs
-  Seconds lateness{};     ///< by which the last of the slowest hosts' workers is behind their mean, at least
-};
 
 /// A profile in the arrays that the simulator and the bounds walk; made once per job.
 ///

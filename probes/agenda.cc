@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "probes/schedule.h"
+#include "probes/log_sizes.h"
 
 namespace commtune::probes {
 

@@ -17,8 +17,8 @@ namespace commtune::probes {
 
 /// What a rank says of itself before anything is measured.
 struct Hello {
-  std::map<std::string, std::string>
-      facts;             ///< own_facts(): of its host, from the first rank there; empty from others
+  /// own_facts() of its host, from the first rank there; empty from others.
+  std::map<std::string, std::string> facts;
   std::string conflict;  ///< why it must not probe now; empty if it may
 };
 

@@ -179,7 +179,7 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
       sorted.jitter.push_back(sample.sample);
       return;
     case Subject::kBacklog:
-      (std::holds_alternative<ParameterServer>(quantity.road) ? sorted.backlog : sorted.connection_backlog)
+      (goes_through_servers(quantity.road) ? sorted.backlog : sorted.connection_backlog)
           .push_back(sample.sample);
       return;
     case Subject::kPlan:  // corrects fits, see correct_by_plans()

@@ -10,34 +10,37 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr Bytes kSmall{4};
-// The quickest of them tells the delay, when nothing of the hosts' own was in its way: so many as there is
-// time for in a round.
+constexpr Bytes kSmall{4};  // message that measures a latency
+// Round trips by which a pair's latency is measured: as many as fit into kSmallTime, within these limits.
+// There are many because the hosts' own work delays some of them.
 constexpr int kFewestSmall = 9, kMostSmall = 40;
 constexpr Seconds kSmallTime{20e-3};
-// Pairs of hosts that share processors, as virtual ones do, hold each other's small messages up, which looks
-// like a longer way. So they are timed one after the other where that takes at most this share of the survey;
-// beyond, all pairs of a round at once.
+// Hosts that share processors, as virtual machines do, delay each other's small messages, which looks like a
+// longer way. So the latencies of a round's pairs are measured one pair after the other if that takes at most
+// kOneByOneShare of the survey's time; otherwise all pairs of the round measure at once.
 constexpr double kOneByOneShare = 0.25;
-constexpr Seconds kOneByOneTime{10e-3}, kCommandTime{10e-3};
-// A stream is long against the time that a connection needs to open its window: at least so many bytes, so
-// many round trips.
+constexpr Seconds kOneByOneTime{10e-3};  // of round trips of one pair
+constexpr Seconds kCommandTime{10e-3};   // that a command to measure one pair takes beside that
+// A stream must be long against the time in which a connection opens its congestion window, so it has at
+// least so many bytes, and at least as many as the link carries in so many round trips.
 constexpr double kLeastStreamBytes = 1 << 20;
 constexpr double kRoundTrips = 6;
-constexpr int kInFlight = 4, kMessages = 20;
-constexpr Bytes kSmallestPart{64 << 10};
-constexpr int kConfirmations = 3;
+constexpr int kInFlight = 4, kMessages = 20;  // messages under way together, and in the whole stream
+constexpr Bytes kSmallestPart{64 << 10};      // smallest message of a stream
+constexpr int kConfirmations = 3;             // times that unusual links are measured again, at most
 
 struct StreamShape {
   Bytes size;
   int in_flight = kInFlight, messages = kMessages;
 };
 
-/// Sizes are powers of two, so that sessions whose first ideas differ a little measure the same.
+/// Number of round trips that fit into `time`.
 int small_messages(Seconds latency, Seconds time = kSmallTime) {
   return std::clamp(static_cast<int>(time / (2 * latency)), kFewestSmall, kMostSmall);
 }
 
+/// The stream by which a pair's time per byte is measured. Sizes are powers of two, so that two sessions that
+/// guess the link a little differently measure the same size.
 StreamShape shape_of(const LinkGuess& guess) {
   const double window = 2 * guess.latency.count() / guess.beta.value;
   const double bytes = std::max(kLeastStreamBytes, kRoundTrips * window) / kMessages;
@@ -107,7 +110,8 @@ class Survey {
     found_(sample);
   }
 
-  /// Above a number of hosts a few rounds stand for all: each host still meets several others.
+  /// The numbers of the rounds to run: all of them up to most_pairs_hosts. On larger clusters a few rounds
+  /// are drawn, in each of which every host still meets another one.
   std::vector<int> rounds_to_run(int hosts) {
     const auto all = static_cast<int>(tournament(hosts).size());
     std::vector<std::vector<Pair>> numbered;
@@ -126,7 +130,7 @@ class Survey {
     return rounds;
   }
 
-  /// Time and traffic suffice for another round, and nobody wants to stop.
+  /// True if time and traffic suffice for another round and nobody asks to stop.
   bool may_go_on() {
     const auto traffic = measurer_.traffic_left();
     const Bytes needed{5 * shape_.size.count *
@@ -184,7 +188,8 @@ class Survey {
 
   LinkReport report() const { return analyse_links(samples_, rank_hosts_); }
 
-  /// Measures alone what a verdict rests on, so that noise and sharing are not taken for slow links.
+  /// Measures the links that a verdict rests on again, each alone, so that neither noise nor a shared network
+  /// is taken for a slow link. Ends when that changes no verdict and no group any more.
   void confirm() {
     for (int i = 0; i < kConfirmations && measurer_.elapsed() < until_; ++i) {
       const LinkReport suspected = report();
@@ -203,7 +208,8 @@ class Survey {
     }
   }
 
-  /// The fastest links of a host that seems slow decide whether it is; a pair decides for itself.
+  /// Adds the links that decide a verdict: of a host its fastest link in either direction, since a slow host
+  /// has no fast one; of a pair the pair's own link.
   static void add_doubtful(const LinkReport& suspected, const Verdict& verdict, std::vector<Pair>& doubtful) {
     if (verdict.kind == VerdictKind::kSlowPair) {
       doubtful.emplace_back(verdict.host, verdict.other);
@@ -219,6 +225,7 @@ class Survey {
     if (in != nullptr) doubtful.emplace_back(in->from, in->to);
   }
 
+  /// The fastest link between two groups: if it is as fast as those inside a group, the two are one group.
   static Pair fastest_across(const LinkReport& suspected) {
     std::vector<int> group(suspected.hosts.size());
     for (std::size_t g = 0; g < suspected.groups.size(); ++g) {
@@ -240,7 +247,9 @@ class Survey {
     keep_streams(measurer_.streams(Pairing::kNone, 0, ranks, shape_.size, shape_.in_flight, shape_.messages));
   }
 
-  /// The pair whose slower direction is at the lower quartile: of the fast class as long as a quarter is.
+  /// Chooses the pair that stands for all: each pair counts with its slower direction, and the pair at the
+  /// lower quartile of the times per byte is taken. It is of the fast class if at least a quarter of the
+  /// pairs are.
   void choose_typical() {
     std::map<Pair, HostLink> slower;
     for (const HostLink& link : report().links) {
@@ -267,9 +276,9 @@ class Survey {
   Seconds limit_;
   Seconds until_;
   const Found& found_;
-  std::vector<int> first_rank_;  ///< of each host
+  std::vector<int> first_rank_;  ///< by host: its first rank, which measures
   StreamShape shape_;
-  bool one_by_one_ = false;  ///< latencies
+  bool one_by_one_ = false;  ///< latencies of a round are measured one pair after the other
   SurveyResult result_;
 };
 

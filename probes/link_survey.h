@@ -1,6 +1,7 @@
 #pragma once
-// All pairs of hosts: latency and time per byte in rounds of disjoint pairs, then once more alone for
-// whatever looks unusual, since pairs that measure at the same time may share what lies between them.
+// Measures latency and time per byte between all pairs of hosts. Disjoint pairs measure at the same time, in
+// rounds. Pairs at the same time may share the network between them, so whatever looks unusual is measured
+// again with nothing beside it.
 
 #include <functional>
 #include <optional>
@@ -19,7 +20,7 @@ struct SurveyResult {
   std::vector<std::string> notes;  ///< pairs that were left out
 };
 
-/// Of a message that a survey sends, whatever the largest of a plan is.
+/// Largest message that a survey sends, whatever the options allow.
 inline constexpr Bytes kLargestSurveyed{4 << 20};
 
 using Found = std::function<void(const ProbeSample&)>;

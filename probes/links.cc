@@ -396,6 +396,29 @@ LinkReport analyse_links(std::span<const ProbeSample> samples, std::span<const s
   return report;
 }
 
+std::map<std::string, double> host_scores(const LinkReport& report) {
+  std::vector<double> slowest(report.hosts.size(), 0);  // bytes per second; 0: not measured
+  double fastest = 0;
+  for (const HostLink& link : report.links) {
+    if (!(link.beta.value > 0)) continue;
+    const double rate = 1 / link.beta.value;
+    fastest = std::max(fastest, rate);
+    for (const int end : {link.from, link.to}) {
+      double& own = slowest[static_cast<std::size_t>(end)];
+      own = own > 0 ? std::min(own, rate) : rate;
+    }
+  }
+  std::map<std::string, double> scores;
+  for (std::size_t i = 0; i < report.hosts.size(); ++i) {
+    scores[report.hosts[i]] = slowest[i] > 0 ? 100 * slowest[i] / fastest : 100;
+  }
+  for (const Verdict& verdict : report.verdicts) {
+    if (verdict.kind != VerdictKind::kLateHost) continue;
+    scores[report.hosts[static_cast<std::size_t>(verdict.host)]] /= 2;
+  }
+  return scores;
+}
+
 nlohmann::json to_json(const LinkReport& report) {
   nlohmann::json links = nlohmann::json::array();
   for (const HostLink& link : report.links) {

@@ -2,6 +2,7 @@
 // What the pairs of ranks say about a cluster: the matrix of links, groups of hosts, and links that depart
 // from their class. Pure functions over samples.
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -37,8 +38,8 @@ struct Verdict {
   int host = 0;      ///< index into LinkReport::hosts
   int other = -1;    ///< receiver of a slow pair
   double ratio = 1;  ///< its time over its class's median: 5 means five times as slow
-  std::string
-      text;  ///< "host h3 sends and receives 5.0 times as slowly as its class (0.025 GB/s, not 0.125)"
+  /// "host h3 sends and receives 5.0 times as slowly as its class (0.025 GB/s, not 0.125)"
+  std::string text;
 };
 
 struct LinkReport {
@@ -58,6 +59,10 @@ std::vector<std::string> distinct_hosts(std::span<const std::string> rank_hosts)
 /// direction; a pair's direction is slow when its two hosts and its pair of groups do not explain it.
 /// rank_hosts  host name of each rank, as in Peers::hosts
 LinkReport analyse_links(std::span<const ProbeSample> samples, std::span<const std::string> rank_hosts);
+
+/// 0 to 100 for each host: the bandwidth of its slowest direction over that of the fastest direction of all,
+/// halved for each verdict that its messages arrive late. A host without a measured direction has 100.
+std::map<std::string, double> host_scores(const LinkReport& report);
 
 nlohmann::json to_json(const LinkReport& report);
 

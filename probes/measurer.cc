@@ -208,7 +208,7 @@ namespace {
 
 /// How often a message waits: there and back through servers, at each step of a ring.
 int turns_of(const Quantity& quantity) {
-  return std::holds_alternative<ParameterServer>(quantity.road) ? 2 : 2 * (quantity.workers - 1);
+  return goes_through_servers(quantity.road) ? 2 : 2 * (quantity.workers - 1);
 }
 
 Bytes backlog_traffic(Bytes size, int ahead) {

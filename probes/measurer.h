@@ -9,7 +9,8 @@
 
 #include "probes/agenda.h"
 #include "probes/conductor.h"
-#include "probes/probe.h"
+#include "probes/event_sink.h"
+#include "probes/options.h"
 #include "probes/schedule.h"
 
 namespace commtune::probes {

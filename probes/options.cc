@@ -1,7 +1,9 @@
+#include "probes/options.h"
+
+#include <algorithm>
 #include <cmath>
 
 #include "perfmodel/error.h"
-#include "probes/probe.h"
 
 namespace commtune::probes {
 

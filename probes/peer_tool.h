@@ -17,8 +17,8 @@ struct ToolResult {
   std::string from, to;               ///< their hosts
   double bytes_per_second = 0;        ///< payload that arrived; 0 when it could not be measured
   std::optional<Seconds> round_trip;  ///< the connection's mean round trip under load, if the tool says it
-  std::string
-      problem;  ///< why there is no result ("iperf3 does not start on host b: ..."); empty if there is
+  /// Why there is no result ("iperf3 does not start on host b: ..."); empty if there is one.
+  std::string problem;
 };
 
 /// Without a measurement: why.

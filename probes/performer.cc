@@ -6,6 +6,7 @@
 #include "executor/link_share.h"
 #include "executor/reduce.h"
 #include "perfmodel/error.h"
+#include "perfmodel/overloaded.h"
 #include "probes/links.h"
 #include "probes/road_operation.h"
 #include "probes/stepper.h"
@@ -167,24 +168,32 @@ Task Performer::run_messages(Job& job, std::size_t index) {
   }
 }
 
-void Performer::open_server(Job& job) {
+void Performer::open_servers(Job& job) {
+  match(
+      job.command.quantity.road, [](const AllToAll&) {},
+      [&](const ParameterServer& servers) { open_server(job, servers); });
+}
+
+void Performer::close_servers(Job& job, Deadline until) {
+  match(
+      job.command.quantity.road, [](const AllToAll&) {},
+      [&](const ParameterServer& servers) { close_server(job, servers, until); });
+}
+
+void Performer::open_server(Job& job, const ParameterServer& road) {
   const Command& command = job.command;
-  const auto* servers = std::get_if<ParameterServer>(&command.quantity.road);
-  if (servers == nullptr) return;
   job.sending.base = 0;  // servers know messages by number
-  if (server_of(*servers, command.quantity.workers, communicator_.rank()) < 0) return;
+  if (server_of(road, command.quantity.workers, communicator_.rank()) < 0) return;
   job.server = std::make_unique<Server>(
-      communicator_, scratch_, job.sending.settings, job.hosts, *servers,
+      communicator_, scratch_, job.sending.settings, job.hosts, road,
       std::vector<std::size_t>(static_cast<std::size_t>(command.messages), command.bytes));
   job.server->start();
 }
 
-void Performer::close_server(Job& job, Deadline until) {
-  const auto* servers = std::get_if<ParameterServer>(&job.command.quantity.road);
-  if (servers == nullptr) return;
+void Performer::close_server(Job& job, const ParameterServer& road, Deadline until) {
   job.tasks.clear();
   if (communicator_.rank() < job.command.quantity.workers) {
-    job.tasks.push_back(say_goodbye(communicator_, job.sending.settings, *servers));
+    job.tasks.push_back(say_goodbye(communicator_, job.sending.settings, road));
   }
   finish(job, until);
   if (job.server) progress_until([&] { return job.server->finished(); }, until);
@@ -200,10 +209,11 @@ void Performer::check_sums(const Command& command) {
 }
 
 bool Performer::takes_part(const Command& command) const {
-  const Quantity& quantity = command.quantity;
-  const auto* servers = std::get_if<ParameterServer>(&quantity.road);
-  return communicator_.rank() < quantity.workers ||
-         (servers != nullptr && server_of(*servers, quantity.workers, communicator_.rank()) >= 0);
+  const int workers = command.quantity.workers, rank = communicator_.rank();
+  return rank < workers ||
+         match(
+             command.quantity.road, [](const AllToAll&) { return false; },
+             [&](const ParameterServer& servers) { return server_of(servers, workers, rank) >= 0; });
 }
 
 void Performer::measure_operation(const Command& command, Report& report) {
@@ -213,7 +223,7 @@ void Performer::measure_operation(const Command& command, Report& report) {
   const auto slots = works ? static_cast<std::size_t>(std::min(quantity.in_flight, command.messages)) : 0;
   memory_.lay_out(slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kAll);
   Job& job = new_job(command);
-  open_server(job);
+  open_servers(job);
   for (std::size_t i = 0; i < slots; ++i) job.tasks.push_back(run_messages(job, i));
   wait_for_start(command.start);
   const Nanoseconds started = now();
@@ -223,7 +233,7 @@ void Performer::measure_operation(const Command& command, Report& report) {
     report.head.started = started;
     report.ends = told(command, job.sending.ends);
   }
-  close_server(job, until);
+  close_servers(job, until);
   if (ends_with_sum(quantity.operation)) {
     check_sums(command);
   } else {
@@ -234,7 +244,7 @@ void Performer::measure_operation(const Command& command, Report& report) {
 /// Message 0, the most urgent, once the others are under way: through servers when the first of them is back;
 /// all-to-all, where the first may be back no sooner than the last, when all have begun.
 Task Performer::run_urgent(Job& job) {
-  if (std::holds_alternative<ParameterServer>(job.command.quantity.road)) co_await job.streaming.empty();
+  if (goes_through_servers(job.command.quantity.road)) co_await job.streaming.empty();
   job.urgent_start = now();
   co_await run_message(job, 0, memory_.place(0));
 }
@@ -251,7 +261,7 @@ void Performer::measure_backlog(const Command& command, Report& report) {
   const auto slots = works ? static_cast<std::size_t>(command.messages) : 0;
   memory_.lay_out(slots, slots, command.bytes, Places::kAll);
   Job& job = new_job(command);
-  open_server(job);
+  open_servers(job);
   job.streaming.hold();
   for (int i = 1; works && i < command.messages; ++i) job.tasks.push_back(run_in_stream(job, i));
   if (works) job.tasks.push_back(run_urgent(job));
@@ -262,7 +272,7 @@ void Performer::measure_backlog(const Command& command, Report& report) {
     report.head.started = job.urgent_start;
     report.ends = {job.sending.ends.front()};
   }
-  close_server(job, until);
+  close_servers(job, until);
   check_sums(command);
 }
 

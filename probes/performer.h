@@ -63,9 +63,11 @@ class Performer {
   Task run_urgent(Job& job);
   Task run_in_stream(Job& job, int number);
   bool takes_part(const Command& command) const;
-  /// Sets up servers for the job's messages, and sends them home afterwards.
-  void open_server(Job& job);
-  void close_server(Job& job, Deadline until);
+  /// Sets up servers for the job's messages where its road has any, and ends them afterwards.
+  void open_servers(Job& job);
+  void close_servers(Job& job, Deadline until);
+  void open_server(Job& job, const ParameterServer& road);
+  void close_server(Job& job, const ParameterServer& road, Deadline until);
   Task send_messages(Flow& flow, int to, std::size_t slot);
   Task receive_messages(Flow& flow, int from, std::size_t slot);
   Task round_trips(Flow& flow, int with);

@@ -5,6 +5,7 @@
 
 #include "perfmodel/doubtful_fits.h"
 #include "perfmodel/error.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/topology.h"
 #include "probes/backlog.h"
 #include "probes/cluster_facts.h"
@@ -99,7 +100,7 @@ MedianInterval deviation(const std::vector<double>& values) {
   for (const double value : values) square += (value - mean) * (value - mean);
   const double deviation =
       std::sqrt(square / static_cast<double>(std::max<std::size_t>(values.size() - 1, 1)));
-  const double half = 1.96 * deviation / std::sqrt(2.0 * static_cast<double>(values.size()));
+  const double half = kNormal95 * deviation / std::sqrt(2.0 * static_cast<double>(values.size()));
   return {deviation, std::max(deviation - half, 0.0), deviation + half};
 }
 
@@ -238,7 +239,7 @@ class Session {
       return 2 * (shape_.between_guess.beta * kBacklogSize) * (ahead + 2);
     };
     // A ring has a part of each message on a connection at a time.
-    const bool servers = std::holds_alternative<ParameterServer>(quantity.road);
+    const bool servers = goes_through_servers(quantity.road);
     const int fewest = servers ? kFewestAhead : std::clamp(ranks(), kFewestAhead, kMostAhead);
     const bool slow = expected(fewest) > kFirstBacklogShare * measurer_.left();
     if (slow || !measurer_.may_send_backlog(kBacklogSize, fewest)) {

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "perfmodel/error.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune::probes {
 
@@ -32,15 +33,18 @@ Task run_all_to_all(Collective collective, Operation operation, const RoadMessag
                                            " has no such stage of its own");
 }
 
+Task run_servers(const ParameterServer& road, Operation operation, const RoadMessage& message, Server* here) {
+  if (operation == Operation::kPushPull) return push_pull(message, road, here);
+  throw Error(ErrorCode::kUnavailable,
+              "operation = " + to_string(operation) + ": pulls overlap with pushes, so neither runs alone");
+}
+
 }  // namespace
 
 Task run_operation(const Road& road, Operation operation, const RoadMessage& message, Server* here) {
-  if (const auto* all = std::get_if<AllToAll>(&road)) {
-    return run_all_to_all(all->algorithm, operation, message);
-  }
-  if (operation == Operation::kPushPull) return push_pull(message, std::get<ParameterServer>(road), here);
-  throw Error(ErrorCode::kUnavailable,
-              "operation = " + to_string(operation) + ": pulls overlap with pushes, so neither runs alone");
+  return match(
+      road, [&](const AllToAll& all) { return run_all_to_all(all.algorithm, operation, message); },
+      [&](const ParameterServer& servers) { return run_servers(servers, operation, message, here); });
 }
 
 std::span<const Collective> all_algorithms() { return kAll; }

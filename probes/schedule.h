@@ -1,11 +1,9 @@
 #pragma once
-// Who measures with whom, and at which sizes. Pure functions.
+// Which pairs measure at the same time. Pure functions.
 
 #include <cstdint>
 #include <utility>
 #include <vector>
-
-#include "perfmodel/units.h"
 
 namespace commtune::probes {
 
@@ -20,8 +18,5 @@ std::vector<std::vector<Pair>> tournament(int n);
 /// more.
 std::vector<std::vector<Pair>> sampled_rounds(std::vector<std::vector<Pair>> rounds, int count,
                                               std::uint64_t seed);
-
-/// Sizes from first to last with ratio `factor`, whole float32 elements, last included, each once.
-std::vector<Bytes> log_sizes(Bytes first, Bytes last, double factor);
 
 }  // namespace commtune::probes

@@ -3,29 +3,32 @@
 #include <algorithm>
 #include <cmath>
 
+#include "perfmodel/normal.h"
+
 namespace commtune::probes {
 
 namespace {
 
 MedianInterval interval_of(std::vector<double> values) { return median_interval(values); }
 
-/// Relative half width of the median's 95 % interval if the values are normal but for stalls, by their median
-/// absolute deviation. Source: Rousseeuw and Croux, JASA 88 (1993), with the correction for few values of
-/// Croux and Rousseeuw, Compstat (1992).
+/// Half width of the median's 95 % interval, relative to the median, for values that are normal apart from
+/// stalls. The deviation is estimated by the median absolute deviation, which stalls hardly change. Source:
+/// Rousseeuw and Croux, JASA 88 (1993), with the correction for few values of Croux and Rousseeuw, Compstat
+/// (1992).
 double normal_half_width(const std::vector<double>& values, double median) {
-  constexpr double kTwoSigmas = 1.96;
-  constexpr double kMedianOverMean = 1.2533;  // standard error, of many normal values
-  constexpr double kNormalMedian = 1.4826, kFewValues = 1.2;
+  constexpr double kFewValues = 1.2;
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - median));
-  const double deviation = kNormalMedian * kFewValues * interval_of(distances).median;
-  return kTwoSigmas * kMedianOverMean * deviation / std::sqrt(static_cast<double>(values.size())) / median;
+  const double deviation = kSigmaByMedian * kFewValues * interval_of(distances).median;
+  return kNormal95 * kMedianOverMean * deviation / std::sqrt(static_cast<double>(values.size())) / median;
 }
 
-/// Of so few values the interval that needs no distribution is their range, which a single stall makes wide.
+/// Half width of the median's 95 % interval, relative to the median. For 5 to 8 values the interval that
+/// assumes no distribution is nearly their whole range, which a single stall makes wide, so the narrower of
+/// that and of normal_half_width() is taken. Fewer than 5 values say as little about their deviation.
 double half_width(const std::vector<double>& values) {
-  constexpr std::size_t kLeast = 5, kMost = 8;  // with fewer, their median distance says as little
+  constexpr std::size_t kLeast = 5, kMost = 8;
   const MedianInterval interval = interval_of(values);
   const double wide = interval.relative_half_width();
   if (values.size() < kLeast || values.size() > kMost) return wide;

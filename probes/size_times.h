@@ -1,5 +1,5 @@
 #pragma once
-// How long one size took, and how far that is to be trusted. Pure.
+// The measured times of one message size, and their error. Pure.
 
 #include <span>
 #include <vector>
@@ -9,37 +9,42 @@
 
 namespace commtune::probes {
 
-/// The times of one size, by visit: repetitions that followed each other.
+/// The times of one size, in visits. A visit is a row of repetitions that follow each other directly.
 ///
-/// A host is in the same mood for a while (where its threads run, what else it does, how far a connection's
-/// window is open), so repetitions of one visit agree with each other more than with those of the next visit,
-/// seconds later. Their median's own interval then says too little of its error: visits tell the rest.
+/// Repetitions within one visit are correlated: threads stay on their cores, other work on the host goes on,
+/// the congestion window stays as it is. So they agree with each other better than with those of another
+/// visit, seconds later, and the confidence interval of their median is too narrow. The spread between the
+/// medians of visits is the honest error.
 class SizeTimes {
  public:
   SizeTimes() = default;
-  /// As an earlier session measured it, which knew its visits.
+  /// What an earlier session measured. The sample's interval is taken as it is, because that session knew its
+  /// visits.
+  /// seconds  by repetition; empty if only the sample was stored
   SizeTimes(std::vector<double> seconds, const Sample& sample);
 
-  /// One visit's repetitions, at least one; `left` of the budget when it was chosen.
+  /// Adds one visit.
+  /// seconds  by repetition, at least one
+  /// left     seconds of the budget that were left when the visit was chosen
   void add(std::span<const double> seconds, Seconds left);
 
   const std::vector<double>& seconds() const { return seconds_; }  ///< in the order measured
   int repetitions() const { return static_cast<int>(seconds_.size()); }
   double median() const { return median_; }
-  /// Relative half width of the median's 95 % interval: by all repetitions or by the visits' medians,
-  /// whichever is wider.
+  /// Half width of the median's 95 % interval, relative to the median: from all repetitions or from the
+  /// medians of visits, whichever is wider.
   double width() const { return width_; }
-  /// The part of the visits; 0 when there are fewer than two.
+  /// The half width from the medians of visits alone; 0 if there are fewer than two.
   double between_visits() const { return between_; }
-  /// Visited once only, so that nobody knows what the next visit would say.
+  /// True after a single visit, when the spread between visits is unknown.
   bool visited_once() const { return visits_.size() == 1 && !earlier_; }
   int visits() const { return static_cast<int>(visits_.size()); }  ///< in this session
-  Seconds left() const { return left_; }                           ///< of the budget at the last visit
+  Seconds left() const { return left_; }  ///< budget that was left when the last visit was chosen
   Sample sample(Bytes size) const;
 
  private:
   std::vector<double> seconds_;
-  std::vector<double> visits_;  ///< their medians
+  std::vector<double> visits_;  ///< the median of each, in seconds
   double median_ = 0, width_ = 0, between_ = 0;
   Seconds left_{};
   bool earlier_ = false;

@@ -8,15 +8,14 @@ namespace commtune::probes {
 
 namespace {
 
-// Bytes that are under way when messages are streamed, for how long they keep a link busy, how many times
-// longer than a message needs to arrive at least, and the limits of their number.
-constexpr double kStreamBytes = 1 << 20;
-constexpr Seconds kStreamWindow{8e-3};
-constexpr double kHidden = 2;
-constexpr double kFewest = 3, kMost = 64;
+constexpr double kStreamBytes = 1 << 20;   // most bytes under way together
+constexpr Seconds kStreamWindow{8e-3};     // longest time for which they keep a link busy
+constexpr double kHidden = 2;              // and the shortest, in latencies of a message
+constexpr double kFewest = 3, kMost = 64;  // messages under way together
 
-// A stream's length beyond the messages that start together, in time and in windows of such messages. Ranks
-// that share processors delay a stream by a millisecond or two, however long it is.
+// Length of the longer stream beyond its first `at_once` messages, in time and in multiples of those. Ranks
+// that share processors delay a stream by one or two milliseconds, however long it is, so it lasts ten times
+// as long.
 constexpr Seconds kLongStream{20e-3};
 constexpr int kLeastWindows = 2, kMostWindows = 32;
 

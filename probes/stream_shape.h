@@ -1,25 +1,27 @@
 #pragma once
-// How many messages make a stream. Pure functions.
+// How many messages a stream consists of. Pure functions.
 
 #include "perfmodel/units.h"
 
 namespace commtune::probes {
 
-/// Messages under way at once when messages of this size are streamed: no more than 1 MiB and than the link
-/// is busy with for 8 ms, since more would only queue, and on a slow link spend the budget; but enough that
-/// it is busy for twice the time that the first one needs to arrive, however large they are.
+/// Number of messages that are under way together when messages of this size are streamed.
 ///
-/// each     time of one of them in steady state
-/// latency  of an empty message alone
-/// returns  3 to 64: of two, whose rounds wait for each other's, neither hides the other's latency, and a
-///          plan may have hundreds of small ones under way
+/// Together they carry at most 1 MiB and keep the link busy for at most 8 ms: more of them would only queue,
+/// and on a slow link they would use up the probe's budget. However large they are, there are enough to keep
+/// the link busy for twice the latency, so that the latency of one is hidden behind the others.
+///
+/// each     seconds for one message in steady state
+/// latency  seconds for an empty message alone
+/// returns  3 to 64. Two messages would be too few: the rounds of each wait for those of the other, and
+///          neither hides the other's latency. 64 because a plan may have hundreds of small ones under way.
 int streamed_at_once(Bytes size, Seconds each, Seconds latency);
 
-/// Messages in all of a stream whose messages take so long each, `at_once` under way: as many as make its
-/// start a small part of it, within limits.
+/// Number of messages in the longer of the two streams that make one repetition. The shorter one has
+/// `at_once` messages, and the difference between the two is the steady state (timing.h). The longer stream
+/// lasts some 20 ms, so that its start is a small part of it, within limits on the number of messages.
 ///
-/// A repetition is two streams, one of `at_once` messages and one of these: their difference is the steady
-/// state (timing.h).
+/// each  seconds for one message in steady state
 int streamed_in_all(int at_once, Seconds each);
 
 }  // namespace commtune::probes

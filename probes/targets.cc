@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "perfmodel/overloaded.h"
+#include "perfmodel/stage_cost.h"
 #include "probes/links.h"
 #include "probes/road_operation.h"
 
@@ -38,16 +40,6 @@ constexpr Bytes kLargestOneShot{256 << 10};
 // Smaller messages have no element for each worker, and so fewer parts on their way than all others: what
 // they cost says nothing of those.
 constexpr std::uint64_t kElementBytes = 4;
-
-struct Stages {
-  Operation both, reduce, distribute;
-};
-
-Stages stages_of(const Road& road) {
-  return std::holds_alternative<AllToAll>(road)
-             ? Stages{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather}
-             : Stages{Operation::kPushPull, Operation::kPush, Operation::kPull};
-}
 
 bool both_stages(Operation operation) {
   return operation == Operation::kAllReduce || operation == Operation::kPushPull;
@@ -92,12 +84,9 @@ double server_bytes(const ParameterServer& servers, Operation operation, int wor
 }
 
 /// Messages that follow each other before an empty one has ended everywhere.
-double latencies(const Road& road, Operation operation, int workers) {
-  const double stages = both_stages(operation) ? 2 : 1;
-  const auto* all = std::get_if<AllToAll>(&road);
-  if (all == nullptr) return stages;
+double all_to_all_latencies(Collective algorithm, double stages, int workers) {
   const double rounds = std::bit_width(static_cast<unsigned>(workers - 1));
-  switch (all->algorithm) {
+  switch (algorithm) {
     case Collective::kRing:
       return stages * (workers - 1);
     case Collective::kHalvingDoubling:
@@ -112,6 +101,13 @@ double latencies(const Road& road, Operation operation, int workers) {
       break;
   }
   return 2 * stages;
+}
+
+double latencies(const Road& road, Operation operation, int workers) {
+  const double stages = both_stages(operation) ? 2 : 1;
+  return match(
+      road, [&](const AllToAll& all) { return all_to_all_latencies(all.algorithm, stages, workers); },
+      [&](const ParameterServer&) { return stages; });
 }
 
 double weight_of(Collective algorithm) {
@@ -135,7 +131,7 @@ class Chooser {
 
   /// A road's operations at one number of workers; `share` of the usual weight.
   void add_road(const Road& road, int workers, double weight, bool stages) {
-    const Stages names = stages_of(road);
+    const Operations names = operations_of(road);
     add_operation(road, names.both, workers, weight);
     if (!stages) return;
     add_operation(road, names.reduce, workers, weight * kStageShare);
@@ -194,10 +190,9 @@ bool hosts_have_several_ranks(std::vector<std::string> rank_hosts) {
 }  // namespace
 
 double bytes_sent(const Road& road, Operation operation, int workers) {
-  if (const auto* all = std::get_if<AllToAll>(&road)) {
-    return all_to_all_bytes(all->algorithm, operation, workers);
-  }
-  return server_bytes(std::get<ParameterServer>(road), operation, workers);
+  return match(
+      road, [&](const AllToAll& all) { return all_to_all_bytes(all.algorithm, operation, workers); },
+      [&](const ParameterServer& servers) { return server_bytes(servers, operation, workers); });
 }
 
 Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_hosts, WorkerRow spared) {

@@ -7,7 +7,7 @@
 
 #include "perfmodel/topology.h"
 #include "probes/agenda.h"
-#include "probes/probe.h"
+#include "probes/options.h"
 #include "probes/schedule.h"
 
 namespace commtune::probes {

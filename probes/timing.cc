@@ -30,7 +30,7 @@ double one_way_seconds(const Report& source, const Report& destination) {
 
 double steady_seconds(double shorter, int fewer, double longer, int more) {
   assert(fewer < more);
-  // Streams of equal length scatter by as much.
+  // Repetitions of the same stream differ by about this part, so a smaller difference says nothing.
   constexpr double kLeastGrowth = 0.03;
   if (longer - shorter < kLeastGrowth * longer) return std::max(longer, shorter) / more;
   return (longer - shorter) / (more - fewer);

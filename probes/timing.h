@@ -1,5 +1,6 @@
 #pragma once
-// From what ranks report to how long something took. Pure functions; moments are on one clock.
+// Computes durations, in seconds, from the moments that ranks report. Pure functions; all moments are on one
+// clock.
 
 #include <span>
 #include <vector>
@@ -8,30 +9,33 @@
 
 namespace commtune::probes {
 
-/// One operation, or a stream of messages: from the last rank's start to the last rank's end, so that ranks
-/// that came late are not counted as communication. Ranks that took no part (no start) are left out; those
-/// that only send have no end.
+/// Duration of one operation, or of a stream of operations: from the last rank's start to the last rank's
+/// end, so that waiting for a rank that starts late does not count as communication. Ranks that take no part
+/// report no start and are left out. Ranks that only send report no end.
 double alone_seconds(std::span<const Report> reports);
 
-/// A stream one way, from the sender's start to the receiver's last end. The sender waits for nobody: bytes
-/// that went before a receiver came late have crossed the link all the same, and counted from its start the
-/// stream would be faster than the link.
+/// Duration of a one-way stream: from the sender's start to the receiver's last end. It does not begin at a
+/// late receiver's start, because the sender does not wait for the receiver: bytes that cross the link before
+/// that would not be counted, and the stream would seem faster than the link.
 double one_way_seconds(const Report& source, const Report& destination);
 
-/// Steady-state time of one message of many: by how much longer a stream of more messages takes, for each
-/// message that it has more. Both streams start and end in the same way, so that latency, the opening of
-/// windows and how receivers see data in pieces (of up to 64 KiB) all drop out, which they do not where the
-/// ends of single messages are compared: the last one is not held up by a piece that has bytes of the next.
+/// Seconds for one message in steady state: by how much longer the longer of two streams takes, per message
+/// that it has more. Both streams start and end alike, so latency and the opening of congestion windows
+/// cancel out. So does the effect of receivers getting data in pieces of up to 64 KiB; it would not if the
+/// ends of single messages within a stream were compared, because only the last message's end is never
+/// delayed by a piece that also holds bytes of the next one.
 ///
-/// shorter, longer  one_way_seconds() or alone_seconds() of the two streams; fewer < more
-/// returns          where the longer one is not clearly longer (a machine that stalls may even swap them),
-/// what
-///                  a message takes of the whole stream: too long, for its latency is in it, but no nonsense
+/// shorter, longer  one_way_seconds() or alone_seconds() of the two streams
+/// fewer, more      their numbers of messages; fewer < more
+/// returns          If the longer stream is not clearly longer (on a machine that stalls it may even be
+///                  shorter), the whole stream's time per message. That is too long, since it includes the
+///                  latency, but it is positive.
 double steady_seconds(double shorter, int fewer, double longer, int more);
 
-/// One way, from the durations of round trips.
+/// One-way seconds of each message: half the durations of its round trips.
 std::vector<double> half_round_trips(const Report& source);
 
+/// The report's durations, in seconds.
 std::vector<double> durations(const Report& report);
 
 }  // namespace commtune::probes

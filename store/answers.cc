@@ -35,12 +35,12 @@ std::optional<Known> find_known(Connection& db, std::string_view key) {
 
 Answers::Answers(Store& store) : impl_(store.impl_.get()) {}
 
-ClaimResult Answers::claim(std::string_view key, std::string_view request_digest, Timestamp abandoned) {
-  require(!key.empty(), "key", "\"\"", "must not be empty");
+ClaimResult Answers::claim(const KeyedRequest& request, Timestamp abandoned) {
+  require(!request.key.empty(), "key", "\"\"", "must not be empty");
   Connection& db = impl_->db;
   Transaction transaction(db);
-  if (const auto known = find_known(db, key)) {
-    if (known->request_digest != request_digest) {
+  if (const auto known = find_known(db, request.key)) {
+    if (known->request_digest != request.digest) {
       return {Claim::kOtherRequest, std::nullopt};
     }
     if (known->answer) {
@@ -50,8 +50,11 @@ ClaimResult Answers::claim(std::string_view key, std::string_view request_digest
       return {Claim::kPending, std::nullopt};
     }
   }
-  Query query = db.query("INSERT OR REPLACE INTO answers (key, request_digest, claimed) VALUES (?, ?, ?)");
-  bind_values(query, key, request_digest, impl_->now()).run();
+  // An update in place of a replacement, of which the count of the token's answers would not hear.
+  Query query = db.query(
+      "INSERT INTO answers (key, request_digest, token, claimed) VALUES (?, ?, ?, ?)"
+      " ON CONFLICT (key) DO UPDATE SET claimed = excluded.claimed");
+  bind_values(query, request.key, request.digest, request.token, impl_->now()).run();
   transaction.commit();
   return {Claim::kOurs, std::nullopt};
 }

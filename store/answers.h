@@ -17,6 +17,13 @@ struct Answer {
   std::string body{};
 };
 
+/// A request that must not be carried out twice.
+struct KeyedRequest {
+  std::string_view key;     ///< made unique among clients by the caller (who asks, which route, their key)
+  std::string_view digest;  ///< of what the request says, to tell a repetition from a mistake
+  std::optional<TokenId> token{};  ///< with which it was made
+};
+
 /// Who answers a request that came with a key.
 enum class Claim {
   kOurs,          ///< nobody has yet: do the work, then answer() or release()
@@ -35,12 +42,9 @@ class Answers {
  public:
   explicit Answers(Store& store);
 
-  /// key             made unique among clients by the caller (who asks, which route, their key)
-  /// request_digest  of what the request says, to tell a repetition from a mistake
-  /// abandoned       a claim made before this moment and still without an answer is taken over: whoever made
-  /// it
-  ///                 is gone
-  ClaimResult claim(std::string_view key, std::string_view request_digest, Timestamp abandoned);
+  /// abandoned  a claim made before this moment and still without an answer is taken over, because whoever
+  ///            made it is gone
+  ClaimResult claim(const KeyedRequest& request, Timestamp abandoned);
   /// Throws Error{kConflict} unless the key is claimed and not answered.
   void answer(std::string_view key, const Answer& answer);
   /// Gives the claim up: the next request with this key is new. An answer stays.

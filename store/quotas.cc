@@ -33,6 +33,8 @@ std::string to_string(Held held) {
       return "runs";
     case Held::kWaitingJobs:
       return "jobs";
+    case Held::kAnswers:
+      return "answers";
   }
   return "unknown";
 }

@@ -1,5 +1,5 @@
 #pragma once
-// How much each token of the service has stored, for limits on it. Profiles, plans and runs are counted as
+// How much each token of the service has stored, for limits on it. All but jobs are counted as
 // they come and go, so to ask costs the same however many there are.
 
 #include <cstdint>
@@ -15,9 +15,10 @@ enum class Held {
   kPlans,
   kRuns,
   kWaitingJobs,  ///< queued; a running one is none
+  kAnswers,      ///< kept under their idempotency keys
 };
 
-std::string to_string(Held held);  ///< "profiles", "plans", "runs", "jobs"
+std::string to_string(Held held);  ///< "profiles", "plans", "runs", "jobs", "answers"
 
 /// The counts of a store. Thread and error rules are the store's; keep the store longer than this.
 class Quotas {

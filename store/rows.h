@@ -254,6 +254,7 @@ struct RunSummary {
   Seconds median{}, low{}, high{};
   std::string error;
   std::string trace_path;
+  std::vector<std::string> differences;  ///< RunResult::differences
   std::optional<Timestamp> ended;
   Origin origin;
 };
@@ -263,8 +264,7 @@ struct RunRow : RunSummary {
   std::vector<Host> hosts;
   std::map<std::string, std::string> versions;
   nlohmann::json settings;
-  nlohmann::json messages;               ///< RunResult::messages
-  std::vector<std::string> differences;  ///< RunResult::differences
+  nlohmann::json messages;  ///< RunResult::messages
 };
 
 /// A window of a list. Lists run from the newest to the oldest row, samples and fit curves from the oldest

@@ -12,21 +12,19 @@ const std::string kRunsSummary =
     "SELECT runs.id, runs.plan, runs.cluster, coalesce(clusters.name, ''), plans.method, plans.model, "
     "plans.workers, runs.state, runs.attested, runs.iterations, plans.predicted_seconds, "
     "runs.median_seconds, "
-    "runs.low_seconds, runs.high_seconds, runs.error, runs.trace_path, runs.ended, runs.created, "
-    "runs.version";
+    "runs.low_seconds, runs.high_seconds, runs.error, runs.trace_path, runs.differences, runs.ended, "
+    "runs.created, runs.version";
 const std::string kFromRuns =
     " FROM runs JOIN plans ON plans.id = runs.plan LEFT JOIN clusters ON clusters.id = runs.cluster";
 const std::string kSelectRunsSummary = kRunsSummary + kFromRuns;
 const std::string kSelectRuns =
-    kRunsSummary +
-    ", runs.iteration_seconds, runs.hosts, runs.versions, runs.settings, runs.messages, "
-    "runs.differences" +
+    kRunsSummary + ", runs.iteration_seconds, runs.hosts, runs.versions, runs.settings, runs.messages" +
     kFromRuns;
 
 void read_summary(Query& query, RunSummary& row) {
   read_values(query, row.id, row.plan, row.cluster, row.cluster_name, row.method, row.model, row.workers,
               row.state, row.attested, row.iterations, row.predicted, row.median, row.low, row.high,
-              row.error, row.trace_path, row.ended, row.origin.created, row.origin.version);
+              row.error, row.trace_path, row.differences, row.ended, row.origin.created, row.origin.version);
 }
 
 RunSummary read_run_summary(Query& query) {
@@ -38,8 +36,7 @@ RunSummary read_run_summary(Query& query) {
 RunRow read_run(Query& query) {
   RunRow row;
   read_summary(query, row);
-  read_values(query, row.iteration_seconds, row.hosts, row.versions, row.settings, row.messages,
-              row.differences);
+  read_values(query, row.iteration_seconds, row.hosts, row.versions, row.settings, row.messages);
   return row;
 }
 

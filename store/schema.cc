@@ -291,6 +291,19 @@ CREATE TRIGGER runs_deleted AFTER DELETE ON runs WHEN old.token IS NOT NULL BEGI
 END;
 )sql";
 
+// The same for the answers that are kept under their idempotency keys. Those from before are nobody's, and
+// forgotten within a day.
+constexpr std::string_view kVersion9 = R"sql(
+ALTER TABLE answers ADD COLUMN token INTEGER;
+CREATE TRIGGER answers_kept AFTER INSERT ON answers WHEN new.token IS NOT NULL BEGIN
+  INSERT INTO token_rows (token, kind, number) VALUES (new.token, 'answers', 1)
+    ON CONFLICT (token, kind) DO UPDATE SET number = number + 1;
+END;
+CREATE TRIGGER answers_forgotten AFTER DELETE ON answers WHEN old.token IS NOT NULL BEGIN
+  UPDATE token_rows SET number = number - 1 WHERE token = old.token AND kind = 'answers';
+END;
+)sql";
+
 /// The layouts of the profiles that are there already. A profile that cannot be read any more has none: its
 /// plans stay what they are, and nothing else is lost.
 void fill_layouts(Connection& connection) {
@@ -313,14 +326,15 @@ struct Step {
   void (*fill)(Connection& connection) = nullptr;  ///< what is computed from the rows that are there
 };
 
-constexpr std::array<Step, 8> kSteps = {{{kVersion1},
+constexpr std::array<Step, 9> kSteps = {{{kVersion1},
                                          {kVersion2},
                                          {kVersion3},
                                          {kVersion4},
                                          {kVersion5},
                                          {kVersion6, fill_layouts},
                                          {kVersion7},
-                                         {kVersion8}}};
+                                         {kVersion8},
+                                         {kVersion9}}};
 
 const Step& step(int from) {
   assert(from >= 0 && from < newest_schema());

@@ -11,6 +11,7 @@
 #include "perfmodel/fit.h"
 #include "perfmodel/flat_cost.h"
 #include "perfmodel/normal.h"
+#include "perfmodel/overloaded.h"
 #include "perfmodel/simulate.h"
 #include "perfmodel/stage_cost.h"
 #include "perfmodel/topology.h"
@@ -129,9 +130,11 @@ class Measuring {
 
 const Entry& chosen_of(const Answer& answer) { return answer.ranking.at(answer.chosen); }
 
+/// Whether the name of a road is a singular ("1 colocated server").
 bool is_one(const Road& road) {
-  const auto* servers = std::get_if<ParameterServer>(&road);
-  return servers == nullptr || servers->servers == 1;
+  return match(
+      road, [](const AllToAll&) { return true; },
+      [](const ParameterServer& servers) { return servers.servers == 1; });
 }
 
 /// "all-to-all ring costs 1.31 times, 4 colocated servers cost 0.91 times what the probe said"

@@ -5,32 +5,21 @@
 #include <tuple>
 
 #include "perfmodel/fit.h"
+#include "perfmodel/normal.h"
 #include "perfmodel/prediction_limits.h"
 #include "perfmodel/random.h"
+#include "perfmodel/stage_cost.h"
 
 namespace commtune::tuner {
 
-namespace {
-
-/// Half width of a 95 % interval of a normal distribution, in standard deviations.
-constexpr double kHalfWidth = 1.96;
-
-/// The same road, or one that differs in the number of servers only and so is calibrated by it.
-bool related(const Road& a, const Road& b) {
-  const auto* p = std::get_if<ParameterServer>(&a);
-  const auto* q = std::get_if<ParameterServer>(&b);
-  if (p == nullptr || q == nullptr) return a == b;
-  return p->placement == q->placement && p->local_sum == q->local_sum;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& roads, int count,
                            std::uint64_t seed)
     : cluster_(cluster), count_(count) {
   std::erase_if(cluster_.operations, [&](const OperationFit& fit) {
     return std::none_of(roads.begin(), roads.end(),
-                        [&](const Road& road) { return related(road, fit.road); });
+                        [&](const Road& road) { return same_kind(road, fit.road); });
   });
   // Each fit has a stream of its own, so their order must not depend on when what was measured.
   const auto key = [](const OperationFit& fit) {
@@ -52,7 +41,7 @@ ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& road
     std::vector<double>& values = scalars_.emplace_back();
     values.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) {
-      values.push_back(std::max(0.0, scalar.value + scalar.half_width / kHalfWidth * random.normal()));
+      values.push_back(std::max(0.0, scalar.value + scalar.half_width / kNormal95 * random.normal()));
     }
   }
 }

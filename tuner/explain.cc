@@ -6,6 +6,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "perfmodel/overloaded.h"
 #include "tuner/whatif.h"
 
 namespace commtune::tuner {
@@ -163,23 +164,16 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
 void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Explanation& explanation) {
   const double d = static_cast<double>(gradients.count), n = plan.workers;
   if (plan.workers == 1) return;
-  if (const auto* p = std::get_if<ParameterServer>(&plan.road)) {
-    const bool sums = p->local_sum == LocalSum::kFirst;
+  const auto all_to_all = [&](const AllToAll&) {
+    explanation.worker_traffic = Bytes{static_cast<std::uint64_t>(2 * (n - 1) / n * d)};
+  };
+  const auto servers = [&](const ParameterServer& road) {
+    const bool sums = road.local_sum == LocalSum::kFirst;
     const double g = sums ? place.fewest : 1, pushed = sums ? place.hosts : n;
     explanation.worker_traffic = Bytes{static_cast<std::uint64_t>((2 * (g - 1) + 1) / g * d)};
-    explanation.server_traffic = Bytes{static_cast<std::uint64_t>(pushed * d / p->servers)};
-  } else {
-    explanation.worker_traffic = Bytes{static_cast<std::uint64_t>(2 * (n - 1) / n * d)};
-  }
-}
-
-/// A line of a chart: `fill` between two moments.
-std::string bar(Seconds from, Seconds until, Seconds whole, int width, char fill) {
-  const auto place = [&](Seconds at) { return std::clamp(static_cast<int>(at / whole * width), 0, width); };
-  std::string line(static_cast<std::size_t>(width), ' ');
-  const int first = std::min(place(from), width - 1), last = std::max(place(until), first + 1);
-  for (int i = first; i < last; ++i) line[static_cast<std::size_t>(i)] = fill;
-  return line;
+    explanation.server_traffic = Bytes{static_cast<std::uint64_t>(pushed * d / road.servers)};
+  };
+  match(plan.road, all_to_all, servers);
 }
 
 }  // namespace
@@ -196,45 +190,6 @@ Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& 
   explanation.communication_ratio = explanation.prediction.communication / explanation.prediction.compute;
   count_traffic(plan, topology_of(cluster, plan.workers), profile.gradient_bytes(), explanation);
   return explanation;
-}
-
-std::string to_text(const Explanation& explanation, const Plan& plan, int width) {
-  const Timeline& t = explanation.timeline;
-  const Seconds whole = explanation.prediction.iteration;
-  std::string text =
-      fmt::format("{:<22} |{}|\n", "backward", bar(Seconds{0}, t.backward_end.front(), whole, width, '<'));
-  for (std::size_t m = 0; m < t.messages.size(); ++m) {
-    const MessageSpan& span = t.messages[m];
-    std::string line = bar(span.reduce_start, span.reduce_end, whole, width, 'r');
-    const std::string back = bar(span.distribute_start, span.distribute_end, whole, width, 'd');
-    for (std::size_t i = 0; i < line.size(); ++i) {
-      if (back[i] != ' ' && span.distribute_end > span.distribute_start) line[i] = back[i];
-    }
-    text += fmt::format("{:<22} |{}|\n",
-                        fmt::format("{:>3} {}", m, format_size(message_bytes(plan.messages[m]))), line);
-  }
-  std::string forward(static_cast<std::size_t>(width), ' ');
-  for (std::size_t i = 0; i < t.forward_end.size(); ++i) {
-    const std::string one = bar(t.forward_start[i], t.forward_end[i], whole, width, '>');
-    std::transform(one.begin(), one.end(), forward.begin(), forward.begin(),
-                   [](char a, char b) { return a != ' ' ? a : b; });
-  }
-  text += fmt::format("{:<22} |{}|\n\n", "update and forward", forward);
-  text += "critical path\n";
-  for (const CriticalStep& step : explanation.critical_path) {
-    text +=
-        fmt::format("  {:>10} to {:>10}  {}\n", format_time(step.from), format_time(step.until), step.what);
-  }
-  text += fmt::format("\nsent per worker {}", format_size(explanation.worker_traffic));
-  if (explanation.server_traffic.count > 0) {
-    text += fmt::format(", per server {}", format_size(explanation.server_traffic));
-  }
-  text +=
-      fmt::format("; communication / compute {:.2f}\n\nwhat would help\n", explanation.communication_ratio);
-  for (const Improvement& i : explanation.improvements) {
-    text += fmt::format("  {:<44} {} ({:.1f} %)\n", i.what, format_time(i.gain), 100 * (i.gain / whole));
-  }
-  return text;
 }
 
 nlohmann::json chrome_trace(const Timeline& timeline, const Plan& plan, const Profile& profile) {

@@ -38,10 +38,6 @@ struct Explanation {
 /// Errors as road_cost's. The plan must satisfy check().
 Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan);
 
-/// The timeline as a chart of `width` columns, the critical path and the improvements, in lines of plain
-/// text.
-std::string to_text(const Explanation& explanation, const Plan& plan, int width = 72);
-
 /// The predicted iteration as Chrome trace events (object form, microseconds): what Perfetto opens.
 nlohmann::json chrome_trace(const Timeline& timeline, const Plan& plan, const Profile& profile);
 

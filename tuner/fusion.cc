@@ -23,25 +23,76 @@ std::vector<double> bytes_until(const FusionJob& job) {
   return until;
 }
 
-/// The best last group of the first `count` tensors, given when shorter prefixes end; of several the
-/// smallest. Of the groups that could start as soon as they are ready only the shortest is looked at, since
-/// it lasts no longer; a group behind a prefix that ends too late for any group, and so all shorter ones, are
-/// left out. Where start-ups are dear nearly every pair of a prefix and a group is looked at: this is all of
-/// exact_fusion's time.
-Choice best_group(const FusionJob& job, const FlatCurve& curve, const std::vector<double>& prefix_end,
-                  const std::vector<double>& until, std::size_t count) {
-  Choice best;
-  const double ready = job.ready[count - 1], least = curve.start_up();
-  const auto end_of_prefixes = prefix_end.begin() + static_cast<std::ptrdiff_t>(count);
-  const auto later = std::upper_bound(prefix_end.begin(), end_of_prefixes, ready);
-  for (auto prefix = static_cast<std::size_t>(later - prefix_end.begin()) - 1; prefix < count; ++prefix) {
-    const double start = std::max(prefix_end[prefix], ready);
-    if (start + least > best.end) break;
-    const double end = start + curve(until[count] - until[prefix]);
-    if (end <= best.end) best = {end, count - prefix};
+/// Looks for the best last group of the first `count` tensors, given when shorter prefixes end; of several
+/// the smallest. Where start-ups are dear nearly every pair of a prefix and a group is looked at: this is all
+/// of exact_fusion's time.
+class LastGroup {
+ public:
+  LastGroup(const FusionJob& job, const FlatCurve& curve, const std::vector<double>& prefix_end,
+            const std::vector<double>& until, std::size_t count)
+      : ready_(job.ready[count - 1]),
+        curve_(curve),
+        prefix_end_(prefix_end.data()),
+        until_(until.data()),
+        count_(count) {}
+
+  /// Of the groups that could start as soon as they are ready only the shortest is looked at, since it lasts
+  /// no longer; a group behind a prefix that ends too late for any group, and so all shorter ones, are left
+  /// out.
+  Choice best() && {
+    auto prefix =
+        static_cast<std::size_t>(std::upper_bound(prefix_end_, prefix_end_ + count_, ready_) - prefix_end_);
+    const double bytes = until_[count_] - until_[prefix - 1];
+    best_ = {std::max(prefix_end_[prefix - 1], ready_) + curve_(bytes), count_ - prefix + 1};
+    const auto& pieces = curve_.pieces();
+    for (auto piece = pieces.rbegin(); piece != pieces.rend() && prefix < count_; ++piece) {
+      // Its bytes are whole numbers, and so is each difference of them.
+      const double last = until_[count_] - piece->from;
+      const double* const beyond = std::upper_bound(until_ + prefix, until_ + count_, last);
+      const auto end = static_cast<std::size_t>(beyond - until_);
+      if (!look_at(prefix, end, *piece)) break;
+      prefix = end;
+    }
+    return best_;
   }
-  return best;
-}
+
+ private:
+  double end_behind(std::size_t prefix, const FlatCurve::Piece& piece) const {
+    return prefix_end_[prefix] + (piece.alpha + piece.beta * (until_[count_] - until_[prefix]));
+  }
+
+  bool too_late(std::size_t prefix) const { return prefix_end_[prefix] + curve_.start_up() > best_.end; }
+
+  /// False when the prefix ends too late for any group.
+  bool offer(std::size_t prefix, double end) {
+    if (too_late(prefix)) return false;
+    if (end <= best_.end) best_ = {end, count_ - prefix};
+    return true;
+  }
+
+  /// The groups behind some prefixes, all of whose sizes are on one piece of the curve; several at a time,
+  /// since few of them are any better. False when the last of these ends too late for any group.
+  bool look_at(std::size_t prefix, std::size_t end, const FlatCurve::Piece& piece) {
+    for (; prefix + 4 <= end; prefix += 4) {
+      if (too_late(prefix)) return false;
+      const double first = end_behind(prefix, piece), second = end_behind(prefix + 1, piece),
+                   third = end_behind(prefix + 2, piece), fourth = end_behind(prefix + 3, piece);
+      if (std::min(std::min(first, second), std::min(third, fourth)) > best_.end) continue;
+      if (!offer(prefix, first) || !offer(prefix + 1, second) || !offer(prefix + 2, third) ||
+          !offer(prefix + 3, fourth))
+        return false;
+    }
+    for (; prefix < end; ++prefix)
+      if (!offer(prefix, end_behind(prefix, piece))) return false;
+    return true;
+  }
+
+  const double ready_;
+  const FlatCurve& curve_;
+  const double *const prefix_end_, *const until_;
+  const std::size_t count_;
+  Choice best_;
+};
 
 }  // namespace
 
@@ -67,11 +118,11 @@ Groups exact_fusion(const FusionJob& job, const FusionCost& cost) {
   const std::vector<double> until = bytes_until(job);
   const FlatCurve occupancy(cost.occupancy), alone(cost.alone);
   for (std::size_t count = 1; count < n; ++count) {
-    const Choice best = best_group(job, occupancy, prefix_end, until, count);
+    const Choice best = LastGroup(job, occupancy, prefix_end, until, count).best();
     prefix_end[count] = best.end;
     last_size[count] = best.size;
   }
-  Groups groups{best_group(job, alone, prefix_end, until, n).size};
+  Groups groups{LastGroup(job, alone, prefix_end, until, n).best().size};
   for (std::size_t left = n - groups.back(); left > 0; left -= groups.back())
     groups.push_back(last_size[left]);
   std::reverse(groups.begin(), groups.end());

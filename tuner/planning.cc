@@ -6,6 +6,7 @@
 #include "perfmodel/bound.h"
 #include "perfmodel/curve_ops.h"
 #include "perfmodel/error.h"
+#include "perfmodel/overloaded.h"
 #include "perfmodel/topology.h"
 
 namespace commtune::tuner {
@@ -47,7 +48,9 @@ Seconds compute_of(const Profile& profile) {
 }  // namespace
 
 Architecture architecture_of(const Road& road) {
-  return std::holds_alternative<AllToAll>(road) ? Architecture::kAllToAll : Architecture::kParameterServer;
+  return match(
+      road, [](const AllToAll&) { return Architecture::kAllToAll; },
+      [](const ParameterServer&) { return Architecture::kParameterServer; });
 }
 
 std::string to_string(Architecture architecture) {
@@ -125,16 +128,16 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
   ServerKinds kinds{limits.hashed, may_sum_locally(cluster, workers)};
   const WorkerRow spared = spared_workers(topology_of(cluster, workers));
   std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
-  for (const OperationFit& fit : cluster.operations) {
-    if (const auto* servers = std::get_if<ParameterServer>(&fit.road)) {
-      kinds.hashed = kinds.hashed || servers->assignment == Assignment::kHashed;
-      const bool same_host = servers->placement == Placement::kColocated;
-      if (servers->servers <= (same_host ? colocated : limits.dedicated_servers)) {
-        (same_host ? beside : apart).insert(servers->servers);
-      }
-    } else {
-      algorithms.insert(std::get<AllToAll>(fit.road).algorithm);
+  const auto add_algorithm = [&](const AllToAll& measured) { algorithms.insert(measured.algorithm); };
+  const auto add_counts = [&](const ParameterServer& measured) {
+    kinds.hashed = kinds.hashed || measured.assignment == Assignment::kHashed;
+    const bool same_host = measured.placement == Placement::kColocated;
+    if (measured.servers <= (same_host ? colocated : limits.dedicated_servers)) {
+      (same_host ? beside : apart).insert(measured.servers);
     }
+  };
+  for (const OperationFit& fit : cluster.operations) {
+    match(fit.road, add_algorithm, add_counts);
   }
   if (spared.count > 0) beside.insert(std::min(spared.count, colocated));
   std::vector<Road> roads;

@@ -168,6 +168,20 @@ Cluster with_network(const Cluster& cluster, double latency_factor, double time_
   return changed;
 }
 
+std::optional<ReferenceLink> reference_link(const Cluster& cluster) {
+  for (const LinkClass kind : {LinkClass::kInterHost, LinkClass::kIntraHost}) {
+    const auto found = cluster.links.find(kind);
+    if (found == cluster.links.end() || found->second.alone.curve.empty()) continue;
+    const Fit& fit = found->second.alone;
+    SecondsPerByte per_byte = fit.curve.pieces().back().beta;
+    if (!(per_byte.value > 0) && fit.largest.count > 0) {
+      per_byte.value = fit.curve(fit.largest).count() / static_cast<double>(fit.largest.count);
+    }
+    return ReferenceLink{fit.curve.least_alpha(), per_byte};
+  }
+  return std::nullopt;
+}
+
 std::vector<ScaleCurve> scale(const Profile& profile, const Cluster& cluster, const std::vector<int>& workers,
                               const TuneOptions& options, const Watch& watch) {
   std::vector<ScaleCurve> curves;

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,15 @@ using Watch = std::function<void(double fraction)>;
 /// marked as measured; the factors are the reader's assumption. Throws Error{kBadInput} unless both are
 /// positive.
 Cluster with_network(const Cluster& cluster, double latency_factor, double time_per_byte_factor);
+
+/// The link that a factor on the network is told against.
+struct ReferenceLink {
+  Seconds latency{};        ///< of an empty message
+  SecondsPerByte per_byte;  ///< of a long message; where the fit saw no cost of bytes, of the largest that
+                            ///< was measured, latency included
+};
+/// The link between hosts, or inside one where only that was measured; nothing where no link was.
+std::optional<ReferenceLink> reference_link(const Cluster& cluster);
 
 struct ScalePoint {
   int workers = 1;
@@ -90,8 +100,5 @@ nlohmann::json to_json(const std::vector<ScaleCurve>& curves);
 nlohmann::json to_json(const std::vector<ServerPoint>& points);
 nlohmann::json to_json(const std::vector<PhaseCell>& cells);
 nlohmann::json to_json(const std::vector<Flip>& flips);
-std::string to_csv(const std::vector<ScaleCurve>& curves);
-std::string to_csv(const std::vector<ServerPoint>& points);
-std::string to_csv(const std::vector<PhaseCell>& cells);
 
 }  // namespace commtune::tuner

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "tuner/whatif.h"
@@ -10,17 +8,6 @@ namespace {
 
 const char* basis_name(const ScalePoint& point) {
   return point.basis == Basis::kMeasured ? "measured" : "formula";
-}
-
-/// A cell of a CSV file (RFC 4180): quoted where it holds a comma or a quote.
-std::string cell(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
 }
 
 }  // namespace
@@ -84,41 +71,6 @@ nlohmann::json to_json(const std::vector<Flip>& flips) {
                     {"sentence", f.sentence}});
   }
   return json;
-}
-
-std::string to_csv(const std::vector<ScaleCurve>& curves) {
-  std::string csv =
-      "method,workers,iteration_seconds,low_seconds,high_seconds,samples_per_second,speedup,"
-      "efficiency_ratio,road,basis\n";
-  for (const ScaleCurve& curve : curves) {
-    for (const ScalePoint& p : curve.points) {
-      csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", curve.method, p.workers, p.iteration.count(),
-                         p.low.count(), p.high.count(), p.samples_per_second, p.speedup, p.efficiency,
-                         cell(describe(p.road)), basis_name(p));
-    }
-  }
-  return csv;
-}
-
-std::string to_csv(const std::vector<ServerPoint>& points) {
-  std::string csv = "servers,title,road,iteration_seconds,samples_per_second,marginal_gain_ratio\n";
-  for (const ServerPoint& p : points) {
-    csv += fmt::format("{},{},{},{},{},{}\n", p.servers, cell(p.title), cell(describe(p.road)),
-                       p.iteration.count(), p.samples_per_second, p.marginal_gain);
-  }
-  return csv;
-}
-
-std::string to_csv(const std::vector<PhaseCell>& cells) {
-  std::string csv =
-      "workers,latency_factor,time_per_byte_factor,published,road,iteration_seconds,joint_win_ratio,"
-      "binding\n";
-  for (const PhaseCell& c : cells) {
-    csv +=
-        fmt::format("{},{},{},{},{},{},{},{}\n", c.workers, c.latency_factor, c.time_per_byte_factor,
-                    cell(c.published), cell(c.road), c.iteration.count(), c.joint_win, to_string(c.binding));
-  }
-  return csv;
 }
 
 }  // namespace commtune::tuner

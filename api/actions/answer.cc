@@ -8,6 +8,7 @@
 #include "api/export/export.h"
 #include "api/export/variables.h"
 #include "perfmodel/doubtful_fits.h"
+#include "perfmodel/overloaded.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {
@@ -21,8 +22,11 @@ struct ServersOf {
 };
 
 ServersOf servers_of(const Road& road) {
-  const auto* servers = std::get_if<ParameterServer>(&road);
-  return servers == nullptr ? ServersOf{} : ServersOf{servers->servers, to_string(servers->placement)};
+  return match(
+      road, [](const AllToAll&) { return ServersOf{}; },
+      [](const ParameterServer& p) {
+        return ServersOf{p.servers, to_string(p.placement)};
+      });
 }
 
 json iteration_to_json(const tuner::Entry& entry) {

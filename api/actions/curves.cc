@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <vector>
 
+#include "api/actions/row_json.h"
 #include "api/actions/sample_rows.h"
-#include "api/output/rows.h"
 #include "perfmodel/curve.h"
+#include "perfmodel/normal.h"
+#include "perfmodel/prediction_limits.h"
 #include "perfmodel/road_json.h"
-#include "probes/links.h"
 
 namespace commtune::api {
 namespace {
@@ -18,7 +18,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kLinePoints = 64;
-constexpr double kNormal95 = 1.96;
 
 /// What one curve is about, and which samples it was made from.
 struct CurveSubject {
@@ -49,25 +48,6 @@ std::vector<CurveSubject> subjects_of(const Cluster& cluster) {
   return subjects;
 }
 
-/// Standard error of the fitted time at m, from the covariance of the piece that holds there and from what
-/// the samples leave open between their sizes.
-double deviation_at(const Fit& fit, Bytes m) {
-  const auto& pieces = fit.curve.pieces();
-  const std::size_t parameters = 2 * pieces.size();
-  const double cost = fit.curve(m).count(), startup = std::min(cost, fit.curve.least_alpha().count());
-  const double between = fit.deviation.startup * startup + fit.deviation.rate * (cost - startup);
-  if (fit.covariance.size() != parameters * parameters) return between;
-  std::size_t piece = 0;
-  while (piece + 1 < pieces.size() && pieces[piece + 1].from <= m) ++piece;
-  const std::size_t a = 2 * piece;
-  const auto size = static_cast<double>(m.count);
-  const auto at = [&](std::size_t row, std::size_t column) {
-    return fit.covariance[row * parameters + column];
-  };
-  const double variance = at(a, a) + 2 * size * at(a, a + 1) + size * size * at(a + 1, a + 1);
-  return std::hypot(between, std::sqrt(std::max(0.0, variance)));
-}
-
 json line_of(const Fit& fit) {
   json line = json::array();
   const double first = std::max<double>(1, static_cast<double>(fit.smallest.count));
@@ -82,7 +62,7 @@ json line_of(const Fit& fit) {
       sizes.insert({piece.from.count - 1, piece.from.count});
   for (const std::uint64_t size : sizes) {
     const double seconds = fit.curve(Bytes{size}).count();
-    const double half = kNormal95 * deviation_at(fit, Bytes{size});
+    const double half = kNormal95 * standard_error(fit, Bytes{size}).count();
     line.push_back({{"size_bytes", size},
                     {"seconds", seconds},
                     {"low_seconds", std::max(0.0, seconds - half)},
@@ -211,6 +191,15 @@ json curve_of(const CurveSubject& subject, const std::vector<const SampleRow*>& 
           {"points", points_of(*subject.fit, samples, most)}};
 }
 
+/// fit  the cluster's current one; without one nothing was measured
+probes::LinkReport report_of(const Store& store, const ClusterRow& cluster,
+                             const std::optional<FitRow>& fit) {
+  std::vector<probes::ProbeSample> samples;
+  if (fit)
+    for (const SampleRow& row : store.all_samples(fit->session)) samples.push_back(from_row(row));
+  return probes::analyse_links(samples, rank_hosts_of(cluster.hosts));
+}
+
 json scalar(const Scalar& value) { return {{"value", value.value}, {"half_width", value.half_width}}; }
 
 }  // namespace
@@ -248,12 +237,8 @@ json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveReques
 }
 
 json links_to_json(const Store& store, const ClusterRow& cluster) {
-  const std::vector<std::string> ranks = rank_hosts_of(cluster.hosts);
   const auto fit = store.current_fit(cluster.id);
-  std::vector<probes::ProbeSample> samples;
-  if (fit)
-    for (const SampleRow& row : store.all_samples(fit->session)) samples.push_back(from_row(row));
-  json out = probes::to_json(probes::analyse_links(samples, ranks));
+  json out = probes::to_json(report_of(store, cluster, fit));
   out["cluster"] = cluster.name;
   out["session"] = fit ? json(fit->session) : json(nullptr);
   for (json& link : out["links"]) {
@@ -263,26 +248,8 @@ json links_to_json(const Store& store, const ClusterRow& cluster) {
   return out;
 }
 
-std::map<std::string, double> host_scores(const json& links) {
-  const auto hosts = links.at("hosts").get<std::vector<std::string>>();
-  std::vector<double> slowest(hosts.size(), 0);
-  double fastest = 0;
-  for (const json& link : links.at("links")) {
-    if (link.at("bandwidth_bytes_per_second").is_null()) continue;
-    const auto rate = link.at("bandwidth_bytes_per_second").get<double>();
-    fastest = std::max(fastest, rate);
-    for (const char* end : {"from", "to"}) {
-      double& own = slowest.at(link.at(end).get<std::size_t>());
-      own = own > 0 ? std::min(own, rate) : rate;
-    }
-  }
-  std::map<std::string, double> scores;
-  for (std::size_t i = 0; i < hosts.size(); ++i)
-    scores[hosts[i]] = slowest[i] > 0 ? 100 * slowest[i] / fastest : 100;
-  for (const json& verdict : links.at("verdicts"))
-    if (verdict.at("kind").get<std::string>().find("late") != std::string::npos)
-      scores[hosts.at(verdict.at("host").get<std::size_t>())] /= 2;
-  return scores;
+probes::LinkReport link_report(const Store& store, const ClusterRow& cluster) {
+  return report_of(store, cluster, store.current_fit(cluster.id));
 }
 
 }  // namespace commtune::api

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "api/actions/fit_marks.h"
+#include "probes/links.h"
 #include "store/store.h"
 
 namespace commtune::api {
@@ -22,8 +23,7 @@ nlohmann::json fit_curves_to_json(const Store& store, const FitRow& fit, const C
 /// by "session": null and no links.
 nlohmann::json links_to_json(const Store& store, const ClusterRow& cluster);
 
-/// 0 to 100 for each host: the bandwidth of its slowest direction over the fastest host's, halved for a
-/// verdict of latency. Hosts of a cluster without links between hosts all have 100.
-std::map<std::string, double> host_scores(const nlohmann::json& links);
+/// The same as values.
+probes::LinkReport link_report(const Store& store, const ClusterRow& cluster);
 
 }  // namespace commtune::api

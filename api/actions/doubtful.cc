@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/actions/row_json.h"
 #include "api/actions/timeline.h"
-#include "api/output/rows.h"
 #include "tuner/doubtful.h"
 
 namespace commtune::api {

@@ -8,8 +8,7 @@
 #include "api/actions/context.h"
 #include "perfmodel/cluster.h"
 #include "probes/comparison.h"
-#include "probes/links.h"
-#include "probes/probe.h"
+#include "probes/options.h"
 #include "store/rows.h"
 
 namespace commtune::api {

@@ -27,8 +27,7 @@ struct ProfileOutcome {
 };
 
 /// throws  Error{kNotFound} for a model whose shapes are not known; Error{kUnavailable} for a device that
-/// this
-///         build cannot time; Error{kInterrupted} after Ctrl-C
+///         this build cannot time; Error{kInterrupted} after Ctrl-C
 ProfileOutcome profile_model(Context& context, const ProfileRequest& request);
 
 nlohmann::json to_json(const ProfileOutcome& outcome);

@@ -8,6 +8,7 @@
 
 #include "perfmodel/error.h"
 #include "perfmodel/json_reader.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune::api {
 namespace {
@@ -30,6 +31,12 @@ std::optional<Subject> subject_of(const std::string& name) {
   return {};
 }
 
+int server_count(const Road& road) {
+  return match(
+      road, [](const AllToAll&) { return 0; },
+      [](const ParameterServer& servers) { return servers.servers; });
+}
+
 std::optional<int> rank_or_nothing(int rank) { return rank < 0 ? std::nullopt : std::optional(rank); }
 
 }  // namespace
@@ -42,7 +49,7 @@ NewSample to_row(const probes::ProbeSample& sample) {
   if (of_operation) row.operation = quantity.operation;
   if (of_operation || quantity.subject == Subject::kPlan) {
     row.road = quantity.road;
-    if (const auto* servers = std::get_if<ParameterServer>(&quantity.road)) row.servers = servers->servers;
+    row.servers = server_count(quantity.road);
   }
   row.workers = quantity.workers;
   row.source_rank = rank_or_nothing(quantity.source);

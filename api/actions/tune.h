@@ -48,8 +48,8 @@ bool is_probed(const Store& store, const std::string& cluster);
 FitRow fit_of(const Store& store, const std::string& cluster);
 
 /// With `check` the answer rests on a fit of its own where runs told anything of the costs. With `verify` the
-/// predicted answer is stored first, with all plans, and the measured one after it: its
-/// chosen plan in a row of its own, since what was stored stays as it was.
+/// predicted answer is stored first, with all plans, and the measured one after it: its chosen plan in a row
+/// of its own, since what was stored stays as it was.
 ///
 /// Throws what find_fitted, tuner::tune and tuner::verify throw; Error{kConflict} for what `strict` refuses;
 /// Error{kInterrupted} when it was cancelled.

@@ -22,7 +22,7 @@ WhatIf about(const WhatIfCase& given) {
   const int workers = options.workers > 0
                           ? options.workers
                           : std::max(1, given.cluster.ranks() - options.limits.dedicated_servers);
-  return {given.profile.model, given.name, given.profile.batch, workers, given.fit};
+  return {given.profile.model, given.name, given.profile.batch, workers, given.fit, given.marks};
 }
 
 tuner::Watch watch(Context& context, std::string what) {
@@ -43,34 +43,18 @@ void check_workers(const std::vector<int>& workers) {
 
 WhatIfCase case_of(Context& context, const TuneRequest& job, std::string what) {
   Fitted fitted = find_fitted(context.store, job.cluster);
+  FitMarks marks;
+  if (fitted.row) marks = marks_of(context.store, *fitted.row, fitted.cluster, fit_age(context.settings));
   std::string name = fitted.cluster.name;
-  return {job.profile, std::move(fitted.cluster),      job.options, std::move(name),
-          fitted.fit,  watch(context, std::move(what))};
+  return {job.profile, std::move(fitted.cluster),       job.options,     std::move(name),
+          fitted.fit,  watch(context, std::move(what)), std::move(marks)};
 }
 
-const LinkFit* find_reference_link(const Cluster& cluster) {
-  for (const LinkClass kind : {LinkClass::kInterHost, LinkClass::kIntraHost}) {
-    const auto found = cluster.links.find(kind);
-    if (found != cluster.links.end() && !found->second.alone.curve.empty()) return &found->second;
-  }
-  return nullptr;
-}
-
-const LinkFit& reference_link(const Cluster& cluster) {
-  if (const LinkFit* link = find_reference_link(cluster)) return *link;
+tuner::ReferenceLink known_link(const Cluster& cluster) {
+  if (const auto link = tuner::reference_link(cluster)) return *link;
   throw Error(ErrorCode::kNotFound,
               fmt::format("cluster \"{}\" has no fit of its links that a map could vary: probe it again",
                           cluster.name));
-}
-
-Seconds latency_of(const LinkFit& link) { return link.alone.curve.least_alpha(); }
-
-/// Of a long message; where the fit saw no cost of bytes, of the largest that was measured, latency and all.
-SecondsPerByte per_byte_of(const LinkFit& link) {
-  const SecondsPerByte beta = link.alone.curve.pieces().back().beta;
-  const Bytes largest = link.alone.largest;
-  if (beta.value > 0 || largest.count == 0) return beta;
-  return SecondsPerByte{link.alone.curve(largest).count() / static_cast<double>(largest.count)};
 }
 
 double factor(const char* what, double value, double measured) {
@@ -89,10 +73,12 @@ void check_map(const MapOutcome& map) {
 }
 
 nlohmann::json head(const WhatIf& about) {
-  return {{"model", about.model},
-          {"cluster", about.cluster},
-          {"batch", about.batch},
-          {"fit", fit_to_json(about.fit)}};
+  nlohmann::json json{{"model", about.model},
+                      {"cluster", about.cluster},
+                      {"batch", about.batch},
+                      {"fit", fit_to_json(about.fit)}};
+  put_marks(json, about.marks);
+  return json;
 }
 
 }  // namespace
@@ -146,9 +132,9 @@ ServersOutcome servers_job(Context& context, const ServersRequest& request) {
 MapOutcome map(const WhatIfCase& given, const MapAxes& axes) {
   MapOutcome outcome;
   outcome.about = about(given);
-  if (const LinkFit* link = find_reference_link(given.cluster)) {
-    outcome.latency = latency_of(*link);
-    outcome.per_byte = per_byte_of(*link);
+  if (const auto link = tuner::reference_link(given.cluster)) {
+    outcome.latency = link->latency;
+    outcome.per_byte = link->per_byte;
   }
   outcome.workers = axes.workers;
   outcome.latency_factors = axes.latency_factors;
@@ -162,21 +148,21 @@ MapOutcome map(const WhatIfCase& given, const MapAxes& axes) {
 
 MapOutcome map_job(Context& context, const MapRequest& request) {
   const WhatIfCase given = case_of(context, request.job, "map");
-  const LinkFit& link = reference_link(given.cluster);
+  const tuner::ReferenceLink link = known_link(given.cluster);
   MapAxes axes;
   axes.workers = request.workers.empty() ? std::vector<int>{about(given).workers} : request.workers;
   if (!request.latencies.empty()) axes.latency_factors.clear();
   for (const Seconds latency : request.latencies)
-    axes.latency_factors.push_back(factor("latency", latency.count(), latency_of(link).count()));
+    axes.latency_factors.push_back(factor("latency", latency.count(), link.latency.count()));
   if (!request.per_byte.empty()) axes.per_byte_factors.clear();
   for (const SecondsPerByte per_byte : request.per_byte)
-    axes.per_byte_factors.push_back(factor("bandwidth", per_byte.value, per_byte_of(link).value));
+    axes.per_byte_factors.push_back(factor("bandwidth", per_byte.value, link.per_byte.value));
   return map(given, axes);
 }
 
 std::vector<SecondsPerByte> usual_rates(const Store& store, const ClusterChoice& choice) {
   const Fitted fitted = find_fitted(store, choice);
-  const SecondsPerByte measured = per_byte_of(reference_link(fitted.cluster));
+  const SecondsPerByte measured = known_link(fitted.cluster).per_byte;
   std::vector<SecondsPerByte> list;
   for (int step = -kRateSteps; step <= kRateSteps; ++step)
     list.push_back({measured.value * std::exp2(-step)});

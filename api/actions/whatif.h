@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/actions/fit_marks.h"
 #include "api/actions/tune.h"
 #include "tuner/whatif.h"
 
@@ -27,6 +28,7 @@ struct WhatIf {
   int batch = 1;
   int workers = 1;           ///< where they are not an axis
   std::optional<RowId> fit;  ///< absent: the cluster was given
+  FitMarks marks;
 };
 
 /// Everything that a what-if is computed from.
@@ -37,6 +39,7 @@ struct WhatIfCase {
   std::string name;          ///< of the cluster
   std::optional<RowId> fit;  ///< absent: a given cluster
   tuner::Watch watch;        ///< told how far it is; may throw to end the work
+  FitMarks marks = {};       ///< of the fit
 };
 
 struct ScaleRequest {

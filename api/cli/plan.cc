@@ -11,6 +11,7 @@
 #include "api/cli/commands.h"
 #include "api/cli/job_flags.h"
 #include "api/launch/srun.h"
+#include "api/output/explanation_text.h"
 #include "api/output/report.h"
 #include "api/text.h"
 #include "executor/new_file.h"
@@ -107,7 +108,7 @@ void explain_plan(const PlanFlags& flags, const Explained& explained, nlohmann::
   document["explanation"] = to_json(explained);
   text += fmt::format("\npredicted iteration of {}, {}:\n", explained.method,
                       format_time(explained.explanation.prediction.iteration));
-  text += tuner::to_text(explained.explanation, explained.plan);
+  text += to_text(explained.explanation, explained.plan);
   if (!explained.flips.empty()) text += "\nwhat would change the answer\n";
   for (const tuner::Flip& flip : explained.flips) text += "  " + flip.sentence + "\n";
 }

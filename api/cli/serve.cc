@@ -1,6 +1,8 @@
 #include "api/rest/serve.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdio>
 
@@ -21,7 +23,8 @@ constexpr const char* kFooter =
   tune token make slurm --scope plan      then: Authorization: Bearer ct_...
 On the loopback address and a Unix socket everybody may read and ask for plans; what acts (probes, runs, tokens) needs
 a token. Each start makes one that allows all: it is in the address that is printed, for a browser, and until the end
-in $XDG_RUNTIME_DIR/commtune/token (without that variable: ~/.local/state/commtune/token), for programs of its user:
+in $XDG_RUNTIME_DIR/commtune/token (without that variable: ~/.local/state/commtune/token), for programs of its user
+(in systemd's journal only that file is named):
   printf 'header = "Authorization: Bearer %s"\n' "$(cat "$XDG_RUNTIME_DIR/commtune/token")" |
     curl --config - -X POST localhost:8080/v1/clusters/lab/probes
 Everywhere else everything needs a token, and TLS to carry it. /openapi.yaml describes the API.)help";
@@ -72,10 +75,18 @@ rest::ServeOptions options_of(const ServeFlags& flags) {
   return options;
 }
 
+/// Whether standard output is systemd's journal, which others may read: systemd says which file that is.
+bool prints_into_journal(const Environment& environment) {
+  struct stat output {};
+  return ::fstat(STDOUT_FILENO, &output) == 0 &&
+         lookup(environment, "JOURNAL_STREAM") == fmt::format("{}:{}", output.st_dev, output.st_ino);
+}
+
 /// As Jupyter does: the token is in the address's fragment, which a browser keeps to itself. All at once, so
 /// that who reads it from a pipe has all of it.
-std::string greeting(const rest::Ready& ready) {
+std::string greeting(rest::Ready ready, bool into_journal) {
   std::string text = fmt::format("listening on {}\n", ready.url);
+  if (into_journal) ready.start_token.clear();
   const bool with_token = !ready.start_token.empty();
   if (!dashboard_assets().empty() && ready.url.starts_with("unix:")) {
     text += fmt::format("dashboard:   behind a proxy{}{}\n",
@@ -104,8 +115,9 @@ void run_serve(const Session& session, const ServeFlags& flags) {
                                  session.program,
                                  log,
                                  options.start_token ? make_start_secret() : std::string{}};
-  rest::serve(parts, open_store(resolved.settings), *session.cancellation,
-              [&](const rest::Ready& ready) { session.print(greeting(ready)); });
+  rest::serve(parts, open_store(resolved.settings), *session.cancellation, [&](const rest::Ready& ready) {
+    session.print(greeting(ready, prints_into_journal(session.environment)));
+  });
 }
 
 /// All who have no token share one allowance; so do the tokens that the starts of a service make.
@@ -121,6 +133,10 @@ void add_quota_flags(CLI::App& command, rest::QuotaLimits& most) {
   command.add_option("--max-runs-per-token", most.runs, "stored runs that were handed in, likewise")
       ->capture_default_str();
   command.add_option("--max-waiting-jobs-per-token", most.waiting_jobs, "jobs that wait, likewise")
+      ->capture_default_str();
+  command
+      .add_option("--max-answers-per-token", most.answers,
+                  "answers kept for a day under their Idempotency-Key, likewise")
       ->capture_default_str();
 }
 

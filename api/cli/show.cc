@@ -8,6 +8,7 @@
 
 #include "api/actions/doubtful.h"
 #include "api/actions/models.h"
+#include "api/actions/row_json.h"
 #include "api/actions/run.h"
 #include "api/cli/commands.h"
 #include "api/output/report.h"

@@ -8,6 +8,7 @@
 #include "api/actions/whatif.h"
 #include "api/cli/commands.h"
 #include "api/cli/job_flags.h"
+#include "api/output/whatif_csv.h"
 #include "api/output/whatif_report.h"
 #include "executor/new_file.h"
 #include "perfmodel/error.h"
@@ -49,7 +50,7 @@ void run_servers(const Session& session, const WhatIfFlags& flags) {
     request.job.options.workers = single(parse_flag("--workers", flags.workers, count_series));
   const InterruptGuard guard(*session.cancellation);
   const ServersOutcome outcome = servers_job(work.context(), request);
-  answer(session, flags, work, outcome, tuner::to_csv(outcome.points), servers_report(outcome));
+  answer(session, flags, work, outcome, to_csv(outcome.points), servers_report(outcome));
 }
 
 void run_scale(const Session& session, const WhatIfFlags& flags) {
@@ -63,7 +64,7 @@ void run_scale(const Session& session, const WhatIfFlags& flags) {
   request.workers = parse_flag("--workers", flags.workers.empty() ? "1..2048" : flags.workers, count_series);
   const InterruptGuard guard(*session.cancellation);
   const ScaleOutcome outcome = scale_job(work.context(), request);
-  answer(session, flags, work, outcome, tuner::to_csv(outcome.curves), scale_report(outcome, flags.method));
+  answer(session, flags, work, outcome, to_csv(outcome.curves), scale_report(outcome, flags.method));
 }
 
 void run_map(const Session& session, const WhatIfFlags& flags) {
@@ -82,7 +83,7 @@ void run_map(const Session& session, const WhatIfFlags& flags) {
                 "two axes");
   const InterruptGuard guard(*session.cancellation);
   const MapOutcome outcome = map_job(work.context(), request);
-  answer(session, flags, work, outcome, tuner::to_csv(outcome.cells), map_report(outcome));
+  answer(session, flags, work, outcome, to_csv(outcome.cells), map_report(outcome));
 }
 
 }  // namespace

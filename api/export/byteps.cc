@@ -6,11 +6,31 @@
 #include <algorithm>
 
 #include "api/export/shape.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune::api {
 namespace {
 
 constexpr std::uint64_t kDefaultPartition = 4'096'000;
+
+void add_road_gaps(const Road& road, Exported& out) {
+  const auto all_to_all = [&](const AllToAll&) {
+    out.not_expressed.push_back(fmt::format(
+        "the plan's road is {}; BytePS has parameter servers only, and DMLC_NUM_SERVER is left to you",
+        describe(road)));
+  };
+  const auto servers = [&](const ParameterServer& of) {
+    if (of.placement == Placement::kColocated)
+      out.not_expressed.push_back(fmt::format(
+          "servers are colocated with workers: start a server process beside worker {} and on each of the "
+          "following yourself",
+          of.first));
+    if (of.assignment == Assignment::kEven)
+      out.not_expressed.push_back(
+          "each message is cut evenly over all servers; BytePS sends a partition to one");
+  };
+  match(road, all_to_all, servers);
+}
 
 }  // namespace
 
@@ -20,7 +40,11 @@ Exported export_byteps(const Plan& plan, const Profile& profile) {
   const std::uint64_t partition =
       shape.cut > 0 ? shape.largest.count : std::max(kDefaultPartition, shape.largest.count);
   set_variable(out, "DMLC_NUM_WORKER", std::to_string(plan.workers));
-  if (shape.servers != nullptr) set_variable(out, "DMLC_NUM_SERVER", std::to_string(shape.servers->servers));
+  match(
+      plan.road, [](const AllToAll&) {},
+      [&](const ParameterServer& road) {
+        set_variable(out, "DMLC_NUM_SERVER", std::to_string(road.servers));
+      });
   set_variable(out, "BYTEPS_PARTITION_BYTES", std::to_string(partition));
   // The credit counts partitions there, bytes here; without scheduling it is not set.
   if (plan.credit.count > 0 && plan.credit < profile.gradient_bytes()) {
@@ -31,24 +55,11 @@ Exported export_byteps(const Plan& plan, const Profile& profile) {
                                             format_size(Bytes{partition})));
   }
   out.text = shell_exports(out.settings);
-  if (shape.servers == nullptr) {
-    out.not_expressed.push_back(fmt::format(
-        "the plan's road is {}; BytePS has parameter servers only, and DMLC_NUM_SERVER is left to you",
-        describe(plan.road)));
-  } else {
-    if (shape.servers->placement == Placement::kColocated)
-      out.not_expressed.push_back(fmt::format(
-          "servers are colocated with workers: start a server process beside worker {} and on each of the "
-          "following yourself",
-          shape.servers->first));
-    if (shape.servers->assignment == Assignment::kEven)
-      out.not_expressed.push_back(
-          "each message is cut evenly over all servers; BytePS sends a partition to one");
-  }
+  add_road_gaps(plan.road, out);
   if (shape.fused > 0)
     out.not_expressed.push_back(
         fmt::format("{} messages fuse several tensors; BytePS does not fuse", shape.fused));
-  if (!shape.by_priority && shape.servers != nullptr)
+  if (!shape.by_priority && goes_through_servers(plan.road))
     out.not_expressed.push_back(
         "messages go in the plan's order; BytePS sends the layers near the input first");
   if (shape.waits_for_backward)

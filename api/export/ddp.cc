@@ -32,13 +32,7 @@ Exported export_ddp(const Plan& plan, const Profile& profile) {
       "model = torch.nn.parallel.DistributedDataParallel(\n    model, bucket_cap_mb={}, "
       "gradient_as_bucket_view=True, static_graph=True)\n",
       cap);
-  if (shape.servers != nullptr)
-    out.not_expressed.push_back(
-        fmt::format("the plan's road is {}; DDP has all-reduce only", describe(plan.road)));
-  if (shape.all_to_all != nullptr && shape.all_to_all->algorithm != Collective::kLibrary)
-    out.not_expressed.push_back(
-        fmt::format("the algorithm ({}) is the communication library's choice; see the target nccl",
-                    describe(plan.road)));
+  add_road_gaps(plan.road, "DDP", {}, out);
   if (shape.sizes.size() > 1)
     out.not_expressed.push_back(fmt::format(
         "bucket boundaries: one cap gives about {} buckets of equal size, the plan's {} messages are "

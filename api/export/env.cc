@@ -15,7 +15,7 @@ Exported export_env(const Plan& plan, const Profile& profile) {
     out.settings.insert(out.settings.end(), other.settings.begin(), other.settings.end());
     for (const std::string& gap : other.not_expressed) out.not_expressed.push_back(other.target + ": " + gap);
   };
-  if (shape.servers != nullptr) {
+  if (goes_through_servers(plan.road)) {
     take(export_byteps(plan, profile));
   } else {
     take(export_horovod(plan, profile));

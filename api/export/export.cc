@@ -11,6 +11,7 @@
 #include "api/launch/mpirun.h"
 #include "api/text.h"
 #include "perfmodel/error.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune::api {
 namespace {
@@ -71,8 +72,6 @@ PlanShape shape_of(const Plan& plan) {
   shape.decoupled = !plan.sequence.empty();
   shape.per_layer = plan.barrier == Barrier::kPerLayer;
   shape.waits_for_backward = plan.release == Release::kBackward;
-  shape.all_to_all = std::get_if<AllToAll>(&plan.road);
-  shape.servers = std::get_if<ParameterServer>(&plan.road);
   return shape;
 }
 
@@ -84,6 +83,20 @@ std::string shell_exports(const std::vector<std::pair<std::string, std::string>>
 
 void set_variable(Exported& out, Variable variable, std::string value) {
   out.settings.emplace_back(variable.name(), std::move(value));
+}
+
+void add_road_gaps(const Road& road, std::string_view framework, std::optional<Collective> settable,
+                   Exported& out) {
+  const auto servers = [&](const ParameterServer&) {
+    out.not_expressed.push_back(
+        fmt::format("the plan's road is {}; {} has all-reduce only", describe(road), framework));
+  };
+  const auto all_to_all = [&](const AllToAll& all) {
+    if (all.algorithm == Collective::kLibrary || all.algorithm == settable) return;
+    out.not_expressed.push_back(fmt::format(
+        "the algorithm ({}) is the communication library's choice; see the target nccl", describe(road)));
+  };
+  match(road, all_to_all, servers);
 }
 
 void add_common_gaps(const PlanShape& shape, std::string_view framework, Exported& out) {

@@ -25,19 +25,12 @@ Exported export_horovod(const Plan& plan, const Profile& profile) {
   Exported out{"horovod", {}, {}, {}};
   // 0 turns fusion off.
   const std::uint64_t threshold = shape.fused == 0 ? 0 : shape.largest.count;
-  const bool hierarchical =
-      shape.all_to_all != nullptr && shape.all_to_all->algorithm == Collective::kHierarchical;
+  const bool hierarchical = plan.road == Road{AllToAll{Collective::kHierarchical}};
   set_variable(out, "HOROVOD_FUSION_THRESHOLD", std::to_string(threshold));
   set_variable(out, "HOROVOD_CYCLE_TIME", fmt::format("{:.3g}", cycle_milliseconds(shape, profile)));
   set_variable(out, "HOROVOD_HIERARCHICAL_ALLREDUCE", hierarchical ? "1" : "0");
   out.text = shell_exports(out.settings);
-  if (shape.servers != nullptr)
-    out.not_expressed.push_back(
-        fmt::format("the plan's road is {}; Horovod has all-reduce only", describe(plan.road)));
-  if (shape.all_to_all != nullptr && !hierarchical && shape.all_to_all->algorithm != Collective::kLibrary)
-    out.not_expressed.push_back(
-        fmt::format("the algorithm ({}) is the communication library's choice; see the target nccl",
-                    describe(plan.road)));
+  add_road_gaps(plan.road, "Horovod", Collective::kHierarchical, out);
   if (shape.fused > 0)
     out.not_expressed.push_back(fmt::format(
         "message boundaries: Horovod fuses what is ready when a cycle ends, up to {}; the plan has {} "

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/export/shape.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune::api {
 namespace {
@@ -26,13 +27,31 @@ std::string_view nccl_algorithm(Collective algorithm) {
   return "";
 }
 
+std::string_view nccl_algorithm(const Road& road) {
+  return match(
+      road, [](const AllToAll& all) { return nccl_algorithm(all.algorithm); },
+      [](const ParameterServer&) { return std::string_view{}; });
+}
+
+/// Of a road that NCCL has no word for.
+void add_unknown_road(const Road& road, Exported& out) {
+  const auto all_to_all = [&](const AllToAll& all) {
+    if (all.algorithm == Collective::kLibrary) return;  // that is what NCCL does when nothing is set
+    out.not_expressed.push_back(fmt::format("NCCL has no {}; its own choice is left alone", describe(road)));
+  };
+  const auto servers = [&](const ParameterServer&) {
+    out.not_expressed.push_back(
+        fmt::format("the plan's road is {}; NCCL has collectives only, and nothing is set", describe(road)));
+  };
+  match(road, all_to_all, servers);
+}
+
 }  // namespace
 
 Exported export_nccl(const Plan& plan, const Profile& /*profile*/) {
   const PlanShape shape = shape_of(plan);
   Exported out{"nccl", {}, {}, {}};
-  const std::string_view algorithm =
-      shape.all_to_all == nullptr ? "" : nccl_algorithm(shape.all_to_all->algorithm);
+  const std::string_view algorithm = nccl_algorithm(plan.road);
   if (!algorithm.empty()) {
     set_variable(out, "NCCL_ALGO", algorithm == "ring" ? "Ring" : "Tree");
     out.text = fmt::format(
@@ -41,12 +60,8 @@ Exported export_nccl(const Plan& plan, const Profile& /*profile*/) {
         shape.smallest.count, shape.largest.count, algorithm, plan.workers);
     out.not_expressed.emplace_back(
         "protocol and channels were not measured: the CSV says simple, the environment leaves them to NCCL");
-  } else if (shape.servers != nullptr) {
-    out.not_expressed.push_back(fmt::format(
-        "the plan's road is {}; NCCL has collectives only, and nothing is set", describe(plan.road)));
-  } else if (shape.all_to_all != nullptr && shape.all_to_all->algorithm != Collective::kLibrary) {
-    out.not_expressed.push_back(
-        fmt::format("NCCL has no {}; its own choice is left alone", describe(plan.road)));
+  } else {
+    add_unknown_road(plan.road, out);
   }
   out.not_expressed.emplace_back(
       "what is fused, cut and sent when is the framework's part; see the targets ddp and horovod");

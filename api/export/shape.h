@@ -1,7 +1,9 @@
 #pragma once
 // What exporters ask about a plan.
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/export/export.h"
@@ -21,8 +23,6 @@ struct PlanShape {
   bool decoupled = false;
   bool per_layer = false;
   bool waits_for_backward = false;
-  const AllToAll* all_to_all = nullptr;  ///< of the plan, or null
-  const ParameterServer* servers = nullptr;
 };
 PlanShape shape_of(const Plan& plan);
 
@@ -31,6 +31,11 @@ void set_variable(Exported& out, Variable variable, std::string value);
 
 /// "export NAME=value" lines, for a shell to evaluate: whatever a value is, nothing of it is executed.
 std::string shell_exports(const std::vector<std::pair<std::string, std::string>>& settings);
+
+/// What a framework that has all-reduce alone cannot say of a road: servers, and an algorithm that is neither
+/// its communication library's own choice nor the one that it has a setting for.
+void add_road_gaps(const Road& road, std::string_view framework, std::optional<Collective> settable,
+                   Exported& out);
 
 /// What only our own executor can do, said for a framework that fuses and runs in the order of the gradients.
 void add_common_gaps(const PlanShape& shape, std::string_view framework, Exported& out);

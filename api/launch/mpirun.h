@@ -24,9 +24,8 @@ struct MpirunOptions {
   std::vector<std::string> extra;         ///< as the user gave them (--mpirun-arg), before the program
   std::vector<std::string> rank_command;  ///< what each rank executes
   HostList hosts;
-  int ranks = 0;  ///< 0: one for each slot
-  bool remote_agent_chosen =
-      false;  ///< OMPI_MCA_plm_rsh_agent is set: how hosts are reached is the user's affair
+  int ranks = 0;                     ///< 0: one for each slot
+  bool remote_agent_chosen = false;  ///< OMPI_MCA_plm_rsh_agent is set, so the user chose how to reach hosts
 };
 
 /// Ranks that the options ask for, else one for each known slot; 0 when the launcher shall decide. Throws

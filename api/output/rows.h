@@ -1,7 +1,6 @@
 #pragma once
-// Rows of the store as JSON (the service, `--json`) and as tables (`tune show`).
+// Rows of the store as tables: `tune show`.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -9,18 +8,6 @@
 #include "store/rows.h"
 
 namespace commtune::api {
-
-nlohmann::json to_json(const ClusterRow& row);
-nlohmann::json to_json(const SessionRow& row);
-nlohmann::json to_json(const SampleRow& row);
-nlohmann::json to_json(const FitSummary& row, const FitAge& age);
-nlohmann::json to_json(const FitRow& row, const FitAge& age);
-nlohmann::json to_json(const ProfileSummary& row);
-nlohmann::json to_json(const ProfileRow& row);
-nlohmann::json to_json(const PlanSummary& row);
-nlohmann::json to_json(const PlanRow& row);
-nlohmann::json to_json(const RunSummary& row);
-nlohmann::json to_json(const RunRow& row);
 
 std::string to_table(const std::vector<ClusterRow>& rows);
 std::string to_table(const std::vector<SessionRow>& rows);

@@ -171,6 +171,12 @@ std::string title(const WhatIf& about) {
                      describe_fit(about.fit));
 }
 
+/// What is to be known of the fit, after everything that rests on it.
+std::string remarks(const WhatIf& about) {
+  const std::string marks = to_text(about.marks);
+  return marks.empty() ? marks : "\n" + marks;
+}
+
 }  // namespace
 
 std::string scale_report(const ScaleOutcome& outcome, const std::string& method) {
@@ -181,9 +187,10 @@ std::string scale_report(const ScaleOutcome& outcome, const std::string& method)
                      format_time(outcome.compute)) +
          detail_table(outcome, shown) + "\nspeed-up over one worker:\n" +
          curves_table(outcome, [](const ScalePoint& p) { return fmt::format("{:.4g}", p.speedup); }) +
-         "\nefficiency (speed-up / workers):\n" + curves_table(outcome, [](const ScalePoint& p) {
-           return fmt::format("{:.0f} %", 100 * p.efficiency);
-         });
+         "\nefficiency (speed-up / workers):\n" +
+         curves_table(outcome,
+                      [](const ScalePoint& p) { return fmt::format("{:.0f} %", 100 * p.efficiency); }) +
+         remarks(outcome.about);
 }
 
 std::string servers_report(const ServersOutcome& outcome) {
@@ -200,7 +207,7 @@ std::string servers_report(const ServersOutcome& outcome) {
   }
   return fmt::format("{}, {} workers, {} servers\n\n", title(outcome.about), outcome.about.workers,
                      to_string(outcome.placement)) +
-         table.text();
+         table.text() + remarks(outcome.about);
 }
 
 std::string map_report(const MapOutcome& map) {
@@ -221,7 +228,7 @@ std::string map_report(const MapOutcome& map) {
                           [](const PhaseCell& a, const PhaseCell& b) { return a.joint_win < b.joint_win; });
   out += fmt::format("\nthe joint plan is {:.2f} to {:.2f} times as fast as the fastest of the literature\n",
                      least->joint_win, most->joint_win);
-  return out;
+  return out + remarks(map.about);
 }
 
 }  // namespace commtune::api

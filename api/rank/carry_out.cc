@@ -8,6 +8,7 @@
 
 #include "probes/cluster_facts.h"
 #include "probes/comparison.h"
+#include "probes/probe.h"
 
 namespace commtune::api {
 namespace {

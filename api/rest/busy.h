@@ -1,5 +1,5 @@
 #pragma once
-// Work that keeps a processor busy: how much of it at a time, and how long for one request.
+// Limits on requests that compute: how many compute at a time, and for how long each.
 
 #include <atomic>
 #include <chrono>
@@ -13,16 +13,19 @@
 
 namespace commtune::api::rest {
 
-/// So many places, given to those who wait in the order in which they came. A place that gets free is handed
-/// on at once: who asks later never overtakes, so that nobody waits longer than the work before him takes.
-/// (std::counting_semaphore promises no order, and in libstdc++ a wait with a time limit naps for ever longer
-/// on busy processors.)
+/// A fair semaphore: threads get a place in the order in which they asked. A place that is given back goes
+/// directly to the first thread that waits, so no thread waits longer than the work of those before it takes.
+/// std::counting_semaphore promises no order, and libstdc++ implements its timed wait by sleeping in growing
+/// steps, which is late when processors are busy.
 class Places {
  public:
+  /// count  places, which is how many threads may work at a time
   explicit Places(std::size_t count) : free_(count) {}
-  /// False when there was none in time.
+  /// Waits for a place, at most so long. Returns false if there was none in time.
   bool take(std::chrono::milliseconds wait);
+  /// After each take() that returned true.
   void give_back();
+  /// Number of threads that wait now.
   std::size_t waiting() const;
 
  private:
@@ -31,14 +34,14 @@ class Places {
     bool served = false;
   };
   mutable std::mutex mutex_;  // guards the two below
-  std::size_t free_;          ///< 0 while anybody waits
+  std::size_t free_;          ///< 0 while any thread waits
   std::list<Waiter*> waiting_;
 };
 
-/// A place among the questions that are worked on at a time.
+/// Holds a place for as long as it lives.
 class Permit {
  public:
-  /// Waits for a place. Throws Error{kUnavailable} when none gets free in time.
+  /// Waits for a place. Throws Error{kUnavailable} if there is none within `wait`.
   Permit(Places& places, std::chrono::milliseconds wait);
   ~Permit() { places_.give_back(); }
   Permit(const Permit&) = delete;
@@ -48,16 +51,17 @@ class Permit {
   Places& places_;
 };
 
-/// From now on: throws Error{kBadInput} once `most` has passed, Error{kInterrupted} once `stopping` is true.
-/// Looked at between points, so that one more may be finished.
+/// A watch that throws Error{kBadInput} when `most` has passed since this call, and Error{kInterrupted} when
+/// `stopping` is true.
 tuner::Watch time_limit(std::chrono::milliseconds most, const std::atomic<bool>& stopping);
 
-/// A watch that is also looked at within each point: throws what it throws, and is told how far it was last.
+/// Makes a watch that is asked between points be asked within each point as well. The result calls `watch`
+/// with the fraction that it was last told, passes on what it throws, and itself never ends a point early.
 tuner::OutOfTime within_points(tuner::Watch& watch);
 
 using Clock = std::function<std::chrono::steady_clock::time_point()>;
 
-/// For a plan: out of time at `end`. Throws Error{kInterrupted} once `stopping` is true.
+/// For a search: returns true from the moment `end` on. Throws Error{kInterrupted} when `stopping` is true.
 tuner::OutOfTime out_of_time_at(std::chrono::steady_clock::time_point end, const Clock& clock,
                                 const std::atomic<bool>& stopping);
 

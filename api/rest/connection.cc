@@ -153,8 +153,7 @@ Connection::Head Connection::read_head(milliseconds idle) {
   bool begun = !in_.empty();
   SteadyTime until = SteadyClock::now() + (begun ? limits_.head_time : idle);
   if (begun) body_deadline_ = SteadyClock::now() + limits_.body_time;
-  std::size_t searched =
-      0;  // there is no end of a head before it, and every line before it ends as it should
+  std::size_t searched = 0;  // bytes without an end of the head, whose lines all end as they should
   for (;;) {
     const std::size_t end = in_.find("\r\n\r\n", searched < 3 ? 0 : searched - 3);
     if (end != std::string::npos && end + 4 <= limits_.head_bytes) return note_head(end + 4);

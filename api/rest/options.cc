@@ -45,7 +45,8 @@ void ServeOptions::check() const {
   for (const auto& [flag, most] :
        {std::pair{"--max-profiles-per-token", quotas.profiles},
         std::pair{"--max-plans-per-token", quotas.plans}, std::pair{"--max-runs-per-token", quotas.runs},
-        std::pair{"--max-waiting-jobs-per-token", quotas.waiting_jobs}})
+        std::pair{"--max-waiting-jobs-per-token", quotas.waiting_jobs},
+        std::pair{"--max-answers-per-token", quotas.answers}})
     require(most >= 0, fmt::format("{} {}: must be at least 0", flag, most));
   require(planning_threads >= 0 && planning_threads <= 1024,
           fmt::format("--planning-threads {}: must be 0 to 1024", planning_threads));

@@ -33,6 +33,7 @@ struct QuotaLimits {
   int plans = 10'000;
   int runs = 100'000;
   int waiting_jobs = 100;
+  int answers = 10'000;  ///< kept for a day under their Idempotency-Key
 };
 
 struct ServeOptions {

@@ -31,6 +31,9 @@ Limit limit_of(const QuotaLimits& limits, Held held) {
     case Held::kWaitingJobs:
       return {limits.waiting_jobs, "--max-waiting-jobs-per-token", "waiting jobs",
               "wait until one has begun, or cancel one with DELETE /v1/jobs/{id}"};
+    case Held::kAnswers:
+      return {limits.answers, "--max-answers-per-token", "answers kept under their Idempotency-Key",
+              "they are forgotten after a day, and none is kept of a request without a key"};
   }
   return {};
 }

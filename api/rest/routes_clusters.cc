@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/actions/curves.h"
-#include "api/output/rows.h"
+#include "api/actions/row_json.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "perfmodel/json_reader.h"

@@ -4,11 +4,11 @@
 
 #include "api/actions/curves.h"
 #include "api/actions/doubtful.h"
+#include "api/actions/row_json.h"
 #include "api/actions/run.h"
 #include "api/actions/timeline.h"
 #include "api/actions/verify.h"
 #include "api/export/export.h"
-#include "api/output/rows.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "perfmodel/json_reader.h"
@@ -190,7 +190,7 @@ Reply prioritize(Service& service, const Request& request) {
   {
     const auto store = service.store().reader();
     if (const auto row = store->find_cluster(std::string_view(cluster)))
-      known = host_scores(links_to_json(*store, *row));
+      known = probes::host_scores(link_report(*store, *row));
   }
   json scores = json::object();
   for (std::size_t i = 0, n = nodes.size(0, 4096); i < n; ++i) {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/output/rows.h"
+#include "api/actions/row_json.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "perfmodel/shipped_profiles.h"

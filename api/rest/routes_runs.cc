@@ -3,7 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "api/output/rows.h"
+#include "api/actions/row_json.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "perfmodel/fit.h"
@@ -66,10 +66,18 @@ RunResult read_result(const JsonPlace& place) {
   return result;
 }
 
+/// What ran: commtune's replay, or a training program.
+std::string workload_of(const JsonPlace& place) {
+  std::string name = place.name();
+  if (name != "replay" && name != "training") place.fail("replay or training");
+  return name;
+}
+
 Reply add_run(Service& service, const Request& request) {
   const json document = request.json();
   const JsonPlace place(document);
-  place.expect_keys({"plan", "iteration_seconds", "state", "error", "hosts", "versions", "settings"});
+  place.expect_keys(
+      {"plan", "iteration_seconds", "state", "error", "hosts", "versions", "settings", "workload"});
   NewRun run;
   const JsonPlace plan_id = place["plan"];
   run.plan = static_cast<RowId>(plan_id.integer(1, (std::uint64_t{1} << 53U) - 1));
@@ -81,8 +89,10 @@ Reply add_run(Service& service, const Request& request) {
     }
   }
   run.settings = {{"reported_by", request.caller.name}};
-  run.attested = request.caller.token != kNoToken;
+  // A token that may only plan can be one that a whole site reads.
+  run.attested = request.caller.scope >= Scope::kOperate;
   run.token = request.caller.token;
+  if (const auto workload = place.find("workload")) run.settings["workload"] = workload_of(*workload);
   if (const auto settings = place.find("settings")) run.settings["settings"] = settings->object();
   const RunResult result = read_result(place);
   RowId id = 0;

@@ -4,6 +4,7 @@
 
 #include "api/actions/question.h"
 #include "api/actions/whatif.h"
+#include "api/rest/busy.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "tuner/whatif.h"
@@ -32,7 +33,8 @@ WhatIfCase case_of(Service& service, const Request& request) {
   if (model.empty()) throw Error(ErrorCode::kBadInput, "parameter model : missing");
   if (cluster.empty()) throw Error(ErrorCode::kBadInput, "parameter cluster : missing");
   const ProfilePointer profile = service.profiles().find(model);
-  const FitPointer fit = service.fits().find(cluster).fit;
+  FitBook::Known known = service.fits().find(cluster);
+  const FitPointer fit = known.fit;
   if (!fit)
     throw Error(ErrorCode::kNotFound,
                 fmt::format("cluster \"{}\" has not been probed", cluster.substr(0, 255)));
@@ -40,7 +42,13 @@ WhatIfCase case_of(Service& service, const Request& request) {
   question.overrides = overrides_of(request);
   question.draws = 0;
   Case made = make_case(question, {}, profile->profile, fit->snapshot);
-  return {std::move(made.profile), std::move(made.cluster), made.options, fit->cluster_name, fit->id, {}};
+  return {std::move(made.profile),
+          std::move(made.cluster),
+          made.options,
+          fit->cluster_name,
+          fit->id,
+          {},
+          {is_stale(*fit, fit_age(service.parts().settings)), std::move(known.differences)}};
 }
 
 /// "2,4,8" as numbers within the limits.
@@ -65,13 +73,19 @@ std::vector<double> numbers(const Request& request, const std::string& name, std
   return out;
 }
 
+/// Every point of it is planned under this watch: it is looked at between two points, and within each.
+void put_under(tuner::Watch watch, WhatIfCase& given) {
+  given.watch = std::move(watch);
+  given.options.out_of_time = within_points(given.watch);
+}
+
 Reply get_scaling(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
   given.options.draws = static_cast<int>(request.integer("draws", 0, 1024, tuner::TuneOptions{}.draws));
   check_draws(given.options.draws, given.profile);
   const int most = static_cast<int>(request.integer("most", 1, 4096, 64));
   return service.compute(request, [&](const tuner::Watch& watch) {
-    given.watch = watch;
+    put_under(watch, given);
     return json_reply(to_json(scale(given, count_series(fmt::format("1..{}", most)))));
   });
 }
@@ -87,9 +101,10 @@ Reply get_phase_map(Service& service, const Request& request) {
     axes.per_byte_factors.push_back(1 / scale);
   axes.latency_factors = numbers(request, "latency_scales", 4, kSmallestScale, kLargestScale, {1});
   return service.compute(request, [&](const tuner::Watch& watch) {
-    given.watch = watch;
+    put_under(watch, given);
     json out = to_json(map(given, axes));
-    out["flips"] = tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, watch));
+    out["flips"] =
+        tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, given.watch));
     return json_reply(out);
   });
 }
@@ -109,7 +124,7 @@ Reply get_servers(Service& service, const Request& request) {
                 fmt::format("parameter most = {}: at most {} colocated servers, as many as workers", most,
                             given.options.workers));
   return service.compute(request, [&](const tuner::Watch& watch) {
-    given.watch = watch;
+    put_under(watch, given);
     return json_reply(to_json(servers(given, count_series(fmt::format("1..{}", most)), where)));
   });
 }

@@ -190,8 +190,13 @@ Reply Service::answer_once(const Route& route, const Request& request) {
   const std::string key =
       fmt::format("{}|{} {}|{}", request.caller.token, request.method, request.path, request.idempotency_key);
   const std::string what = Digest().add(request.body).hex();
-  const ClaimResult claim = store_.write(
-      [&](Store& store) { return Answers(store).claim(key, what, system_now() - kAbandonedAfter); });
+  const ClaimResult claim = store_.write([&](Store& store) {
+    ClaimResult made;
+    within_quotas(store, allowance(request), {Held::kAnswers}, [&] {
+      made = Answers(store).claim({key, what, request.caller.token}, system_now() - kAbandonedAfter);
+    });
+    return made;
+  });
   switch (claim.claim) {
     case Claim::kPending:
       throw Error(ErrorCode::kConflict,

@@ -71,8 +71,8 @@ class Service : public Application {
   std::string metrics_text() const;
 
   /// Carries out a what-if, which may keep a processor busy for long: within the time limit of its watch, and
-  /// never on all processors at a time, so that schedulers get their plans meanwhile. It ends early, at the
-  /// next point, when the client does not wait for it any more.
+  /// never on all processors at a time, so that schedulers get their plans meanwhile. It ends early when the
+  /// client does not wait for it any more.
   /// Throws Error{kUnavailable} when its turn does not come.
   Reply compute(const Request& request, const std::function<Reply(const tuner::Watch&)>& what_if);
 

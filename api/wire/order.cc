@@ -1,6 +1,7 @@
 #include "api/wire/order.h"
 
 #include "perfmodel/json_reader.h"
+#include "perfmodel/overloaded.h"
 #include "perfmodel/road_json.h"
 
 namespace commtune::api {
@@ -40,13 +41,16 @@ bool read_flag(const JsonPlace& place, std::string_view key) { return place[key]
 void read_roads(const JsonPlace& place, probes::ProbeOptions& options) {
   const JsonPlace algorithms = place["algorithms"];
   for (std::size_t i = 0, n = algorithms.size(0, 100); i < n; ++i) {
-    const Road road = road_from_json(algorithms[i]);
-    if (const auto* one = std::get_if<AllToAll>(&road)) options.algorithms.push_back(one->algorithm);
+    match(
+        road_from_json(algorithms[i]),
+        [&](const AllToAll& one) { options.algorithms.push_back(one.algorithm); },
+        [](const ParameterServer&) {});
   }
   const JsonPlace servers = place["servers"];
   for (std::size_t i = 0, n = servers.size(0, 10'000); i < n; ++i) {
-    const Road road = road_from_json(servers[i]);
-    if (const auto* one = std::get_if<ParameterServer>(&road)) options.servers.push_back(*one);
+    match(
+        road_from_json(servers[i]), [](const AllToAll&) {},
+        [&](const ParameterServer& one) { options.servers.push_back(one); });
   }
 }
 

@@ -10,7 +10,7 @@
 #include "executor/run.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "probes/probe.h"
+#include "probes/options.h"
 
 namespace commtune::api {
 

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "perfmodel/overloaded.h"
+
 namespace commtune::compute {
 
 namespace {
@@ -131,13 +133,6 @@ std::vector<ComputeLayer> bert_layers(const Bert& bert) {
   return layers;
 }
 
-template <typename... Visitors>
-struct Overloaded : Visitors... {
-  using Visitors::operator()...;
-};
-template <typename... Visitors>
-Overloaded(Visitors...) -> Overloaded<Visitors...>;
-
 std::string square(int size) { return std::to_string(size) + "x" + std::to_string(size); }
 
 std::string table(int rows, int width) { return std::to_string(rows) + " x " + std::to_string(width); }
@@ -170,45 +165,45 @@ std::optional<Architecture> architecture_of(std::string_view model) {
 }
 
 double macs(const Work& work) {
-  return std::visit(Overloaded{
-                        [](const Convolution& c) {
-                          return static_cast<double>(area(c.out, c.out_size())) * c.in * c.kernel * c.kernel;
-                        },
-                        [](const Linear& l) { return static_cast<double>(l.in) * l.out * l.rows; },
-                        [](const Attention& a) { return 2.0 * a.rows * a.rows * a.width; },
-                        [](const auto&) { return 0.0; },
-                    },
-                    work);
+  return match(
+      work,
+      [](const Convolution& c) {
+        return static_cast<double>(area(c.out, c.out_size())) * c.in * c.kernel * c.kernel;
+      },
+      [](const Linear& l) { return static_cast<double>(l.in) * l.out * l.rows; },
+      [](const Attention& a) { return 2.0 * a.rows * a.rows * a.width; },
+      [](const BatchNorm&) { return 0.0; }, [](const LayerNorm&) { return 0.0; },
+      [](const Activation&) { return 0.0; }, [](const Pooling&) { return 0.0; },
+      [](const Addition&) { return 0.0; }, [](const Softmax&) { return 0.0; },
+      [](const Embedding&) { return 0.0; });
 }
 
 std::string describe(const Work& work) {
-  return std::visit(
-      Overloaded{
-          [](const Convolution& c) {
-            return "convolution " + std::to_string(c.in) + " -> " + std::to_string(c.out) + ", " +
-                   square(c.kernel) + ", " + square(c.size);
-          },
-          [](const Linear& l) {
-            return "linear " + std::to_string(l.in) + " -> " + std::to_string(l.out) + ", " +
-                   std::to_string(l.rows) + " rows";
-          },
-          [](const BatchNorm& n) {
-            return "batch normalisation " + std::to_string(n.channels) + ", " + square(n.size);
-          },
-          [](const LayerNorm& n) { return "layer normalisation " + table(n.rows, n.width); },
-          [](const Activation& a) { return name_of(a.function) + " " + std::to_string(a.elements); },
-          [](const Pooling& p) {
-            return std::string(p.maximum ? "maximum" : "average") + " pooling " + std::to_string(p.channels) +
-                   ", " + square(p.size);
-          },
-          [](const Addition& a) { return "addition " + std::to_string(a.elements); },
-          [](const Softmax& s) { return "softmax " + table(s.rows, s.width); },
-          [](const Attention& a) {
-            return "attention " + std::to_string(a.heads) + " heads, " + table(a.rows, a.width);
-          },
-          [](const Embedding& e) { return "embedding " + table(e.vocabulary, e.width); },
+  return match(
+      work,
+      [](const Convolution& c) {
+        return "convolution " + std::to_string(c.in) + " -> " + std::to_string(c.out) + ", " +
+               square(c.kernel) + ", " + square(c.size);
       },
-      work);
+      [](const Linear& l) {
+        return "linear " + std::to_string(l.in) + " -> " + std::to_string(l.out) + ", " +
+               std::to_string(l.rows) + " rows";
+      },
+      [](const BatchNorm& n) {
+        return "batch normalisation " + std::to_string(n.channels) + ", " + square(n.size);
+      },
+      [](const LayerNorm& n) { return "layer normalisation " + table(n.rows, n.width); },
+      [](const Activation& a) { return name_of(a.function) + " " + std::to_string(a.elements); },
+      [](const Pooling& p) {
+        return std::string(p.maximum ? "maximum" : "average") + " pooling " + std::to_string(p.channels) +
+               ", " + square(p.size);
+      },
+      [](const Addition& a) { return "addition " + std::to_string(a.elements); },
+      [](const Softmax& s) { return "softmax " + table(s.rows, s.width); },
+      [](const Attention& a) {
+        return "attention " + std::to_string(a.heads) + " heads, " + table(a.rows, a.width);
+      },
+      [](const Embedding& e) { return "embedding " + table(e.vocabulary, e.width); });
 }
 
 }  // namespace commtune::compute

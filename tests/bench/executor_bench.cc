@@ -46,8 +46,7 @@ Deadline soon() { return Clock::now() + std::chrono::seconds(60); }
 
 /// The slowest rank's time of each repetition, their median; as many as fit into the budget.
 /// align  makes the ranks begin together, in the way of what is measured: ranks that wait in a call of the
-/// library's
-///        own would take the cores that the executor's threads leave idle
+///        library's own would take the cores that the executor's threads leave idle
 Timing measure(const std::function<void()>& align, const std::function<void()>& operation, double budget,
                int most = 200) {
   operation();

@@ -18,12 +18,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "executor/new_file.h"
 #include "perfmodel/simulate.h"
 #include "tests/bench/made_up.h"
 #include "tuner/tuner.h"
@@ -109,13 +109,14 @@ void print_by_ratio(const std::vector<Row>& rows) {
 }
 
 void write_csv(const std::string& file, const std::vector<Row>& rows) {
-  std::ofstream out(file);
-  out << "workers,tensors,ratio,bound_seconds,joint_seconds,published_seconds,buckets_seconds,best_published,"
-         "road\n";
+  std::string text =
+      "workers,tensors,ratio,bound_seconds,joint_seconds,published_seconds,buckets_seconds,best_published,"
+      "road\n";
   for (const Row& r : rows) {
-    out << fmt::format("{},{},{:.4f},{:.9f},{:.9f},{:.9f},{:.9f},{},\"{}\"\n", r.workers, r.tensors, r.ratio,
-                       r.bound, r.joint, r.published, r.buckets, r.best_published, r.road);
+    text += fmt::format("{},{},{:.4f},{:.9f},{:.9f},{:.9f},{:.9f},{},\"{}\"\n", r.workers, r.tensors, r.ratio,
+                        r.bound, r.joint, r.published, r.buckets, r.best_published, r.road);
   }
+  commtune::write_file(file, text);
 }
 
 }  // namespace

@@ -85,8 +85,44 @@ class Target:
         return f"{self.name}={self.value:.4f}(<={self.limit:g}{within}{state})"
 
 
+NOISY = 0.05  # A/A difference from which on it is not told whether one thing is no worse than another
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """A ratio of two measurements that is to be at least `limit`, or at most.
+
+    What is to be no worse than something else, a limit of 1, is so within twice the A/A difference; a win or a loss of so
+    much is one only as it was measured. Nothing is told where the A/A difference is more than that win or loss, or NOISY."""
+
+    name: str
+    value: float
+    limit: float
+    at_most: bool
+    repeat: float = 0.0
+
+    @property
+    def allowed(self):
+        return ALLOWED * self.repeat if self.limit == 1 else 0.0
+
+    @property
+    def met(self):
+        return self.value <= self.limit + self.allowed if self.at_most else self.value >= self.limit - self.allowed
+
+    @property
+    def too_noisy(self):
+        return self.repeat > max(abs(self.limit - 1), NOISY)
+
+    @property
+    def word(self):
+        as_it_is = self.value <= self.limit if self.at_most else self.value >= self.limit
+        within = f",A/A:{self.allowed:.3f}" if self.met and not as_it_is else ""
+        state = " TOO-NOISY" if self.too_noisy else "" if self.met else " MISSED"
+        return f"{self.name}={self.value:.3f}({'<=' if self.at_most else '>='}{self.limit:g}{within}{state})"
+
+
 def verdict(goals):
-    """met, missed, or too-noisy, of Targets and of whatever else says `met` and `too_noisy`."""
+    """met, missed, or too-noisy, of Targets, Comparisons and of whatever else says `met` and `too_noisy`."""
     if any(goal.too_noisy for goal in goals):
         return "too-noisy"
     return "met" if all(goal.met for goal in goals) else "missed"
@@ -94,5 +130,5 @@ def verdict(goals):
 
 def explanation(goals):
     """A line on each target that noise makes worthless."""
-    return [f"too noisy: two measurements of the same plan differ by {goal.repeat:.4f}, and {goal.name} is to be at most {goal.limit:g}"
-            for goal in goals if goal.too_noisy]
+    return [f"too noisy: two measurements of the same thing differ by {goal.repeat:.4f}, and {goal.name} is to be "
+            f"{'at most' if getattr(goal, 'at_most', True) else 'at least'} {goal.limit:g}" for goal in goals if goal.too_noisy]

@@ -5,7 +5,7 @@ import sys
 import unittest
 
 sys.dont_write_bytecode = True
-from noise import STATUS, Repeats, Target, difference, explanation, percentile, verdict
+from noise import Comparison, STATUS, Repeats, Target, difference, explanation, percentile, verdict
 
 
 class AA(unittest.TestCase):
@@ -44,7 +44,7 @@ class Judged(unittest.TestCase):
         noisy = Target("a", 0.0, 0.015, repeat=0.016)
         self.assertTrue(noisy.too_noisy)
         self.assertEqual(noisy.word, "a=0.0000(<=0.015 TOO-NOISY)")
-        self.assertEqual(explanation([noisy]), ["too noisy: two measurements of the same plan differ by 0.0160, and a is to be "
+        self.assertEqual(explanation([noisy]), ["too noisy: two measurements of the same thing differ by 0.0160, and a is to be "
                                                 "at most 0.015"])
 
     def test_a_target_of_zero(self):
@@ -53,6 +53,22 @@ class Judged(unittest.TestCase):
         self.assertTrue(Target("a", 0.0006, 0.0, repeat=0.002, rounding=0.0005, noisy=0.015).met)
         self.assertFalse(Target("a", 0.0, 0.0, repeat=0.002, rounding=0.0005, noisy=0.015).too_noisy)
         self.assertTrue(Target("a", 0.0, 0.0, repeat=0.016, rounding=0.0005, noisy=0.015).too_noisy)
+
+    def test_no_worse_is_so_within_twice_what_repeats_differ_by(self):
+        self.assertTrue(Comparison("a", 0.96, 1, at_most=False, repeat=0.02).met)
+        self.assertFalse(Comparison("a", 0.95, 1, at_most=False, repeat=0.02).met)
+        self.assertTrue(Comparison("a", 1.04, 1, at_most=True, repeat=0.02).met)
+        self.assertEqual(Comparison("a", 0.97, 1, at_most=False, repeat=0.02).word, "a=0.970(>=1,A/A:0.040)")
+        self.assertEqual(Comparison("a", 1.05, 1, at_most=True, repeat=0.02).word, "a=1.050(<=1 MISSED)")
+
+    def test_a_win_counts_as_it_was_measured(self):
+        self.assertFalse(Comparison("a", 1.09, 1.1, at_most=False, repeat=0.02).met)
+        self.assertFalse(Comparison("a", 1.2, 1.1, at_most=False, repeat=0.1).too_noisy)
+        noisy = Comparison("a", 1.2, 1.1, at_most=False, repeat=0.11)
+        self.assertTrue(noisy.too_noisy)
+        self.assertEqual(noisy.word, "a=1.200(>=1.1 TOO-NOISY)")
+        self.assertTrue(Comparison("a", 1, 1, at_most=False, repeat=0.06).too_noisy)
+        self.assertIn("to be at least 1.1", explanation([noisy])[0])
 
     def test_noise_decides_before_what_was_missed(self):
         met, missed, noisy = Target("a", 1, 2), Target("a", 3, 2), Target("a", 1, 2, repeat=3)

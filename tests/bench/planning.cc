@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "perfmodel/shipped_profiles.h"
-#include "perfmodel/synthetic_profile.h"
+#include "tests/perfmodel/synthetic_profile.h"
 #include "tuner/messages.h"
 #include "tuner/method.h"
 #include "tuner/tuner.h"

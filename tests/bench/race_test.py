@@ -153,8 +153,8 @@ def case_result(ours_seconds, peers, cpu=1.0):
 class Verdict(unittest.TestCase):
     def test_met(self):
         line = results.result_line([case_result(7.6, (11.0, 8.5, 9.0, 9.5))])  # bound 7.5
-        self.assertTrue(line.startswith("RESULT race cases=1 gap_median=0.013(<=0.05)"), line)
-        self.assertTrue(line.endswith(" excluded=none met"), line)
+        self.assertTrue(line.startswith("RESULT race cases=1 gap_median=0.0133(<=0.05)"), line)
+        self.assertTrue(line.endswith(" aa=none excluded=none met"), line)
 
     def test_cases_that_were_not_asked_for_are_said(self):
         line = results.result_line([case_result(7.6, (11.0, 8.5, 9.0, 9.5))], unasked=15)
@@ -172,6 +172,17 @@ class Verdict(unittest.TestCase):
             one = case_result(ours_seconds, peers, cpu)
             self.assertIn(missed, [goal.name for goal in results.targets([one]) if not goal.met])
             self.assertTrue(results.result_line([one]).endswith(" missed"))
+
+    def test_rounds_that_differ_widen_what_is_no_worse_or_decide_nothing(self):
+        one = case_result(7.6, (12.0, 7.55, 9.0, 9.0))
+        for apart, ending in ((1.001, " missed"), (1.01, " missed"), (1.5, " too-noisy")):
+            for each in one.systems:
+                each.rounds = [ddp.Round([each.seconds] * 3, 1.0, 1), ddp.Round([each.seconds * apart] * 3, 1.0, 1)]
+            line = results.result_line([one])
+            self.assertTrue(line.endswith(ending), line)  # never over_best_bucket_median
+            self.assertIn(f"aa_median={apart - 1:.4f}", line)
+        met = {goal.name: goal.met for goal in results.targets([one])}
+        self.assertTrue(met["over_best_bucket_least"])
 
     def test_median_of_rounds(self):
         rounds = [ddp.Round([1.0, 1.0, 9.0], 1.0, 1), ddp.Round([3.0, 3.0, 3.0], 2.0, 2), ddp.Round([2.0] * 3, 3.0, 1)]

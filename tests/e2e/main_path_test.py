@@ -212,6 +212,10 @@ class Conditions(product.Product):
         self.assertIn(difference, done.stderr)
         self.assertEqual(self.json("show", "runs", str(outcome["run"]))["differences"], [difference])
         self.assertIn(difference, self.ok("show", "runs", str(outcome["run"])))
+        self.assertEqual([row["differences"] for row in self.json("show", "runs")["rows"]], [[difference], []])
+        newest, before = self.ok("show", "runs").splitlines()[1:]
+        self.assertIn("complete, other conditions", newest)
+        self.assertNotIn("other conditions", before)
 
         self.assertIn(difference, self.refused(5, *run, "--strict"))
         refused = self.json("show", "runs")["rows"][0]
@@ -229,6 +233,10 @@ class Conditions(product.Product):
         self.assertTrue(self.json("show", "fits")["rows"][0]["stale"])
         self.assertIn("stale", self.ok("show", "fits"))
         self.assertIn("older than", self.ok("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02"))
+        for what_if in (("scale", "resnet50", "--workers", "2"), ("scale", "resnet50", "--workers", "2", "--servers", "1"),
+                        ("map", "resnet50", "--workers", "2", "--bandwidth", "1Gbit")):
+            self.assertIn("older than", self.ok(*what_if))
+            self.assertTrue(self.json(*what_if)["stale"])
 
     def test_a_plan_runs_with_its_model_timed_again(self):
         self.probe()

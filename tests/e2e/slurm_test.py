@@ -183,6 +183,7 @@ class SlurmTest(unittest.TestCase):
         run = self.server.ask("GET", f"/v1/runs/{new[0]['id']}").json()
         self.assertEqual((run["state"], len(run["iteration_seconds"])), ("complete", 3))
         self.assertEqual(run["settings"]["settings"]["slurm"]["job_nodelist"], "n[1-2]")
+        self.assertEqual(run["settings"]["workload"], "replay")
         self.assertIn(f"run {run['id']} of plan {run['plan']} is stored", said)
 
     def small_plan(self):

@@ -14,6 +14,7 @@ namespace commtune::testing {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
@@ -124,6 +125,32 @@ TEST(Agree, NamesTheFactAndWhoHasWhatOnEveryRank) {
   const std::string text =
       "ranks disagree about the plan: rank 0 (host local0) has a (and 1 more), rank 1 (host local1) has b";
   EXPECT_THAT(told({"a", "b", "a"}), ElementsAre(text, text, text));
+}
+
+/// What rank 0 is told where rank 1 says this in place of its facts.
+std::string told_by_a_stranger(const std::string& text) {
+  std::string said;
+  on_ranks(2, [&](Transport& transport) {
+    Communicator communicator(transport);
+    if (communicator.rank() == 1) {
+      all_gather(communicator, text, soon());
+      return;
+    }
+    try {
+      agree(communicator, {{"transport", "local"}, {"plan", "a"}}, soon());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kBadInput);
+      said = error.what();
+    }
+  });
+  return said;
+}
+
+TEST(Agree, NamesARankThatSaysSomethingElse) {
+  for (const char* const text :
+       {"", "[", "{}", "[]", R"(["local"])", R"(["local", 1])", R"(["local", "a", "b"])"}) {
+    EXPECT_THAT(told_by_a_stranger(text), HasSubstr("rank 1 (host local1)")) << text;
+  }
 }
 
 }  // namespace

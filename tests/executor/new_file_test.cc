@@ -10,7 +10,7 @@
 
 #include "executor/trace.h"
 #include "perfmodel/error.h"
-#include "perfmodel/synthetic_profile.h"
+#include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune {
 namespace {

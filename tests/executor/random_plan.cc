@@ -7,6 +7,7 @@
 #include <random>
 
 #include "executor/roads/road.h"
+#include "perfmodel/overloaded.h"
 
 namespace commtune::testing {
 namespace {
@@ -121,13 +122,16 @@ RandomJob random_job(std::uint64_t seed, int workers, const Road& road) {
   plan.release = chance(random, 0.2) ? Release::kBackward : Release::kGradient;
   plan.barrier = chance(random, 0.5) ? Barrier::kFull : Barrier::kPerLayer;
   plan.credit = Bytes{std::array<std::uint64_t, 3>{0, 30000, 1 << 30}[below(random, 3)]};
-  const auto* all_to_all = std::get_if<AllToAll>(&road);
-  if (all_to_all == nullptr) {
+  const auto may_decouple = [&](const AllToAll& all_to_all) {
+    if (algorithm(all_to_all.algorithm).reduce != nullptr && chance(random, 0.5)) {
+      plan.sequence = random_sequence(random, plan.messages.size());
+    }
+  };
+  const auto may_have_priorities = [&](const ParameterServer&) {
     const bool by_priority = chance(random, 0.7);
     plan.order = by_priority && !needs_one_order(road) ? Order::kPriority : Order::kList;
-  } else if (algorithm(all_to_all->algorithm).reduce != nullptr && chance(random, 0.5)) {
-    plan.sequence = random_sequence(random, plan.messages.size());
-  }
+  };
+  match(road, may_decouple, may_have_priorities);
   return job;
 }
 

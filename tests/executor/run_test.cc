@@ -144,6 +144,16 @@ TEST(RunPlan, ReportsEveryRankAndEveryMessage) {
   EXPECT_EQ(report.ranks[0].copying_seconds, 0);
 }
 
+std::string refusal_of_part(const std::string& text) {
+  try {
+    rank_part_from_text(text, "rank 1 (host a)");
+    return {};
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadInput);
+    return error.what();
+  }
+}
+
 TEST(RunReport, IsReadWithoutWhatEarlierVersionsDidNotCount) {
   RunReport report;
   report.ranks.resize(1);
@@ -154,6 +164,17 @@ TEST(RunReport, IsReadWithoutWhatEarlierVersionsDidNotCount) {
   json["ranks"][0].erase("delayed_seconds");
   const RunReport read = run_report_from_json(json);
   EXPECT_EQ(to_json(read), to_json(report));
+}
+
+TEST(RunReport, OfAStrangerIsRefusedByTheNameOfItsRank) {
+  RunReport report;
+  EXPECT_EQ(refusal_of_part(rank_part_to_text(report)), "rank 1 (host a): ranks: expected its own, got 0");
+  for (const char* const text :
+       {"", "{", "[]", "{}", R"({"report": 1})", R"({"report": {"format": "other"}})"}) {
+    EXPECT_THAT(refusal_of_part(text), HasSubstr("rank 1 (host a)")) << text;
+  }
+  report.ranks.resize(1);
+  EXPECT_EQ(refusal_of_part(rank_part_to_text(report)), "");
 }
 
 TEST(RunPlan, EndsOnAllRanksWithOneTextWhenTheyDisagree) {

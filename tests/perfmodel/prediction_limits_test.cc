@@ -52,6 +52,17 @@ TEST(PredictionLimit, NeverPromisesTimeBack) {
   EXPECT_EQ(prediction_limit(fit, Limit::kLower)(Bytes{1'000'000}).count(), 0);
 }
 
+TEST(StandardError, IsOfThePieceThatHoldsAtASizeAndOfWhatSamplesLeaveOpen) {
+  Fit fit = line_with_doubt();
+  // 0.1 ms and 1e-10 s/B * 1 MB = 0.1 ms, independent: 0.1 ms * sqrt(2).
+  EXPECT_NEAR(standard_error(fit, Bytes{1'000'000}).count(), 1e-4 * std::sqrt(2), 1e-15);
+  // 3 % of the start-up of 1 ms and 5 % of the 1 ms of bytes are 0.08 ms beside that.
+  fit.deviation = {0.03, 0.05};
+  EXPECT_NEAR(standard_error(fit, Bytes{1'000'000}).count(), std::hypot(1e-4 * std::sqrt(2), 8e-5), 1e-15);
+  fit.covariance.clear();
+  EXPECT_NEAR(standard_error(fit, Bytes{1'000'000}).count(), 8e-5, 1e-15);
+}
+
 /// A fit of up to three pieces to samples that scatter.
 Fit random_fit(std::mt19937_64& random) {
   std::normal_distribution<double> noise(0, 0.05);

@@ -1,8 +1,6 @@
-#include "perfmodel/synthetic_profile.h"
+#include "tests/perfmodel/synthetic_profile.h"
 
 #include <gmock/gmock.h>
-
-#include "tests/perfmodel/throws.h"
 
 namespace commtune {
 namespace {
@@ -14,14 +12,6 @@ TEST(SyntheticProfile, SplitsEvenly) {
   EXPECT_NEAR(profile.forward().count(), 0.1, 1e-12);
   EXPECT_NEAR(profile.backward().count(), 0.2, 1e-12);
   EXPECT_NEAR(profile.update().count(), 0.01, 1e-12);
-}
-
-TEST(SyntheticProfile, RefusesWhatIsNoModel) {
-  bad_input([] { synthetic_profile(0, 4_B, Seconds{1}, Seconds{1}); });
-  bad_input([] { synthetic_profile(1, 3_B, Seconds{1}, Seconds{1}); });
-  bad_input([] { synthetic_profile(1, 0_B, Seconds{1}, Seconds{1}); });
-  bad_input([] { synthetic_profile(1, 4_B, Seconds{-1}, Seconds{1}); });
-  bad_input([] { synthetic_profile(1, 4_B, Seconds{1}, Seconds{1}, -1); });
 }
 
 }  // namespace

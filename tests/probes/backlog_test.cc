@@ -61,8 +61,7 @@ TEST(Backlog, EndsAtTheLongestStream) {
 }
 
 TEST(Backlog, WhatTheFirstTryTakesLimitsTheRest) {
-  // The first takes 20 ms and the second 40: a third, of twice that, is not
-  // allowed, but another of these.
+  // The first takes 20 ms and the second 40: a third, of twice that, is not allowed, but another of these.
   Sockets sockets(100'000, Seconds{5e-3});
   const auto found = sockets.find(Seconds{100e-3});
   ASSERT_TRUE(found);

@@ -193,6 +193,16 @@ TEST(AnalyseLinks, IsEmptyWithoutSamples) {
   EXPECT_EQ(report.groups.size(), 1u);
 }
 
+TEST(HostScores, AreByTheSlowestDirectionAndHalvedForALateHost) {
+  LinkReport report;
+  report.hosts = {"a", "b", "c", "d"};
+  report.links = {{0, 1, {}, {1e-9}}, {1, 0, {}, {2e-9}}, {0, 2, {}, {4e-9}}, {1, 2, {}, {}}};
+  report.verdicts = {{VerdictKind::kLateHost, 1, -1, 2, ""}, {VerdictKind::kSlowHost, 2, -1, 4, ""}};
+  // The fastest direction is 1 GB/s; a and c have one of a quarter, b one of half of that; d none.
+  EXPECT_THAT(host_scores(report), testing::ElementsAre(testing::Pair("a", 25), testing::Pair("b", 25),
+                                                        testing::Pair("c", 25), testing::Pair("d", 100)));
+}
+
 TEST(HostOfRank, CountsHostsInRankOrder) {
   const std::vector<std::string> ranks{"b", "a", "b", "c"};
   EXPECT_THAT(host_of_rank(ranks), testing::ElementsAre(0, 1, 0, 2));

@@ -1,6 +1,6 @@
 #include "probes/schedule.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include <set>
 
@@ -34,18 +34,6 @@ TEST(SampledRounds, AreReproducibleAndInOrder) {
   EXPECT_EQ(some, sampled_rounds(all, 5, 7));
   EXPECT_NE(some, sampled_rounds(all, 5, 8));
   EXPECT_EQ(sampled_rounds(all, 100, 7), all);
-}
-
-TEST(LogSizes, RiseByTheFactorAndEndWithTheLast) {
-  EXPECT_THAT(log_sizes(Bytes{4}, Bytes{64}, 4), testing::ElementsAre(Bytes{4}, Bytes{16}, Bytes{64}));
-  // 100 B is 25 elements; 4 * 4 * 4 = 64 is the last size below it.
-  EXPECT_THAT(log_sizes(Bytes{4}, Bytes{100}, 4),
-              testing::ElementsAre(Bytes{4}, Bytes{16}, Bytes{64}, Bytes{100}));
-}
-
-TEST(LogSizes, NeverRepeatASize) {
-  const auto sizes = log_sizes(Bytes{4}, Bytes{64}, 1.1);
-  for (std::size_t i = 1; i < sizes.size(); ++i) EXPECT_LT(sizes[i - 1], sizes[i]);
 }
 
 }  // namespace

@@ -13,11 +13,11 @@ using testing::noon;
 TEST(Answers, AreGivenAgainForTheSameRequest) {
   Store store = memory_store();
   Answers answers(store);
-  EXPECT_EQ(answers.claim("k", "digest", noon()).claim, Claim::kOurs);
-  EXPECT_EQ(answers.claim("k", "digest", noon()).claim, Claim::kPending);
+  EXPECT_EQ(answers.claim({"k", "digest"}, noon()).claim, Claim::kOurs);
+  EXPECT_EQ(answers.claim({"k", "digest"}, noon()).claim, Claim::kPending);
   const std::string body("{\"id\": 3}\0after", 15);
   answers.answer("k", {.status = 201, .content_type = "application/json", .body = body});
-  const auto again = answers.claim("k", "digest", noon());
+  const auto again = answers.claim({"k", "digest"}, noon());
   ASSERT_EQ(again.claim, Claim::kAnswered);
   EXPECT_EQ(again.answer->status, 201);
   EXPECT_EQ(again.answer->content_type, "application/json");
@@ -27,29 +27,29 @@ TEST(Answers, AreGivenAgainForTheSameRequest) {
 TEST(Answers, AreNotGivenForAnotherRequest) {
   Store store = memory_store();
   Answers answers(store);
-  answers.claim("k", "digest", noon());
-  EXPECT_EQ(answers.claim("k", "other", noon()).claim, Claim::kOtherRequest);
+  answers.claim({"k", "digest"}, noon());
+  EXPECT_EQ(answers.claim({"k", "other"}, noon()).claim, Claim::kOtherRequest);
   answers.answer("k", {});
-  EXPECT_EQ(answers.claim("k", "other", noon()).claim, Claim::kOtherRequest);
+  EXPECT_EQ(answers.claim({"k", "other"}, noon()).claim, Claim::kOtherRequest);
 }
 
 TEST(Answers, AClaimThatWasGivenUpOrAbandonedIsFree) {
   Store store = memory_store();
   Answers answers(store);
-  answers.claim("released", "digest", noon());
+  answers.claim({"released", "digest"}, noon());
   answers.release("released");
-  EXPECT_EQ(answers.claim("released", "digest", noon()).claim, Claim::kOurs);
+  EXPECT_EQ(answers.claim({"released", "digest"}, noon()).claim, Claim::kOurs);
   const Timestamp later = noon() + std::chrono::hours(1);
-  EXPECT_EQ(answers.claim("released", "digest", later).claim, Claim::kOurs);
+  EXPECT_EQ(answers.claim({"released", "digest"}, later).claim, Claim::kOurs);
 }
 
 TEST(Answers, AreNotReleasedOrAnsweredTwice) {
   Store store = memory_store();
   Answers answers(store);
-  answers.claim("k", "digest", noon());
+  answers.claim({"k", "digest"}, noon());
   answers.answer("k", {.status = 200});
   answers.release("k");
-  EXPECT_EQ(answers.claim("k", "digest", noon()).claim, Claim::kAnswered);
+  EXPECT_EQ(answers.claim({"k", "digest"}, noon()).claim, Claim::kAnswered);
   EXPECT_THAT(error_of([&] { answers.answer("k", {}); }), IsError(ErrorCode::kConflict, "answered already"));
   EXPECT_THAT(error_of([&] { answers.answer("unclaimed", {}); }), IsError(ErrorCode::kConflict, "unclaimed"));
 }
@@ -57,11 +57,11 @@ TEST(Answers, AreNotReleasedOrAnsweredTwice) {
 TEST(Answers, AreForgottenAfterAWhile) {
   Store store = memory_store();
   Answers answers(store);
-  answers.claim("old", "digest", noon());  // at noon
-  answers.claim("new", "digest", noon());  // a second later
+  answers.claim({"old", "digest"}, noon());  // at noon
+  answers.claim({"new", "digest"}, noon());  // a second later
   EXPECT_EQ(answers.forget(noon() + std::chrono::seconds(1)), 1);
-  EXPECT_EQ(answers.claim("old", "other", noon()).claim, Claim::kOurs);
-  EXPECT_EQ(answers.claim("new", "digest", noon()).claim, Claim::kPending);
+  EXPECT_EQ(answers.claim({"old", "other"}, noon()).claim, Claim::kOurs);
+  EXPECT_EQ(answers.claim({"new", "digest"}, noon()).claim, Claim::kPending);
 }
 
 }  // namespace

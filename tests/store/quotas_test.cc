@@ -1,5 +1,6 @@
 #include "store/quotas.h"
 
+#include "store/answers.h"
 #include "store/jobs.h"
 #include "tests/store/support.h"
 
@@ -91,6 +92,24 @@ TEST_F(QuotasTest, AJobThatIsQueuedAgainStaysWhoseItWas) {
   jobs_.finish(id, JobState::kInterrupted);
   jobs_.requeue(id);
   EXPECT_EQ(quotas_.count(Held::kWaitingJobs, kOne), 1);
+}
+
+TEST_F(QuotasTest, AnAnswerIsCountedWhileItIsKept) {
+  Answers answers(store_);
+  const auto count = [&] { return quotas_.count(Held::kAnswers, kOne); };
+  answers.claim({"first", "digest", kOne}, testing::noon());
+  answers.claim({"first", "digest", kOne}, testing::noon());
+  answers.claim({"second", "digest", kOne}, testing::noon());
+  answers.claim({"nobody's", "digest"}, testing::noon());
+  EXPECT_EQ(count(), 2);
+  const Timestamp late = testing::noon() + std::chrono::hours(1);
+  EXPECT_EQ(answers.claim({"first", "digest", kOne}, late).claim, Claim::kOurs) << "it was abandoned";
+  EXPECT_EQ(count(), 2);
+  answers.release("second");
+  EXPECT_EQ(count(), 1);
+  answers.answer("first", {});
+  answers.forget(late);
+  EXPECT_EQ(count(), 0);
 }
 
 }  // namespace

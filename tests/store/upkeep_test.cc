@@ -211,7 +211,7 @@ TEST_F(PruneTest, TakesEndedJobsWithTheirLogsAndOldAnswers) {
   jobs.append_log(ended, "a line");
   jobs.request_cancel(ended);
   const RowId queued = jobs.enqueue({.kind = "probe", .cluster = cluster_});
-  Answers(store_).claim("k", "digest", testing::noon());
+  Answers(store_).claim({"k", "digest"}, testing::noon());
   const PruneReport report = store_.prune({.before = testing::noon() + std::chrono::days(1)});
   EXPECT_EQ(report.jobs, 1);
   EXPECT_EQ(report.answers, 1);

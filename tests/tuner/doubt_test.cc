@@ -111,9 +111,8 @@ Profile hidden_but_for_slack() {
   return profile;
 }
 
-/// One message over a ring that was measured to take 1 ns a
-/// byte and to this part of that: 95 ms of 100. With one barrier for all they are back just in time; layer by
-/// layer there are 10 ms more.
+/// One message over a ring that was measured to take 1 ns a byte and to this part of that: 95 ms of 100. With
+/// one barrier for all they are back just in time; layer by layer there are 10 ms more.
 Decision decide_by(double relative_covariance, double residuals) {
   const Profile profile = hidden_but_for_slack();
   Cluster cluster = made_cluster(4, 0, 0);

@@ -32,6 +32,19 @@ TEST(WithNetwork, MultipliesLatencyAndTimePerByte) {
   EXPECT_THROW(with_network(gigabit(), 0, 1), Error);
 }
 
+TEST(ReferenceLink, IsBetweenHostsAndCostsWhatALongMessageDoes) {
+  EXPECT_FALSE(reference_link(Cluster{}));
+  Cluster cluster;
+  Fit& inside = cluster.links[LinkClass::kIntraHost].alone;
+  inside.curve = Curve{Seconds{1e-6}, SecondsPerByte{1e-10}};
+  EXPECT_EQ(reference_link(cluster)->latency.count(), 1e-6);
+  Fit& between = cluster.links[LinkClass::kInterHost].alone;
+  between.curve = Curve{Seconds{1e-3}, SecondsPerByte{0}};
+  between.largest = Bytes{1000};
+  EXPECT_EQ(reference_link(cluster)->latency.count(), 1e-3);
+  EXPECT_DOUBLE_EQ(reference_link(cluster)->per_byte.value, 1e-6) << "1 ms for 1000 bytes";
+}
+
 TEST(Scale, StartsAtOneAndStaysBelowPerfect) {
   const auto curves = scale(resnet(), gigabit(), {1, 2, 4, 16}, quick());
   ASSERT_FALSE(curves.empty());
@@ -41,7 +54,6 @@ TEST(Scale, StartsAtOneAndStaysBelowPerfect) {
     for (const ScalePoint& point : curve.points) EXPECT_LE(point.efficiency, 1 + 1e-9);
   }
   EXPECT_EQ(to_json(curves).size(), curves.size());
-  EXPECT_THAT(to_csv(curves), testing::HasSubstr("joint,16,"));
 }
 
 TEST(ServerSweep, MoreServersAreNeverSlowerOnAnIdleNetwork) {
@@ -67,7 +79,6 @@ TEST(ServerSweep, ComparesWithNoServersAtAll) {
   EXPECT_TRUE(std::holds_alternative<AllToAll>(points[0].road));
   EXPECT_EQ(points[1].road, Road(ParameterServer{1, Placement::kDedicated}));
   EXPECT_EQ(to_json(points).size(), 2U);
-  EXPECT_THAT(to_csv(points), testing::HasSubstr("\n0,"));
   EXPECT_THROW(server_sweep(resnet(), gigabit(), {5}, Placement::kColocated, quick()), Error);
 }
 
@@ -154,9 +165,6 @@ TEST(Explain, FollowsTheCriticalPathFromStartToEnd) {
       expect_a_path(e, entry);
       EXPECT_LE(e.improvements.size(), 3U);
       for (const Improvement& i : e.improvements) EXPECT_GT(i.gain, Seconds{0});
-      const std::string text = to_text(e, entry.plan);
-      EXPECT_THAT(text, testing::HasSubstr("critical path"));
-      EXPECT_THAT(text, testing::HasSubstr("what would help"));
     }
   }
 }

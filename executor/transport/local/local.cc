@@ -17,8 +17,8 @@ struct Arrival {
   int from = 0;
   Tag tag = 0;
   std::vector<std::byte> data;
-  std::optional<TransferId>
-      sent_by;  // ends when a receive meets it; empty: has ended, as the network took it
+  // The send, which ends when a receive meets it. Empty if it has ended, because the network took it.
+  std::optional<TransferId> sent_by;
 };
 
 struct Receive {

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/actions/row_json.h"
 #include "api/actions/tune.h"
 #include "api/output/report.h"
 #include "api/output/rows.h"

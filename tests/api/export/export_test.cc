@@ -10,7 +10,7 @@
 #include "api/export/variables.h"
 #include "api/settings.h"
 #include "perfmodel/error.h"
-#include "perfmodel/synthetic_profile.h"
+#include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune::api {
 namespace {

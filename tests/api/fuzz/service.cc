@@ -10,10 +10,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/synthetic_profile.h"
 #include "tests/api/fuzz/targets.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/fuzz/require.h"
+#include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune::fuzz {
 namespace {

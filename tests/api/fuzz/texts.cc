@@ -10,9 +10,9 @@
 #include "api/wire/events.h"
 #include "api/wire/order.h"
 #include "perfmodel/json_reader.h"
-#include "perfmodel/synthetic_profile.h"
 #include "tests/api/fuzz/targets.h"
 #include "tests/fuzz/require.h"
+#include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune::fuzz {
 namespace {

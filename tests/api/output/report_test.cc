@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "probes/links.h"
+
 namespace commtune::api {
 namespace {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "api/rest/store_access.h"
-#include "perfmodel/synthetic_profile.h"
 #include "tests/api/rest/made_lab.h"
+#include "tests/perfmodel/synthetic_profile.h"
 #include "tests/store/processes.h"
 #include "tests/store/support.h"
 

@@ -252,6 +252,9 @@ class Marks(ServiceTest):
         self.assertEqual((cluster["current_fit"]["stale"], cluster["current_fit"]["differences"]), (True, [difference]))
         self.assertTrue(self.server.ask("GET", "/v1/clusters").json()["rows"][0]["stale"])
         self.assertTrue(self.server.ask("GET", "/v1/clusters/lab/fits").json()["stale"])
+        for path in ("scaling?most=2", "servers?most=2", "phase-map?workers=2&bandwidth_scales=1"):
+            what_if = self.server.ask("GET", f"/v1/{path}&model=resnet50&cluster=lab").json()
+            self.assertEqual((what_if["stale"], what_if["differences"]), (True, [difference]), path)
 
     def test_strict_refuses_a_difference_and_names_it(self):
         body = {"model": "resnet50", "cluster": "lab", "strict": True}

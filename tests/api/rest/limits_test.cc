@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,10 +15,10 @@
 
 #include "api/actions/tokens.h"
 #include "api/rest/service.h"
-#include "perfmodel/synthetic_profile.h"
 #include "store/jobs.h"
 #include "store/owner.h"
 #include "tests/api/rest/made_lab.h"
+#include "tests/perfmodel/synthetic_profile.h"
 #include "tests/store/support.h"
 
 namespace commtune::api::rest {
@@ -63,11 +64,13 @@ class LimitsTest : public ::testing::Test {
     head.method = method;
     head.target = target;
     head.address = "127.0.0.1";
+    head.client_gone = client_gone_;
     head.content_length = text.size();
-    head.header = [token](const char* name) -> std::string {
+    head.header = [&, token](const char* name) -> std::string {
       const std::map<std::string, std::string> headers{
           {"Host", "127.0.0.1"},
           {"Content-Type", "application/json"},
+          {"Idempotency-Key", idempotency_key_},
           {"Authorization", token.empty() ? "" : "Bearer " + token}};
       const auto found = headers.find(name);
       return found == headers.end() ? std::string() : found->second;
@@ -110,6 +113,8 @@ class LimitsTest : public ::testing::Test {
   const Environment environment_{};
   Log log_;
   MadeClock clock_;
+  std::function<bool()> client_gone_;
+  std::string idempotency_key_;
   std::unique_ptr<Store> store_;
   std::string one_, other_;
   std::unique_ptr<Service> service_;  // last: it uses what is above
@@ -117,7 +122,9 @@ class LimitsTest : public ::testing::Test {
 
 class HostileQuota : public LimitsTest {
  protected:
-  HostileQuota() { options_.quotas = {.profiles = 2, .plans = 3, .runs = 2, .waiting_jobs = 1}; }
+  HostileQuota() {
+    options_.quotas = {.profiles = 2, .plans = 3, .runs = 2, .waiting_jobs = 1, .answers = 2};
+  }
 };
 
 TEST_F(HostileQuota, NoMoreProfilesThanATokenMayStore) {
@@ -198,8 +205,28 @@ TEST_F(HostileQuota, NoMoreWaitingJobsThanATokenMayHave) {
   EXPECT_EQ(status(probes, probe, one_), 202) << "the cancelled one makes room";
 }
 
+TEST_F(HostileQuota, NoMoreAnswersThanATokenMayHaveKept) {
+  start();
+  const auto keyed = [&](const std::string& key, int seed, const std::string& token = {}) {
+    idempotency_key_ = key;
+    json glance = question(seed);
+    glance["keep"] = "none";
+    return ask("POST", "/v1/plans", glance, token);
+  };
+  EXPECT_EQ(keyed("a", 1, one_).status, 200);
+  EXPECT_EQ(keyed("b", 2, one_).status, 200);
+  const Reply third = keyed("c", 3, one_);
+  EXPECT_EQ(third.status, 429) << third.body;
+  EXPECT_THAT(third.body, HasSubstr("--max-answers-per-token"));
+  EXPECT_EQ(keyed("b", 2, one_).status, 200) << "it is kept already";
+  EXPECT_EQ(keyed("b", 3, one_).status, 422) << "and still tells a mistake";
+  EXPECT_EQ(keyed("c", 3, other_).status, 200) << "another token may";
+  EXPECT_EQ(keyed("c", 3).status, 200) << "and so may who has none";
+  EXPECT_EQ(keyed("", 3, one_).status, 200) << "and nothing is kept of a request without a key";
+}
+
 TEST_F(HostileQuota, OfNothingAllowedNothingIsStored) {
-  options_.quotas = {.profiles = 0, .plans = 0, .runs = 0, .waiting_jobs = 0};
+  options_.quotas = {.profiles = 0, .plans = 0, .runs = 0, .waiting_jobs = 0, .answers = 0};
   start();
   refused("/v1/profiles", commtune::to_json(small_profile(3)), one_, "--max-profiles-per-token");
   refused("/v1/plans", question(1), one_, "--max-plans-per-token");
@@ -272,6 +299,18 @@ TEST_F(HostileQuestion, ForAMethodThatIsMadeAgainHasALimitToo) {
   clock_.runs = true;
   options_.plan_time = std::chrono::milliseconds(1);
   EXPECT_EQ(ask("GET", target).status, 503);
+}
+
+TEST_F(HostileQuestion, IsEndedWithinAPointToo) {
+  start();
+  // How often its limits are looked at before somebody leaves: more often than it has points.
+  for (const auto& [path, times] : {std::pair{"/v1/scaling?most=1", 8}, std::pair{"/v1/servers?most=1", 8},
+                                    std::pair{"/v1/phase-map?workers=4&bandwidth_scales=1", 200}}) {
+    int looked = 0;
+    client_gone_ = [&looked, last = times] { return ++looked == last; };
+    const std::string target = fmt::format("{}&model=resnet50&cluster=lab", path);
+    EXPECT_EQ(ask("GET", target).status, 499) << target << ": " << looked;
+  }
 }
 
 TEST(ServeOptions, LimitsHaveToMakeSense) {

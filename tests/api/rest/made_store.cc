@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "perfmodel/shipped_profiles.h"
-#include "perfmodel/synthetic_profile.h"
 #include "tests/api/rest/made_lab.h"
+#include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune {
 namespace {

@@ -107,20 +107,60 @@ class HostileNetwork(unittest.TestCase):
             self.assertEqual(done.stdout, "")
 
 
+class Journal(unittest.TestCase):
+    """Others may read what systemd keeps of a service's output: the token of a start is not in it."""
+
+    def greeting(self, stream):
+        """What `tune serve` says at its start, where systemd calls that file its journal."""
+        with tempfile.TemporaryDirectory() as folder:
+            end, output = os.pipe()
+            told = os.fstat(output)
+            environment = {**os.environ, "XDG_RUNTIME_DIR": folder, "JOURNAL_STREAM": stream or f"{told.st_dev}:{told.st_ino}"}
+            with open(end, encoding="utf-8") as said, subprocess.Popen(
+                    [os.environ["COMMTUNE_E2E_TUNE"], "serve", "--listen", "127.0.0.1:0", "--db", f"{folder}/store.db"],
+                    env=environment, stdout=output, stderr=subprocess.DEVNULL) as process:
+                os.close(output)
+                text = ""
+                while "token file:" not in text:
+                    line = said.readline()
+                    self.assertTrue(line, text)
+                    text += line
+                token = (Path(folder) / "commtune" / "token").read_text(encoding="utf-8").strip()
+                process.terminate()
+                process.wait(timeout=PATIENCE_SECONDS)
+            return text, token
+
+    def test_has_the_file_of_the_token_and_not_the_token(self):
+        text, token = self.greeting(stream=None)
+        self.assertNotIn(token, text)
+        self.assertNotIn("ct_start_", text)
+        self.assertIn("token file:", text)
+
+    def test_is_no_other_output(self):
+        text, token = self.greeting(stream="8:1")
+        self.assertIn(token, text)
+
+
 class HostileRuns(ServiceTest):
     """Who has no token could say that every prediction is wrong."""
 
     @classmethod
     def prepare(cls):
-        cls.token = made_token(cls.database, "--scope", "plan")[1]
+        cls.anybodys, cls.token = (made_token(cls.database, "--scope", scope)[1] for scope in ("plan", "operate"))
 
     def judged(self):
         lines = self.server.ask("GET", "/metrics").body.decode().splitlines()
         return next(float(line.split()[-1]) for line in lines if line.startswith("commtune_plan_prediction_error_ratio_count"))
 
     def test_a_run_without_a_token_is_kept_marked_and_judges_no_prediction(self):
+        self.kept_and_marked(None)
+
+    def test_a_token_that_may_only_plan_can_be_a_whole_sites_and_attests_nothing(self):
+        self.kept_and_marked(self.anybodys)
+
+    def kept_and_marked(self, token):
         before = self.judged()
-        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [900, 901, 902]})
+        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [900, 901, 902]}, token=token)
         self.assertEqual((answer.status, answer.json()["attested"]), (201, False))
         self.assertEqual(self.judged(), before)
         listed = self.server.ask("GET", "/v1/runs?limit=1").json()["rows"][0]
@@ -130,10 +170,11 @@ class HostileRuns(ServiceTest):
         self.assertIn("complete, unattested", shown)
         self.assertNotIn("%", shown, "its error is nobody's")
 
-    def test_a_run_with_a_token_judges_its_prediction(self):
+    def test_a_run_with_a_token_that_may_operate_judges_its_prediction(self):
         before = self.judged()
-        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [0.3, 0.31, 0.32]}, token=self.token)
+        answer = self.server.ask("POST", "/v1/runs", {"plan": 1, "iteration_seconds": [0.3, 0.31, 0.32], "workload": "replay"}, token=self.token)
         self.assertEqual((answer.status, answer.json()["attested"]), (201, True))
+        self.assertEqual(answer.json()["settings"]["workload"], "replay")
         self.assertEqual(self.judged(), before + 1)
 
 

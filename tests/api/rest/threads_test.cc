@@ -22,8 +22,8 @@
 
 #include "api/rest/listener.h"
 #include "api/rest/service.h"
-#include "perfmodel/synthetic_profile.h"
 #include "tests/api/rest/made_lab.h"
+#include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune::api::rest {
 namespace {

@@ -2,8 +2,10 @@
 
 import csv
 import dataclasses
+import itertools
 import statistics
 
+from noise import Comparison, Repeats, Target, difference, verdict
 from result_words import excluded
 
 MIB = 1 << 20
@@ -81,16 +83,16 @@ class CaseResult:
         return self.chosen.cpu_seconds / self.best_peer.cpu_seconds
 
 
-@dataclasses.dataclass(frozen=True)
-class Target:
-    name: str
-    value: float
-    limit: float
-    at_most: bool
+def repeats(results, of):
+    """The A/A differences of all systems: of a round to the one before it.
 
-    @property
-    def met(self):
-        return self.value <= self.limit if self.at_most else self.value >= self.limit
+    of  what a round's number is"""
+    pairs = [pair for result in results for system in result.systems for pair in itertools.pairwise(system.rounds)]
+    return Repeats(tuple(difference(of(before), of(after)) for before, after in pairs if of(before) > 0))
+
+
+def time_of(turn):
+    return statistics.median(turn.iterations)
 
 
 def targets(results):
@@ -98,24 +100,28 @@ def targets(results):
     gaps = [result.chosen.gap(result.bounds) for result in results]
     best = [result.over_best for result in results]
     default = [result.over_default for result in results]
+    cpu = statistics.median(result.cpu_ratio for result in results)
+    times, processor = repeats(results, time_of), repeats(results, lambda turn: turn.cpu_seconds)
     return [
-        Target("gap_median", statistics.median(gaps), 0.05, True),
-        Target("gap_worst", max(gaps), 0.12, True),
-        Target("over_best_bucket_median", statistics.median(best), 1.1, False),
-        Target("over_best_bucket_least", min(best), 1.0, False),
-        Target("over_default_median", statistics.median(default), 1.4, False),
-        Target("cpu_ratio_median", statistics.median(result.cpu_ratio for result in results), 1.0, True),
+        Target("gap_median", statistics.median(gaps), 0.05, times.median),
+        Target("gap_worst", max(gaps), 0.12, times.worst),
+        Comparison("over_best_bucket_median", statistics.median(best), 1.1, False, times.median),
+        Comparison("over_best_bucket_least", min(best), 1.0, False, times.worst),
+        Comparison("over_default_median", statistics.median(default), 1.4, False, times.median),
+        Comparison("cpu_ratio_median", cpu, 1.0, True, processor.median),
     ]
 
 
 def result_line(results, unasked=0):
-    """The last line of a race: every target with its limit, what no target counts, and whether all are met.
+    """The last line of a race: every target with its limit, what no target counts, the A/A difference of its rounds, and
+    whether all are met.
 
     unasked  cases that this race was told to leave out"""
     goals = targets(results)
-    words = [f"{goal.name}={goal.value:.3f}({'<=' if goal.at_most else '>='}{goal.limit:g}{'' if goal.met else ' MISSED'})" for goal in goals]
+    words = [goal.word for goal in goals]
+    words.append(repeats(results, time_of).words)
     words.append(f"excluded={excluded((unasked, 'cases', 'not-asked'))}")
-    return f"RESULT race cases={len(results)} {' '.join(words)} {'met' if all(goal.met for goal in goals) else 'missed'}"
+    return f"RESULT race cases={len(results)} {' '.join(words)} {verdict(goals)}"
 
 
 def aligned(rows, left):

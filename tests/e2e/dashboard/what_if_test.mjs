@@ -125,5 +125,42 @@ describe('what if', () => {
     await tab.until(() => document.querySelector('[data-figure="speedup"] ct-chart').instance.getOption().xAxis[0].max === 16);
   });
 
+  it('says that an answer is incomplete, and not of one that is whole', async () => {
+    const pages = [`/what-if?model=resnet50&cluster=${cluster}`, `/tune?model=resnet50&cluster=${cluster}`];
+    const shorten = async (route) => {
+      const response = await route.fetch();
+      await route.fulfill({ response, json: { ...(await response.json()), complete: false } });
+    };
+    for (const page of pages) {
+      for (const limited of [true, false]) {
+        if (limited) await tab.page.route('**/v1/plans', shorten);
+        await tab.go(page);
+        if (page.startsWith('/tune')) await tab.page.click('form[data-form="plan"] button[type="submit"]');
+        await tab.page.waitForSelector(page.startsWith('/tune') ? '[data-part="answer"]' : '[data-part="iteration"]');
+        await tab.ready();
+        const note = await tab.page.$('[data-part="incomplete"]');
+        assert.equal(note !== null, limited, page);
+        if (limited) assert.match(await note.textContent(), /incomplete.*there may be a better plan/s);
+        if (limited) await tab.page.unroute('**/v1/plans', shorten);
+      }
+    }
+  });
+
+  it('marks the runs in the list whose hosts were not as when the fit was made', async () => {
+    const change = async (route) => {
+      const response = await route.fetch();
+      const page = await response.json();
+      page.rows[0].differences = ['kernel of n1: 6.1 when it was fitted, 6.5 now'];
+      await route.fulfill({ response, json: page });
+    };
+    const marks = () => tab.page.$$eval('[data-part="other-conditions"]', (found) => found.map((one) => one.title));
+    await tab.go('/runs');
+    assert.deepEqual(await marks(), []);
+    await tab.page.route('**/v1/runs?*', change);
+    await tab.go('/runs');
+    assert.deepEqual(await marks(), ['kernel of n1: 6.1 when it was fitted, 6.5 now']);
+    await tab.page.unroute('**/v1/runs?*', change);
+  });
+
   it('left no error behind', () => tab.faultless('what if'));
 });

@@ -8,9 +8,9 @@
 #include "perfmodel/json_reader.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/synthetic_profile.h"
 #include "perfmodel/units.h"
 #include "tests/fuzz/require.h"
+#include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune::fuzz {
 

@@ -9,7 +9,7 @@ import { scatterChart, type Pair } from '../charts/scatter_chart';
 import { date, percent, plural, signedPercent, time } from '../format';
 import { onLive } from '../live';
 import { memo, Page, type Resource } from '../page';
-import { ago, badge, pageHead, select, stat, unattested } from '../parts/bits';
+import { ago, badge, otherConditions, pageHead, select, stat, unattested } from '../parts/bits';
 import { driftsOf, errorOf, isMeasured, median, ALARM, WINDOW } from '../parts/drift';
 import { chartFigure } from '../parts/figure';
 import { emptyState, shown } from '../parts/states';
@@ -121,7 +121,7 @@ export class RunsPage extends Page {
       { title: 'Method', key: 'method', value: (run) => run.method, show: (run) => html`<a href="/plans/${run.plan}">${run.method}</a>` },
       { title: 'Cluster', key: 'cluster', value: (run) => run.cluster_name || '–' },
       { title: 'Workers', key: 'workers', numeric: true, value: (run) => run.workers },
-      { title: 'State', key: 'state', value: (run) => run.state, show: (run) => html`<span title=${run.error}>${badge(STATES[run.state], run.state)}</span>${unattested(run)}` },
+      { title: 'State', key: 'state', value: (run) => run.state, show: (run) => html`<span title=${run.error}>${badge(STATES[run.state], run.state)}</span>${unattested(run)}${otherConditions(run)}` },
       { title: 'Predicted', key: 'predicted', numeric: true, value: (run) => run.predicted_seconds, show: (run) => time(run.predicted_seconds || null) },
       { title: 'Measured', key: 'measured', numeric: true, value: (run) => run.median_seconds, show: (run) => time(run.median_seconds || null) },
       { title: 'Error', key: 'error', numeric: true, value: (run) => errorOf(run), show: (run) => (isMeasured(run) ? signedPercent(errorOf(run)) : '–') },

@@ -12,6 +12,7 @@ import { phaseFigure, serversFigure, speedupFigure } from '../parts/what_if_figu
 import { choiceBadge, doubtfulNote, incompleteNote, rankingFigure } from '../parts/ranking';
 import { emptyState, shown } from '../parts/states';
 import { navigate, setQuery, type Route } from '../router';
+import { marksNote } from './cluster_facts';
 
 type Overrides = Partial<NonNullable<PlanRequest['overrides']>>;
 
@@ -202,6 +203,7 @@ export class WhatIfPage extends Page {
       <p>${answer.reason}</p>
       ${incompleteNote(answer)}
       ${doubtfulNote(answer.doubtful)}
+      ${marksNote(answer)}
       <dl class="stats">
         ${stat('Iteration', html`<span data-part="iteration">${time(answer.iteration.seconds)}</span>`, base && Math.abs(change) > 0.0005 ? `${signedPercent(change)} to as measured` : nothing)}
         ${stat('Speed-up', significant(answer.speedup), `of ${answer.workers}`)}

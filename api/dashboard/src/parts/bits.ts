@@ -21,7 +21,12 @@ export function badge(kind: 'good' | 'warn' | 'bad' | 'accent' | '', text: unkno
 
 /** Beside a run that was handed in without a token. */
 export function unattested(run: { readonly attested: boolean }): unknown {
-  return run.attested ? nothing : html` <span title="Handed in without a token: no prediction is judged by it">${badge('warn', 'unattested')}</span>`;
+  return run.attested ? nothing : html` <span title="Handed in without a token that may operate: no prediction is judged by it">${badge('warn', 'unattested')}</span>`;
+}
+
+/** Beside a run whose hosts were not as they were when the fit behind its plan was made. */
+export function otherConditions(run: { readonly differences: readonly string[] }): unknown {
+  return run.differences.length === 0 ? nothing : html` <span data-part="other-conditions" title=${run.differences.join('\n')}>${badge('warn', 'other conditions')}</span>`;
 }
 
 export function ago(iso: string | null | undefined): TemplateResult {
