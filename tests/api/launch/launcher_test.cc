@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -34,7 +35,8 @@ class Launch : public ::testing::Test {
 
   const std::string started_ = "echo '" + to_line(Started{"1", {"localhost", "localhost"}}) + "'\n";
   const std::string cut_short_ = "printf '" + to_line(Finished{{1, 2, 3}}).substr(0, 30) + "'";
-  std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "commtune_launch_test";
+  std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / ("commtune_launch_" + std::to_string(::getpid()));
   Cancellation cancellation_;
 };
 
