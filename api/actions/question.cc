@@ -163,15 +163,15 @@ nlohmann::json to_json(const Overrides& overrides) {
 
 std::string to_string(Keep keep) { return enum_name(keep, kKeeps); }
 
-Question question_from_json(const nlohmann::json& json) {
-  const JsonPlace document(json);
+Question question_from_json(const nlohmann::json& body) {
+  const JsonPlace document(body);
   document.expect_keys({"model", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",
                         "dedicated_servers", "draws", "seed", "keep", "strict", "overrides",
                         "recommend_workers", "candidates", "verify"});
   Question question;
   const JsonPlace model = document["model"];
-  if (json.at("model").is_object()) {
-    question.profile = profile_from_json(json.at("model"));
+  if (body.at("model").is_object()) {
+    question.profile = profile_from_json(body.at("model"));
   } else {
     question.model = model.name();
   }
@@ -184,8 +184,8 @@ Question question_from_json(const nlohmann::json& json) {
     question.keep = read_enum(*keep, kKeeps);
   }
   if (const auto strict = document.find("strict")) {
-    if (!json.at("strict").is_boolean()) strict->fail("true or false");
-    question.strict = json.at("strict").get<bool>();
+    if (!body.at("strict").is_boolean()) strict->fail("true or false");
+    question.strict = body.at("strict").get<bool>();
   }
   if (const auto overrides = document.find("overrides")) question.overrides = overrides_from_json(*overrides);
   read_recommendation(document, question);

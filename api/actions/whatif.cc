@@ -73,12 +73,12 @@ void check_map(const MapOutcome& map) {
 }
 
 nlohmann::json head(const WhatIf& about) {
-  nlohmann::json json{{"model", about.model},
-                      {"cluster", about.cluster},
-                      {"batch", about.batch},
-                      {"fit", fit_to_json(about.fit)}};
-  put_marks(json, about.marks);
-  return json;
+  nlohmann::json object{{"model", about.model},
+                        {"cluster", about.cluster},
+                        {"batch", about.batch},
+                        {"fit", fit_to_json(about.fit)}};
+  put_marks(object, about.marks);
+  return object;
 }
 
 }  // namespace
@@ -170,24 +170,24 @@ std::vector<SecondsPerByte> usual_rates(const Store& store, const ClusterChoice&
 }
 
 nlohmann::json to_json(const ScaleOutcome& outcome) {
-  nlohmann::json json = head(outcome.about);
-  json["compute_seconds"] = outcome.compute.count();
-  json["curves"] = tuner::to_json(outcome.curves);
-  return json;
+  nlohmann::json object = head(outcome.about);
+  object["compute_seconds"] = outcome.compute.count();
+  object["curves"] = tuner::to_json(outcome.curves);
+  return object;
 }
 
 nlohmann::json to_json(const ServersOutcome& outcome) {
-  nlohmann::json json = head(outcome.about);
-  json["workers"] = outcome.about.workers;
-  json["placement"] = to_string(outcome.placement);
-  json["points"] = tuner::to_json(outcome.points);
-  return json;
+  nlohmann::json object = head(outcome.about);
+  object["workers"] = outcome.about.workers;
+  object["placement"] = to_string(outcome.placement);
+  object["points"] = tuner::to_json(outcome.points);
+  return object;
 }
 
 nlohmann::json to_json(const MapOutcome& outcome) {
-  nlohmann::json json = head(outcome.about);
-  json["measured_latency_seconds"] = outcome.latency.count();
-  json["measured_seconds_per_byte"] = outcome.per_byte.value;
+  nlohmann::json object = head(outcome.about);
+  object["measured_latency_seconds"] = outcome.latency.count();
+  object["measured_seconds_per_byte"] = outcome.per_byte.value;
   json["workers"] = outcome.workers;
   json["latency_factors"] = outcome.latency_factors;
   json["time_per_byte_factors"] = outcome.per_byte_factors;
