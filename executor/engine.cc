@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "executor/link_share.h"
+#include "executor/roads/all_reduce.h"
 #include "perfmodel/error.h"
 #include "perfmodel/overloaded.h"
 

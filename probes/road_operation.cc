@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "executor/roads/all_reduce.h"
 #include "perfmodel/error.h"
 #include "perfmodel/overloaded.h"
 

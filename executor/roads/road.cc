@@ -5,13 +5,6 @@
 #include <utility>
 
 #include "executor/reduce.h"
-#include "executor/roads/double_binary_tree.h"
-#include "executor/roads/halving_doubling.h"
-#include "executor/roads/hierarchical.h"
-#include "executor/roads/library.h"
-#include "executor/roads/one_shot.h"
-#include "executor/roads/recursive_doubling.h"
-#include "executor/roads/ring.h"
 
 namespace commtune {
 
@@ -78,26 +71,6 @@ Range chunk(Range segment, std::size_t longest_chunk, std::size_t index) {
   const std::size_t units = divided_up(segment.length / unit, chunks(segment.length, longest_chunk));
   const std::size_t begin = index * units * unit;
   return {segment.offset + begin, std::min(units * unit, segment.length - begin)};
-}
-
-AllToAllAlgorithm algorithm(Collective collective) {
-  switch (collective) {
-    case Collective::kRing:
-      return {ring_all_reduce, ring_reduce_scatter, ring_all_gather};
-    case Collective::kHalvingDoubling:
-      return {halving_doubling_all_reduce, halving_reduce_scatter, doubling_all_gather};
-    case Collective::kRecursiveDoubling:
-      return {recursive_doubling_all_reduce};
-    case Collective::kOneShot:
-      return {one_shot_all_reduce};
-    case Collective::kDoubleBinaryTree:
-      return {double_tree_all_reduce, double_tree_reduce, double_tree_broadcast};
-    case Collective::kHierarchical:
-      return {hierarchical_all_reduce, hierarchical_reduce_scatter, hierarchical_all_gather};
-    case Collective::kLibrary:
-      break;
-  }
-  return {library_all_reduce};
 }
 
 }  // namespace commtune

@@ -106,15 +106,4 @@ Range segment(std::size_t bytes, std::size_t element, int parts, int index);
 std::size_t chunks(std::size_t segment_bytes, std::size_t longest_chunk);
 Range chunk(Range segment, std::size_t longest_chunk, std::size_t index);
 
-/// An all-to-all algorithm: all_reduce runs both stages as one operation; the stages can also run apart
-/// (decoupled plans), with the same tags, reduce before distribute. One-stage algorithms have none.
-struct AllToAllAlgorithm {
-  Task (*all_reduce)(RoadMessage);
-  Task (*reduce)(RoadMessage) = nullptr;
-  Task (*distribute)(RoadMessage) = nullptr;
-};
-
-/// Of every collective; kLibrary's throws Error{kUnavailable} when it runs on a transport without one.
-AllToAllAlgorithm algorithm(Collective collective);
-
 }  // namespace commtune

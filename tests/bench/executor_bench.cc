@@ -16,6 +16,7 @@
 #include "executor/communicator.h"
 #include "executor/exchange.h"
 #include "executor/link_share.h"
+#include "executor/roads/all_reduce.h"
 #include "executor/roads/parameter_server.h"
 #include "executor/roads/road.h"
 #include "executor/transport/mpi/mpi.h"

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "executor/roads/road.h"
+#include "executor/roads/all_reduce.h"
 #include "perfmodel/overloaded.h"
 
 namespace commtune::testing {
