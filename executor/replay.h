@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "executor/engine.h"
+#include "executor/layer_times.h"
 #include "executor/pattern.h"
 #include "perfmodel/profile.h"
 
@@ -33,11 +34,6 @@ class TimeLine {
 
  private:
   Clock::time_point now_;
-};
-
-/// One layer's steps in one iteration, for the trace.
-struct LayerTimes {
-  Clock::time_point backward_start, backward_end, forward_start, forward_end;
 };
 
 struct IterationTimes {

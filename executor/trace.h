@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "executor/engine.h"
+#include "executor/layer_times.h"
 #include "executor/new_file.h"
-#include "executor/replay.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "perfmodel/simulate.h"
