@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace commtune::tcp {
+namespace commtune {
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
@@ -17,4 +17,4 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   return *this;
 }
 
-}  // namespace commtune::tcp
+}  // namespace commtune

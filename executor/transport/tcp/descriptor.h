@@ -1,7 +1,7 @@
 #pragma once
 // A file descriptor with an owner.
 
-namespace commtune::tcp {
+namespace commtune {
 
 class Descriptor {
  public:
@@ -17,4 +17,4 @@ class Descriptor {
   int fd_ = -1;
 };
 
-}  // namespace commtune::tcp
+}  // namespace commtune

@@ -147,8 +147,8 @@ class TcpTransport final : public Transport {
     held_.clear();
   }
 
-  tcp::Descriptor epoll_;
-  tcp::Descriptor wake_;
+  Descriptor epoll_;
+  Descriptor wake_;
   TcpOptions options_;
   bool was_paced_ = false;  // after the last share_links()
   MessageLimits limits_;

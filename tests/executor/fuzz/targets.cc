@@ -44,8 +44,8 @@ class Listening {
   Listening() {
     std::array<int, 2> ends{};
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()) == 0, "sockets");
-    other_ = tcp::Descriptor(ends[1]);
-    connection_.emplace(tcp::Descriptor(ends[0]), transfers_, peers_, limits_, 1);
+    other_ = Descriptor(ends[1]);
+    connection_.emplace(Descriptor(ends[0]), transfers_, peers_, limits_, 1);
   }
 
   void send(View bytes) {
@@ -53,7 +53,7 @@ class Listening {
     hear(EPOLLIN);
   }
   void hang_up() {
-    other_ = tcp::Descriptor();
+    other_ = Descriptor();
     hear(EPOLLIN | EPOLLRDHUP);
   }
   void receive(Tag tag, std::size_t room) {
@@ -77,7 +77,7 @@ class Listening {
   tcp::Transfers transfers_;
   std::list<std::vector<std::byte>> memory_;  // of receives, each its own, so that a sanitizer sees its end
   std::vector<std::byte> ahead_ = std::vector<std::byte>(40);
-  tcp::Descriptor other_;
+  Descriptor other_;
   std::optional<tcp::Connection> connection_;
 };
 

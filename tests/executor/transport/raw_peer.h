@@ -63,7 +63,7 @@ class RawPeer {
     return reinterpret_cast<const sockaddr*>(&address);
   }
 
-  tcp::Descriptor socket_;
+  Descriptor socket_;
   int error_ = 0;
 };
 
