@@ -9,9 +9,9 @@
 #include <deque>
 #include <vector>
 
-namespace commtune::probes {
+#include "probes/moments.h"
 
-using Nanoseconds = std::chrono::nanoseconds;  ///< since the epoch of some rank's steady clock
+namespace commtune::probes {
 
 /// Sent here, received there, answered there, returned here.
 struct RoundTrip {

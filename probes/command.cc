@@ -34,6 +34,4 @@ Report unpack_report(std::span<const std::byte> bytes) {
   return report;
 }
 
-Nanoseconds now() { return std::chrono::duration_cast<Nanoseconds>(Clock::now().time_since_epoch()); }
-
 }  // namespace commtune::probes

@@ -11,7 +11,7 @@
 
 #include "executor/transport/transport.h"
 #include "perfmodel/plan.h"
-#include "probes/clock_table.h"
+#include "probes/moments.h"
 #include "probes/sample.h"
 #include "probes/step_kind.h"
 
@@ -77,12 +77,8 @@ struct Report {
   std::vector<Nanoseconds> ends;
 };
 
-inline constexpr std::size_t kMostEnds = 4096;  ///< in one report, and messages of one stream
-
 std::vector<std::byte> pack(const Report& report);
 /// Throws Error{kConflict} for bytes that no report of this program has.
 Report unpack_report(std::span<const std::byte> bytes);
-
-Nanoseconds now();  ///< this rank's steady clock
 
 }  // namespace commtune::probes

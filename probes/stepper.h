@@ -6,7 +6,8 @@
 #include <thread>
 #include <vector>
 
-#include "probes/command.h"
+#include "probes/moments.h"
+#include "probes/step_kind.h"
 
 namespace commtune::probes {
 
