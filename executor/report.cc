@@ -45,10 +45,7 @@ nlohmann::json to_json(const RunReport& report) {
 
 RunReport run_report_from_json(const nlohmann::json& json) {
   try {
-    if (json.at("format") != kFormat) {
-      throw Error(ErrorCode::kBadInput,
-                  fmt::format("format: expected \"{}\", got {}", kFormat, json.at("format").dump()));
-    }
+    JsonPlace(json).expect_format(kFormat);
     RunReport report;
     json.at("method").get_to(report.method);
     json.at("model").get_to(report.model);

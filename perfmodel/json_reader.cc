@@ -1,6 +1,7 @@
 #include "perfmodel/json_reader.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <unordered_set>
 #include <vector>
@@ -37,6 +38,26 @@ std::string shown(const nlohmann::json& value) {
     return "\"" + printable(value.get_ref<const std::string&>()) + "\"";
   }
   return printable(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+constexpr const char* kOrNewer = " (or the document was made by a newer commtune)";
+
+/// The number at the end of a format's name ("commtune/plan/1"); nothing if there is none.
+std::optional<int> revision_of(std::string_view format) {
+  const std::string_view digits = format.substr(format.rfind('/') + 1);
+  int revision = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), revision);
+  if (error != std::errc() || end != digits.data() + digits.size()) return {};
+  return revision;
+}
+
+/// Whether `format` names a later revision of what `known` names.
+bool is_newer(const nlohmann::json& format, std::string_view known) {
+  if (!format.is_string()) return false;
+  const std::string_view name = format.get_ref<const std::string&>();
+  const std::size_t stem = known.rfind('/') + 1;
+  return name.substr(0, name.rfind('/') + 1) == known.substr(0, stem) &&
+         revision_of(name) > revision_of(known);
 }
 
 std::string show_number(double value) { return nlohmann::json(value).dump(); }
@@ -106,7 +127,7 @@ void JsonPlace::expect_keys(std::initializer_list<std::string_view> known) const
     }
     const std::string quoted = printable(key);
     JsonPlace(value, *this, quoted.empty() ? "\"\"" : std::string_view(quoted), 0)
-        .fail_because("unknown key; known here: " + list);
+        .fail_because("unknown key; known here: " + list + (has_format() ? kOrNewer : ""));
   }
 }
 
@@ -202,8 +223,16 @@ std::string JsonPlace::text() const {
 void JsonPlace::expect_format(std::string_view known) const {
   const JsonPlace format = (*this)["format"];
   if (*format.value_ != known) {
-    format.fail("\"" + std::string(known) + "\", which is the only format understood here");
+    format.fail_because("expected \"" + std::string(known) +
+                        "\", which is the only format understood here, got " + shown(*format.value_) +
+                        (is_newer(*format.value_, known) ? ", made by a newer commtune" : ""));
   }
+}
+
+bool JsonPlace::has_format() const {
+  const JsonPlace* root = this;
+  while (root->parent_ != nullptr) root = root->parent_;
+  return root->value_->is_object() && root->value_->contains("format");
 }
 
 void JsonPlace::fail(std::string_view rule) const {

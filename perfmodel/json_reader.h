@@ -51,7 +51,8 @@ class JsonPlace {
   /// At most 64 KiB: what a person wrote. May be empty.
   std::string text() const;
 
-  /// Checks that "format" is `known` ("commtune/plan/1"); otherwise the error says which is understood.
+  /// Checks that "format" is `known` ("commtune/plan/1"); otherwise the error says which is understood, and
+  /// whether a newer commtune made the document.
   void expect_format(std::string_view known) const;
 
   /// Throws the error for this place: `<path>: expected <rule>, got <value>`.
@@ -64,6 +65,8 @@ class JsonPlace {
  private:
   JsonPlace(const nlohmann::json& value, const JsonPlace& parent, std::string_view key, std::size_t index)
       : value_(&value), parent_(&parent), key_(key), index_(index) {}
+
+  bool has_format() const;  ///< whether the whole document is one of ours, with a version
 
   const nlohmann::json* value_;
   const JsonPlace* parent_ = nullptr;

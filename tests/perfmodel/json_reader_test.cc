@@ -10,6 +10,7 @@ namespace commtune {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 TEST(ParseJson, NamesThePositionOfWhatIsWrong) {
@@ -94,7 +95,22 @@ TEST(JsonPlace, SaysWhichFormatIsUnderstood) {
   const nlohmann::json json = {{"format", "commtune/plan/2"}};
   EXPECT_EQ(bad_input([&] { JsonPlace(json).expect_format("commtune/plan/1"); }),
             "format: expected \"commtune/plan/1\", which is the only format understood here, got "
-            "\"commtune/plan/2\"");
+            "\"commtune/plan/2\", made by a newer commtune");
+  for (const char* other : {"commtune/plan/0", "commtune/cluster/2", "commtune/plan/x", "commtune/plan/"}) {
+    const nlohmann::json no_newer = {{"format", other}};
+    EXPECT_THAT(bad_input([&] { JsonPlace(no_newer).expect_format("commtune/plan/1"); }),
+                Not(HasSubstr("newer")));
+  }
+}
+
+TEST(JsonPlace, SaysOfAnUnknownKeyThatANewerVersionMayHaveWrittenIt) {
+  const nlohmann::json versioned = {{"format", "commtune/plan/1"}, {"part", {{"new", 1}}}};
+  const JsonPlace document(versioned);
+  const JsonPlace part = document["part"];
+  EXPECT_EQ(bad_input([&] { part.expect_keys({"old"}); }),
+            "part.new: unknown key; known here: old (or the document was made by a newer commtune)");
+  const nlohmann::json request = {{"new", 1}};
+  EXPECT_EQ(bad_input([&] { JsonPlace(request).expect_keys({"old"}); }), "new: unknown key; known here: old");
 }
 
 TEST(JsonPlace, TakesNullForAbsent) {
