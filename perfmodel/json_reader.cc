@@ -95,7 +95,7 @@ const nlohmann::json& JsonPlace::object() const {
   return *value_;
 }
 
-void JsonPlace::expect_keys(std::initializer_list<std::string_view> known) const {
+void JsonPlace::expect_keys(std::span<const std::string_view> known) const {
   for (const auto& [key, value] : object().items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) {
       continue;

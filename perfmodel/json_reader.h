@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,7 +30,10 @@ class JsonPlace {
 
   // Object.
   /// Throws for a key that is not one of these, or if this is no object.
-  void expect_keys(std::initializer_list<std::string_view> known) const;
+  void expect_keys(std::span<const std::string_view> known) const;
+  void expect_keys(std::initializer_list<std::string_view> known) const {
+    expect_keys(std::span(known.begin(), known.size()));
+  }
   JsonPlace operator[](std::string_view key) const&;  ///< throws if missing
   JsonPlace operator[](std::string_view key) && = delete;
   std::optional<JsonPlace> find(std::string_view key) const&;  ///< nullopt if missing or null
