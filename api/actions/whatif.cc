@@ -188,11 +188,11 @@ nlohmann::json to_json(const MapOutcome& outcome) {
   nlohmann::json object = head(outcome.about);
   object["measured_latency_seconds"] = outcome.latency.count();
   object["measured_seconds_per_byte"] = outcome.per_byte.value;
-  json["workers"] = outcome.workers;
-  json["latency_factors"] = outcome.latency_factors;
-  json["time_per_byte_factors"] = outcome.per_byte_factors;
-  json["cells"] = tuner::to_json(outcome.cells);
-  return json;
+  object["workers"] = outcome.workers;
+  object["latency_factors"] = outcome.latency_factors;
+  object["time_per_byte_factors"] = outcome.per_byte_factors;
+  object["cells"] = tuner::to_json(outcome.cells);
+  return object;
 }
 
 }  // namespace commtune::api
