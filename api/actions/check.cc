@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "api/actions/run.h"
-#include "api/actions/sample_rows.h"
 #include "api/actions/tune.h"
+#include "api/view/sample_rows.h"
 #include "perfmodel/road_json.h"
 #include "tuner/check.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/actions/context.h"
-#include "api/actions/fitted.h"
+#include "api/question/fitted.h"
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
 #include "tuner/tuner.h"

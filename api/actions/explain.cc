@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/text.h"
+#include "api/view/whatif_json.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {
@@ -61,7 +62,7 @@ nlohmann::json to_json(const Explained& explained) {
           {"server_sends_bytes", e.server_traffic.count},
           {"critical_path", std::move(path)},
           {"improvements", std::move(improvements)},
-          {"flip_points", tuner::to_json(explained.flips)}};
+          {"flip_points", to_json(explained.flips)}};
 }
 
 }  // namespace commtune::api

@@ -7,11 +7,11 @@
 #include <charconv>
 #include <filesystem>
 
-#include "api/actions/fit_marks.h"
-#include "api/actions/models.h"
-#include "api/actions/predicted_trace.h"
+#include "api/question/fit_marks.h"
+#include "api/question/models.h"
 #include "api/text.h"
 #include "api/version.h"
+#include "api/view/predicted_trace.h"
 #include "perfmodel/bound.h"
 #include "perfmodel/error.h"
 #include "perfmodel/fit.h"

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "api/text.h"
+#include "api/view/answer_json.h"
 #include "perfmodel/error.h"
 #include "store/json_text.h"
 
@@ -95,7 +96,7 @@ WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutc
     row.texts = commtune::write_out(row.plan, profile);
     row.texts.ranking = json_text({{"chosen", false}});
   }
-  outcome.document = tuner::to_json(answer);
+  outcome.document = to_json(answer);
   WrittenAnswer::Row& chosen = written.chosen;
   chosen.plan = to_row(answer.ranking.at(answer.chosen), keeping);
   chosen.texts = commtune::write_out(chosen.plan, profile, outcome.document.at("plan"));
@@ -156,7 +157,7 @@ TuneOutcome tune_job(Context& context, const TuneRequest& request) {
 }
 
 nlohmann::json to_json(const TuneOutcome& outcome) {
-  nlohmann::json out = outcome.document.is_null() ? tuner::to_json(outcome.answer) : outcome.document;
+  nlohmann::json out = outcome.document.is_null() ? to_json(outcome.answer) : outcome.document;
   out["fit"] = fit_to_json(outcome.fit);
   put_marks(out, outcome.marks);
   out["profile"] = outcome.profile;

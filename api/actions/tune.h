@@ -10,9 +10,9 @@
 
 #include "api/actions/check.h"
 #include "api/actions/context.h"
-#include "api/actions/fit_marks.h"
-#include "api/actions/fitted.h"
 #include "api/actions/verify.h"
+#include "api/question/fit_marks.h"
+#include "api/question/fitted.h"
 #include "perfmodel/profile.h"
 #include "store/rows.h"
 #include "tuner/tuner.h"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/series.h"
+#include "api/view/whatif_json.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {
@@ -172,7 +173,7 @@ std::vector<SecondsPerByte> usual_rates(const Store& store, const ClusterChoice&
 nlohmann::json to_json(const ScaleOutcome& outcome) {
   nlohmann::json object = head(outcome.about);
   object["compute_seconds"] = outcome.compute.count();
-  object["curves"] = tuner::to_json(outcome.curves);
+  object["curves"] = to_json(outcome.curves);
   return object;
 }
 
@@ -180,7 +181,7 @@ nlohmann::json to_json(const ServersOutcome& outcome) {
   nlohmann::json object = head(outcome.about);
   object["workers"] = outcome.about.workers;
   object["placement"] = to_string(outcome.placement);
-  object["points"] = tuner::to_json(outcome.points);
+  object["points"] = to_json(outcome.points);
   return object;
 }
 
@@ -191,7 +192,7 @@ nlohmann::json to_json(const MapOutcome& outcome) {
   object["workers"] = outcome.workers;
   object["latency_factors"] = outcome.latency_factors;
   object["time_per_byte_factors"] = outcome.per_byte_factors;
-  object["cells"] = tuner::to_json(outcome.cells);
+  object["cells"] = to_json(outcome.cells);
   return object;
 }
 

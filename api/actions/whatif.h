@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/actions/fit_marks.h"
 #include "api/actions/tune.h"
+#include "api/question/fit_marks.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {

@@ -1,6 +1,6 @@
 #include "api/cli/job_flags.h"
 
-#include "api/actions/models.h"
+#include "api/question/models.h"
 
 namespace commtune::api {
 

@@ -5,8 +5,8 @@
 
 #include <charconv>
 
-#include "api/actions/fit_marks.h"
-#include "api/actions/models.h"
+#include "api/question/fit_marks.h"
+#include "api/question/models.h"
 #include "api/text.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"

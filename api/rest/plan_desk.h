@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "api/actions/answer.h"
+#include "api/question/answer.h"
 #include "api/rest/books.h"
 #include "api/rest/busy.h"
 #include "api/rest/events.h"

@@ -2,15 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/curves.h"
-#include "api/actions/doubtful.h"
-#include "api/actions/row_json.h"
 #include "api/actions/run.h"
-#include "api/actions/timeline.h"
 #include "api/actions/verify.h"
 #include "api/export/export.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/curves.h"
+#include "api/view/doubtful.h"
+#include "api/view/row_json.h"
+#include "api/view/timeline.h"
 #include "perfmodel/json_reader.h"
 #include "perfmodel/shipped_profiles.h"
 

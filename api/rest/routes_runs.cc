@@ -3,9 +3,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "api/actions/row_json.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/row_json.h"
 #include "perfmodel/fit.h"
 #include "perfmodel/json_reader.h"
 

@@ -2,11 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/question.h"
 #include "api/actions/whatif.h"
+#include "api/question/question.h"
 #include "api/rest/busy.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/whatif_json.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api::rest {
@@ -103,8 +104,7 @@ Reply get_phase_map(Service& service, const Request& request) {
   return service.compute(request, [&](const tuner::Watch& watch) {
     put_under(watch, given);
     json out = to_json(map(given, axes));
-    out["flips"] =
-        tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, given.watch));
+    out["flips"] = api::to_json(tuner::flip_points(given.profile, given.cluster, given.options, given.watch));
     return json_reply(out);
   });
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "api/view/whatif_json.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
@@ -16,6 +17,8 @@
 
 namespace commtune::tuner {
 namespace {
+
+using api::to_json;
 
 Profile resnet() { return *shipped_profile("resnet50"); }
 Cluster gigabit() { return made_cluster(4, 200e-6, 8e-9); }

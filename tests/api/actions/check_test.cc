@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "api/actions/run.h"
-#include "api/actions/sample_rows.h"
 #include "api/actions/tune.h"
+#include "api/view/sample_rows.h"
 #include "api/wire/events.h"
 #include "executor/report.h"
 #include "perfmodel/error.h"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "api/actions/question.h"
 #include "api/actions/tune.h"
+#include "api/question/question.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {

@@ -1,4 +1,4 @@
-#include "api/actions/question.h"
+#include "api/question/question.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

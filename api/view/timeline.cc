@@ -1,9 +1,9 @@
-#include "api/actions/timeline.h"
+#include "api/view/timeline.h"
 
 #include <fmt/format.h>
 
-#include "api/actions/question.h"
 #include "api/actions/run.h"
+#include "api/question/question.h"
 #include "api/text.h"
 #include "api/version.h"
 #include "perfmodel/bound.h"

@@ -1,12 +1,12 @@
-#include "api/actions/fitted.h"
+#include "api/question/fitted.h"
 
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "api/actions/models.h"
 #include "api/actions/tune.h"
+#include "api/question/models.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {

@@ -1,14 +1,14 @@
-#include "api/actions/fit_marks.h"
+#include "api/question/fit_marks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/row_json.h"
 #include "api/actions/tune.h"
 #include "api/output/report.h"
 #include "api/output/rows.h"
+#include "api/view/row_json.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 

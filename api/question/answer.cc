@@ -1,4 +1,4 @@
-#include "api/actions/answer.h"
+#include "api/question/answer.h"
 
 #include <fmt/format.h>
 
@@ -7,6 +7,7 @@
 #include "api/actions/whatif.h"
 #include "api/export/export.h"
 #include "api/export/variables.h"
+#include "api/view/answer_json.h"
 #include "perfmodel/doubtful_fits.h"
 #include "perfmodel/overloaded.h"
 #include "tuner/whatif.h"
@@ -106,7 +107,7 @@ json answer_to_json(Given given) {
   const RowId id = stored == given.outcome.plans.end() ? 0 : stored->second;
   const ServersOf servers = servers_of(chosen.plan.road);
   json out = std::move(given.outcome.document);
-  if (out.is_null()) out = tuner::to_json(answer);
+  if (out.is_null()) out = to_json(answer);
   out.erase("plan");
   out.erase("chosen");
   out.erase("compute_seconds");
