@@ -11,6 +11,7 @@
 #include "api/output/report.h"
 #include "api/output/rows.h"
 #include "api/question/models.h"
+#include "api/question/plan_lookup.h"
 #include "api/view/doubtful.h"
 #include "api/view/row_json.h"
 #include "perfmodel/doubtful_fits.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "api/actions/tune.h"
-#include "api/question/question.h"
+#include "api/question/case.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {

@@ -5,6 +5,8 @@
 #include "api/actions/run.h"
 #include "api/actions/verify.h"
 #include "api/export/export.h"
+#include "api/question/case.h"
+#include "api/question/plan_lookup.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "api/view/curves.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/actions/whatif.h"
-#include "api/question/question.h"
+#include "api/question/case.h"
 #include "api/rest/busy.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/question/plan_view.h"
 #include "api/view/answer_json.h"
 #include "api/view/row_json.h"
-#include "api/view/timeline.h"
 #include "tuner/doubtful.h"
 
 namespace commtune::api {

@@ -8,6 +8,7 @@
 
 #include "api/actions/run.h"
 #include "api/actions/tune.h"
+#include "api/question/plan_lookup.h"
 #include "api/wire/events.h"
 #include "executor/report.h"
 #include "perfmodel/error.h"
