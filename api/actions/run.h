@@ -73,6 +73,11 @@ struct RunOutcome {
   std::optional<double> error() const;
 };
 
+/// How a run ended, with its median and that one's 95 % interval.
+///
+/// seconds  of each timed iteration; may be empty
+RunResult run_result(WorkState state, std::vector<double> seconds, std::string error);
+
 /// Starts as many ranks as the plan is for and runs it; the run is in the store from its start, with its end
 /// whatever that is.
 ///

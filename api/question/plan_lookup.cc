@@ -39,7 +39,7 @@ PlanRow latest_chosen(const Store& store) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, RowId>> ranking_of(const PlanRow& row) {
+std::vector<RankedMethod> ranking_of(const PlanRow& row) {
   if (!is_chosen(row))
     throw Error(
         ErrorCode::kBadInput,
@@ -47,35 +47,47 @@ std::vector<std::pair<std::string, RowId>> ranking_of(const PlanRow& row) {
             "plan {} (method {}) is not the chosen one of a ranking, so it leads to no other method's "
             "plan; name the chosen one",
             row.id, row.method));
-  std::vector<std::pair<std::string, RowId>> methods;
+  std::vector<RankedMethod> ranking;
   const nlohmann::json& plans = row.ranking.at("plans");
   for (const nlohmann::json& entry : row.ranking.at("answer").at("ranking")) {
-    const auto method = entry.at("method").get<std::string>();
-    const auto other = plans.find(method);
-    methods.emplace_back(method, other == plans.end() ? row.id : other->get<RowId>());
+    RankedMethod& ranked = ranking.emplace_back();
+    ranked.method = entry.at("method").get<std::string>();
+    // The chosen plan is stored last: its own id is not among those that it lists.
+    if (const auto other = plans.find(ranked.method); other != plans.end()) {
+      ranked.plan = other->get<RowId>();
+    } else if (ranked.method == row.method) {
+      ranked.plan = row.id;
+    }
   }
-  return methods;
+  return ranking;
 }
 
-RowId plan_of_method(const PlanRow& row, const std::vector<std::pair<std::string, RowId>>& ranking,
-                     const std::string& method) {
-  if (method == "chosen") return row.id;
-  if (method == "best") return ranking.front().second;
-  if (method == "worst") return ranking.back().second;
+RankedMethod method_of(const PlanRow& row, const std::string& name) {
+  const std::vector<RankedMethod> ranking = ranking_of(row);
+  if (name == "chosen") return {row.method, row.id};
+  if (name == "best") return ranking.front();
+  if (name == "worst") return ranking.back();
   std::vector<std::string> known;
-  for (const auto& [name, id] : ranking) {
-    if (name == method) return id;
-    known.push_back(name);
+  for (const RankedMethod& ranked : ranking) {
+    if (ranked.method == name) return ranked;
+    known.push_back(ranked.method);
   }
   throw Error(ErrorCode::kNotFound,
-              fmt::format("method \"{}\": not in the ranking of plan {}{}; it has {}", method, row.id,
-                          did_you_mean(method, known), fmt::join(known, ", ")));
+              fmt::format("method \"{}\": not in the ranking of plan {}{}; it has {}", name, row.id,
+                          did_you_mean(name, known), fmt::join(known, ", ")));
 }
 
 PlanRow plan_with_id(const Store& store, RowId id) {
   auto row = store.find_plan(id);
   if (!row) throw Error(ErrorCode::kStorage, fmt::format("plan {} of a ranking is missing", id));
   return std::move(*row);
+}
+
+Profile profile_of(const Store& store, const PlanRow& row) {
+  auto profile = store.find_profile(row.profile);
+  if (!profile)
+    throw Error(ErrorCode::kStorage, fmt::format("profile {} of plan {} is missing", row.profile, row.id));
+  return std::move(profile->profile);
 }
 
 std::optional<PlanRow> look_up_plan(const Store& store, const std::string& text) {

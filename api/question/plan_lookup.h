@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "store/rows.h"
@@ -17,10 +16,20 @@ std::optional<PlanRow> look_up_plan(const Store& store, const std::string& text)
 /// The same; throws Error{kNotFound} also where nothing has this name.
 PlanRow find_stored_plan(const Store& store, const std::string& text);
 
-/// The methods of the ranking that this plan was chosen in, best predicted first, with their stored plans.
-std::vector<std::pair<std::string, RowId>> ranking_of(const PlanRow& row);
-RowId plan_of_method(const PlanRow& row, const std::vector<std::pair<std::string, RowId>>& ranking,
-                     const std::string& method);
+/// A method of a ranking.
+struct RankedMethod {
+  std::string method;
+  std::optional<RowId> plan;  ///< absent: its plan was not stored
+};
+/// The ranking that this plan was chosen in, best predicted first. Throws Error{kBadInput} for another plan.
+std::vector<RankedMethod> ranking_of(const PlanRow& row);
+/// name    a method's, "chosen", "best" or "worst"
+/// throws  as ranking_of; Error{kNotFound} naming the methods that there are
+RankedMethod method_of(const PlanRow& row, const std::string& name);
+
+/// Of a ranking or of a run. Throws Error{kStorage} where it is missing.
 PlanRow plan_with_id(const Store& store, RowId id);
+/// The profile that a plan was stored with. Throws Error{kStorage} where it is missing.
+Profile profile_of(const Store& store, const PlanRow& row);
 
 }  // namespace commtune::api

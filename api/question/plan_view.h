@@ -7,6 +7,7 @@
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
+#include "perfmodel/simulate.h"
 #include "store/rows.h"
 #include "store/store.h"
 #include "tuner/planning.h"
@@ -26,11 +27,18 @@ struct PlanView {
 /// neither.
 std::optional<Cluster> pricing_cluster(const Store& store, const PlanRow& row);
 
-/// plan    a stored plan's id, at least 4 digits of its digest, or "latest"
-/// method  another one of its ranking, "best" or "worst"; empty: the plan itself
-/// throws  Error{kNotFound} naming what is missing; Error{kTimeout} when another method's plan had to be made
-///         again and was not before time was out
-PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method,
-                        const tuner::OutOfTime& out_of_time = {});
+/// method  another one of the plan's ranking, "chosen", "best" or "worst"; empty: the plan itself
+/// throws  what method_of throws; Error{kNotFound} where another method's plan was not stored and cannot be
+///         made again; Error{kTimeout} where it was not before time was out
+PlanView view_plan(const Store& store, const PlanRow& row, const std::string& method = {},
+                   const tuner::OutOfTime& out_of_time = {});
+
+struct PredictedIteration {
+  Prediction prediction;
+  Timeline timeline;
+  Seconds bound{};  ///< of the plan's own road
+};
+/// One iteration of a plan. Throws what road_cost throws.
+PredictedIteration predicted_iteration(const Plan& plan, const Profile& profile, const Cluster& cluster);
 
 }  // namespace commtune::api

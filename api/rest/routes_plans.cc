@@ -22,8 +22,16 @@ namespace {
 using nlohmann::json;
 
 PlanView view_of(Service& service, const Request& request) {
-  return find_plan_view(*service.store().reader(), request.arguments.at(0),
-                        std::string(request.parameter("method")), service.plan_limit());
+  const auto store = service.store().reader();
+  const PlanRow row = find_stored_plan(*store, request.arguments.at(0));
+  const std::string method(request.parameter("method"));
+  try {
+    return view_plan(*store, row, method, service.plan_limit());
+  } catch (const Error& error) {
+    if (method.empty() || error.code() == ErrorCode::kStorage) throw;
+    const ErrorCode code = error.code() == ErrorCode::kBadInput ? ErrorCode::kNotFound : error.code();
+    throw Error(code, fmt::format("parameter method : {}", error.what()));
+  }
 }
 
 /// A shipped name or a digest: the command that carries a job out never takes it for the name of a file.

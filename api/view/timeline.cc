@@ -3,32 +3,19 @@
 #include <fmt/format.h>
 
 #include "api/version.h"
-#include "perfmodel/bound.h"
 #include "perfmodel/error.h"
-#include "perfmodel/stage_cost.h"
 
 namespace commtune::api {
 namespace {
 
 using nlohmann::json;
 
-struct Iteration {
-  Prediction prediction;
-  Timeline timeline;
-  Seconds bound{};
-};
-
-Iteration predict(const PlanView& view) {
+PredictedIteration predict(const PlanView& view) {
   if (!view.priced)
     throw Error(ErrorCode::kNotFound,
                 fmt::format("plan {} belongs to no fit of a cluster, so nothing predicts its timeline",
                             digest(view.plan)));
-  const RoadCost cost = road_cost(view.plan.road, view.cluster, view.plan.workers);
-  const Workload work(view.profile, pace_of(view.cluster, view.plan.workers));
-  Iteration out;
-  out.prediction = simulate(work, view.plan, cost, &out.timeline);
-  out.bound = lower_bound(work, cost);
-  return out;
+  return predicted_iteration(view.plan, view.profile, view.cluster);
 }
 
 json span(Seconds start, Seconds end) {
@@ -70,7 +57,7 @@ json thread_name(int thread, const std::string& name) {
 }  // namespace
 
 json timeline_to_json(const PlanView& view) {
-  const Iteration it = predict(view);
+  const PredictedIteration it = predict(view);
   const Prediction& p = it.prediction;
   const std::vector<NamedTensor> tensors = named_tensors(view.profile);
   json layers = json::array(), messages = json::array();
@@ -110,7 +97,7 @@ json timeline_to_json(const PlanView& view) {
 
 json timeline_to_trace(const PlanView& view) {
   enum Thread { kCompute, kReduce, kDistribute };
-  const Iteration it = predict(view);
+  const PredictedIteration it = predict(view);
   const std::vector<NamedTensor> tensors = named_tensors(view.profile);
   json events = json::array();
   events.push_back(
