@@ -14,14 +14,6 @@
 namespace commtune::api {
 namespace {
 
-constexpr int kPageSize = 1000;
-
-std::vector<std::string> probed_clusters(const Store& store) {
-  std::set<std::string> names;
-  for (const FitSummary& fit : store.fits({}, Page{kPageSize, 0}).rows) names.insert(fit.cluster_name);
-  return {names.begin(), names.end()};
-}
-
 Seconds half_width(const tuner::Entry& entry) {
   return entry.doubt ? (entry.doubt->high - entry.doubt->low) / 2 : Seconds{};
 }
@@ -59,17 +51,6 @@ RowId store_row(Store& store, WrittenAnswer::Row& row, RowId profile) {
 
 }  // namespace
 
-FitRow fit_of(const Store& store, const std::string& cluster) {
-  if (auto fit = store.current_fit(cluster)) return std::move(*fit);
-  const std::vector<std::string> known = probed_clusters(store);
-  throw Error(
-      ErrorCode::kNotFound,
-      fmt::format(
-          "cluster \"{}\" has not been probed{}; {}probe it with: tune probe --cluster {} --hosts FILE",
-          cluster, did_you_mean(cluster, known),
-          known.empty() ? "" : fmt::format("probed are {}; ", fmt::join(known, ", ")), cluster));
-}
-
 RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry, std::optional<RowId> fit) {
   NewPlan row = to_row(entry, {.fit = fit});
   PlanTexts texts = commtune::write_out(row, profile);
@@ -80,10 +61,6 @@ RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry,
     id = store.add_plan(row, texts);
   });
   return id;
-}
-
-bool is_probed(const Store& store, const std::string& cluster) {
-  return store.current_fit(cluster).has_value();
 }
 
 WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutcome& outcome) {
@@ -154,18 +131,6 @@ TuneOutcome tune_job(Context& context, const TuneRequest& request) {
   outcome.plans.erase(outcome.answer.ranking.at(outcome.answer.chosen).method);
   keep_answer(context.store, request.profile, {false, outcome.fit, nullptr, given}, outcome);
   return outcome;
-}
-
-nlohmann::json to_json(const TuneOutcome& outcome) {
-  nlohmann::json out = outcome.document.is_null() ? to_json(outcome.answer) : outcome.document;
-  out["fit"] = fit_to_json(outcome.fit);
-  put_marks(out, outcome.marks);
-  out["profile"] = outcome.profile;
-  out["plans"] = outcome.plans;
-  if (const auto chosen = outcome.plans.find(out.at("chosen")); chosen != outcome.plans.end())
-    out["id"] = chosen->second;
-  if (!outcome.runs.empty()) out["runs"] = outcome.runs;
-  return out;
 }
 
 }  // namespace commtune::api

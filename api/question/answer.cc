@@ -3,146 +3,69 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "api/actions/whatif.h"
-#include "api/export/export.h"
-#include "api/export/variables.h"
-#include "api/view/answer_json.h"
-#include "perfmodel/doubtful_fits.h"
-#include "perfmodel/overloaded.h"
-#include "tuner/whatif.h"
+#include "api/question/models.h"
+#include "api/series.h"
+#include "api/text.h"
+#include "perfmodel/error.h"
 
 namespace commtune::api {
-namespace {
 
-using nlohmann::json;
-
-struct ServersOf {
-  int servers = 0;
-  std::string placement = "none";
-};
-
-ServersOf servers_of(const Road& road) {
-  return match(
-      road, [](const AllToAll&) { return ServersOf{}; },
-      [](const ParameterServer& p) {
-        return ServersOf{p.servers, to_string(p.placement)};
-      });
+Asked asked(Question question, const Seats& seats, Profile profile, const Fitted& fitted, FitMarks marks) {
+  if (question.strict) refuse_differences(marks.differences);
+  Case made = make_case(question, seats, std::move(profile), fitted.cluster);
+  return {std::move(question), std::move(made), fitted.fit, std::move(marks)};
 }
 
-json iteration_to_json(const tuner::Entry& entry) {
-  const Prediction& p = entry.prediction;
-  return {{"seconds", p.iteration.count()},
-          {"low_seconds", entry.doubt ? json(entry.doubt->low.count()) : json(nullptr)},
-          {"high_seconds", entry.doubt ? json(entry.doubt->high.count()) : json(nullptr)},
-          {"compute_seconds", p.compute.count()},
-          {"exposed_seconds", p.exposed.count()},
-          {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
-          {"extrapolated", p.extrapolated}};
+Asked look_up(const Store& store, Question question, const FitAge& age) {
+  const Fitted fitted = find_fitted(store, question.cluster);
+  FitMarks marks;
+  if (fitted.row) marks = marks_of(store, *fitted.row, fitted.cluster, age);
+  Profile profile = question.profile ? *question.profile : find_profile(store, question.model);
+  const Seats seats = question.seats;
+  return asked(std::move(question), seats, std::move(profile), fitted, std::move(marks));
 }
 
-std::vector<std::string> notes_of(const Given& given, const tuner::Entry& chosen) {
-  std::vector<std::string> notes;
-  if (given.question.overrides.any())
-    notes.emplace_back(
-        "a what-if: the plan belongs to no fit, and its prediction is not the cluster's as it is");
-  if (!given.outcome.answer.complete)
-    notes.emplace_back(
-        "incomplete: the time limit passed before everything was tried, so there may be a better plan; the "
-        "same "
-        "question is computed again");
-  if (chosen.prediction.basis != Basis::kMeasured)
-    notes.push_back(
-        fmt::format("no probe ran this road with {} workers: its cost is a formula over the measured links",
-                    given.outcome.answer.workers));
-  if (chosen.prediction.extrapolated)
-    notes.emplace_back("some message is larger or smaller than what was probed");
-  for (const tuner::DoubtfulFit& fit : given.outcome.answer.doubtful) {
-    if (std::ranges::find(fit.methods, chosen.method) != fit.methods.end())
-      notes.push_back(fmt::format("it rests on a doubtful fit: {}: {}", fit.fit, to_string(fit.quality)));
-  }
-  if (given.made.options.draws == 0) notes.emplace_back("no interval: the question asked for no draws");
-  if (given.made.profile.origin.how != "measured")
-    notes.push_back(fmt::format(
-        "layer times are {}{}, not measured here", given.made.profile.origin.how,
-        given.made.profile.origin.device.empty() ? "" : " for " + given.made.profile.origin.device));
-  return notes;
+TuneOutcome answer(Asked asked, tuner::OutOfTime out_of_time) {
+  TuneOutcome outcome{std::move(asked), {}, {}, 0, {}, {}, nullptr};
+  tuner::TuneOptions options = outcome.made.options;
+  options.out_of_time = std::move(out_of_time);
+  outcome.answer = tuner::tune(outcome.made.profile, outcome.made.cluster, options);
+  return outcome;
 }
 
-}  // namespace
-
-Recommendation recommend_workers(const Case& made, int most, double least_efficiency,
-                                 const tuner::Watch& watch) {
-  tuner::TuneOptions options = made.options;
+void recommend_workers(TuneOutcome& outcome, const tuner::Watch& watch, tuner::OutOfTime out_of_time) {
+  const int most = outcome.question.most_workers;
+  if (most == 0 || !outcome.answer.complete) return;
+  const double least = outcome.question.least_efficiency;
+  tuner::TuneOptions options = outcome.made.options;
   options.draws = 0;
-  Recommendation best{1, fmt::format("no number of workers up to {} is worth {:.0f} % of as many", most,
-                                     100 * least_efficiency)};
+  options.out_of_time = std::move(out_of_time);
+  Recommendation best{1,
+                      fmt::format("no number of workers up to {} is worth {:.0f} % of as many", most, 100 * least)};
   std::map<int, double> efficiency;
   for (const tuner::ScaleCurve& curve :
-       tuner::scale(made.profile, made.cluster, count_series(fmt::format("1..{}", most)), options, watch))
+       tuner::scale(outcome.made.profile, outcome.made.cluster, count_series(fmt::format("1..{}", most)), options,
+                    watch))
     for (const tuner::ScalePoint& point : curve.points)
       efficiency[point.workers] = std::max(efficiency[point.workers], point.efficiency);
   for (const auto& [workers, ratio] : efficiency) {
-    if (ratio < least_efficiency) continue;
+    if (ratio < least) continue;
     best = {workers, fmt::format("{} workers do the work of {:.1f}", workers, ratio * workers)};
   }
-  return best;
+  outcome.recommended = std::move(best);
 }
 
-json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration) {
-  json environment = json::object();
-  const auto put = [&](Variable variable, std::string value) {
-    environment[std::string(variable.name())] = std::move(value);
-  };
-  put("COMMTUNE_EXPECTED_STEP_SECONDS", fmt::format("{:.6g}", iteration.count()));
-  if (plan_id > 0) put("COMMTUNE_PLAN", std::to_string(plan_id));
-  for (const auto& [name, value] : export_env(plan, profile).settings) environment[name] = value;
-  return environment;
-}
-
-json answer_to_json(Given given) {
-  const tuner::Answer& answer = given.outcome.answer;
-  const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
-  const auto stored = given.outcome.plans.find(chosen.method);
-  const RowId id = stored == given.outcome.plans.end() ? 0 : stored->second;
-  const ServersOf servers = servers_of(chosen.plan.road);
-  json out = std::move(given.outcome.document);
-  if (out.is_null()) out = to_json(answer);
-  out.erase("plan");
-  out.erase("chosen");
-  out.erase("compute_seconds");
-  out.erase("intensity_operations_per_parameter");
-  out["status"] = "planned";
-  out["id"] = id;
-  out["digest"] = digest(chosen.plan);
-  out["layout"] = chosen.plan.layout;
-  out["cached"] = false;
-  out["cluster"] = given.made.cluster.name;
-  out["fit"] = fit_to_json(given.outcome.fit);
-  put_marks(out, given.outcome.marks);
-  out["profile"] = given.outcome.profile;
-  out["plans"] = given.outcome.plans;
-  out["servers"] = servers.servers;
-  out["placement"] = servers.placement;
-  out["method"] = chosen.method;
-  out["title"] = chosen.title;
-  out["road"] = describe(chosen.plan.road);
-  out["iteration"] = iteration_to_json(chosen);
-  out["samples_per_second"] = chosen.samples_per_second;
-  out["speedup"] = chosen.speedup;
-  out["gap_ratio"] = chosen.gap;
-  out["environment"] = environment_of(chosen.plan, given.made.profile, id, chosen.prediction.iteration);
-  out["launch"] = id == 0 ? std::string() : fmt::format("tune run {} --hosts FILE", id);
-  const Recommendation recommended = given.recommended.value_or(Recommendation{
-      answer.workers, answer.complete ? "as asked; recommend_workers looks for a better number"
-                                      : "as asked; there was no time to look for a better number"});
-  out["recommended"] = {{"workers", recommended.workers},
-                        {"servers", servers.servers},
-                        {"placement", servers.placement},
-                        {"reason", recommended.reason}};
-  out["overrides"] = to_json(given.question.overrides);
-  out["notes"] = notes_of(given, chosen);
-  return out;
+const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& method) {
+  if (method.empty()) return answer.ranking.at(answer.chosen);
+  std::vector<std::string> known;
+  for (const tuner::Entry& entry : answer.ranking) {
+    if (entry.method == method) return entry;
+    known.push_back(entry.method);
+  }
+  throw Error(ErrorCode::kNotFound,
+              fmt::format("--method {}: not in the ranking{}", method, did_you_mean(method, known)));
 }
 
 }  // namespace commtune::api

@@ -1,15 +1,41 @@
 #pragma once
-// The answer to a question, in the words that a scheduler needs: PlanAnswer of api/openapi.yaml.
+// The one answer to a question, whoever asks: it is looked up, planned, and where it asks for that, a number of
+// workers is recommended. Runs before the answer and what is stored of it are in api/actions/tune.h.
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "api/actions/tune.h"
 #include "api/question/case.h"
+#include "api/question/fit_marks.h"
+#include "api/question/fitted.h"
+#include "api/question/question.h"
+#include "store/rows.h"
+#include "tuner/tuner.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {
+
+/// A question with everything looked up.
+struct Asked {
+  Question question;
+  /// What the answer is made from; where runs corrected the costs, with those. The profile is as the question
+  /// changed it.
+  Case made;
+  std::optional<RowId> fit = {};  ///< absent: the cluster was given, or its corrected costs are no fit
+  FitMarks marks = {};            ///< of the fit that the question was asked of
+};
+
+/// Puts a question together with what it names. Throws Error{kConflict} for what `strict` refuses, and what
+/// make_case throws.
+///
+/// seats  the question's, or a candidate's
+Asked asked(Question question, const Seats& seats, Profile profile, const Fitted& fitted, FitMarks marks);
+
+/// The same with what the store has. Throws what find_profile and find_fitted throw, too.
+Asked look_up(const Store& store, Question question, const FitAge& age);
 
 /// "The largest number of workers up to which adding them still pays."
 struct Recommendation {
@@ -17,24 +43,29 @@ struct Recommendation {
   std::string reason;
 };
 
-/// Doublings up to `most`: the largest number of workers at which the best method's speed-up over one worker
-/// is at least `least_efficiency` times that number. Draws nothing; some ten answers' work, between which
-/// `watch` may end it.
-Recommendation recommend_workers(const Case& made, int most, double least_efficiency,
-                                 const tuner::Watch& watch = {});
+struct TuneOutcome : Asked {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
+  tuner::Answer answer;
+  std::optional<Recommendation> recommended;  ///< absent: it was not asked for, or there was no time
+  RowId profile = 0;
+  std::map<std::string, RowId> plans;              ///< method -> stored plan
+  std::map<std::string, std::vector<RowId>> runs;  ///< method -> those that measured its plan
+  nlohmann::json document = nullptr;               ///< to_json(answer) once write_out() has made it
 
-struct Given {
-  TuneOutcome outcome;
-  Question question;
-  Case made;
-  std::optional<Recommendation> recommended;
+  /// The entry of the chosen plan.
+  const tuner::Entry& chosen() const { return answer.ranking.at(answer.chosen); }
 };
 
-/// What is exported into the job: our own names, and those of frameworks that read theirs from the
-/// environment. plan_id 0: the plan is not stored.
-nlohmann::json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration);
+/// Plans. Throws what tuner::tune throws.
+TuneOutcome answer(Asked asked, tuner::OutOfTime out_of_time = {});
 
-/// PlanAnswer.
-nlohmann::json answer_to_json(Given given);
+/// Where the question asks for that and planning is complete: of doublings up to Question::most_workers, the
+/// largest number of workers at which the best method's speed-up over one worker is at least
+/// Question::least_efficiency times that number. Draws nothing; some ten answers' work, between which `watch`
+/// may end it, and within which `out_of_time` is asked.
+void recommend_workers(TuneOutcome& outcome, const tuner::Watch& watch = {},
+                       tuner::OutOfTime out_of_time = {});
+
+/// The entry of the chosen plan, or of the named method. Throws Error{kNotFound}.
+const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& method);
 
 }  // namespace commtune::api

@@ -62,32 +62,37 @@ void check_draws(int draws, const Profile& profile) {
                                                   tensors, kMostDrawnTensors / tensors));
 }
 
-Case make_case(const Question& question, const Seats& seats, const Profile& profile, const Cluster& fitted) {
-  const Overrides& change = question.overrides;
-  Case made{profile, fitted, {}};
-  const int batch = change.batch > 0 ? change.batch : profile.batch;
-  const double time = static_cast<double>(batch) / profile.batch / change.device_speed_scale;
-  if (time != 1 || change.gradient_scale != 1) made.profile = scaled(profile, change.gradient_scale, time);
-  made.profile.batch = batch;
-  if (change.bandwidth_scale != 1 || change.latency_scale != 1)
-    made.cluster = tuner::with_network(fitted, change.latency_scale, 1 / change.bandwidth_scale);
-  made.cluster.hosts = seated_hosts(seats, fitted);
+void check_size(const Case& made) {
   if (made.cluster.ranks() > kMostWorkers)
     throw Error(ErrorCode::kBadInput,
                 fmt::format("node_count: {} nodes have {} workers, must be at most {}",
                             made.cluster.hosts.size(), made.cluster.ranks(), kMostWorkers));
-  check_draws(question.draws, profile);
+  check_draws(made.options.draws, made.profile);
+}
+
+Case make_case(const Question& question, const Seats& seats, Profile profile, const Cluster& fitted) {
+  const Overrides& change = question.overrides;
+  const int batch = change.batch > 0 ? change.batch : profile.batch;
+  const double time = static_cast<double>(batch) / profile.batch / change.device_speed_scale;
+  Case made{std::move(profile), fitted, {}};
+  if (time != 1 || change.gradient_scale != 1)
+    made.profile = scaled(made.profile, change.gradient_scale, time);
+  made.profile.batch = batch;
+  if (change.bandwidth_scale != 1 || change.latency_scale != 1)
+    made.cluster = tuner::with_network(fitted, change.latency_scale, 1 / change.bandwidth_scale);
+  made.cluster.hosts = seated_hosts(seats, fitted);
   made.options.workers = seats.workers;
   made.options.limits = seats.limits;
   made.options.draws = question.draws;
   made.options.seed = question.seed;
+  made.options.check();
   return made;
 }
 
 nlohmann::json record_of(const Case& made, const Overrides& overrides, const std::string& cluster,
-                         std::int64_t fit) {
-  return {{"cluster", cluster},
-          {"fit", fit},
+                         std::optional<std::int64_t> fit) {
+  nlohmann::json record{{"cluster", cluster},
+{"fit", fit ? nlohmann::json(*fit) : nlohmann::json(nullptr)},
           {"hosts", written_hosts(made.cluster.hosts)},
           {"workers", made.options.workers},
           {"servers", made.options.limits.colocated_servers},
@@ -95,6 +100,8 @@ nlohmann::json record_of(const Case& made, const Overrides& overrides, const std
           {"draws", made.options.draws},
           {"seed", made.options.seed},
           {"overrides", to_json(overrides)}};
+  if (made.options.limits.hashed) record["hashed"] = true;
+  return record;
 }
 
 Case case_from_record(const nlohmann::json& record, const Profile& profile, const Cluster& fitted) {
@@ -109,6 +116,7 @@ Case case_from_record(const nlohmann::json& record, const Profile& profile, cons
   made.options.workers = record.at("workers").get<int>();
   made.options.limits.colocated_servers = record.at("servers").get<int>();
   made.options.limits.dedicated_servers = record.at("dedicated_servers").get<int>();
+  made.options.limits.hashed = record.value("hashed", false);
   made.options.draws = record.at("draws").get<int>();
   made.options.seed = record.at("seed").get<std::uint64_t>();
   return made;

@@ -1,6 +1,9 @@
 #include "api/question/question.h"
 
+#include <fmt/format.h>
+
 #include "perfmodel/error.h"
+#include "perfmodel/units.h"
 
 namespace commtune::api {
 namespace {
@@ -25,6 +28,27 @@ double read_scale(const JsonPlace& object, std::string_view key) {
   return place ? place->number(kSmallestScale, kLargestScale) : 1.0;
 }
 
+bool read_flag(const JsonPlace& object, std::string_view key) {
+  const auto place = object.find(key);
+  if (!place) return false;
+  const nlohmann::json& value = object.object().at(std::string(key));
+  if (!value.is_boolean()) place->fail("true or false");
+  return value.get<bool>();
+}
+
+/// "5s" as on the command line.
+Seconds read_time(const JsonPlace& place) {
+  Seconds time{};
+  try {
+    time = parse_duration(place.name());
+  } catch (const Error& error) {
+    place.fail_because(error.what());
+  }
+  if (time.count() < kLeastBudget || time.count() > kMostBudget)
+    place.fail_because(fmt::format("{}: must be from {} s to {} s", place.name(), kLeastBudget, kMostBudget));
+  return time;
+}
+
 Seats read_seats(const JsonPlace& place) {
   Seats seats;
   seats.workers = read_int(place, "workers", 1, kMostWorkers, 0);
@@ -33,12 +57,13 @@ Seats read_seats(const JsonPlace& place) {
   seats.devices_per_node = read_int(place, "devices_per_node", 1, kMostDevices, 0);
   seats.limits.colocated_servers = read_int(place, "servers", 0, kMostWorkers, 0);
   seats.limits.dedicated_servers = read_int(place, "dedicated_servers", 0, kMostWorkers, 0);
+  seats.limits.hashed = read_flag(place, "hashed");
   return seats;
 }
 
 Candidate read_candidate(const JsonPlace& place) {
   place.expect_keys({"name", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",
-                     "dedicated_servers"});
+                     "dedicated_servers", "hashed"});
   Candidate candidate;
   const JsonPlace name = place["name"];
   candidate.name = name.name();
@@ -56,34 +81,51 @@ void read_recommendation(const JsonPlace& document, Question& question) {
     question.least_efficiency = efficiency->number(0.01, 1);
 }
 
+/// A number of plans, or an object with the limits.
 void read_verify(const JsonPlace& document, Question& question) {
   const auto place = document.find("verify");
   if (!place) return;
-  place->expect_keys({"plans", "budget_seconds"});
   tuner::VerifyLimits limits;
-  limits.plans = read_int(*place, "plans", 2, kMostVerified, limits.plans);
-  if (const auto budget = place->find("budget_seconds"))
-    limits.budget = Seconds{budget->number(kLeastBudget, kMostBudget)};
+  if (document.object().at("verify").is_number()) {
+    limits.plans = static_cast<int>(place->integer(2, kMostVerified));
+  } else {
+    place->expect_keys({"plans", "budget_seconds"});
+    limits.plans = read_int(*place, "plans", 2, kMostVerified, limits.plans);
+    if (const auto budget = place->find("budget_seconds"))
+      limits.budget = Seconds{budget->number(kLeastBudget, kMostBudget)};
+  }
   question.verify = limits;
 }
 
-/// Runs take place on the cluster as it is, on its first ranks.
-void check_verify(const Question& question) {
-  if (!question.verify) return;
+/// A name, or a whole cluster.
+ClusterChoice read_cluster(const JsonPlace& document) {
+  const JsonPlace place = document["cluster"];
+  const nlohmann::json& value = document.object().at("cluster");
+  if (!value.is_object()) return {place.name(), {}};
+  Cluster given = cluster_from_json(value);
+  std::string name = given.name;
+  return {std::move(name), std::move(given)};
+}
+
+}  // namespace
+
+bool Question::is_changed() const {
+  return overrides.any() || !seats.nodes.empty() || seats.node_count > 0 || seats.devices_per_node > 0;
+}
+
+void check_runs(const Question& question) {
   const Seats& seats = question.seats;
   const std::pair<bool, std::string_view> rules[] = {
-      {question.overrides.any(), "overrides: a what-if cannot be verified, since no cluster is so"},
-      {!seats.nodes.empty(), "nodes: a verification chooses no hosts: it runs on the cluster's first ranks"},
-      {seats.node_count > 0, "node_count: a verification runs on the cluster's own hosts"},
-      {seats.devices_per_node > 0, "devices_per_node: a verification runs on the cluster's own slots"},
-      {question.most_workers > 0, "recommend_workers: cannot be verified; ask for it on its own"},
-      {!question.candidates.empty(), "candidates: cannot be verified; ask for each on its own"},
+      {question.overrides.any(), "overrides: no plan can be run on a what-if, since no cluster is so"},
+      {!seats.nodes.empty(), "nodes: runs choose no hosts: they are on the cluster's first ranks"},
+      {seats.node_count > 0, "node_count: runs are on the cluster's own hosts"},
+      {seats.devices_per_node > 0, "devices_per_node: runs are on the cluster's own slots"},
+      {question.most_workers > 0, "recommend_workers: cannot be measured by runs; ask for it on its own"},
+      {!question.candidates.empty(), "candidates: cannot be run; ask for each on its own"},
       {question.keep == Keep::kNone, "keep: plans that are run are stored, all of the ranking"}};
   for (const auto& [broken, rule] : rules)
     if (broken) throw Error(ErrorCode::kBadInput, std::string(rule));
 }
-
-}  // namespace
 
 bool Overrides::any() const { return *this != Overrides{}; }
 
@@ -113,8 +155,8 @@ std::string to_string(Keep keep) { return enum_name(keep, kKeeps); }
 Question question_from_json(const nlohmann::json& body) {
   const JsonPlace document(body);
   document.expect_keys({"model", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",
-                        "dedicated_servers", "draws", "seed", "keep", "strict", "overrides",
-                        "recommend_workers", "candidates", "verify"});
+                        "dedicated_servers", "hashed", "draws", "seed", "keep", "strict", "overrides",
+                        "recommend_workers", "candidates", "plan_time", "check", "verify"});
   Question question;
   const JsonPlace model = document["model"];
   if (body.at("model").is_object()) {
@@ -122,18 +164,14 @@ Question question_from_json(const nlohmann::json& body) {
   } else {
     question.model = model.name();
   }
-  const JsonPlace cluster = document["cluster"];
-  question.cluster = cluster.name();
+  question.cluster = read_cluster(document);
   question.seats = read_seats(document);
   question.draws = read_int(document, "draws", 0, kMostDraws, question.draws);
   if (const auto seed = document.find("seed")) question.seed = seed->integer(0, kMostSeed);
   if (const auto keep = document.find("keep")) {
     question.keep = read_enum(*keep, kKeeps);
   }
-  if (const auto strict = document.find("strict")) {
-    if (!body.at("strict").is_boolean()) strict->fail("true or false");
-    question.strict = body.at("strict").get<bool>();
-  }
+  question.strict = read_flag(document, "strict");
   if (const auto overrides = document.find("overrides")) question.overrides = overrides_from_json(*overrides);
   read_recommendation(document, question);
   if (const auto candidates = document.find("candidates")) {
@@ -142,8 +180,10 @@ Question question_from_json(const nlohmann::json& body) {
       question.candidates.push_back(read_candidate(place));
     }
   }
+  if (const auto time = document.find("plan_time")) question.plan_time = read_time(*time);
+  if (const auto check = document.find("check")) question.check = read_time(*check);
   read_verify(document, question);
-  check_verify(question);
+  if (question.asks_for_runs()) check_runs(question);
   return question;
 }
 

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/view/prediction_json.h"
+
 namespace commtune::api {
 namespace {
 
@@ -60,26 +62,17 @@ nlohmann::json to_json(const tuner::Check& check) {
 
 nlohmann::json to_json(const tuner::Entry& entry) {
   const Prediction& p = entry.prediction;
-  nlohmann::json out = {
-      {"method", entry.method},
-      {"title", entry.title},
-      {"plan_digest", digest(entry.plan)},
-      {"road", describe(entry.plan.road)},
-      {"iteration_seconds", p.iteration.count()},
-      {"compute_seconds", p.compute.count()},
-      {"exposed_seconds", p.exposed.count()},
-      {"hidden_seconds", p.hidden().count()},
-      {"communication_seconds", p.communication.count()},
-      {"communication_ratio", p.compute.count() > 0 ? p.communication / p.compute : 0},
-      {"binding", to_string(p.binding)},
-      {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
-      {"extrapolated", p.extrapolated},
-      {"road_bound_seconds", entry.bound.count()},
-      {"gap_ratio", entry.gap},
-      {"samples_per_second", entry.samples_per_second},
-      {"speedup", entry.speedup},
-      {"messages", entry.messages},
-  };
+  nlohmann::json out = prediction_to_json(p);
+  out["method"] = entry.method;
+  out["title"] = entry.title;
+  out["plan_digest"] = digest(entry.plan);
+  out["road"] = describe(entry.plan.road);
+  out["communication_ratio"] = p.compute.count() > 0 ? p.communication / p.compute : 0;
+  out["road_bound_seconds"] = entry.bound.count();
+  out["gap_ratio"] = entry.gap;
+  out["samples_per_second"] = entry.samples_per_second;
+  out["speedup"] = entry.speedup;
+  out["messages"] = entry.messages;
   if (entry.doubt) out["doubt"] = to_json(*entry.doubt);
   if (entry.measured) {
     out["measured_seconds"] = entry.measured->median.count();

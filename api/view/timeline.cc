@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/version.h"
+#include "api/view/prediction_json.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {
@@ -58,7 +59,6 @@ json thread_name(int thread, const std::string& name) {
 
 json timeline_to_json(const PlanView& view) {
   const PredictedIteration it = predict(view);
-  const Prediction& p = it.prediction;
   const std::vector<NamedTensor> tensors = named_tensors(view.profile);
   json layers = json::array(), messages = json::array();
   for (std::size_t i = 0; i < view.profile.layers.size(); ++i)
@@ -81,15 +81,7 @@ json timeline_to_json(const PlanView& view) {
           {"model", view.plan.model},
           {"road", describe(view.plan.road)},
           {"workers", view.plan.workers},
-          {"prediction",
-           {{"iteration_seconds", p.iteration.count()},
-            {"compute_seconds", p.compute.count()},
-            {"exposed_seconds", p.exposed.count()},
-            {"hidden_seconds", p.hidden().count()},
-            {"communication_seconds", p.communication.count()},
-            {"binding", to_string(p.binding)},
-            {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
-            {"extrapolated", p.extrapolated}}},
+          {"prediction", prediction_to_json(it.prediction)},
           {"bound_seconds", it.bound.count()},
           {"layers", std::move(layers)},
           {"messages", std::move(messages)}};

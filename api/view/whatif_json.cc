@@ -2,14 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/view/prediction_json.h"
+
 namespace commtune::api {
-namespace {
-
-const char* basis_name(const tuner::ScalePoint& point) {
-  return point.basis == Basis::kMeasured ? "measured" : "formula";
-}
-
-}  // namespace
 
 nlohmann::json to_json(const std::vector<tuner::ScaleCurve>& curves) {
   nlohmann::json out = nlohmann::json::array();
@@ -24,7 +19,7 @@ nlohmann::json to_json(const std::vector<tuner::ScaleCurve>& curves) {
                         {"speedup", p.speedup},
                         {"efficiency_ratio", p.efficiency},
                         {"road", describe(p.road)},
-                        {"basis", basis_name(p)},
+                        {"basis", basis_name(p.basis)},
                         {"extrapolated", p.extrapolated}});
     }
     out.push_back({{"method", curve.method}, {"title", curve.title}, {"points", std::move(points)}});
