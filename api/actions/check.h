@@ -20,9 +20,9 @@ namespace commtune::api {
 /// launch     what a run takes besides
 int iterations_of_check(Seconds share, Seconds iteration, Seconds launch);
 
-/// Checks outcome.answer for as long as its question says. Where runs told anything of the costs, outcome.made
-/// has the corrected ones and outcome.fit is the new fit; none where the cluster was given, or where another
-/// fit has come since.
+/// Checks outcome.answer for as long as its question says. Where runs told anything of the costs,
+/// outcome.made has the corrected ones and outcome.fit is the new fit; none where the cluster was given, or
+/// where another fit has come since.
 ///
 /// placing  with at least the job's ranks; a plan for fewer runs on the first of them
 /// plan     answers the question on a cluster, choosing among plans on these roads (none: on all)

@@ -16,10 +16,10 @@ namespace commtune::api {
 class PlanRuns {
  public:
   struct Setup {
-    Placing placing;    ///< with at least the job's ranks
-    Seconds budget{};   ///< of all runs: what progress is told against
+    Placing placing;      ///< with at least the job's ranks
+    Seconds budget{};     ///< of all runs: what progress is told against
     bool strict = false;  ///< RunRequest::strict
-    std::string doing;  ///< "checking": begins each line of progress
+    std::string doing;    ///< "checking": begins each line of progress
     int warmup = 1;
   };
   /// context  must outlive this object
@@ -48,8 +48,8 @@ class PlanRuns {
   Context context_;  ///< the caller's, with a listener of ours
 };
 
-/// Timed iterations of a run that is to last about so long: no fewer than tell anything, and no more than tell
-/// more.
+/// Timed iterations of a run that is to last about so long: no fewer than tell anything, and no more than
+/// tell more.
 ///
 /// time  for the run, with its warm-up and without its launch
 int iterations_within(Seconds time, Seconds iteration, int warmup);

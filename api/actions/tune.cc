@@ -1,6 +1,5 @@
 #include "api/actions/tune.h"
 
-
 #include <chrono>
 
 #include "api/actions/check.h"
@@ -44,7 +43,7 @@ tuner::OutOfTime limit_of(const Question& question, const Cancellation& cancella
 Keeping keeping_of(const TuneOutcome& outcome) {
   const Question& question = outcome.question;
   Keeping keeping;
-  keeping.all = question.keep == Keep::kAll;
+  keeping.all = question.keep == Keep::kAll || question.verify;  // what is run is stored before
   if (!question.overrides.any()) keeping.fit = outcome.fit;
   if (question.is_changed() && outcome.fit)
     keeping.question = record_of(outcome.made, question.overrides, outcome.made.cluster.name, outcome.fit);

@@ -1,6 +1,6 @@
 #pragma once
-// The main job: ranks all methods that commtune knows for a model on a probed cluster, runs the leading plans if
-// that is asked for, and keeps the plans of the ranking.
+// The main job: ranks all methods that commtune knows for a model on a probed cluster, runs the leading plans
+// if that is asked for, and keeps the plans of the ranking.
 
 #include <map>
 #include <nlohmann/json.hpp>

@@ -21,7 +21,8 @@ class Replays {
   Replays(const Context& context, const Placing& placing, TuneOutcome& outcome)
       : outcome_(outcome),
         limits_(outcome.question.verify.value()),
-        runs_(context, {placing, limits_.budget, outcome.question.strict, "verifying", kWarmupOfVerification}),
+        runs_(context,
+              {placing, limits_.budget, outcome.question.strict, "verifying", kWarmupOfVerification}),
         iteration_(outcome.chosen().prediction.iteration) {}
 
   Seconds elapsed() const { return runs_.elapsed(); }

@@ -12,10 +12,11 @@
 
 namespace commtune::api {
 
-Asked asked(Question question, const Seats& seats, Profile profile, const Fitted& fitted, FitMarks marks) {
+Asked asked(Question question, const Seats& seats, Profile profile, const Cluster& fitted,
+            std::optional<RowId> fit, FitMarks marks) {
   if (question.strict) refuse_differences(marks.differences);
-  Case made = make_case(question, seats, std::move(profile), fitted.cluster);
-  return {std::move(question), std::move(made), fitted.fit, std::move(marks)};
+  Case made = make_case(question, seats, std::move(profile), fitted);
+  return {std::move(question), std::move(made), fit, std::move(marks)};
 }
 
 Asked look_up(const Store& store, Question question, const FitAge& age) {
@@ -24,7 +25,7 @@ Asked look_up(const Store& store, Question question, const FitAge& age) {
   if (fitted.row) marks = marks_of(store, *fitted.row, fitted.cluster, age);
   Profile profile = question.profile ? *question.profile : find_profile(store, question.model);
   const Seats seats = question.seats;
-  return asked(std::move(question), seats, std::move(profile), fitted, std::move(marks));
+  return asked(std::move(question), seats, std::move(profile), fitted.cluster, fitted.fit, std::move(marks));
 }
 
 TuneOutcome answer(Asked asked, tuner::OutOfTime out_of_time) {
@@ -42,12 +43,12 @@ void recommend_workers(TuneOutcome& outcome, const tuner::Watch& watch, tuner::O
   tuner::TuneOptions options = outcome.made.options;
   options.draws = 0;
   options.out_of_time = std::move(out_of_time);
-  Recommendation best{1,
-                      fmt::format("no number of workers up to {} is worth {:.0f} % of as many", most, 100 * least)};
+  Recommendation best{
+      1, fmt::format("no number of workers up to {} is worth {:.0f} % of as many", most, 100 * least)};
   std::map<int, double> efficiency;
   for (const tuner::ScaleCurve& curve :
-       tuner::scale(outcome.made.profile, outcome.made.cluster, count_series(fmt::format("1..{}", most)), options,
-                    watch))
+       tuner::scale(outcome.made.profile, outcome.made.cluster, count_series(fmt::format("1..{}", most)),
+                    options, watch))
     for (const tuner::ScalePoint& point : curve.points)
       efficiency[point.workers] = std::max(efficiency[point.workers], point.efficiency);
   for (const auto& [workers, ratio] : efficiency) {

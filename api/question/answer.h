@@ -1,6 +1,6 @@
 #pragma once
-// The one answer to a question, whoever asks: it is looked up, planned, and where it asks for that, a number of
-// workers is recommended. Runs before the answer and what is stored of it are in api/actions/tune.h.
+// The one answer to a question, whoever asks: it is looked up, planned, and where it asks for that, a number
+// of workers is recommended. Runs before the answer and what is stored of it are in api/actions/tune.h.
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -31,8 +31,10 @@ struct Asked {
 /// Puts a question together with what it names. Throws Error{kConflict} for what `strict` refuses, and what
 /// make_case throws.
 ///
-/// seats  the question's, or a candidate's
-Asked asked(Question question, const Seats& seats, Profile profile, const Fitted& fitted, FitMarks marks);
+/// seats   the question's, or a candidate's
+/// fitted  the cluster as its fit has it
+Asked asked(Question question, const Seats& seats, Profile profile, const Cluster& fitted,
+            std::optional<RowId> fit, FitMarks marks);
 
 /// The same with what the store has. Throws what find_profile and find_fitted throw, too.
 Asked look_up(const Store& store, Question question, const FitAge& age);

@@ -92,14 +92,14 @@ Case make_case(const Question& question, const Seats& seats, Profile profile, co
 nlohmann::json record_of(const Case& made, const Overrides& overrides, const std::string& cluster,
                          std::optional<std::int64_t> fit) {
   nlohmann::json record{{"cluster", cluster},
-{"fit", fit ? nlohmann::json(*fit) : nlohmann::json(nullptr)},
-          {"hosts", written_hosts(made.cluster.hosts)},
-          {"workers", made.options.workers},
-          {"servers", made.options.limits.colocated_servers},
-          {"dedicated_servers", made.options.limits.dedicated_servers},
-          {"draws", made.options.draws},
-          {"seed", made.options.seed},
-          {"overrides", to_json(overrides)}};
+                        {"fit", fit ? nlohmann::json(*fit) : nlohmann::json(nullptr)},
+                        {"hosts", written_hosts(made.cluster.hosts)},
+                        {"workers", made.options.workers},
+                        {"servers", made.options.limits.colocated_servers},
+                        {"dedicated_servers", made.options.limits.dedicated_servers},
+                        {"draws", made.options.draws},
+                        {"seed", made.options.seed},
+                        {"overrides", to_json(overrides)}};
   if (made.options.limits.hashed) record["hashed"] = true;
   return record;
 }

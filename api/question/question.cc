@@ -152,6 +152,11 @@ nlohmann::json to_json(const Overrides& overrides) {
 
 std::string to_string(Keep keep) { return enum_name(keep, kKeeps); }
 
+Keep keep_named(const std::string& name) {
+  const nlohmann::json value(name);
+  return read_enum(JsonPlace(value), kKeeps);
+}
+
 Question question_from_json(const nlohmann::json& body) {
   const JsonPlace document(body);
   document.expect_keys({"model", "cluster", "workers", "nodes", "node_count", "devices_per_node", "servers",

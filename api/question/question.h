@@ -1,7 +1,8 @@
 #pragma once
-// "How should this model move its gradients there?": all that can be asked, whoever asks. Flags of the command
-// line and bodies of requests fill in the same struct: a profile, a cluster as it was fitted, where the job
-// would run, what to assume in place of what was measured, and which plans are to be run before the answer.
+// "How should this model move its gradients there?": all that can be asked, whoever asks. Flags of the
+// command line and bodies of requests fill in the same struct: a profile, a cluster as it was fitted, where
+// the job would run, what to assume in place of what was measured, and which plans are to be run before the
+// answer.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -64,10 +65,10 @@ struct Question {
   bool strict = false;   ///< refuse a fit that was made under other conditions than those that hold now
   int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
   double least_efficiency = 0.8;
-  std::vector<Candidate> candidates;     ///< empty: one job
+  std::vector<Candidate> candidates;      ///< empty: one job
   std::optional<Seconds> plan_time = {};  ///< longest planning, each time anew; absent: whoever answers says
-  /// Run the leading plans for about so long, correct the costs by what that takes, and plan again; absent: do
-  /// not.
+  /// Run the leading plans for about so long, correct the costs by what that takes, and plan again; absent:
+  /// do not.
   std::optional<Seconds> check = {};
   /// Run what the doubt cannot tell apart; absent: prediction chooses.
   std::optional<tuner::VerifyLimits> verify = {};
@@ -77,11 +78,13 @@ struct Question {
   bool is_changed() const;
 };
 
-/// Plans are run on the first ranks of a registered cluster as it is. Throws Error{kBadInput} naming what of a
-/// question that asks for runs says otherwise.
+/// Plans are run on the first ranks of a registered cluster as it is. Throws Error{kBadInput} naming what of
+/// a question that asks for runs says otherwise.
 void check_runs(const Question& question);
 
 std::string to_string(Keep keep);
+/// Throws Error{kBadInput} for what is none of none, chosen and all.
+Keep keep_named(const std::string& name);
 
 /// Reads a PlanRequest of api/openapi.yaml. Throws Error{kBadInput} with the path.
 Question question_from_json(const nlohmann::json& document);

@@ -66,6 +66,18 @@ FitBook::Known FitBook::read(const Store& store, const ClusterState& state) {
   return known;
 }
 
+FitBook::Known FitBook::find_fitted(const std::string& cluster) {
+  Known known = find(cluster);
+  if (known.fit) return known;
+  const std::string name = cluster.substr(0, 255);
+  throw Error(ErrorCode::kNotFound,
+              known.registered
+                  ? fmt::format("cluster \"{}\" has no fit yet: its probe has not ended", name)
+                  : fmt::format("cluster \"{}\": not registered; register it with: tune probe --cluster {} "
+                                "--hosts FILE",
+                                name, name));
+}
+
 FitPointer FitBook::fit_of(const Store& store, RowId id) {
   const std::string key = std::to_string(id);
   {

@@ -11,8 +11,10 @@ namespace commtune::api {
 /// environment. plan_id 0: the plan is not stored.
 nlohmann::json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration);
 
-/// `tune plan --json`: to_json of the answer, with "id" (of the chosen plan), "fit", "profile", "plans" (method
-/// -> id), where it was verified "runs" (method -> ids), and what the question assumed and asked for beside it.
+/// `tune plan --json`: to_json of the answer, with "id" (of the chosen plan), "fit", "profile", "plans"
+/// (method
+/// -> id), where it was verified "runs" (method -> ids), and what the question assumed and asked for beside
+/// it.
 nlohmann::json to_json(const TuneOutcome& outcome);
 
 /// PlanAnswer of api/openapi.yaml.

@@ -120,6 +120,8 @@ json timeline_to_trace(const PlanView& view) {
           {"metadata",
            {{"commtune", kVersion},
             {"plan", digest(view.plan)},
+            {"model", view.plan.model},
+            {"predicted", true},
             {"predicted_seconds", it.prediction.iteration.count()}}},
           {"traceEvents", std::move(events)}};
 }

@@ -193,19 +193,5 @@ TEST(Explain, CountsTrafficBehindALocalSum) {
   EXPECT_EQ(e.server_traffic.count, d);
 }
 
-TEST(ChromeTrace, HasEveryLayerAndMessage) {
-  const Planning job(resnet(), gigabit(), 4, {AllToAll{}});
-  const Plan plan = wfbp(job, job.roads[0]);
-  const Explanation e = explain(resnet(), gigabit(), plan);
-  const nlohmann::json trace = chrome_trace(e.timeline, plan, resnet());
-  std::size_t messages = 0;
-  for (const auto& event : trace["traceEvents"]) {
-    EXPECT_EQ(event["ph"], "X");
-    EXPECT_GT(event["dur"].get<double>(), 0);
-    messages += event["tid"] == "reduce" ? 1 : 0;
-  }
-  EXPECT_EQ(messages, plan.messages.size());
-}
-
 }  // namespace
 }  // namespace commtune::tuner
