@@ -6,13 +6,14 @@
 #include <optional>
 #include <vector>
 
-#include "api/actions/doubtful.h"
-#include "api/actions/models.h"
-#include "api/actions/row_json.h"
 #include "api/actions/run.h"
 #include "api/cli/commands.h"
 #include "api/output/report.h"
 #include "api/output/rows.h"
+#include "api/question/models.h"
+#include "api/question/plan_lookup.h"
+#include "api/view/doubtful.h"
+#include "api/view/row_json.h"
 #include "perfmodel/doubtful_fits.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"

@@ -43,11 +43,11 @@ int single(const std::vector<int>& workers) {
 void run_servers(const Session& session, const WhatIfFlags& flags) {
   Work work(session);
   ServersRequest request;
-  request.job = flags.job.request(work);
+  request.job = flags.job.question(work);
   request.placement = flags.placement == "dedicated" ? Placement::kDedicated : Placement::kColocated;
   request.servers = parse_flag("--servers", flags.servers, count_series);
   if (!flags.workers.empty())
-    request.job.options.workers = single(parse_flag("--workers", flags.workers, count_series));
+    request.job.seats.workers = single(parse_flag("--workers", flags.workers, count_series));
   const InterruptGuard guard(*session.cancellation);
   const ServersOutcome outcome = servers_job(work.context(), request);
   answer(session, flags, work, outcome, to_csv(outcome.points), servers_report(outcome));
@@ -60,7 +60,7 @@ void run_scale(const Session& session, const WhatIfFlags& flags) {
   }
   Work work(session);
   ScaleRequest request;
-  request.job = flags.job.request(work);
+  request.job = flags.job.question(work);
   request.workers = parse_flag("--workers", flags.workers.empty() ? "1..2048" : flags.workers, count_series);
   const InterruptGuard guard(*session.cancellation);
   const ScaleOutcome outcome = scale_job(work.context(), request);
@@ -70,7 +70,7 @@ void run_scale(const Session& session, const WhatIfFlags& flags) {
 void run_map(const Session& session, const WhatIfFlags& flags) {
   Work work(session);
   MapRequest request;
-  request.job = flags.job.request(work);
+  request.job = flags.job.question(work);
   if (!flags.workers.empty()) request.workers = parse_flag("--workers", flags.workers, count_series);
   if (!flags.latency.empty()) request.latencies = parse_flag("--latency", flags.latency, duration_series);
   request.per_byte = flags.bandwidth.empty() ? usual_rates(work.store(), request.job.cluster)

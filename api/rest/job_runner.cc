@@ -80,18 +80,22 @@ void add_run_flags(const json& request, std::vector<std::string>& argv) {
   add("timeout_seconds", "--timeout", "s");
 }
 
-/// The model is a shipped name or a digest: a route has looked it up.
 void add_tune_flags(const json& request, std::vector<std::string>& argv) {
   argv.push_back(request.at("model").get<std::string>());
   NumberFlags add(request, argv);
   add("workers", "--workers");
   add("servers", "--servers");
   add("dedicated_servers", "--dedicated");
+  if (is_true(request, "hashed")) argv.emplace_back("--hashed");
   add("draws", "--draws");
   add("seed", "--seed");
-  NumberFlags add_limit(request.at("verify"), argv);
-  add_limit("plans", "--verify");
-  add_limit("budget_seconds", "--verify-budget", "s");
+  add("plan_seconds", "--plan-time", "s");
+  add("check_seconds", "--check", "s");
+  if (const auto verify = request.find("verify"); verify != request.end()) {
+    NumberFlags add_limit(*verify, argv);
+    add_limit("plans", "--verify");
+    add_limit("budget_seconds", "--verify-budget", "s");
+  }
   if (is_true(request, "strict")) argv.emplace_back("--strict");
 }
 
@@ -178,6 +182,24 @@ Reply accepted(const JobRow& job) {
   Reply reply = json_reply(to_json(job), 202);
   reply.headers.emplace_back("Location", fmt::format("/v1/jobs/{}", job.id));
   return reply;
+}
+
+json tune_job_request(const Question& question, const std::string& model) {
+  json request{{"cluster", question.cluster.name},
+               {"model", model},
+               {"draws", question.draws},
+               {"seed", question.seed},
+               {"strict", question.strict}};
+  const Seats& seats = question.seats;
+  if (seats.workers > 0) request["workers"] = seats.workers;
+  if (seats.limits.colocated_servers > 0) request["servers"] = seats.limits.colocated_servers;
+  if (seats.limits.dedicated_servers > 0) request["dedicated_servers"] = seats.limits.dedicated_servers;
+  if (seats.limits.hashed) request["hashed"] = true;
+  if (question.plan_time) request["plan_seconds"] = question.plan_time->count();
+  if (question.check) request["check_seconds"] = question.check->count();
+  if (const auto& verify = question.verify)
+    request["verify"] = {{"plans", verify->plans}, {"budget_seconds", verify->budget.count()}};
+  return request;
 }
 
 std::vector<std::string> job_command(const JobRow& job, const Store& store,

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/curves.h"
-#include "api/actions/row_json.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/curves.h"
+#include "api/view/row_json.h"
 #include "perfmodel/json_reader.h"
 
 namespace commtune::api::rest {

@@ -2,11 +2,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/question.h"
 #include "api/actions/whatif.h"
+#include "api/question/case.h"
 #include "api/rest/busy.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/whatif_json.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api::rest {
@@ -15,7 +16,16 @@ namespace {
 using nlohmann::json;
 
 constexpr double kSmallestScale = 1e-3, kLargestScale = 1e3;
-constexpr long long kMostBatch = 1 << 20;
+constexpr long long kMostBatch = 1 << 20, kMostSeed = 0xFFFF'FFFF, kMostWorkers = 4096;
+
+/// "true" or "false"; absent is false.
+bool is_set(const Request& request, const std::string& name) {
+  const std::string_view text = request.parameter(name);
+  if (!text.empty() && text != "true" && text != "false")
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("parameter {} = \"{}\": expected true or false", name, text.substr(0, 64)));
+  return text == "true";
+}
 
 Overrides overrides_of(const Request& request) {
   Overrides overrides;
@@ -33,22 +43,23 @@ WhatIfCase case_of(Service& service, const Request& request) {
   if (model.empty()) throw Error(ErrorCode::kBadInput, "parameter model : missing");
   if (cluster.empty()) throw Error(ErrorCode::kBadInput, "parameter cluster : missing");
   const ProfilePointer profile = service.profiles().find(model);
-  FitBook::Known known = service.fits().find(cluster);
-  const FitPointer fit = known.fit;
-  if (!fit)
-    throw Error(ErrorCode::kNotFound,
-                fmt::format("cluster \"{}\" has not been probed", cluster.substr(0, 255)));
+  FitBook::Known known = service.fits().find_fitted(cluster);
   Question question;
   question.overrides = overrides_of(request);
   question.draws = 0;
-  Case made = make_case(question, {}, profile->profile, fit->snapshot);
+  question.seed = static_cast<std::uint64_t>(request.integer("seed", 0, kMostSeed, 1));
+  question.seats.limits.dedicated_servers =
+      static_cast<int>(request.integer("dedicated_servers", 0, kMostWorkers, 0));
+  question.seats.limits.hashed = is_set(request, "hashed");
+  Case made = make_case(question, question.seats, profile->profile, known.fit->snapshot);
+  check_size(made);
   return {std::move(made.profile),
           std::move(made.cluster),
           made.options,
-          fit->cluster_name,
-          fit->id,
+          known.fit->cluster_name,
+          known.fit->id,
           {},
-          {is_stale(*fit, fit_age(service.parts().settings)), std::move(known.differences)}};
+          {is_stale(*known.fit, fit_age(service.parts().settings)), std::move(known.differences)}};
 }
 
 /// "2,4,8" as numbers within the limits.
@@ -103,8 +114,7 @@ Reply get_phase_map(Service& service, const Request& request) {
   return service.compute(request, [&](const tuner::Watch& watch) {
     put_under(watch, given);
     json out = to_json(map(given, axes));
-    out["flips"] =
-        tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, given.watch));
+    out["flips"] = api::to_json(tuner::flip_points(given.profile, given.cluster, given.options, given.watch));
     return json_reply(out);
   });
 }

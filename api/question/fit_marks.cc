@@ -1,4 +1,4 @@
-#include "api/actions/fit_marks.h"
+#include "api/question/fit_marks.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/actions/fit_marks.h"
+#include "api/question/fit_marks.h"
 #include "probes/links.h"
 #include "store/store.h"
 

@@ -1,90 +1,22 @@
-#include "api/actions/timeline.h"
+#include "api/view/timeline.h"
 
 #include <fmt/format.h>
 
-#include "api/actions/question.h"
-#include "api/actions/run.h"
-#include "api/text.h"
 #include "api/version.h"
-#include "perfmodel/bound.h"
+#include "api/view/prediction_json.h"
 #include "perfmodel/error.h"
-#include "perfmodel/stage_cost.h"
-#include "tuner/tuner.h"
 
 namespace commtune::api {
 namespace {
 
 using nlohmann::json;
 
-struct Iteration {
-  Prediction prediction;
-  Timeline timeline;
-  Seconds bound{};
-};
-
-Iteration predict(const PlanView& view) {
+PredictedIteration predict(const PlanView& view) {
   if (!view.priced)
     throw Error(ErrorCode::kNotFound,
                 fmt::format("plan {} belongs to no fit of a cluster, so nothing predicts its timeline",
                             digest(view.plan)));
-  const RoadCost cost = road_cost(view.plan.road, view.cluster, view.plan.workers);
-  const Workload work(view.profile, pace_of(view.cluster, view.plan.workers));
-  Iteration out;
-  out.prediction = simulate(work, view.plan, cost, &out.timeline);
-  out.bound = lower_bound(work, cost);
-  return out;
-}
-
-/// Another method's plan of the same question, made again when it was not stored.
-Plan plan_of_method(const PlanView& view, const json& question, const std::string& method,
-                    const tuner::OutOfTime& out_of_time) {
-  const Case made = case_from_record(question, view.profile, view.cluster);
-  tuner::TuneOptions options = made.options;
-  options.out_of_time = out_of_time;
-  const tuner::Answer answer = tuner::tune(view.profile, made.cluster, options);
-  if (method == "best") return answer.ranking.front().plan;
-  if (method == "worst") return answer.ranking.back().plan;
-  std::vector<std::string> known;
-  for (const tuner::Entry& entry : answer.ranking) {
-    if (entry.method == method) return entry.plan;
-    known.push_back(entry.method);
-  }
-  if (!answer.complete)
-    throw Error(
-        ErrorCode::kTimeout,
-        fmt::format("parameter method = \"{}\": the time limit passed before its plan was made", method));
-  throw Error(ErrorCode::kNotFound, fmt::format("parameter method = \"{}\": not in the ranking{}", method,
-                                                did_you_mean(method, known)));
-}
-
-/// The id of a method's plan among those stored with the ranking.
-std::optional<RowId> stored_method(const json& ranking, const std::string& method) {
-  const auto plans = ranking.find("plans");
-  if (plans == ranking.end() || !plans->is_object()) return {};
-  const auto found = plans->find(method);
-  return found == plans->end() ? std::nullopt : std::optional(found->get<RowId>());
-}
-
-void choose_method(const Store& store, const PlanRow& row, const std::string& method, PlanView& view,
-                   const tuner::OutOfTime& out_of_time) {
-  if (method.empty() || method == row.method || method == "chosen") return;
-  if (!row.ranking.is_object() || !row.ranking.contains("answer"))
-    throw Error(
-        ErrorCode::kNotFound,
-        fmt::format("parameter method = \"{}\": plan {} is not the chosen one of a ranking", method, row.id));
-  std::string name = method;
-  const json& entries = row.ranking.at("answer").at("ranking");
-  if (method == "best") name = entries.front().at("method").get<std::string>();
-  if (method == "worst") name = entries.back().at("method").get<std::string>();
-  if (name == row.method) return;
-  view.id = stored_method(row.ranking, name);
-  if (view.id) {
-    if (auto other = store.find_plan(*view.id)) view.plan = std::move(other->plan);
-    return;
-  }
-  if (!row.ranking.contains("question"))
-    throw Error(ErrorCode::kNotFound, fmt::format("parameter method = \"{}\": not in the ranking", method));
-  view.plan = plan_of_method(view, row.ranking.at("question"), name, out_of_time);
+  return predicted_iteration(view.plan, view.profile, view.cluster);
 }
 
 json span(Seconds start, Seconds end) {
@@ -125,37 +57,8 @@ json thread_name(int thread, const std::string& name) {
 
 }  // namespace
 
-std::optional<Cluster> pricing_cluster(const Store& store, const PlanRow& row) {
-  const json& ranking = row.ranking;
-  std::optional<RowId> id = row.fit;
-  if (!id && ranking.is_object() && ranking.contains("question"))
-    id = ranking.at("question").at("fit").get<RowId>();
-  if (auto fit = id ? store.find_fit(*id) : std::nullopt) return std::move(fit->snapshot);
-  if (ranking.is_object() && ranking.contains("cluster")) return cluster_from_json(ranking.at("cluster"));
-  return std::nullopt;
-}
-
-PlanView find_plan_view(const Store& store, const std::string& plan, const std::string& method,
-                        const tuner::OutOfTime& out_of_time) {
-  const PlanRow row = find_stored_plan(store, plan);
-  auto profile = store.find_profile(row.profile);
-  if (!profile)
-    throw Error(ErrorCode::kStorage, fmt::format("profile {} of plan {} is missing", row.profile, row.id));
-  PlanView view{row.id, row.plan, std::move(profile->profile), {}, false};
-  const bool has_question = row.ranking.is_object() && row.ranking.contains("question");
-  if (auto cluster = pricing_cluster(store, row)) {
-    view.cluster = *std::move(cluster);
-    view.priced = true;
-  }
-  choose_method(store, row, method, view, out_of_time);
-  if (view.priced && has_question)
-    view.cluster = case_from_record(row.ranking.at("question"), view.profile, view.cluster).cluster;
-  return view;
-}
-
 json timeline_to_json(const PlanView& view) {
-  const Iteration it = predict(view);
-  const Prediction& p = it.prediction;
+  const PredictedIteration it = predict(view);
   const std::vector<NamedTensor> tensors = named_tensors(view.profile);
   json layers = json::array(), messages = json::array();
   for (std::size_t i = 0; i < view.profile.layers.size(); ++i)
@@ -178,15 +81,7 @@ json timeline_to_json(const PlanView& view) {
           {"model", view.plan.model},
           {"road", describe(view.plan.road)},
           {"workers", view.plan.workers},
-          {"prediction",
-           {{"iteration_seconds", p.iteration.count()},
-            {"compute_seconds", p.compute.count()},
-            {"exposed_seconds", p.exposed.count()},
-            {"hidden_seconds", p.hidden().count()},
-            {"communication_seconds", p.communication.count()},
-            {"binding", to_string(p.binding)},
-            {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
-            {"extrapolated", p.extrapolated}}},
+          {"prediction", prediction_to_json(it.prediction)},
           {"bound_seconds", it.bound.count()},
           {"layers", std::move(layers)},
           {"messages", std::move(messages)}};
@@ -194,7 +89,7 @@ json timeline_to_json(const PlanView& view) {
 
 json timeline_to_trace(const PlanView& view) {
   enum Thread { kCompute, kReduce, kDistribute };
-  const Iteration it = predict(view);
+  const PredictedIteration it = predict(view);
   const std::vector<NamedTensor> tensors = named_tensors(view.profile);
   json events = json::array();
   events.push_back(
@@ -225,6 +120,8 @@ json timeline_to_trace(const PlanView& view) {
           {"metadata",
            {{"commtune", kVersion},
             {"plan", digest(view.plan)},
+            {"model", view.plan.model},
+            {"predicted", true},
             {"predicted_seconds", it.prediction.iteration.count()}}},
           {"traceEvents", std::move(events)}};
 }

@@ -1,9 +1,10 @@
-#include "api/actions/doubtful.h"
+#include "api/view/doubtful.h"
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/row_json.h"
-#include "api/actions/timeline.h"
+#include "api/question/plan_view.h"
+#include "api/view/answer_json.h"
+#include "api/view/row_json.h"
 #include "tuner/doubtful.h"
 
 namespace commtune::api {
@@ -20,8 +21,7 @@ std::vector<tuner::DoubtfulFit> doubtful_fits_of(const Store& store, const PlanR
 nlohmann::json to_json_with_doubt(const Store& store, const PlanRow& plan) {
   nlohmann::json out = to_json(plan);
   out["doubtful"] = nlohmann::json::array();
-  for (const tuner::DoubtfulFit& fit : doubtful_fits_of(store, plan))
-    out["doubtful"].push_back(tuner::to_json(fit));
+  for (const tuner::DoubtfulFit& fit : doubtful_fits_of(store, plan)) out["doubtful"].push_back(to_json(fit));
   return out;
 }
 

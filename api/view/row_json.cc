@@ -1,4 +1,4 @@
-#include "api/actions/row_json.h"
+#include "api/view/row_json.h"
 
 #include <nlohmann/json.hpp>
 #include <optional>

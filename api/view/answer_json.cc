@@ -1,12 +1,13 @@
+#include "api/view/answer_json.h"
+
 #include <nlohmann/json.hpp>
 
-#include "tuner/tuner.h"
+#include "api/view/prediction_json.h"
 
-namespace commtune::tuner {
-
+namespace commtune::api {
 namespace {
 
-nlohmann::json to_json(const Doubt& doubt) {
+nlohmann::json to_json(const tuner::Doubt& doubt) {
   return {{"low_seconds", doubt.low.count()},
           {"high_seconds", doubt.high.count()},
           {"probability_best", doubt.probability_best},
@@ -14,24 +15,24 @@ nlohmann::json to_json(const Doubt& doubt) {
           {"optimism_ratio", doubt.optimism}};
 }
 
-nlohmann::json to_json(const MeasuredTime& measured) {
+nlohmann::json to_json(const tuner::MeasuredTime& measured) {
   return {{"half_width_seconds", measured.half_width.count()},
           {"iterations", measured.iterations},
           {"rounds", measured.rounds},
           {"behind_ratio", measured.behind}};
 }
 
-nlohmann::json to_json(const Verified& verified, const std::string& chosen) {
+nlohmann::json to_json(const tuner::Verified& verified, const std::string& chosen) {
   return {{"plans", verified.plans},
           {"rounds", verified.rounds},
           {"seconds", verified.elapsed.count()},
-          {"certain", verified.end != VerifyEnd::kBudget},
+          {"certain", verified.end != tuner::VerifyEnd::kBudget},
           {"end", to_string(verified.end)},
           {"predicted", verified.predicted},
           {"changed", verified.predicted != chosen}};
 }
 
-nlohmann::json to_json(const CheckedPlan& plan) {
+nlohmann::json to_json(const tuner::CheckedPlan& plan) {
   return {{"method", plan.method},
           {"plan_digest", plan.digest},
           {"road", describe(plan.road)},
@@ -43,56 +44,47 @@ nlohmann::json to_json(const CheckedPlan& plan) {
           {"hidden", plan.hidden}};
 }
 
-nlohmann::json to_json(const Check& check) {
+nlohmann::json to_json(const tuner::Check& check) {
   nlohmann::json plans = nlohmann::json::array(), roads = nlohmann::json::array();
-  for (const CheckedPlan& plan : check.plans) plans.push_back(to_json(plan));
+  for (const tuner::CheckedPlan& plan : check.plans) plans.push_back(to_json(plan));
   for (const RoadFactor& factor : check.factors)
     roads.push_back(
         {{"road", describe(factor.road)}, {"factor", factor.factor}, {"deviation_ratio", factor.deviation}});
-  nlohmann::json json{{"plans", std::move(plans)},
-                      {"roads", std::move(roads)},
-                      {"seconds", check.elapsed.count()},
-                      {"before", check.before},
-                      {"changed", check.changed}};
-  if (!check.passed_over.empty()) json["passed_over"] = check.passed_over;
-  if (!check.failure.empty()) json["failure"] = check.failure;
-  return json;
+  nlohmann::json out{{"plans", std::move(plans)},
+                     {"roads", std::move(roads)},
+                     {"seconds", check.elapsed.count()},
+                     {"before", check.before},
+                     {"changed", check.changed}};
+  if (!check.passed_over.empty()) out["passed_over"] = check.passed_over;
+  if (!check.failure.empty()) out["failure"] = check.failure;
+  return out;
 }
 
-nlohmann::json to_json(const Entry& entry) {
+nlohmann::json to_json(const tuner::Entry& entry) {
   const Prediction& p = entry.prediction;
-  nlohmann::json json = {
-      {"method", entry.method},
-      {"title", entry.title},
-      {"plan_digest", digest(entry.plan)},
-      {"road", describe(entry.plan.road)},
-      {"iteration_seconds", p.iteration.count()},
-      {"compute_seconds", p.compute.count()},
-      {"exposed_seconds", p.exposed.count()},
-      {"hidden_seconds", p.hidden().count()},
-      {"communication_seconds", p.communication.count()},
-      {"communication_ratio", p.compute.count() > 0 ? p.communication / p.compute : 0},
-      {"binding", to_string(p.binding)},
-      {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
-      {"extrapolated", p.extrapolated},
-      {"road_bound_seconds", entry.bound.count()},
-      {"gap_ratio", entry.gap},
-      {"samples_per_second", entry.samples_per_second},
-      {"speedup", entry.speedup},
-      {"messages", entry.messages},
-  };
-  if (entry.doubt) json["doubt"] = to_json(*entry.doubt);
+  nlohmann::json out = prediction_to_json(p);
+  out["method"] = entry.method;
+  out["title"] = entry.title;
+  out["plan_digest"] = digest(entry.plan);
+  out["road"] = describe(entry.plan.road);
+  out["communication_ratio"] = p.compute.count() > 0 ? p.communication / p.compute : 0;
+  out["road_bound_seconds"] = entry.bound.count();
+  out["gap_ratio"] = entry.gap;
+  out["samples_per_second"] = entry.samples_per_second;
+  out["speedup"] = entry.speedup;
+  out["messages"] = entry.messages;
+  if (entry.doubt) out["doubt"] = to_json(*entry.doubt);
   if (entry.measured) {
-    json["measured_seconds"] = entry.measured->median.count();
-    json["measured"] = to_json(*entry.measured);
+    out["measured_seconds"] = entry.measured->median.count();
+    out["measured"] = to_json(*entry.measured);
   }
-  if (!entry.failure.empty()) json["failure"] = entry.failure;
-  return json;
+  if (!entry.failure.empty()) out["failure"] = entry.failure;
+  return out;
 }
 
 }  // namespace
 
-nlohmann::json to_json(const DoubtfulFit& fit) {
+nlohmann::json to_json(const tuner::DoubtfulFit& fit) {
   return {{"fit", fit.fit},
           {"median_relative", fit.quality.median_relative},
           {"p90_relative", fit.quality.p90_relative},
@@ -100,18 +92,18 @@ nlohmann::json to_json(const DoubtfulFit& fit) {
           {"methods", fit.methods}};
 }
 
-nlohmann::json to_json(const Answer& answer) {
+nlohmann::json to_json(const tuner::Answer& answer) {
   nlohmann::json ranking = nlohmann::json::array(), bounds = nlohmann::json::array(),
                  doubtful = nlohmann::json::array();
-  for (const DoubtfulFit& fit : answer.doubtful) doubtful.push_back(to_json(fit));
-  for (const Entry& entry : answer.ranking) ranking.push_back(to_json(entry));
-  for (const RoadBound& bound : answer.bounds) {
+  for (const tuner::DoubtfulFit& fit : answer.doubtful) doubtful.push_back(to_json(fit));
+  for (const tuner::Entry& entry : answer.ranking) ranking.push_back(to_json(entry));
+  for (const tuner::RoadBound& bound : answer.bounds) {
     bounds.push_back({{"road", describe(bound.road)},
                       {"bound_seconds", bound.bound.count()},
                       {"explanation", bound.explanation}});
     if (bound.bound_low) bounds.back()["bound_low_seconds"] = bound.bound_low->count();
   }
-  nlohmann::json json = {
+  nlohmann::json out = {
       {"model", answer.model},
       {"cluster", answer.cluster},
       {"workers", answer.workers},
@@ -129,10 +121,10 @@ nlohmann::json to_json(const Answer& answer) {
       {"reason", answer.reason},
       {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
   };
-  if (answer.bound_low) json["bound_low_seconds"] = answer.bound_low->count();
-  if (answer.check) json["check"] = to_json(*answer.check);
-  if (answer.verified) json["verified"] = to_json(*answer.verified, answer.ranking[answer.chosen].method);
-  return json;
+  if (answer.bound_low) out["bound_low_seconds"] = answer.bound_low->count();
+  if (answer.check) out["check"] = to_json(*answer.check);
+  if (answer.verified) out["verified"] = to_json(*answer.verified, answer.ranking[answer.chosen].method);
+  return out;
 }
 
-}  // namespace commtune::tuner
+}  // namespace commtune::api

@@ -1,4 +1,4 @@
-#include "api/actions/sample_rows.h"
+#include "api/view/sample_rows.h"
 
 #include <fmt/format.h>
 

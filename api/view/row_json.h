@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "api/actions/fit_marks.h"
+#include "api/question/fit_marks.h"
 #include "store/rows.h"
 
 namespace commtune::api {

@@ -6,23 +6,21 @@
 #include <optional>
 #include <string>
 
+#include "api/question/question.h"
 #include "perfmodel/cluster.h"
 #include "store/rows.h"
 #include "store/store.h"
 
 namespace commtune::api {
 
-/// Which cluster is meant.
-struct ClusterChoice {
-  std::string name;              ///< its current fit in the store
-  std::optional<Cluster> given;  ///< in place of that: measured elsewhere, or made up
-};
-
 struct Fitted {
   Cluster cluster;
   std::optional<RowId> fit;            ///< absent: a given cluster
   std::optional<FitSummary> row = {};  ///< that fit's
 };
+
+/// True when the store has a fit of this cluster as it is now.
+bool is_probed(const Store& store, const std::string& cluster);
 
 /// Throws Error{kNotFound} when the store has no fit of the named cluster, naming those that it has.
 Fitted find_fitted(const Store& store, const ClusterChoice& choice);

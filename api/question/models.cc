@@ -1,4 +1,4 @@
-#include "api/actions/models.h"
+#include "api/question/models.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

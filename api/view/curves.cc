@@ -1,12 +1,12 @@
-#include "api/actions/curves.h"
+#include "api/view/curves.h"
 
 #include <algorithm>
 #include <cmath>
 #include <set>
 #include <vector>
 
-#include "api/actions/row_json.h"
-#include "api/actions/sample_rows.h"
+#include "api/view/row_json.h"
+#include "api/view/sample_rows.h"
 #include "perfmodel/curve.h"
 #include "perfmodel/normal.h"
 #include "perfmodel/prediction_limits.h"

@@ -1,4 +1,4 @@
-#include "api/actions/predicted_trace.h"
+#include "api/view/predicted_trace.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

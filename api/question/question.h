@@ -1,6 +1,8 @@
 #pragma once
-// "How should this model move its gradients there?" as a scheduler or a page asks it: a profile, a cluster as
-// it was fitted, where the job would run, and what to assume in place of what was measured.
+// "How should this model move its gradients there?": all that can be asked, whoever asks. Flags of the
+// command line and bodies of requests fill in the same struct: a profile, a cluster as it was fitted, where
+// the job would run, what to assume in place of what was measured, and which plans are to be run before the
+// answer.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -27,6 +29,12 @@ struct Overrides {
   bool operator==(const Overrides&) const = default;
 };
 
+/// Which cluster is meant.
+struct ClusterChoice {
+  std::string name;              ///< its current fit in the store
+  std::optional<Cluster> given;  ///< in place of that: measured elsewhere, or made up
+};
+
 /// Where a job would run.
 struct Seats {
   int workers = 0;           ///< 0: all that the nodes have
@@ -47,47 +55,41 @@ enum class Keep { kNone, kChosen, kAll };
 
 struct Question {
   std::string model;               ///< a name as in find_profile; empty with `profile`
-  std::optional<Profile> profile;  ///< a whole one in the request
-  std::string cluster;
+  std::optional<Profile> profile;  ///< a whole one
+  ClusterChoice cluster;
   Seats seats;
   Overrides overrides;
   int draws = 64;
   std::uint64_t seed = 1;
   Keep keep = Keep::kChosen;
-  bool strict = false;   ///< as TuneRequest::strict
+  bool strict = false;   ///< refuse a fit that was made under other conditions than those that hold now
   int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
   double least_efficiency = 0.8;
-  std::vector<Candidate> candidates;  ///< empty: one job
-  /// Run what the doubt cannot tell apart, on the first ranks of the cluster; absent: prediction chooses.
-  std::optional<tuner::VerifyLimits> verify;
+  std::vector<Candidate> candidates;      ///< empty: one job
+  std::optional<Seconds> plan_time = {};  ///< longest planning, each time anew; absent: whoever answers says
+  /// Run the leading plans for about so long, correct the costs by what that takes, and plan again; absent:
+  /// do not.
+  std::optional<Seconds> check = {};
+  /// Run what the doubt cannot tell apart; absent: prediction chooses.
+  std::optional<tuner::VerifyLimits> verify = {};
+
+  bool asks_for_runs() const { return check || verify; }
+  /// Not of a whole cluster as it is: what the answer was made from has to be stored with it.
+  bool is_changed() const;
 };
 
+/// Plans are run on the first ranks of a registered cluster as it is. Throws Error{kBadInput} naming what of
+/// a question that asks for runs says otherwise.
+void check_runs(const Question& question);
+
 std::string to_string(Keep keep);
+/// Throws Error{kBadInput} for what is none of none, chosen and all.
+Keep keep_named(const std::string& name);
 
 /// Reads a PlanRequest of api/openapi.yaml. Throws Error{kBadInput} with the path.
 Question question_from_json(const nlohmann::json& document);
 /// Of a request's query or body: scale factors in [0.001, 1000].
 Overrides overrides_from_json(const JsonPlace& place);
 nlohmann::json to_json(const Overrides& overrides);
-
-/// A question with everything looked up: what tuner::tune() gets.
-struct Case {
-  Profile profile;
-  Cluster cluster;
-  tuner::TuneOptions options;
-};
-
-/// Throws Error{kBadInput} where so many draws for so many tensors would take longer than a scheduler waits.
-void check_draws(int draws, const Profile& profile);
-
-/// Applies seats and overrides. Throws Error{kNotFound} naming nodes that the cluster does not have,
-/// Error{kBadInput} for too many workers or draws.
-Case make_case(const Question& question, const Seats& seats, const Profile& profile, const Cluster& fitted);
-
-/// What it takes to make the case again later, from the fit and the stored (changed) profile.
-nlohmann::json record_of(const Case& made, const Overrides& overrides, const std::string& cluster,
-                         std::int64_t fit);
-/// The cluster and options of a record, from the fit's snapshot.
-Case case_from_record(const nlohmann::json& record, const Profile& profile, const Cluster& fitted);
 
 }  // namespace commtune::api

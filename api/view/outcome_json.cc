@@ -1,20 +1,38 @@
-#include "api/actions/answer.h"
+#include "api/view/outcome_json.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "api/actions/whatif.h"
 #include "api/export/export.h"
 #include "api/export/variables.h"
+#include "api/view/answer_json.h"
+#include "api/view/prediction_json.h"
 #include "perfmodel/doubtful_fits.h"
 #include "perfmodel/overloaded.h"
-#include "tuner/whatif.h"
 
 namespace commtune::api {
 namespace {
 
 using nlohmann::json;
+
+/// The answer, with what it rests on and what of it is stored.
+///
+/// document  of the answer where it was written out already, else null
+json with_origin(const TuneOutcome& outcome, json document) {
+  json out = document.is_null() ? to_json(outcome.answer) : std::move(document);
+  out["fit"] = fit_to_json(outcome.fit);
+  put_marks(out, outcome.marks);
+  out["profile"] = outcome.profile;
+  out["plans"] = outcome.plans;
+  return out;
+}
+
+/// Of the chosen plan; 0: it is not stored.
+RowId stored_id(const TuneOutcome& outcome) {
+  const auto stored = outcome.plans.find(outcome.chosen().method);
+  return stored == outcome.plans.end() ? 0 : stored->second;
+}
 
 struct ServersOf {
   int servers = 0;
@@ -29,6 +47,7 @@ ServersOf servers_of(const Road& road) {
       });
 }
 
+/// Its bounds are null without draws, so that they are always there.
 json iteration_to_json(const tuner::Entry& entry) {
   const Prediction& p = entry.prediction;
   return {{"seconds", p.iteration.count()},
@@ -36,16 +55,16 @@ json iteration_to_json(const tuner::Entry& entry) {
           {"high_seconds", entry.doubt ? json(entry.doubt->high.count()) : json(nullptr)},
           {"compute_seconds", p.compute.count()},
           {"exposed_seconds", p.exposed.count()},
-          {"basis", p.basis == Basis::kMeasured ? "measured" : "formula"},
+          {"basis", basis_name(p.basis)},
           {"extrapolated", p.extrapolated}};
 }
 
-std::vector<std::string> notes_of(const Given& given, const tuner::Entry& chosen) {
+std::vector<std::string> notes_of(const TuneOutcome& given, const tuner::Entry& chosen) {
   std::vector<std::string> notes;
   if (given.question.overrides.any())
     notes.emplace_back(
         "a what-if: the plan belongs to no fit, and its prediction is not the cluster's as it is");
-  if (!given.outcome.answer.complete)
+  if (!given.answer.complete)
     notes.emplace_back(
         "incomplete: the time limit passed before everything was tried, so there may be a better plan; the "
         "same "
@@ -53,10 +72,10 @@ std::vector<std::string> notes_of(const Given& given, const tuner::Entry& chosen
   if (chosen.prediction.basis != Basis::kMeasured)
     notes.push_back(
         fmt::format("no probe ran this road with {} workers: its cost is a formula over the measured links",
-                    given.outcome.answer.workers));
+                    given.answer.workers));
   if (chosen.prediction.extrapolated)
     notes.emplace_back("some message is larger or smaller than what was probed");
-  for (const tuner::DoubtfulFit& fit : given.outcome.answer.doubtful) {
+  for (const tuner::DoubtfulFit& fit : given.answer.doubtful) {
     if (std::ranges::find(fit.methods, chosen.method) != fit.methods.end())
       notes.push_back(fmt::format("it rests on a doubtful fit: {}: {}", fit.fit, to_string(fit.quality)));
   }
@@ -70,22 +89,14 @@ std::vector<std::string> notes_of(const Given& given, const tuner::Entry& chosen
 
 }  // namespace
 
-Recommendation recommend_workers(const Case& made, int most, double least_efficiency,
-                                 const tuner::Watch& watch) {
-  tuner::TuneOptions options = made.options;
-  options.draws = 0;
-  Recommendation best{1, fmt::format("no number of workers up to {} is worth {:.0f} % of as many", most,
-                                     100 * least_efficiency)};
-  std::map<int, double> efficiency;
-  for (const tuner::ScaleCurve& curve :
-       tuner::scale(made.profile, made.cluster, count_series(fmt::format("1..{}", most)), options, watch))
-    for (const tuner::ScalePoint& point : curve.points)
-      efficiency[point.workers] = std::max(efficiency[point.workers], point.efficiency);
-  for (const auto& [workers, ratio] : efficiency) {
-    if (ratio < least_efficiency) continue;
-    best = {workers, fmt::format("{} workers do the work of {:.1f}", workers, ratio * workers)};
-  }
-  return best;
+json to_json(const TuneOutcome& outcome) {
+  json out = with_origin(outcome, outcome.document);
+  if (const RowId id = stored_id(outcome); id > 0) out["id"] = id;
+  if (!outcome.runs.empty()) out["runs"] = outcome.runs;
+  if (outcome.question.overrides.any()) out["overrides"] = to_json(outcome.question.overrides);
+  if (outcome.recommended)
+    out["recommended"] = {{"workers", outcome.recommended->workers}, {"reason", outcome.recommended->reason}};
+  return out;
 }
 
 json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration) {
@@ -99,14 +110,12 @@ json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Sec
   return environment;
 }
 
-json answer_to_json(Given given) {
-  const tuner::Answer& answer = given.outcome.answer;
-  const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
-  const auto stored = given.outcome.plans.find(chosen.method);
-  const RowId id = stored == given.outcome.plans.end() ? 0 : stored->second;
+json answer_to_json(TuneOutcome given) {
+  const tuner::Answer& answer = given.answer;
+  const tuner::Entry& chosen = given.chosen();
+  const RowId id = stored_id(given);
   const ServersOf servers = servers_of(chosen.plan.road);
-  json out = std::move(given.outcome.document);
-  if (out.is_null()) out = tuner::to_json(answer);
+  json out = with_origin(given, std::move(given.document));
   out.erase("plan");
   out.erase("chosen");
   out.erase("compute_seconds");
@@ -117,10 +126,6 @@ json answer_to_json(Given given) {
   out["layout"] = chosen.plan.layout;
   out["cached"] = false;
   out["cluster"] = given.made.cluster.name;
-  out["fit"] = fit_to_json(given.outcome.fit);
-  put_marks(out, given.outcome.marks);
-  out["profile"] = given.outcome.profile;
-  out["plans"] = given.outcome.plans;
   out["servers"] = servers.servers;
   out["placement"] = servers.placement;
   out["method"] = chosen.method;

@@ -1,4 +1,4 @@
-#include "api/actions/predicted_trace.h"
+#include "api/view/predicted_trace.h"
 
 #include <fmt/format.h>
 
@@ -10,12 +10,10 @@
 #include <sstream>
 #include <string>
 
+#include "api/question/plan_view.h"
 #include "executor/new_file.h"
 #include "executor/trace.h"
 #include "perfmodel/error.h"
-#include "perfmodel/simulate.h"
-#include "perfmodel/stage_cost.h"
-#include "perfmodel/topology.h"
 
 namespace commtune::api {
 namespace {
@@ -48,9 +46,7 @@ void add_predicted_trace(const std::filesystem::path& folder, const Plan& plan, 
                          const Cluster& cluster) {
   const std::filesystem::path all = folder / "all_ranks.json", predicted = folder / "predicted.json";
   const std::string measured = read_text(all);
-  Timeline timeline;
-  const Workload work(profile, pace_of(cluster, plan.workers));
-  simulate(work, plan, road_cost(plan.road, cluster, plan.workers), &timeline);
+  const Timeline timeline = predicted_iteration(plan, profile, cluster).timeline;
   write_predicted_trace(predicted.string(), plan, profile, timeline, beginning_of(measured));
   const std::array<std::string, 2> texts{measured, read_text(predicted)};
   write_file(all, merge_traces(texts));

@@ -1,14 +1,15 @@
-#include "api/actions/fit_marks.h"
+#include "api/question/fit_marks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/row_json.h"
 #include "api/actions/tune.h"
 #include "api/output/report.h"
 #include "api/output/rows.h"
+#include "api/view/outcome_json.h"
+#include "api/view/row_json.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 
@@ -34,13 +35,13 @@ class FitMarksTest : public ::testing::Test {
   }
   TuneOutcome tuned(bool strict = false) {
     settings_.fit_age = Seconds{1e8};
-    TuneRequest request;
-    request.profile = testing::small_profile();
-    request.cluster.name = "lab";
-    request.options.draws = 0;
-    request.strict = strict;
+    Question question;
+    question.profile = testing::small_profile();
+    question.cluster.name = "lab";
+    question.draws = 0;
+    question.strict = strict;
     Context context{settings_, environment_, store_, cancellation_, {}};
-    return tune_job(context, request);
+    return tune_job(context, question);
   }
 
   Settings settings_;

@@ -1,12 +1,14 @@
-#include "api/actions/fitted.h"
+#include "api/question/fitted.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 
-#include "api/actions/models.h"
-#include "api/actions/tune.h"
+#include "api/question/models.h"
+#include "api/text.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {
@@ -33,7 +35,31 @@ Within find_cluster(const nlohmann::json& document, const std::filesystem::path&
   return found;
 }
 
+constexpr int kPageSize = 1000;
+
+std::vector<std::string> probed_clusters(const Store& store) {
+  std::set<std::string> names;
+  for (const FitSummary& fit : store.fits({}, Page{kPageSize, 0}).rows) names.insert(fit.cluster_name);
+  return {names.begin(), names.end()};
+}
+
+/// The fit that predictions for this cluster rest on.
+FitRow fit_of(const Store& store, const std::string& cluster) {
+  if (auto fit = store.current_fit(cluster)) return std::move(*fit);
+  const std::vector<std::string> known = probed_clusters(store);
+  throw Error(
+      ErrorCode::kNotFound,
+      fmt::format(
+          "cluster \"{}\" has not been probed{}; {}probe it with: tune probe --cluster {} --hosts FILE",
+          cluster, did_you_mean(cluster, known),
+          known.empty() ? "" : fmt::format("probed are {}; ", fmt::join(known, ", ")), cluster));
+}
+
 }  // namespace
+
+bool is_probed(const Store& store, const std::string& cluster) {
+  return store.current_fit(cluster).has_value();
+}
 
 Fitted find_fitted(const Store& store, const ClusterChoice& choice) {
   if (choice.given) return {*choice.given, std::nullopt};
