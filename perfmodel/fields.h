@@ -44,6 +44,7 @@ concept Of = std::same_as<std::remove_const_t<Given>, Struct>;
 struct Field {
   // NOLINTNEXTLINE(google-explicit-constructor): most fields have nothing but a name
   constexpr Field(const char* its_name) : name(its_name) {}
+  constexpr explicit Field(std::string_view its_name) : name(its_name) {}
   std::string_view name;
   bool may_be_missing = false;
   bool in_digest = true;
@@ -68,10 +69,11 @@ struct Signed {
 struct Real {
   double least, most;  ///< of a ratio, of Seconds (in seconds) or of SecondsPerByte
 };
-struct Name {};   ///< as JsonPlace::name()
-struct Text {};   ///< as JsonPlace::text()
-struct Truth {};  ///< a bool, stored as 0 or 1
-struct Texts {    ///< a map from name to text
+struct Name {};     ///< as JsonPlace::name()
+struct Text {};     ///< as JsonPlace::text()
+struct Boolean {};  ///< a bool, as true or false
+struct Truth {};    ///< a bool, stored as 0 or 1
+struct Texts {      ///< a map from name to text
   std::size_t most;
   std::string_view what;  ///< "facts": what there are too many of
 };
@@ -179,6 +181,9 @@ inline void read_value(const JsonPlace& place, std::string& value, const Name& /
 }
 inline void read_value(const JsonPlace& place, std::string& value, const Text& /*rule*/) {
   value = place.text();
+}
+inline void read_value(const JsonPlace& place, bool& value, const Boolean& /*rule*/) {
+  value = place.truth();
 }
 inline void read_value(const JsonPlace& place, bool& value, const Truth& /*rule*/) {
   value = place.integer(0, 1) == 1;

@@ -177,6 +177,11 @@ std::int64_t JsonPlace::signed_integer(std::int64_t least, std::int64_t most) co
   return value;
 }
 
+bool JsonPlace::truth() const {
+  if (!value_->is_boolean()) fail("true or false");
+  return value_->get<bool>();
+}
+
 std::string JsonPlace::name() const {
   if (!value_->is_string()) {
     fail("text");

@@ -5,6 +5,7 @@
 #include "api/actions/run.h"
 #include "api/actions/verify.h"
 #include "api/export/export.h"
+#include "api/options.h"
 #include "api/question/case.h"
 #include "api/question/plan_lookup.h"
 #include "api/rest/parameters.h"
@@ -129,27 +130,6 @@ Reply export_one(Service& service, const Request& request) {
   return json_reply(out);
 }
 
-/// RunRequest, checked and as it was.
-json checked_run_request(const json& document) {
-  const JsonPlace place(document);
-  place.expect_keys(
-      {"methods", "model", "strict", "iterations", "warmup", "check_iterations", "timeout_seconds"});
-  if (const auto strict = place.find("strict"); strict && !document.at("strict").is_boolean())
-    strict->fail("true or false");
-  if (const auto model = place.find("model")) model->name();
-  if (const auto methods = place.find("methods")) {
-    for (std::size_t i = 0, n = methods->size(1, 32); i < n; ++i) {
-      const JsonPlace each = (*methods)[i];
-      if (each.name().size() > 64) each.fail("at most 64 letters");
-    }
-  }
-  if (const auto iterations = place.find("iterations")) iterations->integer(1, 100'000);
-  for (const char* key : {"warmup", "check_iterations"})
-    if (const auto count = place.find(key)) count->integer(0, 10'000);
-  if (const auto timeout = place.find("timeout_seconds")) timeout->number(1e-3, 86'400);
-  return document;
-}
-
 json model_name(Service& service, const PlanSummary& plan, const json& model) {
   if (model.is_null()) return model;
   const auto name = model.get<std::string>();
@@ -163,7 +143,8 @@ json model_name(Service& service, const PlanSummary& plan, const json& model) {
 Reply run_plan(Service& service, const Request& request) {
   NewJob job;
   job.kind = "run";
-  job.request = checked_run_request(request.json());
+  job.request = request.json();
+  check_request(JsonPlace(job.request), knob::kRunRequest);
   const PlanRow plan = find_stored_plan(*service.store().reader(), request.arguments.at(0));
   if (!plan.cluster)
     throw Error(

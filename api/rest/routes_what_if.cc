@@ -4,6 +4,7 @@
 
 #include "api/actions/whatif.h"
 #include "api/question/case.h"
+#include "api/question/question_fields.h"
 #include "api/rest/busy.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
@@ -15,28 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSmallestScale = 1e-3, kLargestScale = 1e3;
-constexpr long long kMostBatch = 1 << 20, kMostSeed = 0xFFFF'FFFF, kMostWorkers = 4096;
-
-/// "true" or "false"; absent is false.
-bool is_set(const Request& request, const std::string& name) {
-  const std::string_view text = request.parameter(name);
-  if (!text.empty() && text != "true" && text != "false")
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("parameter {} = \"{}\": expected true or false", name, text.substr(0, 64)));
-  return text == "true";
-}
-
-Overrides overrides_of(const Request& request) {
-  Overrides overrides;
-  overrides.bandwidth_scale = request.number("bandwidth_scale", kSmallestScale, kLargestScale, 1);
-  overrides.latency_scale = request.number("latency_scale", kSmallestScale, kLargestScale, 1);
-  overrides.device_speed_scale = request.number("device_speed_scale", kSmallestScale, kLargestScale, 1);
-  overrides.gradient_scale = request.number("gradient_scale", kSmallestScale, kLargestScale, 1);
-  overrides.batch = static_cast<int>(request.integer("batch", 1, kMostBatch, 0));
-  return overrides;
-}
-
 /// The question that the query asks, with everything looked up and its assumptions applied.
 WhatIfCase case_of(Service& service, const Request& request) {
   const std::string model(request.parameter("model")), cluster(request.parameter("cluster"));
@@ -45,12 +24,12 @@ WhatIfCase case_of(Service& service, const Request& request) {
   const ProfilePointer profile = service.profiles().find(model);
   FitBook::Known known = service.fits().find_fitted(cluster);
   Question question;
-  question.overrides = overrides_of(request);
+  QueryReader query(request);
+  visit_fields(query, question.overrides);
+  visit_knob(query, knob::kSeed, question.seed);
+  visit_knob(query, knob::kDedicatedServers, question.seats.limits.dedicated_servers);
+  visit_knob(query, knob::kHashed, question.seats.limits.hashed);
   question.draws = 0;
-  question.seed = static_cast<std::uint64_t>(request.integer("seed", 0, kMostSeed, 1));
-  question.seats.limits.dedicated_servers =
-      static_cast<int>(request.integer("dedicated_servers", 0, kMostWorkers, 0));
-  question.seats.limits.hashed = is_set(request, "hashed");
   Case made = make_case(question, question.seats, profile->profile, known.fit->snapshot);
   check_size(made);
   return {std::move(made.profile),
@@ -92,7 +71,9 @@ void put_under(tuner::Watch watch, WhatIfCase& given) {
 
 Reply get_scaling(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
-  given.options.draws = static_cast<int>(request.integer("draws", 0, 1024, tuner::TuneOptions{}.draws));
+  given.options.draws = tuner::TuneOptions{}.draws;
+  QueryReader query(request);
+  visit_knob(query, knob::kDraws, given.options.draws);
   check_draws(given.options.draws, given.profile);
   const int most = static_cast<int>(request.integer("most", 1, 4096, 64));
   return service.compute(request, [&](const tuner::Watch& watch) {
@@ -104,13 +85,14 @@ Reply get_scaling(Service& service, const Request& request) {
 Reply get_phase_map(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
   MapAxes axes;
-  for (const double value : numbers(request, "workers", 16, 1, 4096, {2, 4, 8, 16, 32}))
+  for (const double value : numbers(request, "workers", 16, knob::kWorkers.least, knob::kWorkers.most, {2, 4, 8, 16, 32}))
     axes.workers.push_back(static_cast<int>(value));
   axes.per_byte_factors.clear();
+  constexpr Knob scales = knob::kBandwidthScale;
   for (const double scale :
-       numbers(request, "bandwidth_scales", 16, kSmallestScale, kLargestScale, {0.1, 0.3, 1, 3, 10}))
+       numbers(request, "bandwidth_scales", 16, scales.least, scales.most, {0.1, 0.3, 1, 3, 10}))
     axes.per_byte_factors.push_back(1 / scale);
-  axes.latency_factors = numbers(request, "latency_scales", 4, kSmallestScale, kLargestScale, {1});
+  axes.latency_factors = numbers(request, "latency_scales", 4, scales.least, scales.most, {1});
   return service.compute(request, [&](const tuner::Watch& watch) {
     put_under(watch, given);
     json out = to_json(map(given, axes));
@@ -121,7 +103,9 @@ Reply get_phase_map(Service& service, const Request& request) {
 
 Reply get_servers(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
-  given.options.workers = static_cast<int>(request.integer("workers", 1, 4096, given.cluster.ranks()));
+  given.options.workers = given.cluster.ranks();
+  QueryReader query(request);
+  visit_knob(query, knob::kWorkers, given.options.workers);
   const std::string_view placement = request.parameter("placement");
   if (!placement.empty() && placement != "colocated" && placement != "dedicated")
     throw Error(ErrorCode::kBadInput,
