@@ -20,7 +20,7 @@ using nlohmann::json;
 ///
 /// document  of the answer where it was written out already, else null
 json with_origin(const TuneOutcome& outcome, json document) {
-  json out = document.is_null() ? to_json(outcome.answer) : std::move(document);
+  json out = document.is_null() ? api::to_json(outcome.answer) : std::move(document);
   out["fit"] = fit_to_json(outcome.fit);
   put_marks(out, outcome.marks);
   out["profile"] = outcome.profile;
