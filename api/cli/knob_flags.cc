@@ -37,6 +37,9 @@ std::string described(const CLI::Option& option) {
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
 
-CLI::Range range_of(const Knob& knob) { return {knob.least, knob.most}; }
+CLI::Range range_of(const Knob& knob) {
+  if (knob.takes == Takes::kRatio) return {knob.least, knob.most};
+  return {static_cast<long long>(knob.least), static_cast<long long>(knob.most)};
+}
 
 }  // namespace commtune::api

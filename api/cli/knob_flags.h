@@ -29,7 +29,8 @@ CLI::Range range_of(const Knob& knob);
 
 /// What parse() makes of the flag's text; errors name the flag.
 template <typename T, typename Parse>
-CLI::Option* add_parsed(CLI::App& command, const Knob& knob, T& target, const char* type, const Parse& parse) {
+CLI::Option* add_parsed(CLI::App& command, const Knob& knob, T& target, const char* type,
+                        const Parse& parse) {
   const std::string name(short_flag(knob));
   return command
       .add_option_function<std::string>(

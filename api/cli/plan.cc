@@ -11,6 +11,7 @@
 #include "api/actions/verify.h"
 #include "api/cli/commands.h"
 #include "api/cli/job_flags.h"
+#include "api/cli/knob_flags.h"
 #include "api/cli/question_flags.h"
 #include "api/launch/srun.h"
 #include "api/output/explanation_text.h"
@@ -29,9 +30,10 @@ constexpr Seconds kUsualCheck{5};
 struct PlanFlags {
   std::shared_ptr<PlacingFlags> placing;
   JobFlags job;
-  std::string out, out_directory, method, trace, plan_time;
+  std::string out, out_directory, method, trace;
+  std::optional<Seconds> plan_time;
   std::optional<int> verify;  ///< how many plans are run
-  std::string verify_budget;
+  Seconds verify_budget = tuner::VerifyLimits{}.budget;
   std::string check;  ///< for how long; empty: not said
   bool no_check = false;
   std::string keep = "all";
@@ -173,8 +175,7 @@ std::optional<tuner::VerifyLimits> verify_limits(const PlanFlags& flags) {
   if (!flags.verify) return {};
   tuner::VerifyLimits limits;
   limits.plans = *flags.verify;
-  if (!flags.verify_budget.empty())
-    limits.budget = parse_flag("--verify-budget", flags.verify_budget, parse_duration);
+  limits.budget = flags.verify_budget;
   return limits;
 }
 
@@ -199,8 +200,7 @@ Question question_of(const Session& session, const PlanFlags& flags, Work& work)
   question.keep = keep_named(flags.keep);
   question.most_workers = flags.most_workers;
   question.least_efficiency = flags.least_efficiency;
-  if (!flags.plan_time.empty())
-    question.plan_time = parse_flag("--plan-time", flags.plan_time, parse_duration);
+  question.plan_time = flags.plan_time;
   question.verify = verify_limits(flags);
   question.check = check_time(session, flags, work.settings(), question);
   if (question.asks_for_runs()) check_runs(question);
@@ -246,23 +246,13 @@ void add_plan_command(CLI::App& tune, Session& session) {
   add_job_flags(*command, flags->job);
   flags->placing = add_placing_flags(*command, session);
   add_common_flags(*command, session, {"cluster", "fit_age"});
-  command->add_option("--workers", flags->job.options.workers,
-                      "number of workers (default: all ranks of the cluster)");
-  command->add_option("--servers", flags->job.options.limits.colocated_servers,
-                      "most servers on the workers' hosts (default: as many as workers)");
+  add_knob(*command, knob::kWorkers, flags->job.options.workers);
+  add_knob(*command, knob::kServers, flags->job.options.limits.colocated_servers);
   add_allocation_flags(*command, flags->job.seats);
-  command
-      ->add_option("--recommend-workers", flags->most_workers,
-                   "also say how many workers, up to so many, are worth having; some ten times the work")
-      ->check(CLI::Range(1, 4096))
-      ->type_name("MOST");
-  command
-      ->add_option(
-          "--least-efficiency", flags->least_efficiency,
-          "workers are worth having while they do at least this part of the work of as many single ones")
-      ->check(CLI::Range(0.01, 1.0))
-      ->capture_default_str();
-  command->add_option("--keep", flags->keep, "which plans of the ranking are stored")
+  add_knob(*command, knob::kRecommendWorkers, flags->most_workers)->check(range_of(knob::kRecommendWorkers));
+  add_knob(*command, knob::kLeastEfficiency, flags->least_efficiency)
+      ->check(range_of(knob::kLeastEfficiency));
+  add_knob(*command, knob::kKeep, flags->keep)
       ->check(CLI::IsMember({"none", "chosen", "all"}))
       ->capture_default_str();
   command->add_option("--method", flags->method,
@@ -275,36 +265,14 @@ void add_plan_command(CLI::App& tune, Session& session) {
                     "path, what would help most, and what would change the answer");
   command->add_option("--predicted-trace", flags->trace, "write the predicted iteration as a Chrome trace")
       ->type_name("FILE");
-  command->add_flag(
-      "--strict", flags->strict,
-      "refuse a fit that was made under other conditions than those last seen (hosts, releases, "
-      "what is sent), in place of a warning");
-  command
-      ->add_option("--plan-time", flags->plan_time,
-                   "rank what was tried within this time, and say that it is incomplete (default: no limit)")
-      ->type_name("TIME");
-  command
-      ->add_option(
-          "--check", flags->check,
-          "before answering run the leading plans for about so long, correct the costs of their roads by "
-          "what that takes, and plan again; 0: do not (default: 5s where hosts are named with --hosts, -H or "
-          "--local, and --verify is not given). Hosts as for `tune run`; this machine if the cluster is no "
-          "other")
-      ->type_name("TIME");
+  add_knob(*command, knob::kStrict, flags->strict);
+  add_knob(*command, knob::kPlanTime, flags->plan_time);
+  add_knob(*command, knob::kCheck, flags->check)->type_name("TIME");
   command->add_flag("--no-check", flags->no_check, "the same as --check 0");
-  CLI::Option* const verify =
-      command
-          ->add_option(
-              "--verify", flags->verify,
-              "replay the chosen plan and those that the doubt cannot tell from it, at most K of them, "
-              "in turn until the difference is certain; then the measurement chooses. Hosts as for "
-              "`tune run`; this machine if the cluster is no other")
-          ->expected(0, 1)
-          ->default_str(std::to_string(tuner::VerifyLimits{}.plans))
-          ->type_name("[K]");
-  command->add_option("--verify-budget", flags->verify_budget, "longest time for that (60s)")
-      ->type_name("TIME")
-      ->needs(verify);
+  CLI::Option* const verify = add_knob(*command, knob::kVerify, flags->verify)
+                                  ->expected(0, 1)
+                                  ->default_str(std::to_string(tuner::VerifyLimits{}.plans));
+  add_knob(*command, knob::kVerifyBudget, flags->verify_budget)->needs(verify);
   command->add_flag("--probe", flags->probe, "probe the hosts first if this cluster has not been probed");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_plan_command(session, *flags); }; });

@@ -245,7 +245,7 @@ void run_show(const Session& session, ShowFlags flags) {
 }  // namespace
 
 void add_show_command(CLI::App& tune, Session& session) {
-  CLI::App* command = tune.add_subcommand("show", "What the database knows");
+  CLI::App* command = tune.add_subcommand("show", "Show what the database knows");
   command->footer(
       "Examples:\n"
       "  tune show clusters            tune show clusters lab      with its fits and probes\n"

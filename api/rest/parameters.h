@@ -25,15 +25,15 @@ class QueryReader {
   }
   template <typename T>
   void operator()(const fields::Field& field, T& value, const fields::Whole& rule) {
-    value = static_cast<T>(request_.integer(std::string(field.name), static_cast<long long>(rule.least),
-                                            static_cast<long long>(rule.most),
-                                            static_cast<long long>(value)));
+    value =
+        static_cast<T>(request_.integer(std::string(field.name), static_cast<long long>(rule.least),
+                                        static_cast<long long>(rule.most), static_cast<long long>(value)));
   }
   void operator()(const fields::Field& field, bool& value, const fields::Boolean& /*rule*/) {
     const std::string_view text = request_.parameter(std::string(field.name));
     if (!text.empty() && text != "true" && text != "false")
-      throw Error(ErrorCode::kBadInput,
-                  fmt::format("parameter {} = \"{}\": expected true or false", field.name, text.substr(0, 64)));
+      throw Error(ErrorCode::kBadInput, fmt::format("parameter {} = \"{}\": expected true or false",
+                                                    field.name, text.substr(0, 64)));
     if (!text.empty()) value = text == "true";
   }
   template <typename T, typename Rule>

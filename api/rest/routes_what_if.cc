@@ -85,7 +85,8 @@ Reply get_scaling(Service& service, const Request& request) {
 Reply get_phase_map(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
   MapAxes axes;
-  for (const double value : numbers(request, "workers", 16, knob::kWorkers.least, knob::kWorkers.most, {2, 4, 8, 16, 32}))
+  for (const double value :
+       numbers(request, "workers", 16, knob::kWorkers.least, knob::kWorkers.most, {2, 4, 8, 16, 32}))
     axes.workers.push_back(static_cast<int>(value));
   axes.per_byte_factors.clear();
   constexpr Knob scales = knob::kBandwidthScale;
