@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "perfmodel/error.h"
+#include "perfmodel/units.h"
 
 namespace commtune::api {
 
@@ -47,5 +48,13 @@ std::vector<Value> series(std::string_view text, const Parse& parse, const Next&
   }
   return list;
 }
+
+/// "8", "1,2,6", or "4..64", which doubles: 4, 8, 16, 32, 64 (an end that is no doubling closes the list;
+/// "0..4" is 0, 1, 2, 4). At most 256 entries, each from 0 to 1,000,000. Throws Error{kBadInput}.
+std::vector<int> count_series(std::string_view text);
+/// "1Gbit", "1Gbit,25Gbit" or "1Gbit..16Gbit" (doubles). Throws Error{kBadInput}.
+std::vector<SecondsPerByte> rate_series(std::string_view text);
+/// "5us", "5us,20us" or "5us..80us" (doubles). Throws Error{kBadInput}.
+std::vector<Seconds> duration_series(std::string_view text);
 
 }  // namespace commtune::api

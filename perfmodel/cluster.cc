@@ -5,8 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "perfmodel/error.h"
+#include "perfmodel/fields.h"
 #include "perfmodel/json_reader.h"
-#include "perfmodel/road_json.h"
+#include "perfmodel/road_fields.h"
 
 namespace commtune {
 
@@ -39,223 +40,154 @@ constexpr std::pair<std::string_view, Operation> kOperations[] = {
     {"push", Operation::kPush},
     {"pull", Operation::kPull}};
 
-// --- reading --------------------------------------------------------------------------------------------
+}  // namespace
 
-Curve read_curve(const JsonPlace& place) {
-  const std::size_t count = place.size(1, kMostPiecesOfCurve);
-  std::vector<CurvePiece> pieces(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const JsonPlace piece = place[i];
-    piece.expect_keys({"from_bytes", "alpha_seconds", "beta_seconds_per_byte"});
-    const JsonPlace from = piece["from_bytes"];
-    const JsonPlace alpha = piece["alpha_seconds"];
-    const JsonPlace beta = piece["beta_seconds_per_byte"];
-    pieces[i] = {Bytes{from.integer(0, kLargestSize)}, Seconds{alpha.number(0, kLargestAlpha)},
-                 SecondsPerByte{beta.number(0, kLargestBeta)}};
-  }
+// --- fields ---------------------------------------------------------------------------------------------
+
+/// What was not measured is not written.
+bool is_usual(const Fit& fit, const Fit& /*nothing*/) { return fit.curve.empty(); }
+bool is_usual(const Scalar& scalar, const Scalar& /*nothing*/) {
+  return scalar.value == 0 && scalar.half_width == 0;
+}
+
+template <typename Visitor, fields::Of<CurvePiece> Given>
+void visit_fields(Visitor& visit, Given& piece) {
+  visit("from_bytes", piece.from, fields::Whole{0, kLargestSize});
+  visit("alpha_seconds", piece.alpha, fields::Real{0, kLargestAlpha});
+  visit("beta_seconds_per_byte", piece.beta, fields::Real{0, kLargestBeta});
+}
+
+void read_fields(const JsonPlace& place, Curve& curve) {
+  std::vector<CurvePiece> pieces;
+  fields::read_value(place, pieces, fields::ListOf{1, kMostPiecesOfCurve, fields::Object{}});
   try {
-    return Curve(std::move(pieces));
+    curve = Curve(std::move(pieces));
   } catch (const Error& e) {
     place.fail_because(e.what());
   }
 }
 
-FitQuality read_quality(const JsonPlace& place) {
-  place.expect_keys({"samples", "r_squared", "median_relative", "p90_relative"});
-  const JsonPlace samples = place["samples"];
-  const JsonPlace r_squared = place["r_squared"];
-  const JsonPlace median = place["median_relative"];
-  const JsonPlace p90 = place["p90_relative"];
-  return {static_cast<int>(samples.integer(0, kMostSamples)), r_squared.number(-kLargest, 1),
-          median.number(0, kLargest), p90.number(0, kLargest)};
+nlohmann::json write_fields(const Curve& curve) {
+  return fields::written(curve.pieces(), fields::ListOf{1, kMostPiecesOfCurve, fields::Object{}});
 }
 
-std::vector<double> read_covariance(const JsonPlace& place, std::size_t pieces) {
-  const std::size_t parameters = 2 * pieces;
+template <typename Visitor, fields::Of<FitQuality> Given>
+void visit_fields(Visitor& visit, Given& quality) {
+  visit("samples", quality.samples, fields::Whole{0, kMostSamples});
+  visit("r_squared", quality.r_squared, fields::Real{-kLargest, 1});
+  visit("median_relative", quality.median_relative, fields::Real{0, kLargest});
+  visit("p90_relative", quality.p90_relative, fields::Real{0, kLargest});
+}
+
+template <typename Visitor, fields::Of<Deviation> Given>
+void visit_fields(Visitor& visit, Given& deviation) {
+  visit("startup", deviation.startup, fields::Real{0, kLargestDeviation});
+  visit("rate", deviation.rate, fields::Real{0, kLargestDeviation});
+}
+
+template <typename Visitor, fields::Of<Fit> Given>
+void visit_fields(Visitor& visit, Given& fit) {
+  visit("curve", fit.curve, fields::Object{});
+  visit(fields::optional("quality"), fit.quality, fields::Object{});
+  visit("smallest_bytes", fit.smallest, fields::Whole{0, kLargestSize});
+  visit("largest_bytes", fit.largest, fields::Whole{0, kLargestSize});
+  const std::size_t parameters = 2 * fit.curve.pieces().size();
+  visit(fields::optional("covariance"), fit.covariance,
+        fields::ListOf{0, parameters * parameters, fields::Real{-kLargest, kLargest}});
+  visit.when_set("deviation", fit.deviation, fields::Object{});
+}
+
+/// None, or one of each pair of parameters; no variance is negative.
+void check_covariance(const JsonPlace& place, std::size_t parameters) {
   const std::size_t count = place.size(0, parameters * parameters);
   if (count != 0 && count != parameters * parameters) {
     place.fail_because("expected none or " + std::to_string(parameters * parameters) + " elements, got " +
                        std::to_string(count));
   }
-  std::vector<double> covariance(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const JsonPlace value = place[i];
-    const bool diagonal = i % (parameters + 1) == 0;
-    covariance[i] = value.number(diagonal ? 0 : -kLargest, kLargest);
+  for (std::size_t i = 0; i < count; i += parameters + 1) {
+    const JsonPlace variance = place[i];
+    variance.number(0, kLargest);
   }
-  return covariance;
 }
 
-/// Nothing where nothing is said.
-Deviation read_deviation(const JsonPlace& parent, std::string_view key) {
-  const auto place = parent.find(key);
-  if (!place) return {};
-  place->expect_keys({"startup", "rate"});
-  const JsonPlace startup = (*place)["startup"];
-  const JsonPlace rate = (*place)["rate"];
-  return {startup.number(0, kLargestDeviation), rate.number(0, kLargestDeviation)};
-}
-
-Fit read_fit(const JsonPlace& place) {
-  place.expect_keys({"curve", "quality", "smallest_bytes", "largest_bytes", "covariance", "deviation"});
-  Fit fit;
-  const JsonPlace curve = place["curve"];
-  fit.curve = read_curve(curve);
-  const JsonPlace smallest = place["smallest_bytes"];
-  fit.smallest = Bytes{smallest.integer(0, kLargestSize)};
-  const JsonPlace largest = place["largest_bytes"];
-  fit.largest = Bytes{largest.integer(0, kLargestSize)};
+void read_fields(const JsonPlace& place, Fit& fit) {
+  fields::read_fields(place, fit);
   if (fit.largest < fit.smallest) {
+    const JsonPlace largest = place["largest_bytes"];
     largest.fail("at least smallest_bytes = " + std::to_string(fit.smallest.count));
   }
-  if (const auto quality = place.find("quality")) {
-    fit.quality = read_quality(*quality);
-  }
-  if (const auto covariance = place.find("covariance")) {
-    fit.covariance = read_covariance(*covariance, fit.curve.pieces().size());
-  }
-  fit.deviation = read_deviation(place, "deviation");
-  return fit;
+  if (const auto covariance = place.find("covariance"))
+    check_covariance(*covariance, 2 * fit.curve.pieces().size());
 }
 
-Fit read_optional_fit(const JsonPlace& parent, std::string_view key) {
-  const auto found = parent.find(key);
-  return found ? read_fit(*found) : Fit{};
+template <typename Visitor, fields::Of<LinkFit> Given>
+void visit_fields(Visitor& visit, Given& link) {
+  visit("alone", link.alone, fields::Object{});
+  visit.when_set("streamed", link.streamed, fields::Object{});
+  visit.when_set("duplex", link.duplex, fields::Object{});
 }
 
-LinkFit read_link(const JsonPlace& place) {
-  place.expect_keys({"alone", "streamed", "duplex"});
-  const JsonPlace alone = place["alone"];
-  return {read_fit(alone), read_optional_fit(place, "streamed"), read_optional_fit(place, "duplex")};
+template <typename Visitor, fields::Of<OperationFit> Given>
+void visit_fields(Visitor& visit, Given& fit) {
+  visit("road", fit.road, fields::Object{});
+  visit("operation", fit.operation, fields::OneOf{kOperations});
+  visit("workers", fit.workers, fields::Whole{1, kMostWorkers});
+  visit("alone", fit.alone, fields::Object{});
+  visit.when_set("streamed", fit.streamed, fields::Object{});
 }
 
-OperationFit read_operation(const JsonPlace& place) {
-  place.expect_keys({"road", "operation", "workers", "alone", "streamed"});
-  OperationFit fit;
-  const JsonPlace road = place["road"];
-  fit.road = road_from_json(road);
-  const JsonPlace operation = place["operation"];
-  fit.operation = read_enum(operation, kOperations);
-  const JsonPlace workers = place["workers"];
-  fit.workers = static_cast<int>(workers.integer(1, kMostWorkers));
-  const JsonPlace alone = place["alone"];
-  fit.alone = read_fit(alone);
-  fit.streamed = read_optional_fit(place, "streamed");
-  return fit;
+template <typename Visitor, fields::Of<Scalar> Given>
+void visit_fields(Visitor& visit, Given& scalar) {
+  visit("value", scalar.value, fields::Real{0, kLargestScalar});
+  visit("half_width", scalar.half_width, fields::Real{0, kLargestScalar});
 }
 
-Scalar read_scalar(const JsonPlace& parent, std::string_view key) {
-  const auto place = parent.find(key);
-  if (!place) {
-    return {};
-  }
-  place->expect_keys({"value", "half_width"});
-  const JsonPlace value = (*place)["value"];
-  const JsonPlace half_width = (*place)["half_width"];
-  return {value.number(0, kLargestScalar), half_width.number(0, kLargestScalar)};
-}
+using Links = std::map<LinkClass, LinkFit>;
 
-std::map<LinkClass, LinkFit> read_links(const JsonPlace& place) {
+void read_fields(const JsonPlace& place, Links& links) {
   place.expect_keys({kLinkClasses[0].first, kLinkClasses[1].first});
-  std::map<LinkClass, LinkFit> links;
   for (const auto& [name, link] : kLinkClasses) {
-    if (const auto found = place.find(name)) {
-      links[link] = read_link(*found);
-    }
-  }
-  return links;
-}
-
-std::map<std::string, std::string> read_facts(const JsonPlace& place) {
-  std::map<std::string, std::string> facts;
-  for (const auto& [key, value] : place.object().items()) {
-    if (facts.size() == kMostFacts) {
-      place.fail_because("more than " + std::to_string(kMostFacts) + " facts");
-    }
-    const JsonPlace fact = place[key];
-    facts[key] = fact.text();
-  }
-  return facts;
-}
-
-/// 1 where nothing is said.
-double read_factor(const JsonPlace& parent, std::string_view key) {
-  const auto place = parent.find(key);
-  return place ? place->number(1 / kLargestFactor, kLargestFactor) : 1;
-}
-
-std::vector<Host> read_hosts(const JsonPlace& place) {
-  const std::size_t count = place.size(0, kMostHosts);
-  std::vector<Host> hosts(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const JsonPlace host = place[i];
-    host.expect_keys({"name", "slots", "latency_factor", "time_per_byte_factor", "compute_factor"});
-    const JsonPlace name = host["name"];
-    const JsonPlace slots = host["slots"];
-    hosts[i] = {name.name(), static_cast<int>(slots.integer(1, kMostSlots)),
-                HostPace{read_factor(host, "latency_factor"), read_factor(host, "time_per_byte_factor"),
-                         read_factor(host, "compute_factor")}};
-  }
-  return hosts;
-}
-
-std::vector<OperationFit> read_operations(const JsonPlace& place) {
-  const std::size_t count = place.size(0, kMostOperations);
-  std::vector<OperationFit> operations;
-  operations.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const JsonPlace operation = place[i];
-    operations.push_back(read_operation(operation));
-  }
-  return operations;
-}
-
-// --- writing --------------------------------------------------------------------------------------------
-
-nlohmann::json deviation_json(const Deviation& deviation) {
-  return {{"startup", deviation.startup}, {"rate", deviation.rate}};
-}
-
-nlohmann::json fit_json(const Fit& fit) {
-  nlohmann::json curve = nlohmann::json::array();
-  for (const CurvePiece& piece : fit.curve.pieces()) {
-    curve.push_back({{"from_bytes", piece.from.count},
-                     {"alpha_seconds", piece.alpha.count()},
-                     {"beta_seconds_per_byte", piece.beta.value}});
-  }
-  nlohmann::json json = {{"curve", std::move(curve)},
-                         {"quality",
-                          {{"samples", fit.quality.samples},
-                           {"r_squared", fit.quality.r_squared},
-                           {"median_relative", fit.quality.median_relative},
-                           {"p90_relative", fit.quality.p90_relative}}},
-                         {"smallest_bytes", fit.smallest.count},
-                         {"largest_bytes", fit.largest.count},
-                         {"covariance", fit.covariance}};
-  if (fit.deviation.any()) json["deviation"] = deviation_json(fit.deviation);
-  return json;
-}
-
-/// Adds a fit unless it is empty: what was not measured is not written.
-void put_fit(nlohmann::json& parent, const char* key, const Fit& fit) {
-  if (!fit.curve.empty()) {
-    parent[key] = fit_json(fit);
+    if (const auto found = place.find(name)) fields::read_fields(*found, links[link]);
   }
 }
 
-nlohmann::json host_json(const Host& host) {
-  nlohmann::json json = {{"name", host.name}, {"slots", host.slots}};
-  if (host.pace.latency != 1) json["latency_factor"] = host.pace.latency;
-  if (host.pace.time_per_byte != 1) json["time_per_byte_factor"] = host.pace.time_per_byte;
-  if (host.pace.compute != 1) json["compute_factor"] = host.pace.compute;
-  return json;
+nlohmann::json write_fields(const Links& links) {
+  nlohmann::json out = nlohmann::json::object();
+  for (const auto& [link, fit] : links) out[to_string(link)] = fields::write_fields(fit);
+  return out;
 }
 
-nlohmann::json scalar_json(const Scalar& scalar) {
-  return {{"value", scalar.value}, {"half_width", scalar.half_width}};
+template <typename Visitor, fields::Of<Host> Given>
+void visit_fields(Visitor& visit, Given& host) {
+  constexpr fields::Real kFactor{1 / kLargestFactor, kLargestFactor};
+  visit("name", host.name, fields::Name{});
+  visit("slots", host.slots, fields::Whole{1, kMostSlots});
+  visit.when_set("latency_factor", host.pace.latency, kFactor, 1.0);
+  visit.when_set("time_per_byte_factor", host.pace.time_per_byte, kFactor, 1.0);
+  visit.when_set("compute_factor", host.pace.compute, kFactor, 1.0);
 }
 
-}  // namespace
+template <typename Visitor, fields::Of<Cluster> Given>
+void visit_fields(Visitor& visit, Given& cluster) {
+  constexpr fields::Object kObject{};
+  visit.constant("format", kClusterFormat);
+  visit("name", cluster.name, fields::Text{});
+  visit("transport", cluster.transport, fields::Text{});
+  visit(fields::optional("fingerprint"), cluster.fingerprint, fields::Text{});
+  visit(fields::optional("facts"), cluster.facts, fields::Texts{kMostFacts, "facts"});
+  visit("hosts", cluster.hosts, fields::ListOf{0, kMostHosts, kObject});
+  visit(fields::optional("links"), cluster.links, kObject);
+  visit(fields::optional("operations"), cluster.operations, fields::ListOf{0, kMostOperations, kObject});
+  visit(fields::optional("reduce_seconds_per_byte"), cluster.reduce_seconds_per_byte, kObject);
+  visit(fields::optional("copy_seconds_per_byte"), cluster.copy_seconds_per_byte, kObject);
+  visit(fields::optional("interference"), cluster.interference, kObject);
+  visit.when_set("contention", cluster.contention, kObject);
+  visit.when_set("backlog_seconds", cluster.backlog_seconds, kObject);
+  visit.when_set("connection_backlog_seconds", cluster.connection_backlog_seconds, kObject);
+  visit(fields::optional("jitter_seconds"), cluster.jitter_seconds, kObject);
+  visit.when_set("formula_deviation", cluster.formula_deviation, kObject);
+  visit.when_set("plan_deviation", cluster.plan_deviation, fields::Real{0, kLargestDeviation});
+}
 
 int Cluster::ranks() const {
   int sum = 0;
@@ -276,84 +208,12 @@ const OperationFit* find_operation(const Cluster& cluster, const Road& road, Ope
 
 Cluster cluster_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
-  document.object();
-  document.expect_format(kClusterFormat);
-  document.expect_keys({"format", "name", "transport", "fingerprint", "facts", "hosts", "links", "operations",
-                        "reduce_seconds_per_byte", "copy_seconds_per_byte", "interference", "contention",
-                        "backlog_seconds", "connection_backlog_seconds", "jitter_seconds",
-                        "formula_deviation", "plan_deviation"});
   Cluster cluster;
-  const JsonPlace name = document["name"];
-  cluster.name = name.text();
-  const JsonPlace transport = document["transport"];
-  cluster.transport = transport.text();
-  if (const auto fingerprint = document.find("fingerprint")) {
-    cluster.fingerprint = fingerprint->text();
-  }
-  if (const auto facts = document.find("facts")) {
-    cluster.facts = read_facts(*facts);
-  }
-  const JsonPlace hosts = document["hosts"];
-  cluster.hosts = read_hosts(hosts);
-  if (const auto links = document.find("links")) {
-    cluster.links = read_links(*links);
-  }
-  if (const auto operations = document.find("operations")) {
-    cluster.operations = read_operations(*operations);
-  }
-  cluster.reduce_seconds_per_byte = read_scalar(document, "reduce_seconds_per_byte");
-  cluster.copy_seconds_per_byte = read_scalar(document, "copy_seconds_per_byte");
-  cluster.interference = read_scalar(document, "interference");
-  cluster.contention = read_scalar(document, "contention");
-  cluster.backlog_seconds = read_scalar(document, "backlog_seconds");
-  cluster.connection_backlog_seconds = read_scalar(document, "connection_backlog_seconds");
-  cluster.jitter_seconds = read_scalar(document, "jitter_seconds");
-  cluster.formula_deviation = read_deviation(document, "formula_deviation");
-  if (const auto plan = document.find("plan_deviation"))
-    cluster.plan_deviation = plan->number(0, kLargestDeviation);
+  fields::read_fields(document, cluster);
   return cluster;
 }
 
-nlohmann::json to_json(const Cluster& cluster) {
-  nlohmann::json hosts = nlohmann::json::array();
-  for (const Host& host : cluster.hosts) hosts.push_back(host_json(host));
-  nlohmann::json links = nlohmann::json::object();
-  for (const auto& [link, fit] : cluster.links) {
-    nlohmann::json& entry = links[to_string(link)] = nlohmann::json::object();
-    put_fit(entry, "alone", fit.alone);
-    put_fit(entry, "streamed", fit.streamed);
-    put_fit(entry, "duplex", fit.duplex);
-  }
-  nlohmann::json operations = nlohmann::json::array();
-  for (const OperationFit& fit : cluster.operations) {
-    nlohmann::json entry = {
-        {"road", to_json(fit.road)}, {"operation", to_string(fit.operation)}, {"workers", fit.workers}};
-    put_fit(entry, "alone", fit.alone);
-    put_fit(entry, "streamed", fit.streamed);
-    operations.push_back(std::move(entry));
-  }
-  nlohmann::json json = {{"format", kClusterFormat},
-                         {"name", cluster.name},
-                         {"transport", cluster.transport},
-                         {"fingerprint", cluster.fingerprint},
-                         {"facts", cluster.facts},
-                         {"hosts", std::move(hosts)},
-                         {"links", std::move(links)},
-                         {"operations", std::move(operations)},
-                         {"reduce_seconds_per_byte", scalar_json(cluster.reduce_seconds_per_byte)},
-                         {"copy_seconds_per_byte", scalar_json(cluster.copy_seconds_per_byte)},
-                         {"interference", scalar_json(cluster.interference)},
-                         {"jitter_seconds", scalar_json(cluster.jitter_seconds)}};
-  const auto put_if_any = [&](const char* key, const Scalar& scalar) {
-    if (scalar.value > 0 || scalar.half_width > 0) json[key] = scalar_json(scalar);
-  };
-  put_if_any("contention", cluster.contention);
-  put_if_any("backlog_seconds", cluster.backlog_seconds);
-  put_if_any("connection_backlog_seconds", cluster.connection_backlog_seconds);
-  if (cluster.formula_deviation.any()) json["formula_deviation"] = deviation_json(cluster.formula_deviation);
-  if (cluster.plan_deviation > 0) json["plan_deviation"] = cluster.plan_deviation;
-  return json;
-}
+nlohmann::json to_json(const Cluster& cluster) { return fields::write_fields(cluster); }
 
 std::string to_string(Operation operation) { return enum_name(operation, kOperations); }
 

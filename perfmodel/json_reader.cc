@@ -116,7 +116,7 @@ const nlohmann::json& JsonPlace::object() const {
   return *value_;
 }
 
-void JsonPlace::expect_keys(std::initializer_list<std::string_view> known) const {
+void JsonPlace::expect_keys(std::span<const std::string_view> known) const {
   for (const auto& [key, value] : object().items()) {
     if (std::find(known.begin(), known.end(), key) != known.end()) {
       continue;
@@ -196,6 +196,11 @@ std::int64_t JsonPlace::signed_integer(std::int64_t least, std::int64_t most) co
     fail("an integer from " + std::to_string(least) + " to " + std::to_string(most));
   }
   return value;
+}
+
+bool JsonPlace::truth() const {
+  if (!value_->is_boolean()) fail("true or false");
+  return value_->get<bool>();
 }
 
 std::string JsonPlace::name() const {

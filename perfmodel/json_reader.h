@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,12 +30,17 @@ class JsonPlace {
 
   // Object.
   /// Throws for a key that is not one of these, or if this is no object.
-  void expect_keys(std::initializer_list<std::string_view> known) const;
+  void expect_keys(std::span<const std::string_view> known) const;
+  void expect_keys(std::initializer_list<std::string_view> known) const {
+    expect_keys(std::span(known.begin(), known.size()));
+  }
   JsonPlace operator[](std::string_view key) const&;  ///< throws if missing
   JsonPlace operator[](std::string_view key) && = delete;
   std::optional<JsonPlace> find(std::string_view key) const&;  ///< nullopt if missing or null
   std::optional<JsonPlace> find(std::string_view key) && = delete;
   const nlohmann::json& object() const;
+  bool is_object() const { return value_->is_object(); }
+  bool is_number() const { return value_->is_number(); }
 
   // Array.
   /// Number of elements. Throws if this is no array, or for fewer or more elements.
@@ -45,6 +51,7 @@ class JsonPlace {
   // Values.
   double number(double least, double most) const;
   std::uint64_t integer(std::uint64_t least, std::uint64_t most) const;
+  bool truth() const;  ///< true or false
   std::int64_t signed_integer(std::int64_t least, std::int64_t most) const;
   /// At most 255 bytes without control characters, not empty: what names a thing.
   std::string name() const;

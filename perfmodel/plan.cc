@@ -7,8 +7,10 @@
 
 #include "perfmodel/digest.h"
 #include "perfmodel/error.h"
+#include "perfmodel/fields.h"
 #include "perfmodel/json_reader.h"
 #include "perfmodel/overloaded.h"
+#include "perfmodel/road_fields.h"
 #include "perfmodel/road_json.h"
 #include "perfmodel/tensor_limits.h"
 
@@ -17,25 +19,10 @@ namespace commtune {
 namespace {
 
 // Bounds that keep every sum within 64 bits: 2^22 pieces of at most kLargestTensor bytes.
-constexpr std::uint64_t kMostProcesses = 1'000'000;
 constexpr std::size_t kMostPieces = std::size_t{1} << 22;
 constexpr std::uint64_t kLargestCredit = std::uint64_t{1} << 62;
 
 constexpr std::string_view kPlanFormat = "commtune/plan/1";
-constexpr std::pair<std::string_view, Collective> kCollectives[] = {
-    {"ring", Collective::kRing},
-    {"halving-doubling", Collective::kHalvingDoubling},
-    {"recursive-doubling", Collective::kRecursiveDoubling},
-    {"one-shot", Collective::kOneShot},
-    {"double-binary-tree", Collective::kDoubleBinaryTree},
-    {"hierarchical", Collective::kHierarchical},
-    {"library", Collective::kLibrary}};
-constexpr std::pair<std::string_view, Placement> kPlacements[] = {{"colocated", Placement::kColocated},
-                                                                  {"dedicated", Placement::kDedicated}};
-constexpr std::pair<std::string_view, Assignment> kAssignments[] = {{"even", Assignment::kEven},
-                                                                    {"hashed", Assignment::kHashed}};
-constexpr std::pair<std::string_view, LocalSum> kLocalSums[] = {{"none", LocalSum::kNone},
-                                                                {"first", LocalSum::kFirst}};
 constexpr std::pair<std::string_view, Release> kReleases[] = {{"gradient", Release::kGradient},
                                                               {"backward", Release::kBackward}};
 constexpr std::pair<std::string_view, Order> kOrders[] = {{"list", Order::kList},
@@ -44,6 +31,49 @@ constexpr std::pair<std::string_view, Barrier> kBarriers[] = {{"full", Barrier::
                                                               {"per-layer", Barrier::kPerLayer}};
 constexpr std::pair<std::string_view, Stage> kStages[] = {{"reduce", Stage::kReduce},
                                                           {"distribute", Stage::kDistribute}};
+
+}  // namespace
+
+template <typename Visitor, fields::Of<Piece> Given>
+void visit_fields(Visitor& visit, Given& piece) {
+  visit("tensor", piece.tensor, fields::Whole{0, kMostTensors - 1});
+  visit("offset_bytes", piece.offset, fields::Whole{0, kLargestTensor});
+  visit("length_bytes", piece.length, fields::Whole{1, kLargestTensor});
+}
+
+template <typename Visitor, fields::Of<Message> Given>
+void visit_fields(Visitor& visit, Given& message) {
+  visit("pieces", message.pieces, fields::ListOf{1, kMostPieces, fields::Object{}});
+}
+
+/// In the order in which they are read and enter the digest.
+template <typename Visitor, fields::Of<Plan> Given>
+void visit_fields(Visitor& visit, Given& plan) {
+  using Priority = std::numeric_limits<std::int32_t>;
+  visit.constant("format", kPlanFormat);
+  visit(fields::aside("method"), plan.method, fields::Text{});
+  visit("model", plan.model, fields::Text{});
+  visit("profile", plan.profile, fields::Text{});
+  visit.when_set("layout", plan.layout, fields::Name{});
+  visit("workers", plan.workers, fields::Whole{1, kMostProcesses});
+  visit("road", plan.road, fields::Object{});
+  visit("release", plan.release, fields::OneOf{kReleases});
+  visit("order", plan.order, fields::OneOf{kOrders});
+  visit("barrier", plan.barrier, fields::OneOf{kBarriers});
+  visit("credit_bytes", plan.credit, fields::Whole{0, kLargestCredit});
+  visit("messages", plan.messages, fields::ListOf{0, kMostPieces, fields::Object{}});
+  visit("priority", plan.priority,
+        fields::ListOf{0, kMostPieces, fields::Signed{Priority::min(), Priority::max()}});
+  const std::size_t messages = plan.messages.size();
+  const auto step_fields = [messages](auto& each, auto& step) {
+    each("message", step.message, fields::Whole{0, messages == 0 ? 0 : messages - 1});
+    each("stage", step.stage, fields::OneOf{kStages});
+  };
+  visit(fields::optional("sequence"), plan.sequence,
+        fields::ListOf{0, 2 * messages, fields::ObjectOf{step_fields}});
+}
+
+namespace {
 
 [[noreturn]] void reject(const std::string& where, const std::string& rule) {
   throw Error(ErrorCode::kBadInput, where + ": " + rule);
@@ -212,89 +242,19 @@ void check_sequence(const Plan& plan) {
   }
 }
 
-// --- JSON -----------------------------------------------------------------------------------------------
+// --- fields ---------------------------------------------------------------------------------------------
 
-Piece read_piece(const JsonPlace& place) {
-  place.expect_keys({"tensor", "offset_bytes", "length_bytes"});
-  const JsonPlace tensor = place["tensor"];
-  const JsonPlace offset = place["offset_bytes"];
-  const JsonPlace length = place["length_bytes"];
-  return {static_cast<TensorId>(tensor.integer(0, kMostTensors - 1)),
-          Bytes{offset.integer(0, kLargestTensor)}, Bytes{length.integer(1, kLargestTensor)}};
-}
-
-std::vector<Message> read_messages(const JsonPlace& place) {
-  const std::size_t count = place.size(0, kMostPieces);
-  std::vector<Message> messages(count);
+/// Of all messages together: one list of its own may be as long, but not each.
+void check_piece_count(const JsonPlace& document, const Plan& plan) {
   std::size_t total = 0;
-  for (std::size_t m = 0; m < count; ++m) {
-    const JsonPlace message = place[m];
-    message.expect_keys({"pieces"});
+  for (std::size_t m = 0; m < plan.messages.size(); ++m) {
+    total += plan.messages[m].pieces.size();
+    if (total <= kMostPieces) continue;
+    const JsonPlace messages = document["messages"];
+    const JsonPlace message = messages[m];
     const JsonPlace pieces = message["pieces"];
-    const std::size_t size = pieces.size(1, kMostPieces);
-    total += size;
-    if (total > kMostPieces) {
-      pieces.fail_because("more than " + std::to_string(kMostPieces) + " pieces in the plan");
-    }
-    messages[m].pieces.reserve(size);
-    for (std::size_t p = 0; p < size; ++p) {
-      const JsonPlace piece = pieces[p];
-      messages[m].pieces.push_back(read_piece(piece));
-    }
+    pieces.fail_because("more than " + std::to_string(kMostPieces) + " pieces in the plan");
   }
-  return messages;
-}
-
-std::vector<std::int32_t> read_priority(const JsonPlace& place) {
-  using Limits = std::numeric_limits<std::int32_t>;
-  const std::size_t count = place.size(0, kMostPieces);
-  std::vector<std::int32_t> priority(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const JsonPlace value = place[i];
-    priority[i] = static_cast<std::int32_t>(value.signed_integer(Limits::min(), Limits::max()));
-  }
-  return priority;
-}
-
-std::vector<Step> read_sequence(const JsonPlace& place, std::size_t messages) {
-  const std::size_t count = place.size(0, 2 * messages);
-  std::vector<Step> sequence(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const JsonPlace step = place[i];
-    step.expect_keys({"message", "stage"});
-    const JsonPlace message = step["message"];
-    const JsonPlace stage = step["stage"];
-    sequence[i] = {static_cast<std::uint32_t>(message.integer(0, messages == 0 ? 0 : messages - 1)),
-                   read_enum(stage, kStages)};
-  }
-  return sequence;
-}
-
-Road read_parameter_server(const JsonPlace& place) {
-  place.expect_keys({"kind", "servers", "placement", "assignment", "local_sum", "first"});
-  const JsonPlace servers = place["servers"];
-  const JsonPlace placement = place["placement"];
-  const JsonPlace assignment = place["assignment"];
-  const auto local_sum = place.find("local_sum");
-  const auto first = place.find("first");
-  return ParameterServer{static_cast<int>(servers.integer(1, kMostProcesses)),
-                         read_enum(placement, kPlacements), read_enum(assignment, kAssignments),
-                         local_sum ? read_enum(*local_sum, kLocalSums) : LocalSum::kNone,
-                         first ? static_cast<int>(first->integer(0, kMostProcesses - 1)) : 0};
-}
-
-void add_to(Digest& digest, const Road& road) {
-  const auto add_all_to_all = [&](const AllToAll& r) {
-    digest.add("all-to-all").add(to_string(r.algorithm));
-  };
-  const auto add_servers = [&](const ParameterServer& r) {
-    digest.add("parameter-server").add(r.servers).add(to_string(r.placement));
-    digest.add(enum_name(r.assignment, kAssignments));
-    // Plans without these keep the digest that they had before there were any.
-    if (r.local_sum != LocalSum::kNone) digest.add("local-sum").add(enum_name(r.local_sum, kLocalSums));
-    if (r.first != 0) digest.add("first").add(r.first);
-  };
-  match(road, add_all_to_all, add_servers);
 }
 
 bool has_two_stages(Collective algorithm) {
@@ -375,129 +335,51 @@ void check(const Plan& plan, const Profile& profile) {
   check_sequence(plan);
 }
 
-Road road_from_json(const JsonPlace& place) {
+void read_fields(const JsonPlace& place, Road& road) {
   const JsonPlace kind = place["kind"];
   const std::string name = kind.name();
   if (name == "parameter-server") {
-    return read_parameter_server(place);
-  }
-  if (name != "all-to-all") {
+    fields::read_fields(place, road.emplace<ParameterServer>());
+  } else if (name == "all-to-all") {
+    fields::read_fields(place, road.emplace<AllToAll>());
+  } else {
     kind.fail(R"(one of "all-to-all", "parameter-server")");
   }
-  place.expect_keys({"kind", "algorithm"});
-  const JsonPlace algorithm = place["algorithm"];
-  return AllToAll{read_enum(algorithm, kCollectives)};
 }
 
-nlohmann::json to_json(const Road& road) {
-  const auto all_to_all = [](const AllToAll& r) -> nlohmann::json {
-    return {{"kind", "all-to-all"}, {"algorithm", to_string(r.algorithm)}};
-  };
-  const auto servers = [](const ParameterServer& r) -> nlohmann::json {
-    nlohmann::json json = {{"kind", "parameter-server"},
-                           {"servers", r.servers},
-                           {"placement", to_string(r.placement)},
-                           {"assignment", enum_name(r.assignment, kAssignments)}};
-    if (r.local_sum != LocalSum::kNone) json["local_sum"] = enum_name(r.local_sum, kLocalSums);
-    if (r.first != 0) json["first"] = r.first;
-    return json;
-  };
-  return match(road, all_to_all, servers);
+nlohmann::json write_fields(const Road& road) {
+  return match(
+      road, [](const AllToAll& one) { return fields::write_fields(one); },
+      [](const ParameterServer& one) { return fields::write_fields(one); });
 }
+
+void digest_fields(Digest& digest, const Road& road) {
+  match(
+      road, [&](const AllToAll& one) { fields::digest_fields(digest, one); },
+      [&](const ParameterServer& one) { fields::digest_fields(digest, one); });
+}
+
+Road road_from_json(const JsonPlace& place) {
+  Road road;
+  read_fields(place, road);
+  return road;
+}
+
+nlohmann::json to_json(const Road& road) { return write_fields(road); }
 
 Plan plan_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
-  document.object();
-  document.expect_format(kPlanFormat);
-  document.expect_keys({"format", "method", "model", "profile", "layout", "workers", "road", "release",
-                        "order", "barrier", "credit_bytes", "messages", "priority", "sequence"});
   Plan plan;
-  const JsonPlace method = document["method"];
-  plan.method = method.text();
-  const JsonPlace model = document["model"];
-  plan.model = model.text();
-  const JsonPlace profile = document["profile"];
-  plan.profile = profile.text();
-  if (const auto layout = document.find("layout")) {
-    plan.layout = layout->name();
-  }
-  const JsonPlace workers = document["workers"];
-  plan.workers = static_cast<int>(workers.integer(1, kMostProcesses));
-  const JsonPlace road = document["road"];
-  plan.road = road_from_json(road);
-  const JsonPlace release = document["release"];
-  plan.release = read_enum(release, kReleases);
-  const JsonPlace order = document["order"];
-  plan.order = read_enum(order, kOrders);
-  const JsonPlace barrier = document["barrier"];
-  plan.barrier = read_enum(barrier, kBarriers);
-  const JsonPlace credit = document["credit_bytes"];
-  plan.credit = Bytes{credit.integer(0, kLargestCredit)};
-  const JsonPlace messages = document["messages"];
-  plan.messages = read_messages(messages);
-  const JsonPlace priority = document["priority"];
-  plan.priority = read_priority(priority);
-  if (const auto sequence = document.find("sequence")) {
-    plan.sequence = read_sequence(*sequence, plan.messages.size());
-  }
+  fields::read_fields(document, plan);
+  check_piece_count(document, plan);
   return plan;
 }
 
-nlohmann::json to_json(const Plan& plan) {
-  nlohmann::json messages = nlohmann::json::array();
-  for (const Message& message : plan.messages) {
-    nlohmann::json pieces = nlohmann::json::array();
-    for (const Piece& piece : message.pieces) {
-      pieces.push_back({{"tensor", piece.tensor},
-                        {"offset_bytes", piece.offset.count},
-                        {"length_bytes", piece.length.count}});
-    }
-    messages.push_back({{"pieces", std::move(pieces)}});
-  }
-  nlohmann::json sequence = nlohmann::json::array();
-  for (const Step& step : plan.sequence) {
-    sequence.push_back({{"message", step.message}, {"stage", enum_name(step.stage, kStages)}});
-  }
-  nlohmann::json json = {{"format", kPlanFormat},
-                         {"method", plan.method},
-                         {"model", plan.model},
-                         {"profile", plan.profile},
-                         {"workers", plan.workers},
-                         {"road", to_json(plan.road)},
-                         {"release", enum_name(plan.release, kReleases)},
-                         {"order", enum_name(plan.order, kOrders)},
-                         {"barrier", enum_name(plan.barrier, kBarriers)},
-                         {"credit_bytes", plan.credit.count},
-                         {"messages", std::move(messages)},
-                         {"priority", plan.priority},
-                         {"sequence", std::move(sequence)}};
-  if (!plan.layout.empty()) json["layout"] = plan.layout;
-  return json;
-}
+nlohmann::json to_json(const Plan& plan) { return fields::write_fields(plan); }
 
 std::string digest(const Plan& plan) {
   Digest digest;
-  digest.add(kPlanFormat).add(plan.model).add(plan.profile).add(plan.workers);
-  add_to(digest, plan.road);
-  digest.add(enum_name(plan.release, kReleases)).add(enum_name(plan.order, kOrders));
-  digest.add(enum_name(plan.barrier, kBarriers)).add(plan.credit.count);
-  digest.add(static_cast<std::uint64_t>(plan.messages.size()));
-  for (const Message& message : plan.messages) {
-    digest.add(static_cast<std::uint64_t>(message.pieces.size()));
-    for (const Piece& piece : message.pieces) {
-      digest.add(piece.tensor).add(piece.offset.count).add(piece.length.count);
-    }
-  }
-  digest.add(static_cast<std::uint64_t>(plan.priority.size()));
-  for (const std::int32_t priority : plan.priority) {
-    digest.add(priority);
-  }
-  digest.add(static_cast<std::uint64_t>(plan.sequence.size()));
-  for (const Step& step : plan.sequence) {
-    digest.add(step.message).add(enum_name(step.stage, kStages));
-  }
-  // Plans without a layout keep the digest that they had before there was one.
-  if (!plan.layout.empty()) digest.add("layout").add(plan.layout);
+  fields::digest_fields(digest, plan);
   return digest.hex();
 }
 

@@ -6,6 +6,7 @@
 
 #include "perfmodel/digest.h"
 #include "perfmodel/error.h"
+#include "perfmodel/fields.h"
 #include "perfmodel/json_reader.h"
 #include "perfmodel/tensor_limits.h"
 
@@ -30,77 +31,6 @@ Seconds sum_of(const std::vector<Layer>& layers, Seconds Layer::*time) {
     total += layer.*time;
   }
   return total;
-}
-
-ProfileOrigin read_origin(const JsonPlace& place) {
-  place.expect_keys({"how", "device", "source", "note"});
-  ProfileOrigin origin;
-  const JsonPlace how = place["how"];
-  origin.how = how.name();
-  if (origin.how != "measured" && origin.how != "derived" && origin.how != "published") {
-    how.fail(R"(one of "measured", "derived", "published")");
-  }
-  const auto text = [&](std::string_view key) {
-    const auto found = place.find(key);
-    return found ? found->text() : std::string();
-  };
-  origin.device = text("device");
-  origin.source = text("source");
-  origin.note = text("note");
-  return origin;
-}
-
-Tensor read_tensor(const JsonPlace& place, Bytes element) {
-  place.expect_keys({"name", "bytes"});
-  const JsonPlace name = place["name"];
-  const JsonPlace bytes = place["bytes"];
-  Tensor tensor{name.name(), Bytes{bytes.integer(1, kLargestTensor)}};
-  if (tensor.bytes.count % element.count != 0) {
-    bytes.fail("a multiple of the element size " + std::to_string(element.count));
-  }
-  return tensor;
-}
-
-Seconds read_time(const JsonPlace& place) { return Seconds{place.number(0, kLongestLayer)}; }
-
-Layer read_layer(const JsonPlace& place, Bytes element) {
-  place.expect_keys(
-      {"name", "forward_seconds", "backward_seconds", "update_seconds", "macs_per_sample", "tensors"});
-  Layer layer;
-  const JsonPlace name = place["name"];
-  layer.name = name.name();
-  const JsonPlace forward = place["forward_seconds"];
-  layer.forward = read_time(forward);
-  const JsonPlace backward = place["backward_seconds"];
-  layer.backward = read_time(backward);
-  if (const auto update = place.find("update_seconds")) {
-    layer.update = read_time(*update);
-  }
-  if (const auto macs = place.find("macs_per_sample")) {
-    layer.macs_per_sample = macs->number(0, kMostMacs);
-  }
-  if (const auto tensors = place.find("tensors")) {
-    const std::size_t count = tensors->size(0, kMostTensors);
-    layer.tensors.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      const JsonPlace tensor = (*tensors)[i];
-      layer.tensors.push_back(read_tensor(tensor, element));
-    }
-  }
-  return layer;
-}
-
-nlohmann::json layer_json(const Layer& layer) {
-  nlohmann::json tensors = nlohmann::json::array();
-  for (const Tensor& tensor : layer.tensors) {
-    tensors.push_back({{"name", tensor.name}, {"bytes", tensor.bytes.count}});
-  }
-  return {{"name", layer.name},
-          {"forward_seconds", layer.forward.count()},
-          {"backward_seconds", layer.backward.count()},
-          {"update_seconds", layer.update.count()},
-          {"macs_per_sample", layer.macs_per_sample},
-          {"tensors", std::move(tensors)}};
 }
 
 Bytes scaled_bytes(const Tensor& tensor, double factor, Bytes element) {
@@ -128,6 +58,78 @@ void check_factor(const char* name, double factor) {
   if (!(factor > 0 && std::isfinite(factor))) {
     throw Error(ErrorCode::kBadInput,
                 std::string(name) + " = " + std::to_string(factor) + ": must be positive and finite");
+  }
+}
+
+}  // namespace
+
+// --- fields ---------------------------------------------------------------------------------------------
+// The digest is that of the times: names and origin are aside, and so is what no prediction looks at.
+
+template <typename Visitor, fields::Of<ProfileOrigin> Given>
+void visit_fields(Visitor& visit, Given& origin) {
+  visit("how", origin.how, fields::Name{});
+  visit(fields::optional("device"), origin.device, fields::Text{});
+  visit(fields::optional("source"), origin.source, fields::Text{});
+  visit(fields::optional("note"), origin.note, fields::Text{});
+}
+
+void read_fields(const JsonPlace& place, ProfileOrigin& origin) {
+  fields::read_fields(place, origin);
+  if (origin.how != "measured" && origin.how != "derived" && origin.how != "published") {
+    const JsonPlace how = place["how"];
+    how.fail(R"(one of "measured", "derived", "published")");
+  }
+}
+
+template <typename Visitor, fields::Of<Tensor> Given>
+void visit_fields(Visitor& visit, Given& tensor) {
+  visit(fields::aside("name"), tensor.name, fields::Name{});
+  visit("bytes", tensor.bytes, fields::Whole{1, kLargestTensor});
+}
+
+template <typename Visitor, fields::Of<Layer> Given>
+void visit_fields(Visitor& visit, Given& layer) {
+  constexpr fields::Real kTime{0, kLongestLayer};
+  visit(fields::aside("name"), layer.name, fields::Name{});
+  visit("forward_seconds", layer.forward, kTime);
+  visit("backward_seconds", layer.backward, kTime);
+  visit(fields::optional("update_seconds"), layer.update, kTime);
+  visit(fields::aside(fields::optional("macs_per_sample")), layer.macs_per_sample,
+        fields::Real{0, kMostMacs});
+  visit(fields::optional("tensors"), layer.tensors, fields::ListOf{0, kMostTensors, fields::Object{}});
+}
+
+template <typename Visitor, fields::Of<Profile> Given>
+void visit_fields(Visitor& visit, Given& profile) {
+  visit.constant("format", kProfileFormat);
+  visit(fields::aside("model"), profile.model, fields::Name{});
+  visit("batch", profile.batch, fields::Whole{1, kLargestBatch});
+  visit("data_type", profile.type, fields::OneOf{kDataTypes});
+  visit(fields::aside("origin"), profile.origin, fields::Object{});
+  visit("layers", profile.layers, fields::ListOf{1, kMostLayers, fields::Object{}});
+}
+
+namespace {
+
+/// What no field shows by itself: whole elements, and no more tensors than all lists together may have.
+void check_tensors(const JsonPlace& document, const Profile& profile) {
+  const JsonPlace layers = document["layers"];
+  const Bytes element = element_size(profile.type);
+  std::size_t tensors = 0;
+  for (std::size_t l = 0; l < profile.layers.size(); ++l) {
+    const std::vector<Tensor>& of_layer = profile.layers[l].tensors;
+    tensors += of_layer.size();
+    const JsonPlace layer = layers[l];
+    if (tensors > kMostTensors)
+      layer.fail_because("more than " + std::to_string(kMostTensors) + " tensors in the profile");
+    for (std::size_t t = 0; t < of_layer.size(); ++t) {
+      if (of_layer[t].bytes.count % element.count == 0) continue;
+      const JsonPlace list = layer["tensors"];
+      const JsonPlace tensor = list[t];
+      const JsonPlace bytes = tensor["bytes"];
+      bytes.fail("a multiple of the element size " + std::to_string(element.count));
+    }
   }
 }
 
@@ -191,62 +193,17 @@ Profile scaled(const Profile& profile, double bytes_factor, double time_factor) 
 
 Profile profile_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
-  document.object();
-  document.expect_format(kProfileFormat);
-  document.expect_keys({"format", "model", "batch", "data_type", "origin", "layers"});
   Profile profile;
-  const JsonPlace model = document["model"];
-  profile.model = model.name();
-  const JsonPlace batch = document["batch"];
-  profile.batch = static_cast<int>(batch.integer(1, kLargestBatch));
-  const JsonPlace type = document["data_type"];
-  profile.type = read_enum(type, kDataTypes);
-  const JsonPlace origin = document["origin"];
-  profile.origin = read_origin(origin);
-
-  const JsonPlace layers = document["layers"];
-  const std::size_t count = layers.size(1, kMostLayers);
-  profile.layers.reserve(count);
-  std::size_t tensors = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const JsonPlace layer = layers[i];
-    profile.layers.push_back(read_layer(layer, element_size(profile.type)));
-    tensors += profile.layers.back().tensors.size();
-    if (tensors > kMostTensors) {
-      layer.fail_because("more than " + std::to_string(kMostTensors) + " tensors in the profile");
-    }
-  }
+  fields::read_fields(document, profile);
+  check_tensors(document, profile);
   return profile;
 }
 
-nlohmann::json to_json(const Profile& profile) {
-  nlohmann::json layers = nlohmann::json::array();
-  for (const Layer& layer : profile.layers) {
-    layers.push_back(layer_json(layer));
-  }
-  return {{"format", kProfileFormat},
-          {"model", profile.model},
-          {"batch", profile.batch},
-          {"data_type", to_string(profile.type)},
-          {"origin",
-           {{"how", profile.origin.how},
-            {"device", profile.origin.device},
-            {"source", profile.origin.source},
-            {"note", profile.origin.note}}},
-          {"layers", std::move(layers)}};
-}
+nlohmann::json to_json(const Profile& profile) { return fields::write_fields(profile); }
 
 std::string digest(const Profile& profile) {
   Digest digest;
-  digest.add(kProfileFormat).add(profile.batch).add(to_string(profile.type));
-  digest.add(static_cast<std::uint64_t>(profile.layers.size()));
-  for (const Layer& layer : profile.layers) {
-    digest.add(layer.forward.count()).add(layer.backward.count()).add(layer.update.count());
-    digest.add(static_cast<std::uint64_t>(layer.tensors.size()));
-    for (const Tensor& tensor : layer.tensors) {
-      digest.add(tensor.bytes.count);
-    }
-  }
+  fields::digest_fields(digest, profile);
   return digest.hex();
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
 
 #include "perfmodel/overloaded.h"
 #include "tuner/whatif.h"
@@ -190,35 +189,6 @@ Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& 
   explanation.communication_ratio = explanation.prediction.communication / explanation.prediction.compute;
   count_traffic(plan, topology_of(cluster, plan.workers), profile.gradient_bytes(), explanation);
   return explanation;
-}
-
-nlohmann::json chrome_trace(const Timeline& timeline, const Plan& plan, const Profile& profile) {
-  nlohmann::json events = nlohmann::json::array();
-  const auto add = [&](const std::string& name, const char* lane, Seconds from, Seconds until) {
-    if (until <= from) return;
-    events.push_back({{"name", name},
-                      {"ph", "X"},
-                      {"pid", 0},
-                      {"tid", lane},
-                      {"ts", from.count() * 1e6},
-                      {"dur", (until - from).count() * 1e6}});
-  };
-  for (std::size_t i = profile.layers.size(); i-- > 0;) {
-    add("backward " + profile.layers[i].name, "compute", timeline.backward_start[i],
-        timeline.backward_end[i]);
-  }
-  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
-    add("forward " + profile.layers[i].name, "compute", timeline.forward_start[i], timeline.forward_end[i]);
-  }
-  for (std::size_t m = 0; m < timeline.messages.size(); ++m) {
-    const MessageSpan& span = timeline.messages[m];
-    const std::string name = fmt::format("message {} ({})", m, format_size(message_bytes(plan.messages[m])));
-    add(name, "reduce", span.reduce_start, span.reduce_end);
-    add(name, "distribute", span.distribute_start, span.distribute_end);
-  }
-  return {{"displayTimeUnit", "ms"},
-          {"metadata", {{"plan", digest(plan)}, {"model", plan.model}, {"predicted", true}}},
-          {"traceEvents", std::move(events)}};
 }
 
 }  // namespace commtune::tuner

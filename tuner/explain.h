@@ -1,7 +1,6 @@
 #pragma once
 // Why a plan takes as long as it does: `tune MODEL --explain`.
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -37,8 +36,5 @@ struct Explanation {
 
 /// Errors as road_cost's. The plan must satisfy check().
 Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan);
-
-/// The predicted iteration as Chrome trace events (object form, microseconds): what Perfetto opens.
-nlohmann::json chrome_trace(const Timeline& timeline, const Plan& plan, const Profile& profile);
 
 }  // namespace commtune::tuner

@@ -3,7 +3,6 @@
 // Pure: no I/O, no clock, no thread; the same question has the same answer.
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -162,10 +161,5 @@ struct Answer {
 /// fits that could price any road; Error{kPoorFit} when it has some, but none that is_usable();
 /// Error{kTimeout} when time was out before any plan was priced.
 Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& options = {});
-
-/// "fit", what it misses its samples by, "methods".
-nlohmann::json to_json(const DoubtfulFit& fit);
-/// For REST, `--json` and the dashboard. Seconds and bytes are bare numbers whose names carry the unit.
-nlohmann::json to_json(const Answer& answer);
 
 }  // namespace commtune::tuner

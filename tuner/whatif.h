@@ -3,7 +3,6 @@
 // the dashboard's maps; each point is a whole answer of tune() on a changed cluster.
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -95,10 +94,5 @@ struct Flip {
 /// not known before: `watch` is told before each, but only of changes that are done.
 std::vector<Flip> flip_points(const Profile& profile, const Cluster& cluster, const TuneOptions& options = {},
                               const Watch& watch = {});
-
-nlohmann::json to_json(const std::vector<ScaleCurve>& curves);
-nlohmann::json to_json(const std::vector<ServerPoint>& points);
-nlohmann::json to_json(const std::vector<PhaseCell>& cells);
-nlohmann::json to_json(const std::vector<Flip>& flips);
 
 }  // namespace commtune::tuner

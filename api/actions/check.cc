@@ -1,16 +1,13 @@
 #include "api/actions/check.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
 
-#include "api/actions/run.h"
-#include "api/actions/sample_rows.h"
+#include "api/actions/plan_runs.h"
 #include "api/actions/tune.h"
+#include "api/view/sample_rows.h"
 #include "perfmodel/road_json.h"
 #include "tuner/check.h"
 
@@ -19,66 +16,44 @@ namespace {
 
 using probes::ProbeSample;
 
-constexpr int kWarmup = 1, kLeastIterations = 3, kMostIterations = 20;
+constexpr int kWarmupOfCheck = 1;
 
-/// Runs leading plans, one at a time.
+/// Runs leading plans, each for about its share of the time.
 class CheckRuns {
  public:
-  CheckRuns(const Context& context, const TuneRequest& request, std::optional<RowId> fit)
-      : request_(request),
-        fit_(fit),
-        begin_(std::chrono::steady_clock::now()),
-        listener_(context.listener),
-        context_{context.settings, context.environment, context.store, context.cancellation, {}} {
-    context_.listener.note = listener_.note;
-  }
-  CheckRuns(const CheckRuns&) = delete;
-  CheckRuns& operator=(const CheckRuns&) = delete;
+  CheckRuns(const Context& context, const Placing& placing, const TuneOutcome& outcome)
+      : store_(context.store),
+        profile_(outcome.made.profile),
+        fit_(outcome.fit),
+        runs_(context, {placing, outcome.question.check.value(), outcome.question.strict, "checking",
+                        kWarmupOfCheck}) {}
 
-  Seconds elapsed() const { return std::chrono::steady_clock::now() - begin_; }
+  Seconds elapsed() const { return runs_.elapsed(); }
   /// By digest of the plan: every iteration.
   const std::map<std::string, std::vector<double>>& iterations() const { return iterations_; }
 
   std::vector<Seconds> run(const tuner::Entry& entry, Seconds share) {
-    const RowId id = keep_plan(context_.store, request_.profile, entry, fit_);
-    RunRequest run;
-    run.job = find_jobs(context_, {std::to_string(id), {}, {}}, {}).front();
-    run.placing = request_.check->placing;
-    run.placing.check();
-    run.placing.hosts = first_ranks(run.placing.hosts, ranks_of(entry.plan));
-    run.options.warmup = kWarmup;
-    run.options.check_iterations = 0;  // the timed iterations' spot checks are enough for so short a run
-    run.options.iterations = iterations_of_check(share, entry.prediction.iteration * slower_, launch_);
-    run.strict = request_.strict;
-    context_.listener.progress = [&](const Progressed& progress) { show(entry, progress); };
-    const Seconds begin = elapsed();
-    const RunOutcome done = run_job(context_, run);
-    const std::vector<double>& seconds = done.report.iteration_seconds;
-    learn(entry, done.report.median_seconds, elapsed() - begin, run.options.iterations);
-    iterations_[digest(entry.plan)] = seconds;
-    return {seconds.begin(), seconds.end()};
+    const RowId id = keep_plan(store_, profile_, entry, fit_);
+    const int iterations = iterations_of_check(share, entry.prediction.iteration * slower_, launch_);
+    const PlanRuns::Ran ran = runs_.run(id, iterations);
+    const RunReport& report = ran.outcome.report;
+    learn(entry, Seconds{report.median_seconds}, ran.took, iterations);
+    iterations_[digest(entry.plan)] = report.iteration_seconds;
+    return {report.iteration_seconds.begin(), report.iteration_seconds.end()};
   }
 
  private:
   /// What the next run's length is computed with.
-  void learn(const tuner::Entry& entry, double median, Seconds took, int iterations) {
+  void learn(const tuner::Entry& entry, Seconds median, Seconds took, int iterations) {
     if (entry.prediction.iteration > Seconds{0})
-      slower_ = std::max(slower_, Seconds{median} / entry.prediction.iteration);
-    launch_ = std::max(Seconds{0}, took - Seconds{median} * (iterations + kWarmup));
+      slower_ = std::max(slower_, median / entry.prediction.iteration);
+    launch_ = std::max(Seconds{0}, took - median * (iterations + kWarmupOfCheck));
   }
 
-  void show(const tuner::Entry& entry, const Progressed& run) const {
-    if (!listener_.progress) return;
-    const Seconds budget = request_.check->budget;
-    const Seconds left = std::max(Seconds{}, budget - elapsed());
-    listener_.progress({fmt::format("checking {}: {}", entry.method, run.what), 1 - left / budget, left});
-  }
-
-  const TuneRequest& request_;
+  Store& store_;
+  const Profile& profile_;
   const std::optional<RowId> fit_;
-  const std::chrono::steady_clock::time_point begin_;
-  const Listener listener_;
-  Context context_;  ///< the caller's, with a listener of ours
+  PlanRuns runs_;
   double slower_ = 1;
   Seconds launch_{};
   std::map<std::string, std::vector<double>> iterations_;
@@ -128,40 +103,41 @@ nlohmann::json checked_settings(const FitRow& before, const tuner::Check& check)
 }
 
 /// The new fit; nothing where another one has come while plans ran.
-std::optional<RowId> keep_fit(Store& store, const Fitted& fitted, const tuner::CheckedAnswer& checked,
+std::optional<RowId> keep_fit(Store& store, RowId fit, const tuner::CheckedAnswer& checked,
                               const CheckRuns& runs, const Profile& profile) {
   const tuner::Check& check = *checked.answer.check;
-  std::optional<RowId> fit;
+  const std::optional<FitRow> row = store.find_fit(fit);
+  std::optional<RowId> corrected;
   store.atomically([&] {
-    const std::optional<FitRow> before = store.current_fit(fitted.row->cluster);
-    if (!before || before->id != *fitted.fit) return;
+    const std::optional<FitRow> before = row ? store.current_fit(row->cluster) : std::nullopt;
+    if (!before || before->id != fit) return;
     const std::vector<SampleRow> earlier = store.all_samples(before->session);
     store.supplement_samples(before->session, samples_of(check, runs, profile, earlier));
-    fit = store.add_fit({before->session, checked.cluster, checked_settings(*before, check)});
+    corrected = store.add_fit({before->session, checked.cluster, checked_settings(*before, check)});
   });
-  return fit;
+  return corrected;
 }
 
 }  // namespace
 
 int iterations_of_check(Seconds share, Seconds iteration, Seconds launch) {
-  const double fit = iteration > Seconds{0} ? (share - launch) / iteration - kWarmup : kMostIterations;
-  return static_cast<int>(std::clamp<double>(fit, kLeastIterations, kMostIterations));
+  return iterations_within(share - launch, iteration, kWarmupOfCheck);
 }
 
-void check_outcome(const Context& context, const TuneRequest& request, const Fitted& fitted,
+void check_outcome(const Context& context, const Placing& placing,
                    const std::function<tuner::Answer(const Cluster&, const std::vector<Road>&)>& plan,
                    TuneOutcome& outcome) {
-  CheckRuns runs(context, request, fitted.fit);
+  const Profile& profile = outcome.made.profile;
+  CheckRuns runs(context, placing, outcome);
   tuner::CheckOptions options;
-  options.budget = request.check->budget;
+  options.budget = outcome.question.check.value();
   options.measure = [&](const tuner::Entry& entry, Seconds share) { return runs.run(entry, share); };
   options.clock = [&] { return runs.elapsed(); };
   options.plan = plan;
-  tuner::CheckedAnswer checked = tuner::check(outcome.answer, request.profile, fitted.cluster, options);
+  tuner::CheckedAnswer checked = tuner::check(outcome.answer, profile, outcome.made.cluster, options);
   if (checked.answer.checked() && !checked.answer.check->factors.empty()) {
-    outcome.fit = fitted.fit ? keep_fit(context.store, fitted, checked, runs, request.profile) : std::nullopt;
-    if (!outcome.fit) outcome.refitted = std::move(checked.cluster);
+    if (outcome.fit) outcome.fit = keep_fit(context.store, *outcome.fit, checked, runs, profile);
+    outcome.made.cluster = std::move(checked.cluster);
   }
   outcome.answer = std::move(checked.answer);
 }

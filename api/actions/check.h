@@ -7,20 +7,12 @@
 #include <vector>
 
 #include "api/actions/context.h"
-#include "api/actions/fitted.h"
+#include "api/question/answer.h"
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
 #include "tuner/tuner.h"
 
 namespace commtune::api {
-
-struct TuneRequest;
-struct TuneOutcome;
-
-struct CheckRequest {
-  Seconds budget{5.0};
-  Placing placing;  ///< with at least the job's ranks; a plan for fewer runs on the first of them
-};
 
 /// Iterations of a run that is to last about so long.
 ///
@@ -28,12 +20,14 @@ struct CheckRequest {
 /// launch     what a run takes besides
 int iterations_of_check(Seconds share, Seconds iteration, Seconds launch);
 
-/// Checks outcome.answer as request.check says. Where runs told anything of the costs, outcome.fit becomes
-/// the new fit; without a fit of the store, or where another one has come since, outcome.refitted is set.
+/// Checks outcome.answer for as long as its question says. Where runs told anything of the costs,
+/// outcome.made has the corrected ones and outcome.fit is the new fit; none where the cluster was given, or
+/// where another fit has come since.
 ///
-/// plan    answers the question on a cluster, choosing among plans on these roads (none: on all)
-/// throws  what tuner::check does
-void check_outcome(const Context& context, const TuneRequest& request, const Fitted& fitted,
+/// placing  with at least the job's ranks; a plan for fewer runs on the first of them
+/// plan     answers the question on a cluster, choosing among plans on these roads (none: on all)
+/// throws   what tuner::check does
+void check_outcome(const Context& context, const Placing& placing,
                    const std::function<tuner::Answer(const Cluster&, const std::vector<Road>&)>& plan,
                    TuneOutcome& outcome);
 

@@ -1,46 +1,18 @@
 #include "api/actions/explain.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
-#include "api/text.h"
-#include "perfmodel/error.h"
+#include "api/view/whatif_json.h"
 
 namespace commtune::api {
 
-const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& method) {
-  if (method.empty()) return answer.ranking.at(answer.chosen);
-  std::vector<std::string> known;
-  for (const tuner::Entry& entry : answer.ranking) {
-    if (entry.method == method) return entry;
-    known.push_back(entry.method);
-  }
-  throw Error(ErrorCode::kNotFound,
-              fmt::format("--method {}: not in the ranking{}", method, did_you_mean(method, known)));
-}
-
-namespace {
-
-/// What the outcome was made from, even if a newer fit has come since.
-Cluster cluster_of(const Store& store, const TuneRequest& request, const TuneOutcome& outcome) {
-  if (outcome.refitted) return *outcome.refitted;
-  if (!outcome.fit) return find_fitted(store, request.cluster).cluster;
-  if (auto fit = store.find_fit(*outcome.fit)) return std::move(fit->snapshot);
-  throw Error(ErrorCode::kNotFound, fmt::format("fit {}: not in the database", *outcome.fit));
-}
-
-}  // namespace
-
-Explained explain_job(Context& context, const TuneRequest& request, const TuneOutcome& outcome,
-                      const std::string& method) {
-  const Cluster cluster = cluster_of(context.store, request, outcome);
+Explained explain_job(const Context& context, const TuneOutcome& outcome, const std::string& method) {
+  const Case& made = outcome.made;
   const tuner::Entry& entry = entry_of(outcome.answer, method);
-  Explained explained{
-      entry.title, entry.plan, request.profile, tuner::explain(request.profile, cluster, entry.plan), {}};
+  Explained explained{entry.title, entry.plan, tuner::explain(made.profile, made.cluster, entry.plan), {}};
   context.progress({"what would change the answer", 0, {}});
   if (outcome.answer.workers > 1)
-    explained.flips = tuner::flip_points(request.profile, cluster, request.options);
+    explained.flips = tuner::flip_points(made.profile, made.cluster, made.options);
   return explained;
 }
 
@@ -61,7 +33,7 @@ nlohmann::json to_json(const Explained& explained) {
           {"server_sends_bytes", e.server_traffic.count},
           {"critical_path", std::move(path)},
           {"improvements", std::move(improvements)},
-          {"flip_points", tuner::to_json(explained.flips)}};
+          {"flip_points", to_json(explained.flips)}};
 }
 
 }  // namespace commtune::api

@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "api/actions/tune.h"
+#include "api/actions/context.h"
+#include "api/question/answer.h"
 #include "tuner/explain.h"
 #include "tuner/whatif.h"
 
@@ -14,18 +15,13 @@ namespace commtune::api {
 struct Explained {
   std::string method;
   Plan plan;
-  Profile profile;
   tuner::Explanation explanation;
   std::vector<tuner::Flip> flips;  ///< what would make another method of the literature, or road, the best
 };
 
 /// The chosen plan of an answer, or the named method's, on the fit that the answer rests on. Throws
 /// Error{kNotFound} for a method that is not in the ranking.
-Explained explain_job(Context& context, const TuneRequest& request, const TuneOutcome& outcome,
-                      const std::string& method = {});
-
-/// The entry of the chosen plan, or of the named method. Throws Error{kNotFound}.
-const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& method);
+Explained explain_job(const Context& context, const TuneOutcome& outcome, const std::string& method = {});
 
 /// Critical path, improvements, traffic and flip points; not the timeline, which is the trace's.
 nlohmann::json to_json(const Explained& explained);

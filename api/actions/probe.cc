@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "api/actions/sample_rows.h"
+#include "api/view/sample_rows.h"
 #include "perfmodel/error.h"
 #include "perfmodel/json_reader.h"
 #include "probes/fit_cluster.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-#include "api/actions/models.h"
+#include "api/question/models.h"
 #include "executor/new_file.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"

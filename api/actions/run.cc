@@ -4,91 +4,23 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
-#include "api/actions/fit_marks.h"
-#include "api/actions/models.h"
-#include "api/actions/predicted_trace.h"
-#include "api/text.h"
+#include "api/question/fit_marks.h"
+#include "api/question/models.h"
+#include "api/question/plan_lookup.h"
+#include "api/question/plan_view.h"
 #include "api/version.h"
-#include "perfmodel/bound.h"
+#include "api/view/predicted_trace.h"
 #include "perfmodel/error.h"
 #include "perfmodel/fit.h"
 #include "perfmodel/json_reader.h"
 #include "perfmodel/shipped_profiles.h"
-#include "perfmodel/simulate.h"
-#include "perfmodel/stage_cost.h"
 #include "probes/fact_differences.h"
 #include "store/owner.h"
 
 namespace commtune::api {
 namespace {
-
-constexpr std::size_t kShortestPrefix = 4;
-
-std::optional<RowId> id_of(const std::string& text) {
-  RowId id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  // Sixteen digits could be a digest; no store has that many plans.
-  if (error != std::errc{} || end != text.data() + text.size() || text.size() > 12) return {};
-  return id;
-}
-
-bool is_chosen(const PlanRow& row) { return row.ranking.is_object() && row.ranking.contains("plans"); }
-
-PlanRow latest_chosen(const Store& store) {
-  for (Page page;;) {
-    const PageOf<PlanSummary> plans = store.plans({}, page);
-    for (const PlanSummary& summary : plans.rows) {
-      auto row = store.find_plan(summary.id);
-      if (row && is_chosen(*row)) return std::move(*row);
-    }
-    if (!plans.next) break;
-    page.after = *plans.next;
-  }
-  throw Error(ErrorCode::kNotFound, "plan \"latest\": nothing has been planned yet; start with: tune MODEL");
-}
-
-/// The methods of the ranking that this plan was chosen in, best predicted first, with their stored plans.
-std::vector<std::pair<std::string, RowId>> ranking_of(const PlanRow& row) {
-  if (!is_chosen(row))
-    throw Error(
-        ErrorCode::kBadInput,
-        fmt::format(
-            "plan {} (method {}) is not the chosen one of a ranking, so it leads to no other method's "
-            "plan; name the chosen one",
-            row.id, row.method));
-  std::vector<std::pair<std::string, RowId>> methods;
-  const nlohmann::json& plans = row.ranking.at("plans");
-  for (const nlohmann::json& entry : row.ranking.at("answer").at("ranking")) {
-    const auto method = entry.at("method").get<std::string>();
-    const auto other = plans.find(method);
-    methods.emplace_back(method, other == plans.end() ? row.id : other->get<RowId>());
-  }
-  return methods;
-}
-
-RowId plan_of_method(const PlanRow& row, const std::vector<std::pair<std::string, RowId>>& ranking,
-                     const std::string& method) {
-  if (method == "chosen") return row.id;
-  if (method == "best") return ranking.front().second;
-  if (method == "worst") return ranking.back().second;
-  std::vector<std::string> known;
-  for (const auto& [name, id] : ranking) {
-    if (name == method) return id;
-    known.push_back(name);
-  }
-  throw Error(ErrorCode::kNotFound,
-              fmt::format("method \"{}\": not in the ranking of plan {}{}; it has {}", method, row.id,
-                          did_you_mean(method, known), fmt::join(known, ", ")));
-}
-
-PlanRow plan_with_id(const Store& store, RowId id) {
-  auto row = store.find_plan(id);
-  if (!row) throw Error(ErrorCode::kStorage, fmt::format("plan {} of a ranking is missing", id));
-  return std::move(*row);
-}
 
 /// What a long message reaches between two hosts.
 double link_rate(const Cluster& cluster) {
@@ -99,10 +31,7 @@ double link_rate(const Cluster& cluster) {
 }
 
 PlannedJob job_of_row(const Store& store, const PlanRow& row) {
-  auto profile = store.find_profile(row.profile);
-  if (!profile)
-    throw Error(ErrorCode::kStorage, fmt::format("profile {} of plan {} is missing", row.profile, row.id));
-  PlannedJob job{row.plan,    std::move(profile->profile),
+  PlannedJob job{row.plan,    profile_of(store, row),
                  row.id,      row.cluster_name,
                  row.cluster, row.predicted,
                  row.bound,   {},
@@ -155,10 +84,9 @@ void give_layout(const Store& store, Plan& plan, const Profile& profile) {
 /// What it will take where the fit was made, if that can be said.
 void predict(const Context& context, const FitRow& fit, PlannedJob& job) {
   try {
-    const RoadCost cost = road_cost(job.plan.road, fit.snapshot, job.plan.workers);
-    const Workload work(job.profile, pace_of(fit.snapshot, job.plan.workers));
-    job.predicted = simulate(work, job.plan, cost).iteration;
-    job.bound = lower_bound(work, cost);
+    const PredictedIteration found = predicted_iteration(job.plan, job.profile, fit.snapshot);
+    job.predicted = found.prediction.iteration;
+    job.bound = found.bound;
     job.cluster = fit.cluster_name;
     job.cluster_id = fit.cluster;
     job.over = probed_over(fit.snapshot.transport, fit.snapshot.facts);
@@ -177,6 +105,18 @@ void keep(Context& context, const std::optional<FitRow>& fit, nlohmann::json ori
     if (fit && job.cluster_id) row.fit = fit->id;
     job.plan_id = context.store.add_plan(row);
   });
+}
+
+/// Makes a plan again that was not stored with its ranking, and stores it.
+PlanRow store_again(Store& store, const PlanRow& row, const std::string& method) {
+  const PlanView view = view_plan(store, row, method);
+  NewPlan again{view.plan, row.profile, row.fit, {{"chosen", false}}, {}, {}, {}};
+  if (view.priced) {
+    const PredictedIteration found = predicted_iteration(view.plan, view.profile, view.cluster);
+    again.predicted = found.prediction.iteration;
+    again.bound = found.bound;
+  }
+  return plan_with_id(store, store.add_plan(again));
 }
 
 /// A stored plan with the times of another profile.
@@ -226,20 +166,6 @@ void check_ranks(const RunRequest& request) {
           "plan {} is for {} ranks, the hosts offer {}: name hosts with {} slots in all, or tune again "
           "with --workers",
           digest(request.job.plan), wanted, offered, wanted));
-}
-
-RunResult result_of(WorkState state, std::vector<double> seconds, std::string error) {
-  RunResult result;
-  result.state = state;
-  result.error = std::move(error);
-  result.iteration_seconds = seconds;
-  if (!seconds.empty()) {
-    const MedianInterval interval = median_interval(seconds);
-    result.median = Seconds{interval.median};
-    result.low = Seconds{interval.low};
-    result.high = Seconds{interval.high};
-  }
-  return result;
 }
 
 /// A prediction beside the trace, where the plan was made from a fit.
@@ -325,23 +251,23 @@ class RunListening {
 
 }  // namespace
 
+RunResult run_result(WorkState state, std::vector<double> seconds, std::string error) {
+  RunResult result;
+  result.state = state;
+  result.error = std::move(error);
+  result.iteration_seconds = seconds;
+  if (!seconds.empty()) {
+    const MedianInterval interval = median_interval(seconds);
+    result.median = Seconds{interval.median};
+    result.low = Seconds{interval.low};
+    result.high = Seconds{interval.high};
+  }
+  return result;
+}
+
 std::optional<double> RunOutcome::error() const {
   if (predicted.count() <= 0 || report.median_seconds <= 0) return {};
   return predicted.count() / report.median_seconds - 1;
-}
-
-std::optional<PlanRow> look_up_plan(const Store& store, const std::string& text) {
-  if (text == "latest") return latest_chosen(store);
-  if (const auto id = id_of(text))
-    if (auto row = store.find_plan(*id)) return row;
-  return text.size() >= kShortestPrefix ? store.find_plan(std::string_view(text)) : std::nullopt;
-}
-
-PlanRow find_stored_plan(const Store& store, const std::string& text) {
-  if (auto row = look_up_plan(store, text)) return std::move(*row);
-  throw Error(
-      ErrorCode::kNotFound,
-      fmt::format("plan \"{}\": no such file, id or digest; `tune show plans` lists what is stored", text));
 }
 
 std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
@@ -360,21 +286,23 @@ std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
                                 : job_with_profile(context, each, name.profile);
   };
   if (methods.empty()) return {job_of(row)};
-  const auto ranking = ranking_of(row);
-  std::vector<RowId> ids;
-  const auto add = [&ids](RowId id) {
-    if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
+  std::vector<RankedMethod> ranked;
+  const auto add = [&ranked](const RankedMethod& method) {
+    if (std::ranges::find(ranked, method.method, &RankedMethod::method) == ranked.end())
+      ranked.push_back(method);
   };
   for (const std::string& method : methods) {
     if (method == "all") {
-      for (const auto& [each, id] : ranking) add(id);
+      for (const RankedMethod& each : ranking_of(row)) add(each);
     } else {
-      add(plan_of_method(row, ranking, method));
+      add(method_of(row, method));
     }
   }
   std::vector<PlannedJob> jobs;
-  jobs.reserve(ids.size());
-  for (const RowId id : ids) jobs.push_back(job_of(plan_with_id(context.store, id)));
+  jobs.reserve(ranked.size());
+  for (const RankedMethod& method : ranked)
+    jobs.push_back(job_of(method.plan ? plan_with_id(context.store, *method.plan)
+                                      : store_again(context.store, row, method.method)));
   return jobs;
 }
 
@@ -397,14 +325,14 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
   } catch (const std::exception& error) {
     const auto* ours = dynamic_cast<const Error*>(&error);
     const bool interrupted = ours != nullptr && ours->code() == ErrorCode::kInterrupted;
-    RunResult failed = result_of(interrupted ? WorkState::kInterrupted : WorkState::kFailed,
-                                 listening.iterations(), error.what());
+    RunResult failed = run_result(interrupted ? WorkState::kInterrupted : WorkState::kFailed,
+                                  listening.iterations(), error.what());
     failed.differences = listening.differences();
     context.store.finish_run(outcome.run, failed);
     throw;
   }
   outcome.differences = listening.differences();
-  RunResult result = result_of(WorkState::kComplete, outcome.report.iteration_seconds, {});
+  RunResult result = run_result(WorkState::kComplete, outcome.report.iteration_seconds, {});
   result.differences = outcome.differences;
   result.trace_path = request.options.trace_directory;
   result.messages = commtune::to_json(outcome.report).at("messages");

@@ -52,12 +52,6 @@ struct PlanName {
 std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
                                   const std::vector<std::string>& methods);
 
-/// The stored plan with this id, these first digits of its digest (at least 4), or the "latest" chosen one:
-/// the one lookup of all commands and routes. Throws Error{kNotFound} for "latest" where nothing was planned.
-std::optional<PlanRow> look_up_plan(const Store& store, const std::string& text);
-/// The same; throws Error{kNotFound} also where nothing has this name.
-PlanRow find_stored_plan(const Store& store, const std::string& text);
-
 /// What ran, in settings and answers: layers that slept and gradients that were made up. Times of a job that
 /// trained are handed in (POST /v1/runs).
 inline constexpr const char* kReplay = "replay";
@@ -78,6 +72,11 @@ struct RunOutcome {
   /// predicted / measured - 1; nullopt without a prediction
   std::optional<double> error() const;
 };
+
+/// How a run ended, with its median and that one's 95 % interval.
+///
+/// seconds  of each timed iteration; may be empty
+RunResult run_result(WorkState state, std::vector<double> seconds, std::string error);
 
 /// Starts as many ranks as the plan is for and runs it; the run is in the store from its start, with its end
 /// whatever that is.

@@ -1,25 +1,15 @@
 #include "api/actions/tune.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <chrono>
-#include <set>
 
-#include "api/text.h"
+#include "api/actions/check.h"
+#include "api/actions/verify.h"
+#include "api/view/answer_json.h"
 #include "perfmodel/error.h"
 #include "store/json_text.h"
 
 namespace commtune::api {
 namespace {
-
-constexpr int kPageSize = 1000;
-
-std::vector<std::string> probed_clusters(const Store& store) {
-  std::set<std::string> names;
-  for (const FitSummary& fit : store.fits({}, Page{kPageSize, 0}).rows) names.insert(fit.cluster_name);
-  return {names.begin(), names.end()};
-}
 
 Seconds half_width(const tuner::Entry& entry) {
   return entry.doubt ? (entry.doubt->high - entry.doubt->low) / 2 : Seconds{};
@@ -38,17 +28,27 @@ std::map<std::string, std::string> members_of(const nlohmann::json& answer, cons
   return members;
 }
 
-/// Planning itself looks at the clock only.
-tuner::TuneOptions limited(const TuneRequest& request, const Cancellation& cancellation) {
+/// Of one planning that begins now. Planning itself looks at the clock only.
+tuner::OutOfTime limit_of(const Question& question, const Cancellation& cancellation) {
   using Clock = std::chrono::steady_clock;
-  tuner::TuneOptions options = request.options;
   std::optional<Clock::time_point> end;
-  if (request.plan_time) end = Clock::now() + std::chrono::ceil<Clock::duration>(*request.plan_time);
-  options.out_of_time = [&cancellation, end, asked = std::move(options.out_of_time)] {
+  if (question.plan_time) end = Clock::now() + std::chrono::ceil<Clock::duration>(*question.plan_time);
+  return [&cancellation, end] {
     if (cancellation.requested()) throw Error(ErrorCode::kInterrupted, "interrupted while planning");
-    return tuner::is_out(asked) || (end && Clock::now() >= *end);
+    return end && Clock::now() >= *end;
   };
-  return options;
+}
+
+/// What is kept of an answer that this question asked for.
+Keeping keeping_of(const TuneOutcome& outcome) {
+  const Question& question = outcome.question;
+  Keeping keeping;
+  keeping.all = question.keep == Keep::kAll || question.verify;  // what is run is stored before
+  if (!question.overrides.any()) keeping.fit = outcome.fit;
+  if (question.is_changed() && outcome.fit)
+    keeping.question = record_of(outcome.made, question.overrides, outcome.made.cluster.name, outcome.fit);
+  if (!outcome.fit) keeping.given = &outcome.made.cluster;
+  return keeping;
 }
 
 RowId store_row(Store& store, WrittenAnswer::Row& row, RowId profile) {
@@ -57,17 +57,6 @@ RowId store_row(Store& store, WrittenAnswer::Row& row, RowId profile) {
 }
 
 }  // namespace
-
-FitRow fit_of(const Store& store, const std::string& cluster) {
-  if (auto fit = store.current_fit(cluster)) return std::move(*fit);
-  const std::vector<std::string> known = probed_clusters(store);
-  throw Error(
-      ErrorCode::kNotFound,
-      fmt::format(
-          "cluster \"{}\" has not been probed{}; {}probe it with: tune probe --cluster {} --hosts FILE",
-          cluster, did_you_mean(cluster, known),
-          known.empty() ? "" : fmt::format("probed are {}; ", fmt::join(known, ", ")), cluster));
-}
 
 RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry, std::optional<RowId> fit) {
   NewPlan row = to_row(entry, {.fit = fit});
@@ -81,10 +70,6 @@ RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry,
   return id;
 }
 
-bool is_probed(const Store& store, const std::string& cluster) {
-  return store.current_fit(cluster).has_value();
-}
-
 WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutcome& outcome) {
   const tuner::Answer& answer = outcome.answer;
   WrittenAnswer written;
@@ -95,7 +80,7 @@ WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutc
     row.texts = commtune::write_out(row.plan, profile);
     row.texts.ranking = json_text({{"chosen", false}});
   }
-  outcome.document = tuner::to_json(answer);
+  outcome.document = to_json(answer);
   WrittenAnswer::Row& chosen = written.chosen;
   chosen.plan = to_row(answer.ranking.at(answer.chosen), keeping);
   chosen.texts = commtune::write_out(chosen.plan, profile, outcome.document.at("plan"));
@@ -130,41 +115,31 @@ void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, T
   keep_answer(store, profile, write_out(profile, keeping, outcome), outcome);
 }
 
-TuneOutcome tune_job(Context& context, const TuneRequest& request) {
-  const Fitted fitted = find_fitted(context.store, request.cluster);
-  if (request.verify) check(*request.verify, ranks_of_job(request.options, fitted.cluster));
-  TuneOutcome outcome;
-  outcome.fit = fitted.fit;
-  if (fitted.row)
-    outcome.marks = marks_of(context.store, *fitted.row, fitted.cluster, fit_age(context.settings));
-  if (request.strict) refuse_differences(outcome.marks.differences);
-  const auto plan = [&](const Cluster& cluster, const std::vector<Road>& eligible) {
-    tuner::TuneOptions options = limited(request, context.cancellation);
-    options.eligible = eligible;
-    return tuner::tune(request.profile, cluster, options);
-  };
-  outcome.answer = plan(fitted.cluster, {});
-  if (request.check && outcome.answer.workers > 1) check_outcome(context, request, fitted, plan, outcome);
-  const Cluster& used = outcome.refitted ? *outcome.refitted : fitted.cluster;
-  const Cluster* const given = outcome.fit ? nullptr : &used;
-  keep_answer(context.store, request.profile, {true, outcome.fit, nullptr, given}, outcome);
-  if (!request.verify) return outcome;
-  verify_outcome(context, request, outcome);
-  outcome.plans.erase(outcome.answer.ranking.at(outcome.answer.chosen).method);
-  keep_answer(context.store, request.profile, {false, outcome.fit, nullptr, given}, outcome);
+TuneOutcome tune_job(Context& context, const Question& question, const Placing& placing) {
+  if (question.asks_for_runs()) check_runs(question);
+  Asked asked = look_up(context.store, question, fit_age(context.settings));
+  if (question.verify)
+    check_verification(*question.verify, placing, ranks_of_job(asked.made.options, asked.made.cluster));
+  TuneOutcome outcome = answer(std::move(asked), limit_of(question, context.cancellation));
+  if (question.check && outcome.answer.workers > 1) {
+    const auto plan = [&](const Cluster& cluster, const std::vector<Road>& eligible) {
+      tuner::TuneOptions options = outcome.made.options;
+      options.eligible = eligible;
+      options.out_of_time = limit_of(question, context.cancellation);
+      return tuner::tune(outcome.made.profile, cluster, options);
+    };
+    check_outcome(context, placing, plan, outcome);
+  }
+  recommend_workers(outcome, {}, limit_of(question, context.cancellation));
+  if (question.keep == Keep::kNone) return outcome;
+  Keeping keeping = keeping_of(outcome);
+  keep_answer(context.store, outcome.made.profile, keeping, outcome);
+  if (!question.verify) return outcome;
+  verify_outcome(context, placing, outcome);
+  outcome.plans.erase(outcome.chosen().method);
+  keeping.all = false;
+  keep_answer(context.store, outcome.made.profile, keeping, outcome);
   return outcome;
-}
-
-nlohmann::json to_json(const TuneOutcome& outcome) {
-  nlohmann::json out = outcome.document.is_null() ? tuner::to_json(outcome.answer) : outcome.document;
-  out["fit"] = fit_to_json(outcome.fit);
-  put_marks(out, outcome.marks);
-  out["profile"] = outcome.profile;
-  out["plans"] = outcome.plans;
-  if (const auto chosen = outcome.plans.find(out.at("chosen")); chosen != outcome.plans.end())
-    out["id"] = chosen->second;
-  if (!outcome.runs.empty()) out["runs"] = outcome.runs;
-  return out;
 }
 
 }  // namespace commtune::api

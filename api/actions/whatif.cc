@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/series.h"
+#include "api/view/whatif_json.h"
 #include "perfmodel/error.h"
 
 namespace commtune::api {
@@ -41,13 +41,16 @@ void check_workers(const std::vector<int>& workers) {
     throw Error(ErrorCode::kBadInput, "workers: must grow from one to the next");
 }
 
-WhatIfCase case_of(Context& context, const TuneRequest& job, std::string what) {
-  Fitted fitted = find_fitted(context.store, job.cluster);
-  FitMarks marks;
-  if (fitted.row) marks = marks_of(context.store, *fitted.row, fitted.cluster, fit_age(context.settings));
-  std::string name = fitted.cluster.name;
-  return {job.profile, std::move(fitted.cluster),       job.options,     std::move(name),
-          fitted.fit,  watch(context, std::move(what)), std::move(marks)};
+WhatIfCase case_of(Context& context, const Question& job, std::string what) {
+  Asked asked = look_up(context.store, job, fit_age(context.settings));
+  std::string name = asked.made.cluster.name;
+  return {std::move(asked.made.profile),
+          std::move(asked.made.cluster),
+          asked.made.options,
+          std::move(name),
+          asked.fit,
+          watch(context, std::move(what)),
+          std::move(asked.marks)};
 }
 
 tuner::ReferenceLink known_link(const Cluster& cluster) {
@@ -82,24 +85,6 @@ nlohmann::json head(const WhatIf& about) {
 }
 
 }  // namespace
-
-std::vector<int> count_series(std::string_view text) {
-  return series<int>(text, parse_count, [](int n) { return n == 0 ? 1 : 2 * n; });
-}
-
-std::vector<SecondsPerByte> rate_series(std::string_view text) {
-  // A rate that doubles halves the time per byte, so the ends are compared as rates.
-  std::vector<SecondsPerByte> list;
-  for (const double rate : series<double>(
-           text, [](std::string_view word) { return 1 / parse_rate(word).value; },
-           [](double rate) { return 2 * rate; }))
-    list.push_back({1 / rate});
-  return list;
-}
-
-std::vector<Seconds> duration_series(std::string_view text) {
-  return series<Seconds>(text, parse_duration, [](Seconds time) { return 2 * time; });
-}
 
 ScaleOutcome scale(const WhatIfCase& given, const std::vector<int>& workers) {
   check_workers(workers);
@@ -172,7 +157,7 @@ std::vector<SecondsPerByte> usual_rates(const Store& store, const ClusterChoice&
 nlohmann::json to_json(const ScaleOutcome& outcome) {
   nlohmann::json object = head(outcome.about);
   object["compute_seconds"] = outcome.compute.count();
-  object["curves"] = tuner::to_json(outcome.curves);
+  object["curves"] = to_json(outcome.curves);
   return object;
 }
 
@@ -180,7 +165,7 @@ nlohmann::json to_json(const ServersOutcome& outcome) {
   nlohmann::json object = head(outcome.about);
   object["workers"] = outcome.about.workers;
   object["placement"] = to_string(outcome.placement);
-  object["points"] = tuner::to_json(outcome.points);
+  object["points"] = to_json(outcome.points);
   return object;
 }
 
@@ -191,7 +176,7 @@ nlohmann::json to_json(const MapOutcome& outcome) {
   object["workers"] = outcome.workers;
   object["latency_factors"] = outcome.latency_factors;
   object["time_per_byte_factors"] = outcome.per_byte_factors;
-  object["cells"] = tuner::to_json(outcome.cells);
+  object["cells"] = to_json(outcome.cells);
   return object;
 }
 

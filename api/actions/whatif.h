@@ -5,22 +5,13 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "api/actions/fit_marks.h"
-#include "api/actions/tune.h"
+#include "api/actions/context.h"
+#include "api/question/answer.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {
-
-/// "8", "1,2,6", or "4..64", which doubles: 4, 8, 16, 32, 64 (an end that is no doubling closes the list;
-/// "0..4" is 0, 1, 2, 4). At most 256 entries, each from 0 to 1,000,000. Throws Error{kBadInput}.
-std::vector<int> count_series(std::string_view text);
-/// "1Gbit", "1Gbit,25Gbit" or "1Gbit..16Gbit" (doubles). Throws Error{kBadInput}.
-std::vector<SecondsPerByte> rate_series(std::string_view text);
-/// "5us", "5us,20us" or "5us..80us" (doubles). Throws Error{kBadInput}.
-std::vector<Seconds> duration_series(std::string_view text);
 
 /// On what the answers rest.
 struct WhatIf {
@@ -43,7 +34,7 @@ struct WhatIfCase {
 };
 
 struct ScaleRequest {
-  TuneRequest job;           ///< its options' workers are not looked at
+  Question job;              ///< its workers are not looked at
   std::vector<int> workers;  ///< positive, growing
 };
 struct ScaleOutcome {
@@ -52,13 +43,13 @@ struct ScaleOutcome {
   std::vector<tuner::ScaleCurve> curves;
 };
 /// Speed-up and efficiency of every method over the number of workers (positive, growing). The first of each
-/// pair throws Error{kBadInput} for an axis that does not fit; the second also what tune_job throws, and
+/// pair throws Error{kBadInput} for an axis that does not fit; the second also what look_up throws, and
 /// Error{kInterrupted} after a cancellation.
 ScaleOutcome scale(const WhatIfCase& given, const std::vector<int>& workers);
 ScaleOutcome scale_job(Context& context, const ScaleRequest& request);
 
 struct ServersRequest {
-  TuneRequest job;
+  Question job;
   std::vector<int> servers;  ///< 0: all-to-all
   Placement placement = Placement::kColocated;
 };
@@ -72,7 +63,7 @@ ServersOutcome servers(const WhatIfCase& given, const std::vector<int>& servers,
 ServersOutcome servers_job(Context& context, const ServersRequest& request);
 
 struct MapRequest {
-  TuneRequest job;
+  Question job;
   std::vector<int> workers;              ///< empty: the job's
   std::vector<Seconds> latencies;        ///< of the link between hosts; empty: as measured
   std::vector<SecondsPerByte> per_byte;  ///< of the same link; empty: as measured

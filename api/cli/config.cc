@@ -36,8 +36,10 @@ void print_settings(const Session& session) {
 void add_config_command(CLI::App& tune, Session& session) {
   CLI::App* command = tune.add_subcommand("config", "Print all settings, and where each came from");
   command->footer(
-      "Flags win over COMMTUNE_* variables, these over the settings file.\n"
-      "Example: COMMTUNE_CLUSTER=lab tune config");
+      "Examples:\n"
+      "  tune config\n"
+      "  COMMTUNE_CLUSTER=lab tune config\n"
+      "Flags win over COMMTUNE_* variables, these over the settings file.");
   add_common_flags(*command, session,
                    {"cluster", "hosts", "local_ranks", "mpirun", "rank_program", "start_timeout",
                     "silence_timeout", "fit_age"});

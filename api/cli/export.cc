@@ -6,6 +6,7 @@
 
 #include "api/actions/run.h"
 #include "api/cli/commands.h"
+#include "api/cli/knob_flags.h"
 #include "api/export/variables.h"
 #include "executor/new_file.h"
 #include "perfmodel/error.h"
@@ -39,35 +40,30 @@ void run_export(const Session& session, const ExportFlags& flags) {
 }  // namespace
 
 void add_export_command(CLI::App& tune, Session& session) {
-  CLI::App* command = tune.add_subcommand("export", "A plan as the settings of another framework");
-  std::string footer = "Targets:\n";
+  CLI::App* command = tune.add_subcommand("export", "Print a plan as the settings of another framework");
+  std::string footer =
+      "Examples:\n"
+      "  tune export latest --to horovod\n"
+      "  eval \"$(tune export 12 --to env)\"\n"
+      "What a target cannot express is said on standard error.\n\nTargets:\n";
   std::vector<std::string> names;
   for (const ExportTarget& target : export_targets()) {
     footer += fmt::format("  {:<9} {}\n", target.name, target.what);
     names.emplace_back(target.name);
   }
-  footer += "Variables that targets set; schedulers' helpers take no others from the service:\n";
+  footer += "\nVariables that targets set; schedulers' helpers take no others from the service:\n";
   for (const VariableRow& variable : kVariables)
     footer += fmt::format("  {:<30} {}\n", variable.name, variable.what);
-  command->footer(footer +
-                  "Examples:\n"
-                  "  tune export latest --to horovod\n"
-                  "  eval \"$(tune export 12 --to env)\"\n"
-                  "What a target cannot express is said on standard error.");
+  command->footer(footer);
   auto flags = std::make_shared<ExportFlags>();
-  command
-      ->add_option("PLAN", flags->name.text,
-                   "a plan file, a stored plan's id or the first digits of its digest, or \"latest\"")
-      ->required();
-  command->add_option("--to", flags->target, "the target")
+  add_knob(*command, knob::kPlan, flags->name.text)->required();
+  command->add_option("--to", flags->target, "the target, as listed below")
       ->required()
       ->check(CLI::IsMember(names))
       ->type_name("NAME");
-  command->add_option("--method", flags->method, "another method of the plan's ranking");
-  command->add_option(
-      "--model", flags->name.profile,
-      "a profile of the same layout whose layer times to use, such as one that was timed again; "
-      "needed for a plan file whose profile the database does not have");
+  command->add_option("--method", flags->method, "another method of the plan's ranking")
+      ->default_str("the plan itself");
+  add_knob(*command, knob::kModel, flags->name.profile);
   command->add_option("--out", flags->out, "write the settings to this file")->type_name("FILE");
   add_common_flags(*command, session, {});
   command->callback(

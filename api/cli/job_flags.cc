@@ -1,18 +1,27 @@
 #include "api/cli/job_flags.h"
 
-#include "api/actions/models.h"
+#include "api/cli/knob_flags.h"
+#include "api/cli/question_flags.h"
+#include "api/question/fitted.h"
+#include "api/question/models.h"
 
 namespace commtune::api {
 
-TuneRequest JobFlags::request(Work& work) const {
-  TuneRequest request;
-  request.profile = find_profile(work.store(), model);
-  if (scaled()) request.profile = commtune::scaled(request.profile, scale_bytes, scale_time);
-  request.cluster.name = work.settings().cluster;
-  if (!cluster_file.empty()) request.cluster.given = read_cluster_file(cluster_file);
-  request.options = options;
-  request.options.check();
-  return request;
+Question JobFlags::question(Work& work) const {
+  options.check();
+  Question question;
+  question.profile = find_profile(work.store(), model);
+  if (scaled()) question.profile = commtune::scaled(*question.profile, scale_bytes, scale_time);
+  question.cluster.name = work.settings().cluster;
+  if (!cluster_file.empty()) question.cluster.given = read_cluster_file(cluster_file);
+  question.seats = seats;
+  question.seats.workers = options.workers;
+  question.seats.limits = options.limits;
+  question.overrides = overrides;
+  question.draws = options.draws;
+  question.seed = options.seed;
+  question.keep = Keep::kAll;
+  return question;
 }
 
 void add_job_flags(CLI::App& command, JobFlags& flags) {
@@ -28,17 +37,15 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
           "plan for the cluster in this file, such as `tune show clusters NAME --json` prints, in place "
           "of --cluster: to try other hosts, factors or links")
       ->type_name("FILE");
-  command.add_option("--dedicated", flags.options.limits.dedicated_servers,
-                     "server ranks on hosts of their own");
-  command.add_flag("--hashed", flags.options.limits.hashed,
-                   "also consider servers that take whole messages in turn");
+  add_knob(command, knob::kDedicatedServers, flags.options.limits.dedicated_servers);
+  add_knob(command, knob::kHashed, flags.options.limits.hashed);
   command.add_option("--scale-bytes", flags.scale_bytes, "multiply every tensor's size by this")
       ->capture_default_str();
   command.add_option("--scale-time", flags.scale_time, "multiply every layer's time by this")
       ->capture_default_str();
-  command.add_option("--draws", flags.options.draws, "draws from the fits' doubt; 0: no doubt")
-      ->capture_default_str();
-  command.add_option("--seed", flags.options.seed, "of the draws")->capture_default_str();
+  add_knob(command, knob::kDraws, flags.options.draws);
+  add_knob(command, knob::kSeed, flags.options.seed);
+  add_override_flags(command, flags.overrides);
 }
 
 }  // namespace commtune::api

@@ -4,8 +4,9 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
-#include "api/actions/tune.h"
 #include "api/cli/session.h"
+#include "api/question/question.h"
+#include "tuner/tuner.h"
 
 namespace commtune::api {
 
@@ -14,11 +15,13 @@ struct JobFlags {
   std::string cluster_file;
   double scale_bytes = 1, scale_time = 1;
   tuner::TuneOptions options;
+  Seats seats;  ///< but for what `options` has
+  Overrides overrides;
 
   bool scaled() const { return scale_bytes != 1 || scale_time != 1; }
   /// Finds the model; the cluster is the file's, or the settings'. Throws what find_profile and
   /// read_cluster_file throw, and Error{kBadInput}.
-  TuneRequest request(Work& work) const;
+  Question question(Work& work) const;
 };
 
 /// Adds MODEL, --cluster-file, --dedicated, --scale-bytes, --scale-time, --draws and --seed. The flags must

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/cli/commands.h"
+#include "api/cli/knob_flags.h"
 #include "api/error_status.h"
 #include "api/text.h"
 #include "api/version.h"
@@ -63,6 +64,7 @@ std::string exit_table() {
 
 void describe_app(CLI::App& app) {
   app.name("tune");
+  app.formatter(help_formatter());
   app.description(
       "Finds how a distributed training job should move its gradients on a cluster: measures the cluster, "
       "ranks the\n"

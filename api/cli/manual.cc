@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cctype>
+#include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "api/cli/commands.h"
+#include "api/cli/knob_flags.h"
 #include "api/version.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
@@ -51,9 +55,7 @@ std::string heading(const CLI::Option& option) {
 }
 
 std::string option_text(const CLI::Option& option) {
-  std::string about = option.get_description();
-  if (!option.get_default_str().empty()) about += fmt::format(" (default: {})", option.get_default_str());
-  return fmt::format(".TP\n.B {}\n{}\n", plain(heading(option)), plain(about));
+  return fmt::format(".TP\n.B {}\n{}\n", plain(heading(option)), plain(described(option)));
 }
 
 std::string options_text(const CLI::App& app) {
@@ -64,6 +66,28 @@ std::string options_text(const CLI::App& app) {
 
 std::string example_text(const std::string& footer) {
   return footer.empty() ? std::string() : fmt::format(".PP\n.nf\n{}\n.fi\n", plain(footer));
+}
+
+/// The parts of the text after the flags, "Examples:" and such, as sections of their own.
+std::string sections(const std::string& footer) {
+  std::string text, block;
+  const auto end_block = [&] {
+    if (!block.empty()) text += fmt::format(".nf\n{}\n.fi\n", plain(block));
+    block.clear();
+  };
+  std::istringstream lines(footer);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty() && line.front() != ' ' && line.back() == ':') {
+      end_block();
+      line.pop_back();
+      std::transform(line.begin(), line.end(), line.begin(), [](unsigned char c) { return std::toupper(c); });
+      text += ".SH " + plain(line) + "\n";
+    } else if (!line.empty()) {
+      block += (block.empty() ? "" : "\n") + line;
+    }
+  }
+  end_block();
+  return text;
 }
 
 void add_commands(const CLI::App& app, const std::string& before, std::string& text) {
@@ -111,7 +135,7 @@ std::string manual_page(const CLI::App& tune) {
   text += options_text(tune);
   text += ".SH COMMANDS\n";
   add_commands(tune, "tune", text);
-  text += fmt::format(".SH NOTES\n.nf\n{}\n.fi\n", plain(tune.get_footer()));
+  text += sections(tune.get_footer());
   text +=
       ".SH FILES\n.TP\n.B ~/.config/commtune/config.json\nsettings; "
       ".B tune config\nprints them all with where each came from\n";

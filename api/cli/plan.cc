@@ -8,12 +8,16 @@
 #include "api/actions/explain.h"
 #include "api/actions/probe.h"
 #include "api/actions/tune.h"
+#include "api/actions/verify.h"
 #include "api/cli/commands.h"
 #include "api/cli/job_flags.h"
+#include "api/cli/knob_flags.h"
+#include "api/cli/question_flags.h"
 #include "api/launch/srun.h"
 #include "api/output/explanation_text.h"
 #include "api/output/report.h"
-#include "api/text.h"
+#include "api/view/outcome_json.h"
+#include "api/view/timeline.h"
 #include "executor/new_file.h"
 #include "perfmodel/error.h"
 #include "perfmodel/units.h"
@@ -21,13 +25,20 @@
 namespace commtune::api {
 namespace {
 
+constexpr Seconds kUsualCheck{5};
+
 struct PlanFlags {
   std::shared_ptr<PlacingFlags> placing;
   JobFlags job;
-  std::string out, out_directory, method, trace, plan_time;
+  std::string out, out_directory, method, trace;
+  std::optional<Seconds> plan_time;
   std::optional<int> verify;  ///< how many plans are run
-  std::string verify_budget;
+  Seconds verify_budget = tuner::VerifyLimits{}.budget;
   std::string check;  ///< for how long; empty: not said
+  bool no_check = false;
+  std::string keep = "all";
+  int most_workers = 0;
+  double least_efficiency = 0.8;
   bool explain = false;
   bool probe = false;
   bool strict = false;
@@ -84,8 +95,9 @@ std::string host_flags(const PlanFlags& flags, const Settings& settings) {
 
 void print_launch(const Session& session, const PlanFlags& flags, Work& work, const TuneOutcome& outcome) {
   const tuner::Entry& entry = entry_of(outcome.answer, flags.method);
+  if (!outcome.plans.contains(entry.method)) return;  // it is not stored
   const std::string hosts = host_flags(flags, work.settings());
-  const RowId chosen = outcome.plans.at(entry_of(outcome.answer, {}).method);
+  const RowId chosen = outcome.plans.at(outcome.chosen().method);
   session.print(fmt::format("\nrun it:        tune run {}{}\nrun them all:  tune run {} --method all{}\n",
                             outcome.plans.at(entry.method), hosts, chosen, hosts));
   if (hosts.ends_with("FILE")) return;
@@ -97,12 +109,11 @@ void print_launch(const Session& session, const PlanFlags& flags, Work& work, co
 }
 
 /// Everything about one plan: its timeline, what holds it up, and what would change the answer.
-void explain_plan(const PlanFlags& flags, const Explained& explained, nlohmann::json& document,
-                  std::string& text) {
+void explain_plan(const PlanFlags& flags, const TuneOutcome& outcome, const Explained& explained,
+                  nlohmann::json& document, std::string& text) {
   if (!flags.trace.empty()) {
-    const nlohmann::json trace =
-        tuner::chrome_trace(explained.explanation.timeline, explained.plan, explained.profile);
-    write_file(flags.trace, trace.dump() + "\n");
+    const PlanView view{{}, explained.plan, outcome.made.profile, outcome.made.cluster, true};
+    write_file(flags.trace, timeline_to_trace(view).dump() + "\n");
   }
   if (!flags.explain) return;
   document["explanation"] = to_json(explained);
@@ -113,14 +124,13 @@ void explain_plan(const PlanFlags& flags, const Explained& explained, nlohmann::
   for (const tuner::Flip& flip : explained.flips) text += "  " + flip.sentence + "\n";
 }
 
-void print_answer(const Session& session, const PlanFlags& flags, Work& work, const TuneRequest& request,
-                  const TuneOutcome& outcome) {
-  const Profile& profile = request.profile;
+void print_answer(const Session& session, const PlanFlags& flags, Work& work, const TuneOutcome& outcome) {
+  const Profile& profile = outcome.made.profile;
   nlohmann::json document;
   if (session.json) document = to_json(outcome);
   std::string explained;
   if (flags.explain || !flags.trace.empty()) {
-    explain_plan(flags, explain_job(work.context(), request, outcome, flags.method), document, explained);
+    explain_plan(flags, outcome, explain_job(work.context(), outcome, flags.method), document, explained);
     work.clear_progress();
   }
   if (session.json) {
@@ -134,65 +144,85 @@ void print_answer(const Session& session, const PlanFlags& flags, Work& work, co
                             profile.origin.device.empty() ? "" : " for " + profile.origin.device));
   if (flags.explain && !profile.origin.note.empty()) session.print(profile.origin.note + "\n");
   session.print(ranking_report(outcome));
+  if (const auto& recommended = outcome.recommended)
+    session.print(fmt::format("worth having:  {} workers ({})\n", recommended->workers, recommended->reason));
   if (flags.explain) session.print("\n" + explanation(outcome) + explained);
   print_launch(session, flags, work, outcome);
 }
 
+bool names_hosts(const Session& session, const PlanFlags& flags, const Settings& settings) {
+  return !settings.hosts.empty() || !flags.placing->host_list.empty() ||
+         session.flags.contains("local_ranks");
+}
+
 /// Hosts as for `tune run`; this machine only where the cluster is nothing else, or where it was asked for.
-///
-/// flag  that asks for runs
 Placing placing_of_runs(const Session& session, const PlanFlags& flags, Work& work,
-                        const TuneRequest& request, std::string_view flag) {
-  const Cluster cluster = find_fitted(work.store(), request.cluster).cluster;
+                        const Question& question) {
+  const Cluster cluster = find_fitted(work.store(), question.cluster).cluster;
   Settings settings = work.settings();
-  if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks")) {
+  if (!names_hosts(session, flags, settings)) {
     if (!all_local({cluster.hosts, {}}))
       throw Error(ErrorCode::kBadInput,
                   fmt::format("{}: cluster \"{}\" is not this machine: name its hosts with --hosts FILE "
                               "or -H LIST, or ask for ranks here with --local N",
-                              flag, cluster.name));
-    settings.local_ranks = ranks_of_job(request.options, cluster);
+                              question.verify ? "--verify" : "--check", cluster.name));
+    settings.local_ranks = ranks_of_job(flags.job.options, cluster);
   }
   return flags.placing->placing(settings, probed_over(cluster.transport, cluster.facts));
 }
 
-VerifyRequest verify_request(const Session& session, const PlanFlags& flags, Work& work,
-                             const TuneRequest& request) {
-  VerifyRequest verify;
-  verify.limits.plans = flags.verify.value();
-  if (!flags.verify_budget.empty())
-    verify.limits.budget = parse_flag("--verify-budget", flags.verify_budget, parse_duration);
-  verify.placing = placing_of_runs(session, flags, work, request, "--verify");
-  return verify;
+std::optional<tuner::VerifyLimits> verify_limits(const PlanFlags& flags) {
+  if (!flags.verify) return {};
+  tuner::VerifyLimits limits;
+  limits.plans = *flags.verify;
+  limits.budget = flags.verify_budget;
+  return limits;
 }
 
-std::optional<CheckRequest> check_request(const Session& session, const PlanFlags& flags, Work& work,
-                                          const TuneRequest& request) {
-  if (flags.check.empty() || flags.check == "0") return {};
-  CheckRequest check;
-  check.budget = parse_flag("--check", flags.check, parse_duration);
-  if (check.budget == Seconds{0}) return {};
-  check.placing = placing_of_runs(session, flags, work, request, "--check");
-  return check;
+/// Where nothing is said of it, plans are checked wherever they can be run, unless they are verified anyhow.
+/// A file's cluster may be made up: its plans are not run unasked.
+std::optional<Seconds> check_time(const Session& session, const PlanFlags& flags, const Settings& settings,
+                                  const Question& question) {
+  if (flags.no_check) return {};
+  if (flags.check.empty()) {
+    const bool can_run = names_hosts(session, flags, settings) && !question.cluster.given &&
+                         !question.is_changed() && question.most_workers == 0 && question.keep != Keep::kNone;
+    return can_run && !question.verify ? std::optional(kUsualCheck) : std::nullopt;
+  }
+  if (flags.check == "0") return {};
+  const Seconds time = parse_flag("--check", flags.check, parse_duration);
+  return time == Seconds{0} ? std::nullopt : std::optional(time);
+}
+
+Question question_of(const Session& session, const PlanFlags& flags, Work& work) {
+  Question question = flags.job.question(work);
+  question.strict = flags.strict;
+  question.keep = keep_named(flags.keep);
+  question.most_workers = flags.most_workers;
+  question.least_efficiency = flags.least_efficiency;
+  question.plan_time = flags.plan_time;
+  question.verify = verify_limits(flags);
+  question.check = check_time(session, flags, work.settings(), question);
+  if (question.asks_for_runs()) check_runs(question);
+  return question;
 }
 
 void run_plan_command(const Session& session, PlanFlags& flags) {
   Work work(session);
-  TuneRequest request = flags.job.request(work);
-  request.strict = flags.strict;
+  const Question question = question_of(session, flags, work);
   probe_if_wanted(session, flags, work);
-  if (!flags.plan_time.empty())
-    request.plan_time = parse_flag("--plan-time", flags.plan_time, parse_duration);
-  if (flags.verify) request.verify = verify_request(session, flags, work, request);
-  request.check = check_request(session, flags, work, request);
+  Placing placing;
   std::optional<InterruptGuard> guard;
-  if (request.verify || request.check) guard.emplace(*session.cancellation);
-  const TuneOutcome outcome = tune_job(work.context(), request);
+  if (question.asks_for_runs()) {
+    placing = placing_of_runs(session, flags, work, question);
+    guard.emplace(*session.cancellation);
+  }
+  const TuneOutcome outcome = tune_job(work.context(), question, placing);
   guard.reset();
   work.clear_progress();
   entry_of(outcome.answer, flags.method);
   write_plans(flags, outcome.answer);
-  print_answer(session, flags, work, request, outcome);
+  print_answer(session, flags, work, outcome);
 }
 
 }  // namespace
@@ -207,7 +237,7 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "  tune resnet50                                     on cluster \"local\"; probes this machine if "
       "asked to\n"
       "  tune bert_large --cluster lab --explain\n"
-      "  tune resnet50 --cluster lab --hosts hosts.txt             run the leading plans for 5 s first\n"
+      "  tune resnet50 --cluster lab --hosts hosts.txt             runs the leading plans for 5 s first\n"
       "  tune resnet50 --cluster lab --hosts hosts.txt --verify    run what the doubt cannot tell apart\n"
       "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
       "  tune resnet50 --cluster-file lab.json               a cluster from a file\n"
@@ -216,10 +246,15 @@ void add_plan_command(CLI::App& tune, Session& session) {
   add_job_flags(*command, flags->job);
   flags->placing = add_placing_flags(*command, session);
   add_common_flags(*command, session, {"cluster", "fit_age"});
-  command->add_option("--workers", flags->job.options.workers,
-                      "number of workers (default: all ranks of the cluster)");
-  command->add_option("--servers", flags->job.options.limits.colocated_servers,
-                      "most servers on the workers' hosts (default: as many as workers)");
+  add_knob(*command, knob::kWorkers, flags->job.options.workers);
+  add_knob(*command, knob::kServers, flags->job.options.limits.colocated_servers);
+  add_allocation_flags(*command, flags->job.seats);
+  add_knob(*command, knob::kRecommendWorkers, flags->most_workers)->check(range_of(knob::kRecommendWorkers));
+  add_knob(*command, knob::kLeastEfficiency, flags->least_efficiency)
+      ->check(range_of(knob::kLeastEfficiency));
+  add_knob(*command, knob::kKeep, flags->keep)
+      ->check(CLI::IsMember({"none", "chosen", "all"}))
+      ->capture_default_str();
   command->add_option("--method", flags->method,
                       "write and name this method's plan in place of the chosen one");
   command->add_option("--out", flags->out, "write the plan to this file")->type_name("FILE");
@@ -230,34 +265,14 @@ void add_plan_command(CLI::App& tune, Session& session) {
                     "path, what would help most, and what would change the answer");
   command->add_option("--predicted-trace", flags->trace, "write the predicted iteration as a Chrome trace")
       ->type_name("FILE");
-  command->add_flag(
-      "--strict", flags->strict,
-      "refuse a fit that was made under other conditions than those last seen (hosts, releases, "
-      "what is sent), in place of a warning");
-  command
-      ->add_option("--plan-time", flags->plan_time,
-                   "rank what was tried within this time, and say that it is incomplete (default: no limit)")
-      ->type_name("TIME");
-  command
-      ->add_option(
-          "--check", flags->check,
-          "before answering run the leading plans for about so long, such as 5s, correct the costs of "
-          "their roads by what that takes, and plan again (default: do not). Hosts as for `tune run`; "
-          "this machine if the cluster is no other")
-      ->type_name("TIME");
-  CLI::Option* const verify =
-      command
-          ->add_option(
-              "--verify", flags->verify,
-              "replay the chosen plan and those that the doubt cannot tell from it, at most K of them, "
-              "in turn until the difference is certain; then the measurement chooses. Hosts as for "
-              "`tune run`; this machine if the cluster is no other")
-          ->expected(0, 1)
-          ->default_str(std::to_string(tuner::VerifyLimits{}.plans))
-          ->type_name("[K]");
-  command->add_option("--verify-budget", flags->verify_budget, "longest time for that (60s)")
-      ->type_name("TIME")
-      ->needs(verify);
+  add_knob(*command, knob::kStrict, flags->strict);
+  add_knob(*command, knob::kPlanTime, flags->plan_time);
+  add_knob(*command, knob::kCheck, flags->check)->type_name("TIME");
+  command->add_flag("--no-check", flags->no_check, "the same as --check 0");
+  CLI::Option* const verify = add_knob(*command, knob::kVerify, flags->verify)
+                                  ->expected(0, 1)
+                                  ->default_str(std::to_string(tuner::VerifyLimits{}.plans));
+  add_knob(*command, knob::kVerifyBudget, flags->verify_budget)->needs(verify);
   command->add_flag("--probe", flags->probe, "probe the hosts first if this cluster has not been probed");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_plan_command(session, *flags); }; });

@@ -5,6 +5,7 @@
 
 #include "api/actions/profile.h"
 #include "api/cli/commands.h"
+#include "api/cli/knob_flags.h"
 #include "api/output/table.h"
 #include "perfmodel/error.h"
 #include "perfmodel/units.h"
@@ -16,7 +17,6 @@ constexpr std::size_t kSlowest = 10;
 
 struct ProfileFlags {
   ProfileRequest request;
-  std::string budget;
 };
 
 std::string share(Seconds part, Seconds whole) {
@@ -49,8 +49,7 @@ std::string profile_report(const ProfileOutcome& outcome) {
 
 void run_profile(const Session& session, const ProfileFlags& flags) {
   Work work(session);
-  ProfileRequest request = flags.request;
-  if (!flags.budget.empty()) request.budget = parse_flag("--budget", flags.budget, parse_duration);
+  const ProfileRequest& request = flags.request;
   const InterruptGuard guard(*session.cancellation);
   const ProfileOutcome outcome = profile_model(work.context(), request);
   work.clear_progress();
@@ -67,7 +66,7 @@ void run_profile(const Session& session, const ProfileFlags& flags) {
 
 void add_profile_command(CLI::App& tune, Session& session) {
   CLI::App* command =
-      tune.add_subcommand("profile", "Time every layer of a model on this machine; keep the profile");
+      tune.add_subcommand("profile", "Time every layer of a model on this machine, and keep the profile");
   command->footer(
       "Examples:\n"
       "  tune profile resnet50 --batch 16 --out resnet50-here.json\n"
@@ -76,21 +75,23 @@ void add_profile_command(CLI::App& tune, Session& session) {
       "them.");
   auto flags = std::make_shared<ProfileFlags>();
   command->add_option("MODEL", flags->request.model, "resnet50, vgg16, bert_base or bert_large")->required();
+  add_common_flags(*command, session, {"cluster"});
   flags->request.device = "cpu";
   command->add_option("--device", flags->request.device, "what computes")->capture_default_str();
-  command->add_option("--batch", flags->request.batch, "samples of one iteration (the shipped profile's)")
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--threads", flags->request.threads, "of this processor (all)")
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--budget", flags->budget, "wall time (60s); each shape is timed once at least")
-      ->type_name("TIME");
-  command
-      ->add_option("--width", flags->request.width,
-                   "a time is done when its median's 95 % interval is this narrow")
-      ->capture_default_str();
+  command->add_option("--batch", flags->request.batch, "samples of one iteration")
+      ->check(CLI::Range(1, 1 << 20))
+      ->default_str("the shipped profile's");
+  command->add_option("--threads", flags->request.threads, "threads of this processor that compute")
+      ->check(CLI::Range(1, 4096))
+      ->default_str("all");
+  constexpr Knob budget = knob_of(Takes::kTime, "", "--budget",
+                                  "longest time for the measurement; each shape is timed once at least");
+  add_knob(*command, budget, flags->request.budget);
+  constexpr Knob width =
+      knob_of(Takes::kRatio, "", "--width", "a time is done when its median's 95 % interval is this narrow");
+  add_knob(*command, width, flags->request.width);
   command->add_option("--out", flags->request.out, "write the profile to this file as well")
       ->type_name("FILE");
-  add_common_flags(*command, session, {"cluster"});
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_profile(session, *flags); }; });
 }

@@ -5,10 +5,10 @@
 
 #include "api/actions/run.h"
 #include "api/cli/commands.h"
+#include "api/cli/knob_flags.h"
 #include "api/launch/srun.h"
 #include "api/output/report.h"
 #include "perfmodel/error.h"
-#include "perfmodel/units.h"
 
 namespace commtune::api {
 namespace {
@@ -20,13 +20,11 @@ struct RunFlags {
   RunOptions options;
   bool unpaced = false;
   bool strict = false;
-  std::string trace, timeout, chunk;
+  std::string trace;
 };
 
 RunOptions options_of(const RunFlags& flags, const std::string& method) {
   RunOptions options = flags.options;
-  if (!flags.timeout.empty()) options.timeout = parse_flag("--timeout", flags.timeout, parse_duration);
-  if (!flags.chunk.empty()) options.chunk = parse_flag("--chunk", flags.chunk, parse_size);
   if (flags.trace.empty()) return options;
   // Ranks run elsewhere, where this directory may mean another place.
   std::filesystem::path directory = std::filesystem::absolute(flags.trace);
@@ -95,50 +93,33 @@ void add_run_command(CLI::App& tune, Session& session) {
   CLI::App* command =
       tune.add_subcommand("run", "Replay a plan, predicted against measured: nothing is trained");
   command->footer(
-      "A replay: layers sleep for the profile's times, and made-up gradients of the model's sizes travel by\n"
-      "the plan and are checked. No model code runs.\n\n"
       "Examples:\n"
       "  tune run latest                                   the plan that was chosen last\n"
       "  tune run latest --method ddp-25mib                   another method's plan of the same ranking\n"
       "  tune run latest --method chosen --method worst      compare two; `--method all` for all of them\n"
       "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
       "  tune run latest --model timed-again.json            the same plan with newer layer times\n"
+      "In a replay layers sleep for the profile's times, and made-up gradients of the model's sizes travel "
+      "by\n"
+      "the plan and are checked. No model code runs.\n"
       "Trace files open in Perfetto: one a rank, and all_ranks.json with all of them beside the prediction.");
   auto flags = std::make_shared<RunFlags>();
-  command
-      ->add_option("PLAN", flags->name.text,
-                   "a plan file, a stored plan's id or the first digits of its digest, or \"latest\"")
-      ->required();
+  add_knob(*command, knob::kPlan, flags->name.text)->required();
   flags->placing = add_placing_flags(*command, session);
   add_dry_run_flag(*command, *flags->placing);
   add_common_flags(*command, session, {"cluster"});
-  command
-      ->add_option("--method", flags->methods,
-                   "of the plan's ranking: a method, \"chosen\", \"best\", \"worst\" or \"all\"; repeatable")
-      ->expected(1)
-      ->take_all();
-  command->add_option(
-      "--model", flags->name.profile,
-      "a profile of the same layout whose layer times to use, such as one that was timed again; "
-      "needed for a plan file whose profile the database does not have");
-  command->add_option("--iterations", flags->options.iterations, "timed")->capture_default_str();
-  command->add_option("--warmup", flags->options.warmup, "before them")->capture_default_str();
-  command
-      ->add_option("--check", flags->options.check_iterations,
-                   "iterations in which every gradient is verified")
-      ->capture_default_str();
-  command->add_option("--trace", flags->trace, "write a Chrome trace a rank into this folder")
-      ->type_name("DIR");
-  command->add_option("--trace-steps", flags->options.trace_steps, "iterations that a trace holds")
-      ->capture_default_str();
-  command->add_option("--timeout", flags->timeout, "longest wait for any one message (60s)")
-      ->type_name("TIME");
-  command->add_flag("--strict", flags->strict,
-                    "refuse hosts that are not as they were when the fit behind the prediction was made, in "
-                    "place of a note");
-  command->add_flag("--unpaced", flags->unpaced,
-                    "let the network's queues fill: do not send at the pace that the probe measured");
-  command->add_option("--chunk", flags->chunk, "longest transfer of a pipelined road")->type_name("SIZE");
+  RunOptions& options = flags->options;
+  add_knob(*command, knob::kMethods, flags->methods)->expected(1)->take_all();
+  add_knob(*command, knob::kModel, flags->name.profile);
+  add_knob(*command, knob::kRunIterations, options.iterations);
+  add_knob(*command, knob::kRunWarmup, options.warmup);
+  add_knob(*command, knob::kCheckIterations, options.check_iterations);
+  add_knob(*command, knob::kTrace, flags->trace);
+  add_knob(*command, knob::kTraceSteps, options.trace_steps);
+  add_knob(*command, knob::kTimeout, options.timeout);
+  add_knob(*command, knob::kRunStrict, flags->strict);
+  add_knob(*command, knob::kUnpaced, flags->unpaced);
+  add_knob(*command, knob::kChunk, options.chunk);
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_command(session, *flags); }; });
 }

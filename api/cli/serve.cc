@@ -8,6 +8,7 @@
 
 #include "api/actions/tokens.h"
 #include "api/cli/commands.h"
+#include "api/cli/knob_flags.h"
 #include "api/dashboard/assets.h"
 #include "perfmodel/error.h"
 #include "perfmodel/units.h"
@@ -32,7 +33,10 @@ Everywhere else everything needs a token, and TLS to carry it. /openapi.yaml des
 struct ServeFlags {
   rest::ServeOptions options;
   std::string listen = "127.0.0.1:8080";
-  std::string tls_certificate, tls_key, max_body, slow, idle, compute, plan;
+  std::string tls_certificate, tls_key;
+  Bytes max_body{options.max_body};
+  Seconds slow{options.slow_request}, idle{options.idle_time};
+  Seconds compute{options.compute_time}, plan{options.plan_time};
   std::string socket_mode, socket_owner;
   std::vector<std::string> socket_users;
   std::string log = "text";
@@ -64,14 +68,11 @@ rest::ServeOptions options_of(const ServeFlags& flags) {
   options.tls_certificate = flags.tls_certificate;
   options.tls_key = flags.tls_key;
   options.log_json = flags.log == "json";
-  if (!flags.max_body.empty()) options.max_body = parse_flag("--max-body", flags.max_body, parse_size).count;
-  if (!flags.slow.empty())
-    options.slow_request = milliseconds(parse_flag("--slow", flags.slow, parse_duration));
-  if (!flags.compute.empty())
-    options.compute_time = milliseconds(parse_flag("--compute-time", flags.compute, parse_duration));
-  if (!flags.plan.empty())
-    options.plan_time = milliseconds(parse_flag("--plan-time", flags.plan, parse_duration));
-  if (!flags.idle.empty()) options.idle_time = milliseconds(parse_flag("--idle", flags.idle, parse_duration));
+  options.max_body = flags.max_body.count;
+  options.slow_request = milliseconds(flags.slow);
+  options.compute_time = milliseconds(flags.compute);
+  options.plan_time = milliseconds(flags.plan);
+  options.idle_time = milliseconds(flags.idle);
   return options;
 }
 
@@ -143,18 +144,19 @@ void add_quota_flags(CLI::App& command, rest::QuotaLimits& most) {
 }  // namespace
 
 void add_serve_command(CLI::App& tune, Session& session) {
-  CLI::App* command = tune.add_subcommand("serve", "REST service for job schedulers, and the dashboard");
+  CLI::App* command = tune.add_subcommand("serve", "Answer job schedulers over REST, and show the dashboard");
   command->footer(kFooter);
   auto flags = std::make_shared<ServeFlags>();
   add_common_flags(*command, session, {"fit_age"});
   command->add_option("--listen", flags->listen, "address (port 0: any free one), or a Unix socket")
       ->type_name("HOST:PORT|unix:PATH")
       ->capture_default_str();
-  command->add_option("--socket-mode", flags->socket_mode, "who may connect to the Unix socket (0600)")
-      ->type_name("MODE");
-  command
-      ->add_option("--socket-owner", flags->socket_owner, "whose the Unix socket is; default: as the service")
-      ->type_name("USER[:GROUP]");
+  command->add_option("--socket-mode", flags->socket_mode, "who may connect to the Unix socket")
+      ->type_name("MODE")
+      ->default_str("0600");
+  command->add_option("--socket-owner", flags->socket_owner, "whose the Unix socket is")
+      ->type_name("USER[:GROUP]")
+      ->default_str("as the service");
   command
       ->add_option(
           "--allow-user", flags->socket_users,
@@ -167,14 +169,17 @@ void add_serve_command(CLI::App& tune, Session& session) {
                     "ask for tokens on the loopback address too, also for reading and planning");
   command->add_flag("--no-start-token", flags->no_start_token,
                     "make no token of this start: only those of `tune token make` are taken");
-  command->add_option("--tls-cert", flags->tls_certificate, "certificate chain, PEM")->type_name("FILE");
-  command->add_option("--tls-key", flags->tls_key, "its key, PEM")->type_name("FILE");
+  command->add_option("--tls-cert", flags->tls_certificate, "certificate chain for TLS, PEM")
+      ->type_name("FILE");
+  command->add_option("--tls-key", flags->tls_key, "key of the certificate, PEM")->type_name("FILE");
   command->add_flag("--allow-plain-http", flags->options.allow_plain_http,
                     "listen on another than the loopback address without TLS: tokens can then be read on the "
                     "way");
-  command->add_option("--max-connections", flags->options.max_connections, "open at a time")
+  command
+      ->add_option("--max-connections", flags->options.max_connections,
+                   "connections that may be open at a time")
       ->capture_default_str();
-  command->add_option("--max-body", flags->max_body, "largest body of a request (8M)")->type_name("SIZE");
+  add_knob(*command, knob_of(Takes::kSize, "", "--max-body", "largest body of a request"), flags->max_body);
   command->add_option("--rate", flags->options.rate_per_token, "requests a second that a token may make")
       ->capture_default_str();
   add_quota_flags(*command, flags->options.quotas);
@@ -182,23 +187,23 @@ void add_serve_command(CLI::App& tune, Session& session) {
       ->add_option("--planning-threads", flags->options.planning_threads,
                    "questions worked on at a time; 0: as many as processors")
       ->capture_default_str();
-  command
-      ->add_option(
-          "--compute-time", flags->compute,
-          "longest computing for one request of curves and maps, and longest wait for its turn (30s)")
-      ->type_name("TIME");
-  command
-      ->add_option("--plan-time", flags->plan,
-                   "longest computing of one request's plans (60s); then the best so far is answered, marked "
-                   "as incomplete and not kept for the next who asks, or 503 where there is none")
-      ->type_name("TIME");
-  command->add_option("--idle", flags->idle, "longest silence of a connection between requests (60s)")
-      ->type_name("TIME");
-  command->add_option("--slow", flags->slow, "requests that take longer are logged (500ms)")
-      ->type_name("TIME");
+  const auto add_time = [&](std::string_view flag, std::string_view help, Seconds& time) {
+    add_knob(*command, knob_of(Takes::kTime, "", flag, help), time);
+  };
+  add_time("--compute-time",
+           "longest computing for one request of curves and maps, and longest wait for its turn",
+           flags->compute);
+  add_time(
+      "--plan-time",
+      "longest computing of one request's plans; then the best so far is answered, marked as incomplete and "
+      "not kept for the next who asks, or 503 where there is none",
+      flags->plan);
+  add_time("--idle", "longest silence of a connection between requests", flags->idle);
+  add_time("--slow", "requests that take longer are logged", flags->slow);
   command->add_option("--log", flags->log, "form of the log on standard error")
       ->check(CLI::IsMember({"text", "json"}))
-      ->type_name("text|json");
+      ->type_name("text|json")
+      ->capture_default_str();
   command->add_flag("--log-requests", flags->options.log_requests, "log every request");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_serve(session, *flags); }; });

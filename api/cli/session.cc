@@ -89,7 +89,8 @@ std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& sess
     add_setting_flag(command, session, name);
   command.add_option("--network", flags->network, "what carries the messages")
       ->check(CLI::IsMember({"mpi", "tcp"}))
-      ->type_name("mpi|tcp");
+      ->type_name("mpi|tcp")
+      ->default_str("what the cluster was probed over, otherwise tcp");
   command
       .add_option("--mpirun-arg", flags->mpirun_arguments,
                   "one more argument for mpirun; repeat it for each (--mpirun-arg=--mca --mpirun-arg=...)")
@@ -101,7 +102,7 @@ std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& sess
 
 void add_dry_run_flag(CLI::App& command, PlacingFlags& flags) {
   command.add_flag("--dry-run", flags.dry_run,
-                   "print the command that would start the ranks, and do nothing");
+                   "print the command that would start the ranks, and start nothing");
 }
 
 Placing PlacingFlags::placing(const Settings& settings, const ProbedOver& over) const {

@@ -6,13 +6,14 @@
 #include <optional>
 #include <vector>
 
-#include "api/actions/doubtful.h"
-#include "api/actions/models.h"
-#include "api/actions/row_json.h"
 #include "api/actions/run.h"
 #include "api/cli/commands.h"
 #include "api/output/report.h"
 #include "api/output/rows.h"
+#include "api/question/models.h"
+#include "api/question/plan_lookup.h"
+#include "api/view/doubtful.h"
+#include "api/view/row_json.h"
 #include "perfmodel/doubtful_fits.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
@@ -244,7 +245,7 @@ void run_show(const Session& session, ShowFlags flags) {
 }  // namespace
 
 void add_show_command(CLI::App& tune, Session& session) {
-  CLI::App* command = tune.add_subcommand("show", "What the database knows");
+  CLI::App* command = tune.add_subcommand("show", "Show what the database knows");
   command->footer(
       "Examples:\n"
       "  tune show clusters            tune show clusters lab      with its fits and probes\n"

@@ -70,7 +70,7 @@ void check(const Session& session) {
 }  // namespace
 
 void add_store_command(CLI::App& tune, Session& session) {
-  CLI::App* command = tune.add_subcommand("store", "The database: back it up, prune it, check it");
+  CLI::App* command = tune.add_subcommand("store", "Back up, prune and check the database");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n"
@@ -79,13 +79,17 @@ void add_store_command(CLI::App& tune, Session& session) {
       "  tune store check                                  every page, index and reference");
   auto flags = std::make_shared<StoreFlags>();
   CLI::App* backup_command = command->add_subcommand("backup", "Copy it as it is now, while it is in use");
-  backup_command->add_option("FILE", flags->target, "is replaced once the copy is whole")->required();
+  backup_command
+      ->add_option("FILE", flags->target,
+                   "where the copy goes; a file there is replaced once the copy is whole")
+      ->required();
   CLI::App* prune_command = command->add_subcommand("prune", "Delete what is old");
-  prune_command->add_option("--older", flags->older, "only what is older than this")->type_name("TIME");
-  prune_command->add_option("--keep", flags->keep, "newest of each kind and cluster that stay")
+  prune_command->add_option("--older", flags->older, "delete only what is older than this")
+      ->type_name("TIME");
+  prune_command->add_option("--keep", flags->keep, "so many of each kind and cluster, the newest, stay")
       ->check(CLI::Range(0, 1'000'000'000));
-  prune_command->add_flag("--dry-run", flags->dry_run, "only count");
-  CLI::App* check_command = command->add_subcommand("check", "Examine it; exit status 8 when it is damaged");
+  prune_command->add_flag("--dry-run", flags->dry_run, "count what would be deleted, and delete nothing");
+  CLI::App* check_command = command->add_subcommand("check", "Examine it (status 8 when it is damaged)");
   for (CLI::App* each : {backup_command, prune_command, check_command}) add_common_flags(*each, session, {});
   backup_command->callback(
       [&session, flags] { session.action = [&session, flags] { back_up(session, *flags); }; });

@@ -70,7 +70,7 @@ void revoke(const Session& session, const TokenFlags& flags) {
 }  // namespace
 
 void add_token_command(CLI::App& tune, Session& session) {
-  CLI::App* command = tune.add_subcommand("token", "Tokens of the service: make, list, revoke");
+  CLI::App* command = tune.add_subcommand("token", "Make, list and revoke tokens of the service");
   command->require_subcommand(1);
   command->footer(
       "Examples:\n"
@@ -87,10 +87,12 @@ void add_token_command(CLI::App& tune, Session& session) {
       ->type_name("read|plan|operate")
       ->expected(1)
       ->take_all();
-  make_command->add_option("--expires", flags->expires, "from now; default: never")->type_name("TIME");
-  CLI::App* list_command = command->add_subcommand("list", "All tokens, without their secrets");
+  make_command->add_option("--expires", flags->expires, "how long it holds")
+      ->type_name("TIME")
+      ->default_str("for ever");
+  CLI::App* list_command = command->add_subcommand("list", "List all tokens, without their secrets");
   CLI::App* revoke_command = command->add_subcommand("revoke", "Refuse a token from now on");
-  revoke_command->add_option("ID", flags->id, "as listed")->required();
+  revoke_command->add_option("ID", flags->id, "its number, as listed")->required();
   for (CLI::App* each : {make_command, list_command, revoke_command}) add_common_flags(*each, session, {});
   make_command->callback(
       [&session, flags] { session.action = [&session, flags] { make(session, *flags); }; });

@@ -43,11 +43,11 @@ int single(const std::vector<int>& workers) {
 void run_servers(const Session& session, const WhatIfFlags& flags) {
   Work work(session);
   ServersRequest request;
-  request.job = flags.job.request(work);
+  request.job = flags.job.question(work);
   request.placement = flags.placement == "dedicated" ? Placement::kDedicated : Placement::kColocated;
   request.servers = parse_flag("--servers", flags.servers, count_series);
   if (!flags.workers.empty())
-    request.job.options.workers = single(parse_flag("--workers", flags.workers, count_series));
+    request.job.seats.workers = single(parse_flag("--workers", flags.workers, count_series));
   const InterruptGuard guard(*session.cancellation);
   const ServersOutcome outcome = servers_job(work.context(), request);
   answer(session, flags, work, outcome, to_csv(outcome.points), servers_report(outcome));
@@ -60,7 +60,7 @@ void run_scale(const Session& session, const WhatIfFlags& flags) {
   }
   Work work(session);
   ScaleRequest request;
-  request.job = flags.job.request(work);
+  request.job = flags.job.question(work);
   request.workers = parse_flag("--workers", flags.workers.empty() ? "1..2048" : flags.workers, count_series);
   const InterruptGuard guard(*session.cancellation);
   const ScaleOutcome outcome = scale_job(work.context(), request);
@@ -70,7 +70,7 @@ void run_scale(const Session& session, const WhatIfFlags& flags) {
 void run_map(const Session& session, const WhatIfFlags& flags) {
   Work work(session);
   MapRequest request;
-  request.job = flags.job.request(work);
+  request.job = flags.job.question(work);
   if (!flags.workers.empty()) request.workers = parse_flag("--workers", flags.workers, count_series);
   if (!flags.latency.empty()) request.latencies = parse_flag("--latency", flags.latency, duration_series);
   request.per_byte = flags.bandwidth.empty() ? usual_rates(work.store(), request.job.cluster)
@@ -89,8 +89,8 @@ void run_map(const Session& session, const WhatIfFlags& flags) {
 }  // namespace
 
 void add_scale_command(CLI::App& tune, Session& session) {
-  CLI::App* command =
-      tune.add_subcommand("scale", "Speed-up of every method over the number of workers, or of servers");
+  CLI::App* command = tune.add_subcommand(
+      "scale", "Show the speed-up of every method over the number of workers, or of servers");
   command->footer(
       "Examples:\n"
       "  tune scale resnet50 --cluster lab --workers 1..2048\n"
@@ -99,13 +99,15 @@ void add_scale_command(CLI::App& tune, Session& session) {
   auto flags = std::make_shared<WhatIfFlags>();
   add_job_flags(*command, flags->job);
   add_common_flags(*command, session, {"cluster"});
-  command->add_option("--workers", flags->workers, "8, 1,2,6 or 1..2048, which doubles (default: 1..2048)")
-      ->type_name("LIST");
+  command
+      ->add_option("--workers", flags->workers, "numbers of workers, as 8, 1,2,6 or 1..2048, which doubles")
+      ->type_name("LIST")
+      ->default_str("1..2048");
   command
       ->add_option("--servers", flags->servers,
-                   "sweep the servers instead: as --workers; 0 is all-to-all. For one number of workers")
+                   "sweep the servers instead, as 0..16, for one number of workers; 0 is all-to-all")
       ->type_name("LIST");
-  command->add_option("--placement", flags->placement, "of the swept servers")
+  command->add_option("--placement", flags->placement, "where the swept servers are")
       ->check(CLI::IsMember({"colocated", "dedicated"}))
       ->capture_default_str();
   command->add_option("--method", flags->method, "show this method's times in place of the best one's");
@@ -116,7 +118,7 @@ void add_scale_command(CLI::App& tune, Session& session) {
 
 void add_map_command(CLI::App& tune, Session& session) {
   CLI::App* command = tune.add_subcommand(
-      "map", "Which method wins where: workers x bandwidth, latency x bandwidth, or workers x latency");
+      "map", "Show which method wins where: workers x bandwidth, latency x bandwidth, or workers x latency");
   command->footer(
       "Examples:\n"
       "  tune map resnet50 --cluster lab                                 2..64 workers, 1/16 to 16 times the "
@@ -126,13 +128,18 @@ void add_map_command(CLI::App& tune, Session& session) {
   auto flags = std::make_shared<WhatIfFlags>();
   add_job_flags(*command, flags->job);
   add_common_flags(*command, session, {"cluster"});
-  command->add_option("--workers", flags->workers, "8, 2,6,12 or 4..256, which doubles")->type_name("LIST");
+  command
+      ->add_option("--workers", flags->workers, "numbers of workers, as 8, 2,6,12 or 4..256, which doubles")
+      ->type_name("LIST")
+      ->default_str("2..64 unless --latency is given");
   command
       ->add_option("--bandwidth", flags->bandwidth,
-                   "1Gbit..100Gbit or 1Gbit,25Gbit: of the link between hosts")
-      ->type_name("LIST");
-  command->add_option("--latency", flags->latency, "1us..256us or 5us,50us: of the same link")
-      ->type_name("LIST");
+                   "bandwidths of the link between hosts, as 1Gbit..100Gbit or 1Gbit,25Gbit")
+      ->type_name("LIST")
+      ->default_str("1/16 to 16 times the fitted one");
+  command->add_option("--latency", flags->latency, "latencies of the same link, as 1us..256us or 5us,50us")
+      ->type_name("LIST")
+      ->default_str("the fitted one");
   command->add_option("--csv", flags->csv, "write all cells to this file as well")->type_name("FILE");
   command->callback([&session, flags] { session.action = [&session, flags] { run_map(session, *flags); }; });
 }

@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "api/actions/sample_rows.h"
 #include "api/output/report.h"
 #include "api/output/table.h"
+#include "api/view/sample_rows.h"
 
 namespace commtune::api {
 namespace {

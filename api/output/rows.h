@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/actions/fit_marks.h"
+#include "api/question/fit_marks.h"
 #include "store/rows.h"
 
 namespace commtune::api {

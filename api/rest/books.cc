@@ -5,8 +5,8 @@
 
 #include <charconv>
 
-#include "api/actions/fit_marks.h"
-#include "api/actions/models.h"
+#include "api/question/fit_marks.h"
+#include "api/question/models.h"
 #include "api/text.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
@@ -64,6 +64,18 @@ FitBook::Known FitBook::read(const Store& store, const ClusterState& state) {
   known.fit = fit_of(store, *state.fit);
   if (known.fit) known.differences = stored_differences(known.fit->snapshot, *row);
   return known;
+}
+
+FitBook::Known FitBook::find_fitted(const std::string& cluster) {
+  Known known = find(cluster);
+  if (known.fit) return known;
+  const std::string name = cluster.substr(0, 255);
+  throw Error(ErrorCode::kNotFound,
+              known.registered
+                  ? fmt::format("cluster \"{}\" has no fit yet: its probe has not ended", name)
+                  : fmt::format("cluster \"{}\": not registered; register it with: tune probe --cluster {} "
+                                "--hosts FILE",
+                                name, name));
 }
 
 FitPointer FitBook::fit_of(const Store& store, RowId id) {

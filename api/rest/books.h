@@ -59,6 +59,8 @@ class FitBook {
     std::vector<std::string> differences;
   };
   Known find(const std::string& cluster);
+  /// The same of a cluster that has a fit. Throws Error{kNotFound} for any other.
+  Known find_fitted(const std::string& cluster);
   /// How often a cluster was read from the store so far.
   std::uint64_t reads() const { return reads_; }
 

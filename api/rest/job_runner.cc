@@ -9,6 +9,7 @@
 
 #include "api/actions/context.h"
 #include "api/launch/process.h"
+#include "api/options.h"
 #include "perfmodel/error.h"
 #include "store/answers.h"
 #include "store/owner.h"
@@ -31,68 +32,27 @@ std::string host_list(const std::vector<Host>& hosts) {
   return list;
 }
 
-std::string number_text(const json& request, const char* key) {
-  return request.contains(key) && request.at(key).is_number() ? request.at(key).dump() : std::string{};
+/// What a job's request calls the times that a question has.
+constexpr Knob in_seconds(Knob of, std::string_view name) {
+  of.name = name;
+  return of;
 }
 
-/// Adds the numbers of a request as flags.
-class NumberFlags {
- public:
-  NumberFlags(const json& request, std::vector<std::string>& argv) : request_(request), argv_(argv) {}
-  void operator()(const char* key, std::string_view flag, std::string_view unit = "") {
-    if (const std::string value = number_text(request_, key); !value.empty())
-      argv_.push_back(fmt::format("{}={}{}", flag, value, unit));
-  }
+constexpr Knob kTuneRequest[] = {knob::kWorkers,
+                                 knob::kServers,
+                                 knob::kDedicatedServers,
+                                 knob::kHashed,
+                                 knob::kDraws,
+                                 knob::kSeed,
+                                 in_seconds(knob::kPlanTime, "plan_seconds"),
+                                 in_seconds(knob::kCheck, "check_seconds"),
+                                 knob::kStrict};
 
- private:
-  const json& request_;
-  std::vector<std::string>& argv_;
-};
-
-bool is_true(const json& request, const char* key) { return request.value(key, json()) == json(true); }
-
-void add_probe_flags(const json& request, std::vector<std::string>& argv) {
-  NumberFlags add(request, argv);
-  add("budget_seconds", "--budget", "s");
-  add("first_bytes", "--first");
-  add("last_bytes", "--last");
-  add("traffic_bytes", "--traffic");
-  if (request.contains("servers")) {
-    std::string list;
-    for (const json& servers : request.at("servers")) list += (list.empty() ? "" : ",") + servers.dump();
-    argv.push_back("--servers=" + list);
-  }
-  if (request.value("fresh", false)) argv.emplace_back("--fresh");
-  if (request.value("shared_hosts", false)) argv.emplace_back("--shared-hosts");
-}
-
-void add_run_flags(const json& request, std::vector<std::string>& argv) {
-  argv.push_back(request.at("plan").dump());
-  for (const json& method : request.value("methods", json::array()))
-    argv.push_back("--method=" + method.get<std::string>());
-  if (is_true(request, "strict")) argv.emplace_back("--strict");
-  if (request.contains("model") && request.at("model").is_string())
-    argv.push_back("--model=" + request.at("model").get<std::string>());
-  NumberFlags add(request, argv);
-  add("iterations", "--iterations");
-  add("warmup", "--warmup");
-  add("check_iterations", "--check");
-  add("timeout_seconds", "--timeout", "s");
-}
-
-/// The model is a shipped name or a digest: a route has looked it up.
 void add_tune_flags(const json& request, std::vector<std::string>& argv) {
   argv.push_back(request.at("model").get<std::string>());
-  NumberFlags add(request, argv);
-  add("workers", "--workers");
-  add("servers", "--servers");
-  add("dedicated_servers", "--dedicated");
-  add("draws", "--draws");
-  add("seed", "--seed");
-  NumberFlags add_limit(request.at("verify"), argv);
-  add_limit("plans", "--verify");
-  add_limit("budget_seconds", "--verify-budget", "s");
-  if (is_true(request, "strict")) argv.emplace_back("--strict");
+  add_flags(request, kTuneRequest, argv);
+  if (const auto verify = request.find("verify"); verify != request.end())
+    add_flags(*verify, knob::kVerifyRequest, argv);
 }
 
 /// What a child says while it runs.
@@ -180,6 +140,24 @@ Reply accepted(const JobRow& job) {
   return reply;
 }
 
+json tune_job_request(const Question& question, const std::string& model) {
+  json request{{"cluster", question.cluster.name},
+               {"model", model},
+               {"draws", question.draws},
+               {"seed", question.seed},
+               {"strict", question.strict}};
+  const Seats& seats = question.seats;
+  if (seats.workers > 0) request["workers"] = seats.workers;
+  if (seats.limits.colocated_servers > 0) request["servers"] = seats.limits.colocated_servers;
+  if (seats.limits.dedicated_servers > 0) request["dedicated_servers"] = seats.limits.dedicated_servers;
+  if (seats.limits.hashed) request["hashed"] = true;
+  if (question.plan_time) request["plan_seconds"] = question.plan_time->count();
+  if (question.check) request["check_seconds"] = question.check->count();
+  if (const auto& verify = question.verify)
+    request["verify"] = {{"plans", verify->plans}, {"budget_seconds", verify->budget.count()}};
+  return request;
+}
+
 std::vector<std::string> job_command(const JobRow& job, const Store& store,
                                      const std::filesystem::path& program) {
   const auto cluster = job.cluster ? store.find_cluster(*job.cluster) : std::nullopt;
@@ -189,10 +167,11 @@ std::vector<std::string> job_command(const JobRow& job, const Store& store,
   std::vector<std::string> argv{program.string()};
   if (job.kind == "probe") {
     argv.emplace_back("probe");
-    add_probe_flags(job.request, argv);
+    add_flags(job.request, knob::kProbeRequest, argv);
   } else if (job.kind == "run") {
     argv.emplace_back("run");
-    add_run_flags(job.request, argv);
+    argv.push_back(job.request.at("plan").dump());
+    add_flags(job.request, knob::kRunRequest, argv);
   } else if (job.kind == "tune") {
     argv.emplace_back("plan");
     add_tune_flags(job.request, argv);

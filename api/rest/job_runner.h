@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api/launch/cancellation.h"
+#include "api/question/question.h"
 #include "api/rest/events.h"
 #include "api/rest/log.h"
 #include "api/rest/message.h"
@@ -26,6 +27,11 @@ namespace commtune::api::rest {
 nlohmann::json to_json(const JobRow& job);
 /// 202: the job, and where it can be followed.
 Reply accepted(const JobRow& job);
+
+/// The request of a job that runs plans of a question before it is answered (kind "tune").
+///
+/// model  a shipped name or a digest of the store, never the name of a file
+nlohmann::json tune_job_request(const Question& question, const std::string& model);
 
 /// The argument vector of a job: nothing of it is ever seen by a shell, and every value that a request gave
 /// stands behind a flag's "=". Throws Error{kBadInput} for a kind that this version does not know.

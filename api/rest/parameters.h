@@ -10,9 +10,40 @@
 
 #include "api/rest/message.h"
 #include "perfmodel/error.h"
+#include "perfmodel/fields.h"
 #include "store/store.h"
 
 namespace commtune::api::rest {
+
+/// Fields of a query, each a parameter of its own: visit_fields() and visit_knob() read what is there.
+class QueryReader {
+ public:
+  explicit QueryReader(const Request& request) : request_(request) {}
+  template <typename T>
+  void operator()(const fields::Field& field, T& value, const fields::Real& rule) {
+    value = request_.number(std::string(field.name), rule.least, rule.most, value);
+  }
+  template <typename T>
+  void operator()(const fields::Field& field, T& value, const fields::Whole& rule) {
+    value =
+        static_cast<T>(request_.integer(std::string(field.name), static_cast<long long>(rule.least),
+                                        static_cast<long long>(rule.most), static_cast<long long>(value)));
+  }
+  void operator()(const fields::Field& field, bool& value, const fields::Boolean& /*rule*/) {
+    const std::string_view text = request_.parameter(std::string(field.name));
+    if (!text.empty() && text != "true" && text != "false")
+      throw Error(ErrorCode::kBadInput, fmt::format("parameter {} = \"{}\": expected true or false",
+                                                    field.name, text.substr(0, 64)));
+    if (!text.empty()) value = text == "true";
+  }
+  template <typename T, typename Rule>
+  void when_set(std::string_view name, T& value, const Rule& rule, const T& /*usual*/ = {}) {
+    (*this)(fields::Field(name), value, rule);
+  }
+
+ private:
+  const Request& request_;
+};
 
 /// ?limit= and ?after=
 inline Page page_of(const Request& request) {

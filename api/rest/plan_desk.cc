@@ -2,15 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "api/actions/tune.h"
 #include "api/error_status.h"
 #include "api/rest/busy.h"
 #include "api/rest/message.h"
+#include "api/view/outcome_json.h"
 #include "perfmodel/error.h"
 #include "tuner/tuner.h"
 
@@ -31,16 +34,25 @@ bool is_complete(const json& ranking) {
   return answer == ranking.end() || answer->value("complete", true);
 }
 
+json record_of(const Asked& asked) {
+  return api::record_of(asked.made, asked.question.overrides, asked.made.cluster.name, asked.fit);
+}
+
 /// Everything that the answer depends on.
-std::string key_of(const Question& question, const KnownProfile& profile, const FitMarks& marks,
-                   const json& record) {
+///
+/// profile  digest of the unchanged one
+std::string key_of(const Asked& asked, const std::string& profile, const json& record) {
+  const Question& question = asked.question;
   json key = record;
-  put_marks(key, marks);
-  key["model"] = profile.profile.model;
-  key["profile"] = profile.digest;
+  put_marks(key, asked.marks);
+  key["model"] = asked.made.profile.model;
+  key["profile"] = profile;
   key["keep"] = to_string(question.keep);
   key["most_workers"] = question.most_workers;
   key["least_efficiency"] = question.least_efficiency;
+  // Whoever waits for another's answer may have more time than he.
+  if (question.plan_time) key["plan_time"] = question.plan_time->count();
+  if (!asked.fit) key["given"] = commtune::to_json(asked.made.cluster);
   return key.dump();
 }
 
@@ -59,8 +71,10 @@ std::optional<PlanDesk::Said> PlanDesk::known(const std::string& body) {
     if (found == nullptr) return {};
     kept = *found;
   }
-  const FitBook::Known now = parts_.fits.find(kept->cluster);
-  if (!now.fit || now.fit->id != kept->fit || marks_of(now) != kept->marks) return {};
+  if (kept->fit > 0) {
+    const FitBook::Known now = parts_.fits.find(kept->cluster);
+    if (!now.fit || now.fit->id != kept->fit || marks_of(now) != kept->marks) return {};
+  }
   ++parts_.metrics.plans_cached;
   return Said{*kept->text, kept->plan, false};
 }
@@ -71,6 +85,9 @@ FitMarks PlanDesk::marks_of(const FitBook::Known& known) const {
 
 PlanDesk::Said PlanDesk::answer(const std::string& body, const Question& question, const Caller& caller) {
   Asker asker{caller, parts_.plan_time};
+  if (question.plan_time)
+    asker.left =
+        std::min(asker.left, std::chrono::ceil<std::chrono::steady_clock::duration>(*question.plan_time));
   if (!question.candidates.empty()) return {to_text(answer_candidates(question, asker)), 0, false};
   const One one = answer_one(question, question.seats, question.cluster, asker);
   if (one.kept && body.size() <= kLongestKeptBody) {
@@ -88,7 +105,8 @@ json PlanDesk::answer_candidates(const Question& question, Asker& asker) {
   for (const Candidate& candidate : question.candidates) {
     json answer;
     try {
-      const std::string& cluster = candidate.cluster.empty() ? question.cluster : candidate.cluster;
+      const ClusterChoice cluster =
+          candidate.cluster.empty() ? question.cluster : ClusterChoice{candidate.cluster, {}};
       answer = answer_one(question, candidate.seats, cluster, asker).document;
     } catch (const Error& error) {
       const bool refused = question.strict && error.code() == ErrorCode::kConflict;
@@ -107,7 +125,7 @@ json PlanDesk::answer_candidates(const Question& question, Asker& asker) {
   return {{"status", "compared"}, {"best", std::move(best)}, {"candidates", std::move(rows)}};
 }
 
-PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats, const std::string& cluster,
+PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats, const ClusterChoice& cluster,
                                    Asker& asker) {
   ProfilePointer profile;
   if (question.profile) {
@@ -116,23 +134,17 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
   } else {
     profile = parts_.profiles.find(question.model);
   }
-  const FitBook::Known known = parts_.fits.find(cluster);
-  if (!known.registered)
-    throw Error(
-        ErrorCode::kNotFound,
-        fmt::format("cluster \"{}\": not registered; register it with: tune probe --cluster {} --hosts FILE",
-                    cluster, cluster));
+  const auto ask = [&](const Cluster& fitted, std::optional<RowId> fit, FitMarks marks) {
+    Asked wanted = asked(question, seats, profile->profile, fitted, fit, std::move(marks));
+    check_size(wanted.made);
+    return compute(std::move(wanted), profile->digest, asker);
+  };
+  // A cluster that does not exist is an error; one that nothing is known of yet has an answer.
+  if (!cluster.given && !parts_.fits.find(cluster.name).registered) parts_.fits.find_fitted(cluster.name);
   try {
-    if (!known.fit)
-      throw Error(ErrorCode::kNotFound,
-                  fmt::format("cluster \"{}\" has no fit yet: its probe has not ended", cluster));
-    FitMarks marks = marks_of(known);
-    if (question.strict) refuse_differences(marks.differences);
-    Case made = make_case(question, seats, profile->profile, known.fit->snapshot);
-    json record = record_of(made, question.overrides, cluster, known.fit->id);
-    std::string key = key_of(question, *profile, marks, record);
-    return compute(question,
-                   {std::move(made), known.fit, std::move(marks), std::move(record), std::move(key)}, asker);
+    if (cluster.given) return ask(*cluster.given, {}, {});
+    const FitBook::Known known = parts_.fits.find_fitted(cluster.name);
+    return ask(known.fit->snapshot, known.fit->id, marks_of(known));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     ++parts_.metrics.plans_unknown;
@@ -140,9 +152,9 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
   }
 }
 
-PlanDesk::One PlanDesk::compute(const Question& question, Asked asked, Asker& asker) {
-  const std::string& key = asked.key;
-  const FitPointer& fit = asked.fit;
+PlanDesk::One PlanDesk::compute(Asked asked, const std::string& profile, Asker& asker) {
+  const json record = record_of(asked);
+  const std::string key = key_of(asked, profile, record);
   std::promise<KeptPointer> done;
   for (;;) {  // one at a time works on a question; the others wait for its answer
     std::shared_future<KeptPointer> other;
@@ -167,22 +179,16 @@ PlanDesk::One PlanDesk::compute(const Question& question, Asked asked, Asker& as
   };
   try {
     const auto begin = std::chrono::steady_clock::now();
-    Given given{{}, question, std::move(asked.made), {}};
-    {
-      const Permit permit(parts_.busy, parts_.compute_time);
-      tune(given, asker);
-    }
-    given.outcome.fit = fit->id;
-    given.outcome.marks = asked.marks;
-    const bool complete = given.outcome.answer.complete;
-    const bool created = keep(given, asked.record, asker.caller);
-    json document = answer_to_json(std::move(given));
+    TuneOutcome outcome = plan(std::move(asked), asker);
+    const bool complete = outcome.answer.complete;
+    const bool created = keep(outcome, record, asker.caller);
+    Kept keeping{outcome.made.cluster.name, outcome.fit.value_or(0), outcome.marks, nullptr, 0, complete};
+    json document = answer_to_json(std::move(outcome));
     document.erase("cached");
     const std::string text = to_text(document);
-    auto kept =
-        std::make_shared<const Kept>(Kept{fit->cluster_name, fit->id, asked.marks,
-                                          std::make_shared<const std::string>(with_cached(complete, text)),
-                                          document.at("id").get<RowId>(), complete});
+    keeping.text = std::make_shared<const std::string>(with_cached(complete, text));
+    keeping.plan = document.at("id").get<RowId>();
+    auto kept = std::make_shared<const Kept>(std::move(keeping));
     document["cached"] = false;
     ++parts_.metrics.plans_made;
     if (!complete) ++parts_.metrics.plans_incomplete;
@@ -211,41 +217,43 @@ PlanDesk::One PlanDesk::compute(const Question& question, Asked asked, Asker& as
   }
 }
 
-void PlanDesk::tune(Given& given, Asker& asker) {
+TuneOutcome PlanDesk::plan(Asked asked, Asker& asker) {
+  const Permit permit(parts_.busy, parts_.compute_time);
   const auto begin = parts_.clock();
-  tuner::TuneOptions limited = given.made.options;
-  limited.out_of_time = out_of_time_at(begin + asker.left, parts_.clock, parts_.stopping);
-  given.outcome.answer = tuner::tune(given.made.profile, given.made.cluster, limited);
+  TuneOutcome outcome =
+      api::answer(std::move(asked), out_of_time_at(begin + asker.left, parts_.clock, parts_.stopping));
   asker.left -= parts_.clock() - begin;
-  const Question& question = given.question;
-  if (question.most_workers == 0 || !given.outcome.answer.complete) return;
   tuner::Watch watch = time_limit(parts_.compute_time, parts_.stopping);
-  Case each = given.made;
-  each.options.out_of_time = within_points(watch);
-  given.recommended = recommend_workers(each, question.most_workers, question.least_efficiency, watch);
+  recommend_workers(outcome, watch, within_points(watch));
+  return outcome;
 }
 
-bool PlanDesk::keep(Given& given, const json& record, const Caller& caller) {
-  if (given.question.keep == Keep::kNone) return false;
-  TuneOutcome& outcome = given.outcome;
-  const tuner::Entry& chosen = outcome.answer.ranking.at(outcome.answer.chosen);
-  if (outcome.answer.complete) {
+bool PlanDesk::keep(TuneOutcome& outcome, const json& record, const Caller& caller) {
+  const Question& question = outcome.question;
+  if (question.keep == Keep::kNone) return false;
+  const tuner::Entry& chosen = outcome.chosen();
+  if (outcome.answer.complete && outcome.fit) {
     const auto reader = parts_.store.reader();
     const auto known = reader->find_ranking(digest(chosen.plan), "question", record);
     if (known && known->predicted == chosen.prediction.iteration && is_complete(known->ranking) &&
-        (given.question.keep != Keep::kAll || !known->ranking.at("plans").empty())) {
+        (question.keep != Keep::kAll || !known->ranking.at("plans").empty())) {
       outcome.plans = known->ranking.at("plans").get<std::map<std::string, RowId>>();
       outcome.plans[chosen.method] = known->id;
       outcome.profile = known->profile;
       return false;
     }
   }
-  Keeping keeping{given.question.keep == Keep::kAll, {}, record, nullptr, caller.token};
-  if (!given.question.overrides.any()) keeping.fit = outcome.fit;
-  WrittenAnswer written = write_out(given.made.profile, keeping, outcome);
+  Keeping keeping{question.keep == Keep::kAll, {}, nullptr, nullptr, caller.token};
+  if (outcome.fit) {
+    keeping.question = record;
+  } else {
+    keeping.given = &outcome.made.cluster;
+  }
+  if (!question.overrides.any()) keeping.fit = outcome.fit;
+  WrittenAnswer written = write_out(outcome.made.profile, keeping, outcome);
   parts_.store.write([&](Store& store) {
     within_quotas(store, {parts_.quotas, caller}, {Held::kProfiles, Held::kPlans},
-                  [&] { keep_answer(store, given.made.profile, std::move(written), outcome); });
+                  [&] { keep_answer(store, outcome.made.profile, std::move(written), outcome); });
   });
   return true;
 }

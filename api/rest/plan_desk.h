@@ -9,7 +9,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "api/actions/answer.h"
+#include "api/question/answer.h"
 #include "api/rest/books.h"
 #include "api/rest/busy.h"
 #include "api/rest/events.h"
@@ -54,7 +54,7 @@ class PlanDesk {
   /// An answer that can be given again; an incomplete one only to those who waited for it.
   struct Kept {
     std::string cluster;
-    RowId fit = 0;
+    RowId fit = 0;                            ///< 0: of no cluster of the store, so it holds for good
     FitMarks marks;                           ///< of the fit when the answer was made
     std::shared_ptr<const std::string> text;  ///< with "cached": true, if it is complete
     RowId plan = 0;
@@ -76,21 +76,15 @@ class PlanDesk {
     KeptPointer kept;
     bool created = false;
   };
-  One answer_one(const Question& question, const Seats& seats, const std::string& cluster, Asker& asker);
-  /// A question with everything looked up.
-  struct Asked {
-    Case made;
-    FitPointer fit;
-    FitMarks marks;
-    nlohmann::json record;  ///< record_of
-    std::string key;        ///< everything that the answer depends on
-  };
-  One compute(const Question& question, Asked asked, Asker& asker);
+  One answer_one(const Question& question, const Seats& seats, const ClusterChoice& cluster, Asker& asker);
+  One compute(Asked asked, const std::string& profile, Asker& asker);
   /// Within the time that is left. An incomplete answer has no recommendation.
-  void tune(Given& given, Asker& asker);
+  TuneOutcome plan(Asked asked, Asker& asker);
   /// Stores the answer's plans, unless nothing is to be kept, or finds those that an earlier service stored
   /// for the same question.
-  bool keep(Given& given, const nlohmann::json& record, const Caller& caller);
+  ///
+  /// record  record_of the question
+  bool keep(TuneOutcome& outcome, const nlohmann::json& record, const Caller& caller);
 
   const Parts parts_;
   std::mutex mutex_;  // guards the three below

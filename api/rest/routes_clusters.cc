@@ -2,10 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/curves.h"
-#include "api/actions/row_json.h"
+#include "api/options.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/curves.h"
+#include "api/view/row_json.h"
 #include "perfmodel/json_reader.h"
 
 namespace commtune::api::rest {
@@ -67,31 +68,11 @@ Reply get_links(Service& service, const Request& request) {
   return json_reply(links_to_json(*store, named_cluster(*store, request)));
 }
 
-/// ProbeRequest, checked and as it was.
-json checked_probe_request(const json& document) {
-  const JsonPlace place(document);
-  place.expect_keys(
-      {"budget_seconds", "first_bytes", "last_bytes", "traffic_bytes", "servers", "fresh", "shared_hosts"});
-  if (const auto budget = place.find("budget_seconds")) budget->number(1e-3, 86'400);
-  for (const char* key : {"first_bytes", "last_bytes"})
-    if (const auto size = place.find(key)) size->integer(1, std::uint64_t{1} << 40U);
-  if (const auto traffic = place.find("traffic_bytes")) traffic->integer(1, std::uint64_t{1} << 50U);
-  if (const auto servers = place.find("servers")) {
-    for (std::size_t i = 0, n = servers->size(1, 16); i < n; ++i) {
-      const JsonPlace each = (*servers)[i];
-      each.integer(1, 65'536);
-    }
-  }
-  for (const char* key : {"fresh", "shared_hosts"})
-    if (const auto flag = place.find(key); flag && !document.at(key).is_boolean())
-      flag->fail("true or false");
-  return document;
-}
-
 Reply start_probe(Service& service, const Request& request) {
   NewJob job;
   job.kind = "probe";
-  job.request = checked_probe_request(request.json());
+  job.request = request.json();
+  check_request(JsonPlace(job.request), knob::kProbeRequest);
   job.cluster = named_cluster(*service.store().reader(), request).id;
   return accepted(service.jobs().enqueue(job, service.allowance(request)));
 }

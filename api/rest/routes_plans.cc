@@ -2,15 +2,18 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/curves.h"
-#include "api/actions/doubtful.h"
-#include "api/actions/row_json.h"
 #include "api/actions/run.h"
-#include "api/actions/timeline.h"
 #include "api/actions/verify.h"
 #include "api/export/export.h"
+#include "api/options.h"
+#include "api/question/case.h"
+#include "api/question/plan_lookup.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/curves.h"
+#include "api/view/doubtful.h"
+#include "api/view/row_json.h"
+#include "api/view/timeline.h"
 #include "perfmodel/json_reader.h"
 #include "perfmodel/shipped_profiles.h"
 
@@ -20,8 +23,16 @@ namespace {
 using nlohmann::json;
 
 PlanView view_of(Service& service, const Request& request) {
-  return find_plan_view(*service.store().reader(), request.arguments.at(0),
-                        std::string(request.parameter("method")), service.plan_limit());
+  const auto store = service.store().reader();
+  const PlanRow row = find_stored_plan(*store, request.arguments.at(0));
+  const std::string method(request.parameter("method"));
+  try {
+    return view_plan(*store, row, method, service.plan_limit());
+  } catch (const Error& error) {
+    if (method.empty() || error.code() == ErrorCode::kStorage) throw;
+    const ErrorCode code = error.code() == ErrorCode::kBadInput ? ErrorCode::kNotFound : error.code();
+    throw Error(code, fmt::format("parameter method : {}", error.what()));
+  }
 }
 
 /// A shipped name or a digest: the command that carries a job out never takes it for the name of a file.
@@ -37,7 +48,7 @@ Reply plan_reply(PlanDesk::Said said) {
   return reply;
 }
 
-/// What the command that verifies calls the question's model: never the name of a file. A whole profile is
+/// What the command that carries out a question calls its model: never the name of a file. A whole profile is
 /// stored first.
 std::string command_model(Service& service, const Request& request, const Question& question) {
   if (!question.profile) return command_model(service, question.model);
@@ -49,48 +60,41 @@ std::string command_model(Service& service, const Request& request, const Questi
 }
 
 /// Refuses what the job would fail of.
-void check_verification(Service& service, const Question& question, const ClusterRow& cluster) {
-  const FitPointer fit = service.fits().find(cluster.name).fit;
-  if (!fit)
-    throw Error(ErrorCode::kNotFound,
-                fmt::format("cluster \"{}\" has no fit yet: its probe has not ended", cluster.name));
-  const ProfilePointer known = question.profile ? nullptr : service.profiles().find(question.model);
-  const Case made =
-      make_case(question, question.seats, known ? known->profile : *question.profile, fit->snapshot);
-  VerifyRequest wanted;
-  wanted.limits = *question.verify;
-  wanted.placing.hosts.hosts = cluster.hosts;
-  check(wanted, ranks_of_job(made.options, made.cluster));
+void check_job(Service& service, const Question& question, const ClusterRow& cluster) {
+  const FitBook::Known known = service.fits().find_fitted(cluster.name);
+  const ProfilePointer profile = question.profile ? nullptr : service.profiles().find(question.model);
+  const Case made = make_case(question, question.seats, profile ? profile->profile : *question.profile,
+                              known.fit->snapshot);
+  check_size(made);
+  Placing placing;
+  placing.hosts.hosts = cluster.hosts;
+  const int ranks = ranks_of_job(made.options, made.cluster);
+  if (question.verify) check_verification(*question.verify, placing, ranks);
+  if (const int offered = known_ranks(placing.hosts); question.check && offered < ranks)
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("check: the job has {} ranks, the cluster's hosts offer {}", ranks, offered));
 }
 
-/// Verifies in a job: plans are run.
-Reply verify_plan(Service& service, const Request& request, const Question& question) {
+/// Plans of the question are run, which takes its time: a job's work.
+Reply run_question(Service& service, const Request& request, const Question& question) {
   if (auto refused = refuse_below(Scope::kOperate, request, service.metrics())) return std::move(*refused);
+  if (question.cluster.given)
+    throw Error(ErrorCode::kBadInput, "cluster: plans are run on a registered one only; name it");
+  const std::string& name = question.cluster.name;
   const ClusterRow cluster =
-      present(service.store().reader()->find_cluster(std::string_view(question.cluster)), "cluster",
-              question.cluster);
-  check_verification(service, question, cluster);
+      present(service.store().reader()->find_cluster(std::string_view(name)), "cluster", name);
+  check_job(service, question, cluster);
   NewJob job;
   job.kind = "tune";
   job.cluster = cluster.id;
-  job.request = {
-      {"cluster", cluster.name},
-      {"model", command_model(service, request, question)},
-      {"draws", question.draws},
-      {"seed", question.seed},
-      {"strict", question.strict},
-      {"verify", {{"plans", question.verify->plans}, {"budget_seconds", question.verify->budget.count()}}}};
-  const Seats& seats = question.seats;
-  if (seats.workers > 0) job.request["workers"] = seats.workers;
-  if (seats.limits.colocated_servers > 0) job.request["servers"] = seats.limits.colocated_servers;
-  if (seats.limits.dedicated_servers > 0) job.request["dedicated_servers"] = seats.limits.dedicated_servers;
+  job.request = tune_job_request(question, command_model(service, request, question));
   return accepted(service.jobs().enqueue(job, service.allowance(request)));
 }
 
 Reply make_plan(Service& service, const Request& request) {
   if (auto said = service.plans().known(request.body)) return plan_reply(std::move(*said));
   const Question question = question_from_json(parse_json(request.body, "request body"));
-  if (question.verify) return verify_plan(service, request, question);
+  if (question.asks_for_runs()) return run_question(service, request, question);
   return plan_reply(service.plans().answer(request.body, question, request.caller));
 }
 
@@ -126,27 +130,6 @@ Reply export_one(Service& service, const Request& request) {
   return json_reply(out);
 }
 
-/// RunRequest, checked and as it was.
-json checked_run_request(const json& document) {
-  const JsonPlace place(document);
-  place.expect_keys(
-      {"methods", "model", "strict", "iterations", "warmup", "check_iterations", "timeout_seconds"});
-  if (const auto strict = place.find("strict"); strict && !document.at("strict").is_boolean())
-    strict->fail("true or false");
-  if (const auto model = place.find("model")) model->name();
-  if (const auto methods = place.find("methods")) {
-    for (std::size_t i = 0, n = methods->size(1, 32); i < n; ++i) {
-      const JsonPlace each = (*methods)[i];
-      if (each.name().size() > 64) each.fail("at most 64 letters");
-    }
-  }
-  if (const auto iterations = place.find("iterations")) iterations->integer(1, 100'000);
-  for (const char* key : {"warmup", "check_iterations"})
-    if (const auto count = place.find(key)) count->integer(0, 10'000);
-  if (const auto timeout = place.find("timeout_seconds")) timeout->number(1e-3, 86'400);
-  return document;
-}
-
 json model_name(Service& service, const PlanSummary& plan, const json& model) {
   if (model.is_null()) return model;
   const auto name = model.get<std::string>();
@@ -160,7 +143,8 @@ json model_name(Service& service, const PlanSummary& plan, const json& model) {
 Reply run_plan(Service& service, const Request& request) {
   NewJob job;
   job.kind = "run";
-  job.request = checked_run_request(request.json());
+  job.request = request.json();
+  check_request(JsonPlace(job.request), knob::kRunRequest);
   const PlanRow plan = find_stored_plan(*service.store().reader(), request.arguments.at(0));
   if (!plan.cluster)
     throw Error(

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/row_json.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/row_json.h"
 #include "perfmodel/shipped_profiles.h"
 
 namespace commtune::api::rest {

@@ -3,10 +3,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "api/actions/row_json.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
-#include "perfmodel/fit.h"
+#include "api/view/row_json.h"
 #include "perfmodel/json_reader.h"
 
 namespace commtune::api::rest {
@@ -47,23 +46,18 @@ RunResult read_result(const JsonPlace& place) {
       {"complete", WorkState::kComplete},
       {"interrupted", WorkState::kInterrupted},
       {"failed", WorkState::kFailed}};
-  RunResult result;
-  if (const auto state = place.find("state")) result.state = read_enum(*state, kStates);
-  if (const auto error = place.find("error")) result.error = error->text();
+  WorkState state = WorkState::kComplete;
+  std::string failure;
+  std::vector<double> measured;
+  if (const auto named = place.find("state")) state = read_enum(*named, kStates);
+  if (const auto error = place.find("error")) failure = error->text();
   if (const auto seconds = place.find("iteration_seconds")) {
     for (std::size_t i = 0, n = seconds->size(0, 100'000); i < n; ++i) {
       const JsonPlace each = (*seconds)[i];
-      result.iteration_seconds.push_back(each.number(0, 1e6));
+      measured.push_back(each.number(0, 1e6));
     }
   }
-  if (!result.iteration_seconds.empty()) {
-    std::vector<double> sorted = result.iteration_seconds;
-    const MedianInterval interval = median_interval(sorted);
-    result.median = Seconds{interval.median};
-    result.low = Seconds{interval.low};
-    result.high = Seconds{interval.high};
-  }
-  return result;
+  return run_result(state, std::move(measured), std::move(failure));
 }
 
 /// What ran: commtune's replay, or a training program.

@@ -2,11 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/question.h"
 #include "api/actions/whatif.h"
+#include "api/question/case.h"
+#include "api/question/question_fields.h"
 #include "api/rest/busy.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/view/whatif_json.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api::rest {
@@ -14,41 +16,29 @@ namespace {
 
 using nlohmann::json;
 
-constexpr double kSmallestScale = 1e-3, kLargestScale = 1e3;
-constexpr long long kMostBatch = 1 << 20;
-
-Overrides overrides_of(const Request& request) {
-  Overrides overrides;
-  overrides.bandwidth_scale = request.number("bandwidth_scale", kSmallestScale, kLargestScale, 1);
-  overrides.latency_scale = request.number("latency_scale", kSmallestScale, kLargestScale, 1);
-  overrides.device_speed_scale = request.number("device_speed_scale", kSmallestScale, kLargestScale, 1);
-  overrides.gradient_scale = request.number("gradient_scale", kSmallestScale, kLargestScale, 1);
-  overrides.batch = static_cast<int>(request.integer("batch", 1, kMostBatch, 0));
-  return overrides;
-}
-
 /// The question that the query asks, with everything looked up and its assumptions applied.
 WhatIfCase case_of(Service& service, const Request& request) {
   const std::string model(request.parameter("model")), cluster(request.parameter("cluster"));
   if (model.empty()) throw Error(ErrorCode::kBadInput, "parameter model : missing");
   if (cluster.empty()) throw Error(ErrorCode::kBadInput, "parameter cluster : missing");
   const ProfilePointer profile = service.profiles().find(model);
-  FitBook::Known known = service.fits().find(cluster);
-  const FitPointer fit = known.fit;
-  if (!fit)
-    throw Error(ErrorCode::kNotFound,
-                fmt::format("cluster \"{}\" has not been probed", cluster.substr(0, 255)));
+  FitBook::Known known = service.fits().find_fitted(cluster);
   Question question;
-  question.overrides = overrides_of(request);
+  QueryReader query(request);
+  visit_fields(query, question.overrides);
+  visit_knob(query, knob::kSeed, question.seed);
+  visit_knob(query, knob::kDedicatedServers, question.seats.limits.dedicated_servers);
+  visit_knob(query, knob::kHashed, question.seats.limits.hashed);
   question.draws = 0;
-  Case made = make_case(question, {}, profile->profile, fit->snapshot);
+  Case made = make_case(question, question.seats, profile->profile, known.fit->snapshot);
+  check_size(made);
   return {std::move(made.profile),
           std::move(made.cluster),
           made.options,
-          fit->cluster_name,
-          fit->id,
+          known.fit->cluster_name,
+          known.fit->id,
           {},
-          {is_stale(*fit, fit_age(service.parts().settings)), std::move(known.differences)}};
+          {is_stale(*known.fit, fit_age(service.parts().settings)), std::move(known.differences)}};
 }
 
 /// "2,4,8" as numbers within the limits.
@@ -81,7 +71,9 @@ void put_under(tuner::Watch watch, WhatIfCase& given) {
 
 Reply get_scaling(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
-  given.options.draws = static_cast<int>(request.integer("draws", 0, 1024, tuner::TuneOptions{}.draws));
+  given.options.draws = tuner::TuneOptions{}.draws;
+  QueryReader query(request);
+  visit_knob(query, knob::kDraws, given.options.draws);
   check_draws(given.options.draws, given.profile);
   const int most = static_cast<int>(request.integer("most", 1, 4096, 64));
   return service.compute(request, [&](const tuner::Watch& watch) {
@@ -93,25 +85,28 @@ Reply get_scaling(Service& service, const Request& request) {
 Reply get_phase_map(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
   MapAxes axes;
-  for (const double value : numbers(request, "workers", 16, 1, 4096, {2, 4, 8, 16, 32}))
+  for (const double value :
+       numbers(request, "workers", 16, knob::kWorkers.least, knob::kWorkers.most, {2, 4, 8, 16, 32}))
     axes.workers.push_back(static_cast<int>(value));
   axes.per_byte_factors.clear();
+  constexpr Knob scales = knob::kBandwidthScale;
   for (const double scale :
-       numbers(request, "bandwidth_scales", 16, kSmallestScale, kLargestScale, {0.1, 0.3, 1, 3, 10}))
+       numbers(request, "bandwidth_scales", 16, scales.least, scales.most, {0.1, 0.3, 1, 3, 10}))
     axes.per_byte_factors.push_back(1 / scale);
-  axes.latency_factors = numbers(request, "latency_scales", 4, kSmallestScale, kLargestScale, {1});
+  axes.latency_factors = numbers(request, "latency_scales", 4, scales.least, scales.most, {1});
   return service.compute(request, [&](const tuner::Watch& watch) {
     put_under(watch, given);
     json out = to_json(map(given, axes));
-    out["flips"] =
-        tuner::to_json(tuner::flip_points(given.profile, given.cluster, given.options, given.watch));
+    out["flips"] = api::to_json(tuner::flip_points(given.profile, given.cluster, given.options, given.watch));
     return json_reply(out);
   });
 }
 
 Reply get_servers(Service& service, const Request& request) {
   WhatIfCase given = case_of(service, request);
-  given.options.workers = static_cast<int>(request.integer("workers", 1, 4096, given.cluster.ranks()));
+  given.options.workers = given.cluster.ranks();
+  QueryReader query(request);
+  visit_knob(query, knob::kWorkers, given.options.workers);
   const std::string_view placement = request.parameter("placement");
   if (!placement.empty() && placement != "colocated" && placement != "dedicated")
     throw Error(ErrorCode::kBadInput,

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/actions/whatif.h"
 #include "tests/perfmodel/throws.h"
 
 namespace commtune::api {

@@ -154,6 +154,8 @@ class Verifying(product.Product):
         for flags, why in (
             (("--check", "5"), '--check: duration "5": no unit'),
             (("--check", "5s"), '--check: cluster "lab" is not this machine'),
+            (("--check", "5s", "--local", "4", "--batch", "7"), "overrides: no plan can be run on a what-if"),
+            (("--batch", "0"), "--batch"),
         ):
             with self.subTest(flags):
                 self.assertIn(why, self.refused(BAD_INPUT, "resnet50", *flags))
@@ -161,8 +163,9 @@ class Verifying(product.Product):
 
     def test_where_no_plan_can_be_checked_the_answer_stands_and_says_why(self):
         self.made_cluster()
-        text = self.ok("resnet50", "--local", "4", "--check", "5s", "--rank-program", "/nowhere/tune-rank")
-        self.assertRegex(text, "not checked by running the leading plans: .*/nowhere/tune-rank")
+        for flags in (("--check", "5s"), ()):
+            text = self.ok("resnet50", "--local", "4", *flags, "--rank-program", "/nowhere/tune-rank")
+            self.assertRegex(text, "not checked by running the leading plans: .*/nowhere/tune-rank")
 
     def test_the_hosts_of_a_cluster_elsewhere_are_to_be_named(self):
         self.made_cluster()

@@ -108,7 +108,7 @@ class MainPath(product.Product):
 
 
 class Checked(product.Product):
-    """With --check the leading plans run before the answer is given."""
+    """Where hosts are named, or with --check, the leading plans run before the answer is given."""
 
     def test_what_runs_tell_makes_a_fit_that_the_plan_rests_on(self):
         probe = self.probe()
@@ -136,8 +136,10 @@ class Checked(product.Product):
         self.probe()
         small = ("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--local", "2")
         self.assertRegex(self.ok(*small, "--check", "1s"), r"checked [123] plans? by running (it|them) for .*: .*; ")
-        for flag in ((), ("--check", "0")):
+        for flag in (("--no-check",), ("--check", "0"), ("--bandwidth-scale", "2"), ("--keep", "none")):
             self.assertNotIn("checked", self.ok(*small, *flag))
+        self.assertNotIn("checked", self.ok(*small[:-2]), "no hosts were named")
+        self.assertRegex(self.ok(*small), r"checked [123] plans? by running")
 
 
 class Verified(product.Product):

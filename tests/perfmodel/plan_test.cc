@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "perfmodel/digest.h"
 #include "tests/perfmodel/throws.h"
 
 namespace commtune {
@@ -168,6 +169,27 @@ TEST(Plan, WithoutALayoutKeepsTheDigestOfBeforeThereWasOne) {
   const Plan plan = changed([](Plan& p) { p.layout = layout_digest(three_tensors()); });
   EXPECT_NE(digest(plan), digest(fused_and_cut()));
   EXPECT_EQ(plan_from_json(to_json(plan)), plan);
+}
+
+// The byte string that digests are made of, written out: what was stored under one must be found again.
+TEST(Plan, DigestIsMadeOfTheseFieldsInThisOrder) {
+  Plan plan = fused_and_cut();
+  plan.road = ParameterServer{2, Placement::kDedicated, Assignment::kHashed, LocalSum::kFirst, 1};
+  plan.layout = "0123456789abcdef";
+  plan.sequence = {{1, Stage::kDistribute}};  // not valid, but digested
+  Digest expected;
+  expected.add("commtune/plan/1").add("tiny").add(plan.profile).add(4);
+  expected.add("parameter-server").add(2).add("dedicated").add("hashed");
+  expected.add("local-sum").add("first").add("first").add(1);
+  expected.add("gradient").add("list").add("full").add((4_MiB).count);
+  expected.add(2).add(3);
+  for (const int piece : {2, 0, 4, 1, 0, 80, 0, 100, 300}) expected.add(piece);
+  expected.add(1);
+  for (const int piece : {0, 0, 100}) expected.add(piece);
+  expected.add(2).add(1).add(0);
+  expected.add(1).add(1).add("distribute");
+  expected.add("layout").add("0123456789abcdef");
+  EXPECT_EQ(digest(plan), expected.hex());
 }
 
 constexpr Step reduce(std::uint32_t m) { return {m, Stage::kReduce}; }

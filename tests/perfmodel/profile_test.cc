@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "perfmodel/digest.h"
 #include "tests/perfmodel/throws.h"
 
 namespace commtune {
@@ -22,6 +23,16 @@ Profile two_layers() {
       {"relu", Seconds{0.5e-3}, Seconds{0.5e-3}, Seconds{0}, {}, 0},
       {"fc", Seconds{3e-3}, Seconds{4e-3}, Seconds{0.2e-3}, {{"fc.weight", 80_B}, {"fc.bias", 4_B}}, 20}};
   return profile;
+}
+
+// The byte string that digests are made of, written out: what was stored under one must be found again.
+TEST(Profile, DigestIsMadeOfTypeBatchTimesAndSizes) {
+  Digest expected;
+  expected.add("commtune/profile/1").add(8).add("float32").add(3);
+  expected.add(1e-3).add(2e-3).add(0.1e-3).add(1).add(400);
+  expected.add(0.5e-3).add(0.5e-3).add(0.0).add(0);
+  expected.add(3e-3).add(4e-3).add(0.2e-3).add(2).add(80).add(4);
+  EXPECT_EQ(digest(two_layers()), expected.hex());
 }
 
 TEST(Profile, AddsUp) {

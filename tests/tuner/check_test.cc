@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/view/answer_json.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "perfmodel/simulate.h"
@@ -15,6 +16,8 @@
 
 namespace commtune::tuner {
 namespace {
+
+using api::to_json;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

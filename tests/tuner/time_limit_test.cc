@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/view/answer_json.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
@@ -13,6 +14,8 @@
 
 namespace commtune::tuner {
 namespace {
+
+using api::to_json;
 
 /// Out of time when asked for the `most`-th time; counts how often it was asked.
 struct MadeClock {

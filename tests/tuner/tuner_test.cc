@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "api/view/answer_json.h"
 #include "perfmodel/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
@@ -18,6 +19,8 @@
 
 namespace commtune::tuner {
 namespace {
+
+using api::to_json;
 
 Answer small_answer(const TuneOptions& options = {}) {
   return tune(*shipped_profile("resnet50"), made_cluster(4, 200e-6, 8e-9), options);

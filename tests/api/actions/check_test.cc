@@ -7,8 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "api/actions/run.h"
-#include "api/actions/sample_rows.h"
 #include "api/actions/tune.h"
+#include "api/question/plan_lookup.h"
+#include "api/view/outcome_json.h"
+#include "api/view/sample_rows.h"
 #include "api/wire/events.h"
 #include "executor/report.h"
 #include "perfmodel/error.h"
@@ -35,14 +37,14 @@ class CheckTest : public ::testing::Test {
  protected:
   CheckTest() {
     make_lab(store_, profile_);
-    request_.profile = profile_;
-    request_.cluster.name = "lab";
-    const TuneOutcome outcome = tune_job(context_, request_);
+    question_.profile = profile_;
+    question_.cluster.name = "lab";
+    question_.keep = Keep::kAll;
+    const TuneOutcome outcome = tune_job(context_, question_);
     unchecked_ = outcome.answer;
     fit_ = outcome.fit.value();
-    CheckRequest check;
-    check.placing.hosts = parse_host_list("n1:2,n2:2");
-    request_.check = check;
+    question_.check = Seconds{5};
+    placing_.hosts = parse_host_list("n1:2,n2:2");
     write("all-to-all", run_of_seconds(2 * best_on<AllToAll>().count()));
     write("servers", run_of_seconds(best_on<ParameterServer>().count()));
     launcher("cat '" + (folder_ / "all-to-all").string() + "'");
@@ -91,13 +93,14 @@ class CheckTest : public ::testing::Test {
   Store store_ = testing::memory_store();
   Cancellation cancellation_;
   Context context_{settings_, environment_, store_, cancellation_, {}};
-  TuneRequest request_;
+  Question question_;
+  Placing placing_;
   tuner::Answer unchecked_;
   RowId fit_ = 0;
 };
 
 TEST_F(CheckTest, TheAnswerRestsOnAFitOfItsOwn) {
-  const TuneOutcome outcome = tune_job(context_, request_);
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   ASSERT_TRUE(outcome.answer.checked()) << outcome.answer.check->failure;
   ASSERT_FALSE(outcome.answer.check->factors.empty());
   ASSERT_TRUE(outcome.fit);
@@ -114,14 +117,14 @@ TEST_F(CheckTest, TheAnswerRestsOnAFitOfItsOwn) {
   EXPECT_EQ(fit.probed, store_.find_fit(fit_)->probed);
   EXPECT_EQ(fit.probed, store_.find_fit(fit_)->origin.created);
   // The next question is answered by the same costs.
-  request_.check.reset();
-  const TuneOutcome next = tune_job(context_, request_);
+  question_.check.reset();
+  const TuneOutcome next = tune_job(context_, question_, placing_);
   EXPECT_EQ(digest(chosen(next).plan), digest(chosen(outcome).plan));
   EXPECT_FALSE(next.answer.checked());
 }
 
 TEST_F(CheckTest, WhatRunsToldIsKeptAsSamplesOfTheProbe) {
-  const TuneOutcome outcome = tune_job(context_, request_);
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   const tuner::Check& check = *outcome.answer.check;
   const auto samples = plan_samples();
   ASSERT_THAT(samples, SizeIs(check.plans.size()));
@@ -139,9 +142,9 @@ TEST_F(CheckTest, WhatRunsToldIsKeptAsSamplesOfTheProbe) {
 }
 
 TEST_F(CheckTest, AnotherCheckBuildsOnTheFirst) {
-  tune_job(context_, request_);
+  tune_job(context_, question_, placing_);
   const auto first = plan_samples();
-  tune_job(context_, request_);
+  tune_job(context_, question_, placing_);
   const auto both = plan_samples();
   ASSERT_GT(both.size(), first.size());
   for (const auto& before : first) {
@@ -157,7 +160,7 @@ TEST_F(CheckTest, WhereARunFailsTheAnswerStaysAndSaysWhy) {
   const Failed failed{ErrorCode::kPeerLost, "rank 2 on n2 went away"};
   write("servers", to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" + to_line(failed) + "\n");
   launcher("cat '" + (folder_ / "servers").string() + "'; exit 1");
-  const TuneOutcome outcome = tune_job(context_, request_);
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   EXPECT_FALSE(outcome.answer.checked());
   EXPECT_EQ(outcome.answer.check->failure, failed.message);
   EXPECT_EQ(outcome.fit, fit_);
@@ -168,25 +171,32 @@ TEST_F(CheckTest, WhereARunFailsTheAnswerStaysAndSaysWhy) {
 }
 
 TEST_F(CheckTest, HostsOfTooFewRanksLeaveTheAnswerUnchecked) {
-  request_.check->placing.hosts = parse_host_list("n1:3");
-  const TuneOutcome outcome = tune_job(context_, request_);
+  placing_.hosts = parse_host_list("n1:3");
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   EXPECT_FALSE(outcome.answer.checked());
   EXPECT_THAT(outcome.answer.check->failure, HasSubstr("4 ranks"));
 }
 
 TEST_F(CheckTest, AGivenClusterIsStoredWithItsCorrectedCosts) {
-  request_.cluster.given = store_.current_fit("lab")->snapshot;
-  const TuneOutcome outcome = tune_job(context_, request_);
+  question_.cluster.given = store_.current_fit("lab")->snapshot;
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   ASSERT_TRUE(outcome.answer.checked()) << outcome.answer.check->failure;
   EXPECT_FALSE(outcome.fit);
-  ASSERT_TRUE(outcome.refitted);
-  EXPECT_EQ(find_stored_plan(store_, "latest").ranking.at("cluster"), commtune::to_json(*outcome.refitted));
+  EXPECT_NE(commtune::to_json(outcome.made.cluster), commtune::to_json(*question_.cluster.given));
+  EXPECT_EQ(find_stored_plan(store_, "latest").ranking.at("cluster"),
+            commtune::to_json(outcome.made.cluster));
   EXPECT_EQ(store_.current_fit("lab")->id, fit_);
 }
 
+TEST_F(CheckTest, WhatNoClusterIsCannotBeRun) {
+  question_.overrides.bandwidth_scale = 2;
+  EXPECT_THAT(testing::error_of([&] { tune_job(context_, question_, placing_); }),
+              testing::IsError(ErrorCode::kBadInput, "overrides: "));
+}
+
 TEST_F(CheckTest, OneWorkerHasNothingToCheck) {
-  request_.options.workers = 1;
-  const TuneOutcome outcome = tune_job(context_, request_);
+  question_.seats.workers = 1;
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   EXPECT_FALSE(outcome.answer.check);
   EXPECT_EQ(to_json(outcome).at("checked"), false);
 }
@@ -196,7 +206,7 @@ TEST_F(CheckTest, AnInterruptionEndsIt) {
                   Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
   for (const char* name : {"all-to-all", "servers"})
     write(name, to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
-  EXPECT_THAT(testing::error_of([&] { tune_job(context, request_); }),
+  EXPECT_THAT(testing::error_of([&] { tune_job(context, question_, placing_); }),
               testing::IsError(ErrorCode::kInterrupted, "interrupted"));
   EXPECT_EQ(store_.current_fit("lab")->id, fit_);
 }

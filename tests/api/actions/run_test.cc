@@ -5,7 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/models.h"
+#include "api/question/models.h"
+#include "api/question/plan_lookup.h"
 #include "executor/new_file.h"
 #include "perfmodel/error.h"
 #include "tests/api/rest/made_lab.h"

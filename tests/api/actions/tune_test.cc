@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/view/answer_json.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 
@@ -33,10 +34,8 @@ TEST_F(KeepAnswerTest, TheChosenPlansRowHasTheWholeAnswer) {
   const RowId id = others.at(chosen().method);
   others.erase(chosen().method);
   EXPECT_EQ(others.size() + 1, outcome_.answer.ranking.size());
-  nlohmann::json expected{{"chosen", true},
-                          {"plans", others},
-                          {"answer", tuner::to_json(outcome_.answer)},
-                          {"question", question_}};
+  nlohmann::json expected{
+      {"chosen", true}, {"plans", others}, {"answer", to_json(outcome_.answer)}, {"question", question_}};
   put_marks(expected["marks"], outcome_.marks);
   EXPECT_EQ(store_.find_plan(id)->ranking, expected);
   EXPECT_EQ(store_.find_plan(id)->plan, chosen().plan);

@@ -8,6 +8,8 @@
 
 #include "api/actions/run.h"
 #include "api/actions/tune.h"
+#include "api/question/plan_lookup.h"
+#include "api/view/outcome_json.h"
 #include "api/wire/events.h"
 #include "executor/report.h"
 #include "perfmodel/error.h"
@@ -46,15 +48,13 @@ class VerifyTest : public ::testing::Test {
  protected:
   VerifyTest() {
     make_lab(store_, profile_);
-    request_.profile = profile_;
-    request_.cluster.name = "lab";
-    request_.options.draws = 0;
-    TuneOutcome predicted = tune_job(context_, request_);
+    question_.profile = profile_;
+    question_.cluster.name = "lab";
+    question_.draws = 0;
+    TuneOutcome predicted = tune_job(context_, question_);
     predicted_ = predicted.answer.ranking.at(predicted.answer.chosen).method;
-    VerifyRequest verify;
-    verify.limits.plans = 2;
-    verify.placing.hosts = parse_host_list("n1:2,n2:2");
-    request_.verify = verify;
+    question_.verify = tuner::VerifyLimits{.plans = 2};
+    placing_.hosts = parse_host_list("n1:2,n2:2");
     write("fast", run_of_seconds(0.1));
     write("slow", run_of_seconds(0.2));
     launcher("cat '" + (folder_ / "slow").string() + "'");
@@ -93,12 +93,13 @@ class VerifyTest : public ::testing::Test {
   std::vector<Progressed> progress_;
   Context context_{settings_, environment_, store_, cancellation_,
                    Listener{[this](const Progressed& progress) { progress_.push_back(progress); }, {}}};
-  TuneRequest request_;
+  Question question_;
+  Placing placing_;
   std::string predicted_;
 };
 
 TEST_F(VerifyTest, TheRunsChooseAndAreStored) {
-  const TuneOutcome outcome = tune_job(context_, request_);
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   const tuner::Entry& chosen = outcome.answer.ranking.at(outcome.answer.chosen);
   EXPECT_NE(chosen.method, predicted_);
   EXPECT_EQ(outcome.answer.verified->predicted, predicted_);
@@ -117,7 +118,7 @@ TEST_F(VerifyTest, TheRunsChooseAndAreStored) {
 }
 
 TEST_F(VerifyTest, TheMeasuredAnswerIsStoredAfterThePredictedOne) {
-  const TuneOutcome outcome = tune_job(context_, request_);
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   const std::string chosen = outcome.answer.ranking.at(outcome.answer.chosen).method;
   const PlanRow latest = find_stored_plan(store_, "latest");
   EXPECT_EQ(latest.id, outcome.plans.at(chosen));
@@ -136,15 +137,15 @@ TEST_F(VerifyTest, APlanThatCannotBeRunIsNotChosen) {
   const Failed failed{ErrorCode::kPeerLost, "rank 2 on n2 went away"};
   write("failed", to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" + to_line(failed) + "\n");
   launcher("cat '" + (folder_ / "failed").string() + "'; exit 1");
-  const TuneOutcome outcome = tune_job(context_, request_);
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   EXPECT_NE(outcome.answer.ranking.at(outcome.answer.chosen).method, predicted_);
   EXPECT_EQ(entry(outcome, predicted_).failure, failed.message);
   EXPECT_FALSE(outcome.runs.contains(predicted_));
 }
 
 TEST_F(VerifyTest, PlansOfFewerRanksRunOnTheFirstOnes) {
-  request_.options.workers = 2;
-  const TuneOutcome outcome = tune_job(context_, request_);
+  question_.seats.workers = 2;
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
   for (const auto& [method, runs] : outcome.runs) {
     for (const RowId id : runs) {
       EXPECT_THAT(store_.find_run(id)->hosts, SizeIs(1)) << method;
@@ -155,11 +156,11 @@ TEST_F(VerifyTest, PlansOfFewerRanksRunOnTheFirstOnes) {
 
 TEST_F(VerifyTest, HostsThatHaveTooFewRanksAreRefusedBeforeAnythingIsDone) {
   const auto before = store_.plans().rows.front().id;
-  request_.verify->placing.hosts = parse_host_list("n1:3");
-  EXPECT_THAT(testing::error_of([&] { tune_job(context_, request_); }),
+  placing_.hosts = parse_host_list("n1:3");
+  EXPECT_THAT(testing::error_of([&] { tune_job(context_, question_, placing_); }),
               testing::IsError(ErrorCode::kBadInput, "verify: the job has 4 ranks, the hosts offer 3"));
-  request_.verify->limits.plans = 1;
-  EXPECT_THAT(testing::error_of([&] { tune_job(context_, request_); }),
+  (*question_.verify).plans = 1;
+  EXPECT_THAT(testing::error_of([&] { tune_job(context_, question_, placing_); }),
               testing::IsError(ErrorCode::kBadInput, "plans = 1: must be at least 2"));
   EXPECT_EQ(store_.plans().rows.front().id, before);
 }
@@ -170,17 +171,17 @@ TEST_F(VerifyTest, AnInterruptionEndsPlanningAndRunning) {
   Context context{settings_, environment_, store_, cancellation_,
                   Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
   write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
-  EXPECT_THAT(testing::error_of([&] { tune_job(context, request_); }),
+  EXPECT_THAT(testing::error_of([&] { tune_job(context, question_, placing_); }),
               testing::IsError(ErrorCode::kInterrupted, "interrupted"));
   const auto stored = store_.plans().rows.front().id;
-  EXPECT_THAT(testing::error_of([&] { tune_job(context, request_); }),
+  EXPECT_THAT(testing::error_of([&] { tune_job(context, question_, placing_); }),
               testing::IsError(ErrorCode::kInterrupted, "while planning"));
   EXPECT_EQ(store_.plans().rows.front().id, stored);
 }
 
 TEST_F(VerifyTest, TellsHowMuchOfTheBudgetIsSpent) {
   write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
-  tune_job(context_, request_);
+  tune_job(context_, question_, placing_);
   ASSERT_THAT(progress_, SizeIs(3));
   EXPECT_EQ(progress_.front().what, "verifying " + predicted_ + ": timing");
   EXPECT_LE(progress_.front().fraction, progress_.back().fraction);

@@ -6,8 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "api/actions/answer.h"
 #include "api/export/variables.h"
+#include "api/question/answer.h"
 #include "api/settings.h"
 #include "perfmodel/error.h"
 #include "tests/perfmodel/synthetic_profile.h"

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/actions/question.h"
 #include "api/launch/hosts.h"
+#include "api/question/question.h"
 #include "api/rest/options.h"
 #include "api/rest/request_head.h"
 #include "api/rest/router.h"

@@ -68,6 +68,9 @@ class Examples(ServiceTest):
             ({"model": "resnet50", "cluster": "lab", "verify": {"plans": 1}}, "/verify/plans"),
             ({"model": "resnet50", "cluster": "lab", "verify": {"budget": 5}}, "/verify/budget"),
             ({"model": "resnet50", "cluster": "lab", "verify": True}, "/verify"),
+            ({"model": "resnet50", "cluster": "lab", "verify": 1}, "/verify"),
+            ({"model": "resnet50", "cluster": "lab", "check": "5"}, "/check"),
+            ({"model": "resnet50", "cluster": "lab", "check": "5s", "nodes": "n1"}, "/nodes"),
             ({"model": "resnet50", "cluster": "lab", "verify": {}, "overrides": {"batch": 7}}, "/overrides"),
             ({"model": "resnet50", "cluster": "lab", "verify": {}, "nodes": "n1"}, "/nodes"),
             ({"model": "resnet50", "cluster": "lab", "verify": {}, "keep": "none"}, "/keep"),
@@ -113,12 +116,14 @@ class Plans(ServiceTest):
         self.assertEqual(again.json()["id"], first.json()["id"])
 
     def test_what_is_run_needs_a_token_that_may_operate(self):
-        refused = self.problem(self.ask(verify={}), 401)
-        self.assertIn("scope operate", refused["detail"])
-        self.assertEqual(self.ask(verify={}).headers["WWW-Authenticate"], 'Bearer realm="commtune"')
+        for runs in ({"verify": {}}, {"check": "5s"}):
+            refused = self.problem(self.ask(**runs), 401)
+            self.assertIn("scope operate", refused["detail"])
+            self.assertEqual(self.ask(**runs).headers["WWW-Authenticate"], 'Bearer realm="commtune"')
         made = self.server.ask("POST", "/v1/tokens", {"name": "planner", "scopes": ["plan"]}, token=self.server.token).json()
         body = {"model": "resnet50", "cluster": "lab", "verify": {}}
         self.problem(self.server.ask("POST", "/v1/plans", body, token=made["token"]), 403)
+        self.problem(self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab", "check": "5s"}, token=made["token"]), 403)
         self.assertEqual(self.server.ask("GET", "/v1/version", token=made["token"]).json()["scope"], "plan")
 
     def test_a_verification_that_cannot_run_is_refused_at_once(self):
@@ -144,6 +149,30 @@ class Plans(ServiceTest):
                          ("tune", 2, {"plans": 2, "budget_seconds": 5}))
         stored = self.server.ask("GET", f"/v1/profiles/{job['request']['model']}")
         self.assertEqual(stored.json()["model"], "one", "a whole profile is stored, and named by its digest")
+
+    def test_a_check_is_a_job_with_what_was_asked(self):
+        def ask(**fields):
+            return self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab", "check": "2.5s", **fields}, token=self.server.token)
+
+        answer = ask(hashed=True)
+        self.assertEqual(answer.status, 202, answer.body)
+        request = answer.json()["request"]
+        self.assertEqual((request["check_seconds"], request["hashed"]), (2.5, True))
+        self.assertNotIn("verify", request)
+        self.assertEqual(self.problem(ask(workers=8), 400)["pointer"], "/check")
+        self.assertEqual(self.ask().json()["checked"], False)
+
+    def test_a_cluster_may_be_given_whole(self):
+        fitted = self.server.ask("GET", "/v1/clusters/lab").json()["current_fit"]["fit"]
+        as_stored = self.ask(draws=0).json()
+        given, again = self.ask(cluster=fitted, draws=0), self.ask(cluster=fitted, draws=0)
+        self.assertEqual((given.status, again.status), (201, 200))
+        self.assertEqual(given.json()["iteration"], as_stored["iteration"])
+        self.assertIsNone(given.json()["fit"])
+        timeline = self.server.ask("GET", f"/v1/plans/{given.json()['id']}/timeline").json()
+        self.assertAlmostEqual(timeline["prediction"]["iteration_seconds"], given.json()["iteration"]["seconds"])
+        refused = self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": fitted, "check": "5s"}, token=self.server.token)
+        self.assertEqual(self.problem(refused, 400)["pointer"], "/cluster")
 
     def test_what_nobody_measured_is_unknown_and_says_why(self):
         answer = self.ask(nodes="n1,n9", devices_per_node=2)

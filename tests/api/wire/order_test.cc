@@ -41,6 +41,67 @@ TEST(Order, WithoutASubnetIsWhatItWasBeforeThereWereAny) {
   EXPECT_EQ(subnet_after_a_trip(order_from_json(order)), "");
 }
 
+probes::ProbeOptions unusual_probe() {
+  probes::ProbeOptions options;
+  options.budget = Seconds{7.5};
+  options.traffic = Bytes{1000};
+  options.first = Bytes{8};
+  options.last = Bytes{4096};
+  options.factor = 2;
+  options.warmup = 2;
+  options.iterations = 4;
+  options.max_iterations = 9;
+  options.width = 0.25;
+  options.algorithms = {Collective::kRing, Collective::kLibrary};
+  options.servers = {{2, Placement::kDedicated, Assignment::kEven, LocalSum::kFirst, 0}};
+  options.groups = {2, 3};
+  options.most_pairs_hosts = 5;
+  options.seed = 11;
+  options.exclusive = false;
+  options.timeout = Seconds{3};
+  options.settings = {{"btl", "tcp"}};
+  options.cluster_name = "lab";
+  return options;
+}
+
+// As they are stored beside the samples that were measured with them.
+TEST(Order, StoresAllOptionsOfAProbe) {
+  EXPECT_EQ(settings_of(unusual_probe()), nlohmann::json::parse(R"({
+      "budget_seconds": 7.5, "traffic_bytes": 1000, "first_bytes": 8, "last_bytes": 4096, "factor": 2.0,
+      "warmup": 2, "iterations": 4, "max_iterations": 9, "width": 0.25,
+      "algorithms": [{"kind": "all-to-all", "algorithm": "ring"},
+                     {"kind": "all-to-all", "algorithm": "library"}],
+      "servers": [{"kind": "parameter-server", "servers": 2, "placement": "dedicated", "assignment": "even",
+                   "local_sum": "first"}],
+      "groups": [2, 3], "most_pairs_hosts": 5, "seed": 11, "exclusive": 0, "timeout_seconds": 3.0,
+      "settings": {"btl": "tcp"}, "cluster_name": "lab"})"));
+  probes::ProbeOptions usual;
+  EXPECT_FALSE(settings_of(usual).contains("budget_seconds"));
+}
+
+TEST(Order, StoresAllOptionsOfARun) {
+  EXPECT_EQ(settings_of(RunOptions{5, 1, 2, Result::kSum, Seconds{9}, Bytes{4096}, "traces", 4}),
+            nlohmann::json::parse(R"({
+      "iterations": 5, "warmup": 1, "check_iterations": 2, "result": "sum", "timeout_seconds": 9.0,
+      "chunk_bytes": 4096, "trace_directory": "traces", "trace_steps": 4})"));
+}
+
+TEST(Order, ReachesTheRanksAsItIs) {
+  ProbeOrder probe;
+  probe.network = Network::kMpi;
+  probe.options = unusual_probe();
+  probe.earlier_fingerprint = "0123456789abcdef";
+  probe.earlier = {{}};
+  probe.compare = true;
+  RunOrder run = small_run();
+  run.options = {5, 1, 2, Result::kSum, Seconds{9}, Bytes{4096}, "traces", 4};
+  run.pace = 1e9;
+  for (const Order& order : {Order(probe), Order(run)}) {
+    const nlohmann::json told = to_json(order);
+    EXPECT_EQ(to_json(order_from_json(told)), told);
+  }
+}
+
 TEST(Order, OfAnUnknownKindIsRefused) {
   nlohmann::json order = to_json(Order(small_run()));
   order["order"] = "dance";

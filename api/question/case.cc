@@ -1,0 +1,125 @@
+#include "api/question/case.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "api/launch/hosts.h"
+#include "perfmodel/error.h"
+#include "tuner/whatif.h"
+
+namespace commtune::api {
+namespace {
+
+constexpr int kMostWorkers = 4096;
+constexpr std::size_t kMostDrawnTensors = 2'000'000;  // some seconds
+
+/// The hosts that the seats name, with as many workers each as they say.
+std::vector<Host> seated_hosts(const Seats& seats, const Cluster& fitted) {
+  std::vector<Host> hosts = fitted.hosts;
+  if (!seats.nodes.empty()) {
+    std::vector<std::string> absent;
+    std::vector<Host> named;
+    for (const Host& wanted : parse_host_list(seats.nodes).hosts) {
+      const auto known = std::find_if(fitted.hosts.begin(), fitted.hosts.end(),
+                                      [&](const Host& host) { return host.name == wanted.name; });
+      if (known == fitted.hosts.end()) {
+        absent.push_back(wanted.name);
+      } else {
+        named.push_back(*known);
+      }
+    }
+    if (!absent.empty())
+      throw Error(
+          ErrorCode::kNotFound,
+          fmt::format(
+              "nodes: cluster \"{}\" was measured without {}", fitted.name,
+              fmt::join(absent.begin(),
+                        absent.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(3, absent.size())),
+                        ", ")));
+    hosts = std::move(named);
+  }
+  if (seats.node_count > 0)
+    hosts.resize(static_cast<std::size_t>(seats.node_count), hosts.empty() ? Host{} : hosts.front());
+  if (seats.devices_per_node > 0)
+    for (Host& host : hosts) host.slots = seats.devices_per_node;
+  return hosts;
+}
+
+nlohmann::json written_hosts(const std::vector<Host>& hosts) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const Host& host : hosts) out.push_back({{"name", host.name}, {"slots", host.slots}});
+  return out;
+}
+
+}  // namespace
+
+void check_draws(int draws, const Profile& profile) {
+  const std::size_t tensors = std::max<std::size_t>(1, profile.tensor_count());
+  if (static_cast<std::size_t>(draws) > kMostDrawnTensors / tensors)
+    throw Error(ErrorCode::kBadInput, fmt::format("draws: {} for {} tensors, must be at most {}", draws,
+                                                  tensors, kMostDrawnTensors / tensors));
+}
+
+void check_size(const Case& made) {
+  if (made.cluster.ranks() > kMostWorkers)
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("node_count: {} nodes have {} workers, must be at most {}",
+                            made.cluster.hosts.size(), made.cluster.ranks(), kMostWorkers));
+  check_draws(made.options.draws, made.profile);
+}
+
+Case make_case(const Question& question, const Seats& seats, Profile profile, const Cluster& fitted) {
+  const Overrides& change = question.overrides;
+  const int batch = change.batch > 0 ? change.batch : profile.batch;
+  const double time = static_cast<double>(batch) / profile.batch / change.device_speed_scale;
+  Case made{std::move(profile), fitted, {}};
+  if (time != 1 || change.gradient_scale != 1)
+    made.profile = scaled(made.profile, change.gradient_scale, time);
+  made.profile.batch = batch;
+  if (change.bandwidth_scale != 1 || change.latency_scale != 1)
+    made.cluster = tuner::with_network(fitted, change.latency_scale, 1 / change.bandwidth_scale);
+  made.cluster.hosts = seated_hosts(seats, fitted);
+  made.options.workers = seats.workers;
+  made.options.limits = seats.limits;
+  made.options.draws = question.draws;
+  made.options.seed = question.seed;
+  made.options.check();
+  return made;
+}
+
+nlohmann::json record_of(const Case& made, const Overrides& overrides, const std::string& cluster,
+                         std::optional<std::int64_t> fit) {
+  nlohmann::json record{{"cluster", cluster},
+                        {"fit", fit ? nlohmann::json(*fit) : nlohmann::json(nullptr)},
+                        {"hosts", written_hosts(made.cluster.hosts)},
+                        {"workers", made.options.workers},
+                        {"servers", made.options.limits.colocated_servers},
+                        {"dedicated_servers", made.options.limits.dedicated_servers},
+                        {"draws", made.options.draws},
+                        {"seed", made.options.seed},
+                        {"overrides", to_json(overrides)}};
+  if (made.options.limits.hashed) record["hashed"] = true;
+  return record;
+}
+
+Case case_from_record(const nlohmann::json& record, const Profile& profile, const Cluster& fitted) {
+  Case made{profile, fitted, {}};
+  if (const nlohmann::json& changes = record.at("overrides"); changes.is_object()) {
+    const Overrides change = overrides_from_json(JsonPlace(changes));
+    made.cluster = tuner::with_network(fitted, change.latency_scale, 1 / change.bandwidth_scale);
+  }
+  made.cluster.hosts.clear();
+  for (const nlohmann::json& host : record.at("hosts"))
+    made.cluster.hosts.push_back({host.at("name").get<std::string>(), host.at("slots").get<int>()});
+  made.options.workers = record.at("workers").get<int>();
+  made.options.limits.colocated_servers = record.at("servers").get<int>();
+  made.options.limits.dedicated_servers = record.at("dedicated_servers").get<int>();
+  made.options.limits.hashed = record.value("hashed", false);
+  made.options.draws = record.at("draws").get<int>();
+  made.options.seed = record.at("seed").get<std::uint64_t>();
+  return made;
+}
+
+}  // namespace commtune::api

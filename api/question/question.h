@@ -1,0 +1,95 @@
+#pragma once
+// "How should this model move its gradients there?": all that can be asked, whoever asks. Flags of the
+// command line and bodies of requests fill in the same struct: a profile, a cluster as it was fitted, where
+// the job would run, what to assume in place of what was measured, and which plans are to be run before the
+// answer.
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/json_reader.h"
+#include "perfmodel/profile.h"
+#include "tuner/tuner.h"
+#include "tuner/verify.h"
+
+namespace commtune::api {
+
+/// "What if". Factors of 1 change nothing.
+struct Overrides {
+  double bandwidth_scale = 1;     ///< 2: twice as fast a network
+  double latency_scale = 1;       ///< 2: twice the latency
+  double device_speed_scale = 1;  ///< 2: twice as fast a device
+  double gradient_scale = 1;      ///< 0.5: half the bytes
+  int batch = 0;                  ///< samples a worker; 0: the profile's. Layer times grow in proportion.
+
+  bool any() const;
+  bool operator==(const Overrides&) const = default;
+};
+
+/// Which cluster is meant.
+struct ClusterChoice {
+  std::string name;              ///< its current fit in the store
+  std::optional<Cluster> given;  ///< in place of that: measured elsewhere, or made up
+};
+
+/// Where a job would run.
+struct Seats {
+  int workers = 0;           ///< 0: all that the nodes have
+  std::string nodes;         ///< "tux[0-3,12]"; empty: all of the cluster
+  int node_count = 0;        ///< 0: not said
+  int devices_per_node = 0;  ///< 0: the cluster's slots
+  tuner::RoadLimits limits;
+};
+
+struct Candidate {
+  std::string name;
+  std::string cluster;  ///< empty: the question's
+  Seats seats;
+};
+
+/// Which plans of a ranking are stored.
+enum class Keep { kNone, kChosen, kAll };
+
+struct Question {
+  std::string model;               ///< a name as in find_profile; empty with `profile`
+  std::optional<Profile> profile;  ///< a whole one
+  ClusterChoice cluster;
+  Seats seats;
+  Overrides overrides;
+  int draws = 64;
+  std::uint64_t seed = 1;
+  Keep keep = Keep::kChosen;
+  bool strict = false;   ///< refuse a fit that was made under other conditions than those that hold now
+  int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
+  double least_efficiency = 0.8;
+  std::vector<Candidate> candidates;      ///< empty: one job
+  std::optional<Seconds> plan_time = {};  ///< longest planning, each time anew; absent: whoever answers says
+  /// Run the leading plans for about so long, correct the costs by what that takes, and plan again; absent:
+  /// do not.
+  std::optional<Seconds> check = {};
+  /// Run what the doubt cannot tell apart; absent: prediction chooses.
+  std::optional<tuner::VerifyLimits> verify = {};
+
+  bool asks_for_runs() const { return check || verify; }
+  /// Not of a whole cluster as it is: what the answer was made from has to be stored with it.
+  bool is_changed() const;
+};
+
+/// Plans are run on the first ranks of a registered cluster as it is. Throws Error{kBadInput} naming what of
+/// a question that asks for runs says otherwise.
+void check_runs(const Question& question);
+
+std::string to_string(Keep keep);
+/// Throws Error{kBadInput} for what is none of none, chosen and all.
+Keep keep_named(const std::string& name);
+
+/// Reads a PlanRequest of api/openapi.yaml. Throws Error{kBadInput} with the path.
+Question question_from_json(const nlohmann::json& document);
+/// Of a request's query or body: scale factors in [0.001, 1000].
+Overrides overrides_from_json(const JsonPlace& place);
+nlohmann::json to_json(const Overrides& overrides);
+
+}  // namespace commtune::api

@@ -1,0 +1,130 @@
+#include "api/view/answer_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "api/view/prediction_json.h"
+
+namespace commtune::api {
+namespace {
+
+nlohmann::json to_json(const tuner::Doubt& doubt) {
+  return {{"low_seconds", doubt.low.count()},
+          {"high_seconds", doubt.high.count()},
+          {"probability_best", doubt.probability_best},
+          {"expected_regret_ratio", doubt.expected_regret},
+          {"optimism_ratio", doubt.optimism}};
+}
+
+nlohmann::json to_json(const tuner::MeasuredTime& measured) {
+  return {{"half_width_seconds", measured.half_width.count()},
+          {"iterations", measured.iterations},
+          {"rounds", measured.rounds},
+          {"behind_ratio", measured.behind}};
+}
+
+nlohmann::json to_json(const tuner::Verified& verified, const std::string& chosen) {
+  return {{"plans", verified.plans},
+          {"rounds", verified.rounds},
+          {"seconds", verified.elapsed.count()},
+          {"certain", verified.end != tuner::VerifyEnd::kBudget},
+          {"end", to_string(verified.end)},
+          {"predicted", verified.predicted},
+          {"changed", verified.predicted != chosen}};
+}
+
+nlohmann::json to_json(const tuner::CheckedPlan& plan) {
+  return {{"method", plan.method},
+          {"plan_digest", plan.digest},
+          {"road", describe(plan.road)},
+          {"predicted_seconds", plan.predicted.count()},
+          {"measured_seconds", plan.measured.count()},
+          {"half_width_seconds", plan.half_width.count()},
+          {"factor", plan.factor},
+          {"deviation_ratio", plan.deviation},
+          {"hidden", plan.hidden}};
+}
+
+nlohmann::json to_json(const tuner::Check& check) {
+  nlohmann::json plans = nlohmann::json::array(), roads = nlohmann::json::array();
+  for (const tuner::CheckedPlan& plan : check.plans) plans.push_back(to_json(plan));
+  for (const RoadFactor& factor : check.factors)
+    roads.push_back(
+        {{"road", describe(factor.road)}, {"factor", factor.factor}, {"deviation_ratio", factor.deviation}});
+  nlohmann::json out{{"plans", std::move(plans)},
+                     {"roads", std::move(roads)},
+                     {"seconds", check.elapsed.count()},
+                     {"before", check.before},
+                     {"changed", check.changed}};
+  if (!check.passed_over.empty()) out["passed_over"] = check.passed_over;
+  if (!check.failure.empty()) out["failure"] = check.failure;
+  return out;
+}
+
+nlohmann::json to_json(const tuner::Entry& entry) {
+  const Prediction& p = entry.prediction;
+  nlohmann::json out = prediction_to_json(p);
+  out["method"] = entry.method;
+  out["title"] = entry.title;
+  out["plan_digest"] = digest(entry.plan);
+  out["road"] = describe(entry.plan.road);
+  out["communication_ratio"] = p.compute.count() > 0 ? p.communication / p.compute : 0;
+  out["road_bound_seconds"] = entry.bound.count();
+  out["gap_ratio"] = entry.gap;
+  out["samples_per_second"] = entry.samples_per_second;
+  out["speedup"] = entry.speedup;
+  out["messages"] = entry.messages;
+  if (entry.doubt) out["doubt"] = to_json(*entry.doubt);
+  if (entry.measured) {
+    out["measured_seconds"] = entry.measured->median.count();
+    out["measured"] = to_json(*entry.measured);
+  }
+  if (!entry.failure.empty()) out["failure"] = entry.failure;
+  return out;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const tuner::DoubtfulFit& fit) {
+  return {{"fit", fit.fit},
+          {"median_relative", fit.quality.median_relative},
+          {"p90_relative", fit.quality.p90_relative},
+          {"r_squared", fit.quality.r_squared},
+          {"methods", fit.methods}};
+}
+
+nlohmann::json to_json(const tuner::Answer& answer) {
+  nlohmann::json ranking = nlohmann::json::array(), bounds = nlohmann::json::array(),
+                 doubtful = nlohmann::json::array();
+  for (const tuner::DoubtfulFit& fit : answer.doubtful) doubtful.push_back(to_json(fit));
+  for (const tuner::Entry& entry : answer.ranking) ranking.push_back(to_json(entry));
+  for (const tuner::RoadBound& bound : answer.bounds) {
+    bounds.push_back({{"road", describe(bound.road)},
+                      {"bound_seconds", bound.bound.count()},
+                      {"explanation", bound.explanation}});
+    if (bound.bound_low) bounds.back()["bound_low_seconds"] = bound.bound_low->count();
+  }
+  nlohmann::json out = {
+      {"model", answer.model},
+      {"cluster", answer.cluster},
+      {"workers", answer.workers},
+      {"batch", answer.batch},
+      {"compute_seconds", answer.compute.count()},
+      {"intensity_operations_per_parameter", answer.intensity},
+      {"bound_seconds", answer.bound.count()},
+      {"bounds", std::move(bounds)},
+      {"ranking", std::move(ranking)},
+      {"chosen", answer.ranking.empty() ? "" : answer.ranking[answer.chosen].method},
+      {"clear_winner", answer.clear_winner},
+      {"complete", answer.complete},
+      {"checked", answer.checked()},
+      {"doubtful", std::move(doubtful)},
+      {"reason", answer.reason},
+      {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
+  };
+  if (answer.bound_low) out["bound_low_seconds"] = answer.bound_low->count();
+  if (answer.check) out["check"] = to_json(*answer.check);
+  if (answer.verified) out["verified"] = to_json(*answer.verified, answer.ranking[answer.chosen].method);
+  return out;
+}
+
+}  // namespace commtune::api

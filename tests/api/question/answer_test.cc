@@ -1,0 +1,96 @@
+#include "api/question/answer.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/actions/tune.h"
+#include "api/question/plan_lookup.h"
+#include "api/view/outcome_json.h"
+#include "perfmodel/error.h"
+#include "tests/api/rest/made_lab.h"
+#include "tests/store/support.h"
+
+namespace commtune::api {
+namespace {
+
+/// The made-up lab.
+class AnswerTest : public ::testing::Test {
+ protected:
+  AnswerTest() {
+    make_lab(store_, profile_);
+    question_.profile = profile_;
+    question_.cluster.name = "lab";
+    question_.draws = 0;
+  }
+  TuneOutcome job() {
+    Context context{settings_, environment_, store_, cancellation_, {}};
+    return tune_job(context, question_);
+  }
+
+  const Profile profile_ = commtune::testing::small_profile();
+  const Settings settings_ = [] {
+    Settings settings;
+    settings.fit_age = Seconds{1000};
+    return settings;
+  }();
+  const Environment environment_;
+  Store store_ = commtune::testing::memory_store();
+  Cancellation cancellation_;
+  Question question_;
+};
+
+TEST_F(AnswerTest, IsOfTheHostsThatTheJobWouldHave) {
+  question_.seats.nodes = "n1";
+  const TuneOutcome outcome = job();
+  EXPECT_EQ(outcome.answer.workers, 2);
+  EXPECT_TRUE(find_stored_plan(store_, "latest").ranking.contains("question"));
+  question_.seats.nodes = "n9";
+  EXPECT_THAT(commtune::testing::error_of([&] { job(); }),
+              commtune::testing::IsError(ErrorCode::kNotFound, "n9"));
+}
+
+TEST_F(AnswerTest, ToAWhatIfBelongsToNoFit) {
+  const TuneOutcome as_it_is = job();
+  EXPECT_EQ(find_stored_plan(store_, "latest").fit, as_it_is.fit);
+  EXPECT_FALSE(find_stored_plan(store_, "latest").ranking.contains("question"));
+  question_.overrides.bandwidth_scale = 0.1;
+  const TuneOutcome slow = job();
+  EXPECT_GT(slow.chosen().prediction.iteration, as_it_is.chosen().prediction.iteration);
+  EXPECT_FALSE(find_stored_plan(store_, "latest").fit);
+  EXPECT_EQ(to_json(slow).at("overrides").at("bandwidth_scale"), 0.1);
+  EXPECT_FALSE(to_json(as_it_is).contains("overrides"));
+}
+
+TEST_F(AnswerTest, KeepsAsMuchAsItIsAskedTo) {
+  question_.keep = Keep::kNone;
+  const std::size_t before = store_.plans().rows.size();
+  EXPECT_TRUE(job().plans.empty());
+  EXPECT_EQ(store_.plans().rows.size(), before);
+  EXPECT_FALSE(to_json(job()).contains("id"));
+  question_.keep = Keep::kAll;
+  const TuneOutcome outcome = job();
+  EXPECT_EQ(outcome.plans.size(), outcome.answer.ranking.size());
+}
+
+TEST_F(AnswerTest, RecommendsWorkersWhereItIsAskedTo) {
+  EXPECT_FALSE(job().recommended);
+  question_.most_workers = 4;
+  question_.least_efficiency = 0.01;
+  const TuneOutcome outcome = job();
+  ASSERT_TRUE(outcome.recommended);
+  EXPECT_EQ(outcome.recommended->workers, 4);
+  EXPECT_EQ(to_json(outcome).at("recommended").at("workers"), 4);
+  EXPECT_EQ(answer_to_json(outcome).at("recommended").at("workers"), 4);
+}
+
+TEST_F(AnswerTest, HasTwoFormsThatAgree) {
+  const TuneOutcome outcome = job();
+  const nlohmann::json ours = to_json(outcome), scheduler = answer_to_json(outcome);
+  for (const char* key : {"id", "fit", "stale", "differences", "profile", "plans", "ranking", "checked", "reason"})
+    EXPECT_EQ(ours.at(key), scheduler.at(key)) << key;
+  EXPECT_EQ(ours.at("chosen"), scheduler.at("method"));
+}
+
+}  // namespace
+}  // namespace commtune::api
