@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
+#include "probes/enough_sizes.h"
 #include "probes/log_sizes.h"
 
 namespace commtune::probes {
@@ -152,7 +154,6 @@ Agenda::Step Agenda::widening(std::size_t index, Bytes size) const {
   step.seconds = visit_time(state, size, step.repetitions) +
                  (state.warms_up(size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
   step.gain = widening_gain(state, size) * state.target.weight;
-  step.of_first_sizes = gains().first_sizes && !state.has_enough_sizes();
   return step;
 }
 
@@ -212,13 +213,34 @@ bool Agenda::rested(const Step& step, Seconds left) const {
 /// Of a stream that was not measured at all: what bytes cost shows best at the largest size that takes no
 /// more than a visit's share of the budget, with few messages under way, which get less in each other's way.
 void Agenda::prefer_largest(std::span<Step> by_size) const {
-  const auto affordable = std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) {
-    return step.seconds <= gains().visit_share * options_.budget.count();
-  });
+  const double share = gains().visit_share * options_.budget.count();
+  const double most = gains().first_sizes ? std::min(share, longest_first_visit()) : share;
+  const auto affordable =
+      std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) { return step.seconds <= most; });
   if (affordable == by_size.rend()) return;
   for (Step& step : by_size) {
     if (step.size != affordable->size) step.gain *= gains().smaller_stream;
   }
+}
+
+/// What a visit may take so that all targets get the sizes that a fit may rest on.
+double Agenda::longest_first_visit() const {
+  const auto visits = static_cast<double>(kEnoughSizes * states_.size());
+  return gains().first_sizes_share * options_.budget.count() / visits;
+}
+
+/// Of a target whose sizes are not enough for a fit: those that bring it on and that it can afford beside all
+/// others, or the cheapest of them, come before what any target gets beyond such sizes.
+void Agenda::mark_first_sizes(const TargetState& state, std::span<Step> by_size) const {
+  const bool any_helps =
+      std::ranges::none_of(by_size, [&](const Step& step) { return state.spans_with(step.size); });
+  const auto helps = [&](const Step& step) { return any_helps || state.spans_with(step.size); };
+  double most = std::numeric_limits<double>::infinity();
+  for (const Step& step : by_size) {
+    if (helps(step)) most = std::min(most, step.seconds);
+  }
+  most = std::max(most, longest_first_visit());
+  for (Step& step : by_size) step.of_first_sizes = helps(step) && step.seconds <= most;
 }
 
 std::vector<Agenda::Step> Agenda::steps() const {
@@ -228,9 +250,9 @@ std::vector<Agenda::Step> Agenda::steps() const {
     for (const Bytes size : states_[i].grid) {
       if (!states_[i].points.contains(size)) result.push_back(widening(i, size));
     }
-    if (states_[i].points.empty() && states_[i].streams()) {
-      prefer_largest(std::span(result).subspan(began));
-    }
+    const auto own = std::span(result).subspan(began);
+    if (states_[i].points.empty() && states_[i].streams()) prefer_largest(own);
+    if (gains().first_sizes && !states_[i].has_enough_sizes()) mark_first_sizes(states_[i], own);
     for (const auto& [size, point] : states_[i].points) {
       if (const auto step = narrowing(i, size, point)) result.push_back(*step);
     }

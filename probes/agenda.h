@@ -89,6 +89,8 @@ class Agenda {
   double width(const TargetState& state, const TargetState::Point& point) const;
   bool rested(const Step& step, Seconds left) const;
   void prefer_largest(std::span<Step> by_size) const;
+  double longest_first_visit() const;
+  void mark_first_sizes(const TargetState& state, std::span<Step> by_size) const;
   std::vector<Step> steps() const;
   Bytes traffic(const Step& step) const;
 

@@ -70,6 +70,8 @@ struct SamplingGains {
 
   /// Every target gets the sizes that a fit may rest on (enough_sizes.h) before any gets more.
   bool first_sizes = true;
+  /// Of the budget, what these sizes may take in all if each visit takes as long as the longest.
+  double first_sizes_share = 1;
 };
 
 }  // namespace commtune::probes

@@ -21,6 +21,12 @@ bool TargetState::has_enough_sizes() const {
   return !points.empty() && are_enough(points.size(), points.begin()->first, points.rbegin()->first);
 }
 
+bool TargetState::spans_with(Bytes size) const {
+  if (points.empty()) return true;
+  return are_enough(kEnoughSizes, std::min(size, points.begin()->first),
+                    std::max(size, points.rbegin()->first));
+}
+
 double TargetState::message_time(Bytes size) const {
   const auto bytes = static_cast<double>(size.count);
   if (points.empty()) {

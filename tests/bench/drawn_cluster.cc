@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "perfmodel/overloaded.h"
+
 namespace commtune::bench {
 
 namespace {
@@ -23,7 +25,8 @@ double log_between(Random& random, double low, double high) {
 
 /// What roads of a kind have in common beside what the links say.
 struct KindFactors {
-  double startup, per_byte, hides, bend, jump, small_byte_more, handing_over, stream_byte, stream_hides;
+  double startup, per_byte, hides, bend, jump, small_byte_more;
+  double handing_over, stream_byte, stream_hides;  ///< handing over: seconds of each message on the way
 };
 
 KindFactors draw_kind(Random& random) {
@@ -34,19 +37,21 @@ KindFactors draw_kind(Random& random) {
   kind.bend = log_between(random, 8 << 10, 256 << 10);
   kind.jump = random.uniform() < 0.5 ? 0 : between(random, 0, 0.6);
   kind.small_byte_more = random.uniform() < 0.5 ? 0 : between(random, 0, 0.5);
-  kind.handing_over = log_between(random, 0.03, 0.4);
+  kind.handing_over = log_between(random, 4e-6, 30e-6);
   kind.stream_byte = between(random, 0.85, 1);
   kind.stream_hides = between(random, 1, 4);
   return kind;
 }
 
 /// Roads of one kind differ by so much more from each other.
-TrueCost cost_of(const Target& target, const KindFactors& kind, Random& random) {
+TrueCost cost_of(const Target& target, const KindFactors& kind, Seconds latency, Random& random) {
   const auto own = [&] { return between(random, 0.95, 1.05); };
   const bool streamed = target.quantity.in_flight == kStreaming;
   TrueCost cost;
   const double alone = target.latency.count() * kind.startup;
-  cost.startup = alone * own() * (streamed ? kind.handing_over : 1);
+  // What processors do for each message that follows another one; a message alone takes longer.
+  const double handing_over = std::min(kind.handing_over * (target.latency / latency), 0.5 * alone);
+  cost.startup = own() * (streamed ? handing_over : alone);
   cost.per_byte = target.beta.value * kind.per_byte * own() * (streamed ? kind.stream_byte : 1);
   cost.hides = streamed ? kind.stream_hides : kind.hides;
   cost.bend = kind.bend;
@@ -60,7 +65,7 @@ TrueCost link_cost(const Target& target, const KindFactors& kind, Random& random
   KindFactors link = kind;
   link.startup = 1;
   link.per_byte = target.quantity.subject == Subject::kExchange ? between(random, 1, 1.2) : 1;
-  TrueCost cost = cost_of(target, link, random);
+  TrueCost cost = cost_of(target, link, target.latency, random);
   if (target.quantity.in_flight == kStreaming) {
     cost.startup = std::min(log_between(random, 1e-6, 20e-6), 0.5 * target.latency.count());
   }
@@ -160,7 +165,7 @@ DrawnCluster drawn_cluster(Random& random) {
     if (subject == Subject::kOperation) {
       const auto [kind, added] = kinds.try_emplace(kind_key(target.quantity));
       if (added) kind->second = draw_kind(random);
-      cluster.costs.push_back(cost_of(target, kind->second, random));
+      cluster.costs.push_back(cost_of(target, kind->second, cluster.between.latency, random));
     } else if (subject == Subject::kSum || subject == Subject::kCopy) {
       cluster.costs.push_back({1e-6, log_between(random, 5e-11, 5e-10)});
     } else {

@@ -69,6 +69,7 @@ const std::vector<Gain>& all_gains() {
       {"most_alone", &SamplingGains::most_alone, 60},
       {"back_to_back_time", &SamplingGains::back_to_back_time, 0},
       {"first_sizes", &SamplingGains::first_sizes, 0},
+      {"first_sizes_share", &SamplingGains::first_sizes_share, kNever},
   };
   return gains;
 }
@@ -116,7 +117,7 @@ double quantile(std::vector<double> values, double q) {
 /// Over all clusters.
 struct Figures {
   double alone_median = 0, alone_p90 = 0, streams_median = 0, streams_p90 = 0;
-  double enough = 0, regret_p90 = 0, regret_worst = 0;
+  double enough = 0, regret_mean = 0, regret_worst = 0;
   BudgetSplit shares;  ///< of all time
   int held_out = 0, without_price = 0;
 };
@@ -158,7 +159,7 @@ Figures figures_of(const std::vector<Findings>& all) {
     add(sum, one.spent);
   }
   figures.enough = curves > 0 ? enough / curves : 0;
-  figures.regret_p90 = quantile(regrets, 0.9);
+  for (const double regret : regrets) figures.regret_mean += regret / static_cast<double>(regrets.size());
   figures.regret_worst = quantile(regrets, 1);
   const double whole = sum.survey + sum.links + sum.first_sizes + sum.refinement + sum.rest;
   figures.shares = {sum.survey / whole, sum.links / whole, sum.first_sizes / whole, sum.refinement / whole,
@@ -221,7 +222,7 @@ void print_varied(std::string_view name, std::string_view how, const std::vector
   fmt::print("{:<18} {:<8} {} {} {} {} {:>8.1f} {:>8.1f} {:>6} {:>5}\n", name, how,
              change(b.alone_median, a.alone_median), change(b.alone_p90, a.alone_p90),
              change(b.streams_median, a.streams_median), change(b.streams_p90, a.streams_p90), 100 * b.enough,
-             100 * b.regret_worst, count.fell, count.rose);
+             100 * b.regret_mean, count.fell, count.rose);
   std::fflush(stdout);
 }
 
@@ -244,8 +245,10 @@ void vary(const std::vector<DrawnCluster>& clusters, const SamplingCase& how, st
       print_varied(gain.name, label, findings_of(clusters, varied), as_is, again);
     };
     if (!is_switch(gain)) {
+      if (!only.empty()) run("quarter", 0.25, false);
       run("halved", 0.5, false);
       run("doubled", 2, false);
+      if (!only.empty()) run("fourfold", 4, false);
     }
     run("removed", 1, true);
   }
@@ -306,10 +309,10 @@ int main(int argc, char** argv) {
   fmt::print(
       "RESULT sampling seed={} cases={} budget_factor={:g} alone_median={:.5f} alone_p90={:.5f} "
       "streams_median={:.5f} "
-      "streams_p90={:.5f} enough={:.4f} regret_p90={:.4f} regret_worst={:.4f} survey={:.3f} links={:.3f} "
+      "streams_p90={:.5f} enough={:.4f} regret_mean={:.4f} regret_worst={:.4f} survey={:.3f} links={:.3f} "
       "first_sizes={:.3f} refinement={:.3f} rest={:.3f} excluded={}\n",
       seed, cases, how.budget_factor, figures.alone_median, figures.alone_p90, figures.streams_median,
-      figures.streams_p90, figures.enough, figures.regret_p90, figures.regret_worst, figures.shares.survey,
+      figures.streams_p90, figures.enough, figures.regret_mean, figures.regret_worst, figures.shares.survey,
       figures.shares.links, figures.shares.first_sizes, figures.shares.refinement, figures.shares.rest,
       figures.without_price > 0 ? fmt::format("roads:{}(no-price)", figures.without_price) : "none");
   return 0;
