@@ -3,46 +3,15 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <limits>
 
+#include "probes/enough_sizes.h"
 #include "probes/log_sizes.h"
 
 namespace commtune::probes {
 
 namespace {
 
-// Gains, in units of "the interval of one median shrinks by its set width". Only their ratios matter: a size
-// beyond the measured range is worth most, since nothing may be predicted there; between measured sizes a new
-// one is worth what the fit so far fails to explain around it, and little where the cost hardly changes.
-constexpr double kFirstGain = 400;
-constexpr double kFirstStreamGain = 6;   // times that: without a stream nothing tells what overlaps
-constexpr double kSmallerStream = 1e-3;  // for streams between the largest and the smallest, at first
-constexpr double kRangeGain = 60;        // per factor of two beyond the measured range
-constexpr double kStartupCounts = 5;     // times the start-up's share of the largest cost
-constexpr double kBetweenGain = 5;       // per factor of two from the nearest measured size
-constexpr double kSmoothShare = 0.15;    // of it, where the fit explains everything
-constexpr double kMostOctaves = 6;
-constexpr double kStraight = 0.1;  // neighbours' costs that depart from a straight line so differently
-constexpr double kNarrowGain = 1;
-constexpr double kStreamNarrowGain = 8;  // times that: what streams cost, all plans of many messages rest on
-constexpr double kUnknownWidth = 0.1;    // of a median of one repetition, or of one visit
-constexpr double kWidest = 10;           // times the set width: beyond, more width does not matter more
-
-// A visit takes at most this share of the whole budget, unless it is a single repetition.
-constexpr double kVisitShare = 0.05;
-constexpr Seconds kLongestNarrowing{0.25};
-// Streams of so long in all are enough repetitions for a first visit, and messages that follow each other
-// without a command in between fill so much time.
-constexpr Seconds kStreamTime{40e-3};
-constexpr int kFewestStreams = 2, kMostStreams = 3;
-// So much time is spent on a first visit where single repetitions are short: the median of a few operations
-// among ranks that share processors scatters by several per cent.
-constexpr Seconds kAloneTime{12e-3};
-constexpr int kMostAlone = 8;
-constexpr Seconds kBackToBackTime{10e-3};
-// Visits of a size are so far apart, as a share of the budget, while there is something else to do.
-constexpr double kVisitsApart = 0.1;
-// How far visits of a size differ is known from so many others that take about as long.
-constexpr std::size_t kLikeSizes = 3;
 double octaves(Bytes a, Bytes b) {
   return std::abs(std::log2(static_cast<double>(a.count) / static_cast<double>(b.count)));
 }
@@ -127,23 +96,24 @@ int Agenda::first_repetitions(const TargetState& state, Bytes size) const {
   int repetitions = 0;
   if (state.streams()) {
     // A long stream is many messages already.
-    const int fitting = static_cast<int>(kStreamTime.count() / once);
-    repetitions = std::clamp(fitting, kFewestStreams, kMostStreams);
+    const int fitting = static_cast<int>(gains().stream_time.count() / once);
+    repetitions = std::clamp(fitting, gains().fewest_streams, gains().most_streams);
   } else if (is_back_to_back(state.target.quantity)) {
-    const int fitting = static_cast<int>(kBackToBackTime.count() / state.back_to_back_time(size));
+    const int fitting = static_cast<int>(gains().back_to_back_time.count() / state.back_to_back_time(size));
     repetitions = std::clamp(fitting, options_.iterations, options_.max_iterations);
   } else {
-    const int fitting = static_cast<int>(std::min<double>(kAloneTime.count() / once, kMostAlone));
+    const int fitting =
+        static_cast<int>(std::min<double>(gains().alone_time.count() / once, gains().most_alone));
     repetitions = std::clamp(fitting, options_.iterations, options_.max_iterations);
   }
-  const double share = kVisitShare * options_.budget.count();
+  const double share = gains().visit_share * options_.budget.count();
   if (once * repetitions <= share) return repetitions;
   return std::max(1, std::min(repetitions, static_cast<int>(share / once)));
 }
 
 /// Of a size that was not measured yet, for a target of weight 1.
 double Agenda::widening_gain(const TargetState& state, Bytes size) const {
-  if (state.points.empty()) return kFirstGain * (state.streams() ? kFirstStreamGain : 1);
+  if (state.points.empty()) return gains().first * (state.streams() ? gains().first_stream : 1);
   const auto above = state.points.lower_bound(size);
   if (above == state.points.begin() || above == state.points.end()) {
     const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
@@ -152,8 +122,8 @@ double Agenda::widening_gain(const TargetState& state, Bytes size) const {
         state.streams() ? 1 : state.points.begin()->second.times.median() / known.times.median();
     // What handing a stream's messages over takes, the smallest shows.
     const bool aside = state.streams() && above == state.points.begin() && size > state.grid.front();
-    return kRangeGain * std::min(octaves(size, nearest), kMostOctaves) *
-           std::min(kStartupCounts * startup, 1.0) * (aside ? kSmallerStream : 1);
+    return gains().range * std::min(octaves(size, nearest), gains().most_octaves) *
+           std::min(gains().startup_counts * startup, 1.0) * (aside ? gains().smaller_stream : 1);
   }
   const auto below = std::prev(above);
   const double low = below->second.times.median(), high = above->second.times.median();
@@ -166,20 +136,21 @@ double Agenda::widening_gain(const TargetState& state, Bytes size) const {
   // Formulas tell where an operation's cost bends (formula_shape.h), where it is about what they say; but not
   // whether the hosts of a stream work on the next message while one's bytes leave, or have no time to.
   const bool shaped = state.target.quantity.subject == Subject::kOperation;
-  const double bend = shaped ? bend_between(state, below->first, above->first) / kStraight - 1 : 0;
-  const double unexplained = std::min(std::max({misfit(above->first), misfit(below->first), bend, 0.0}), 3.0);
+  const double bend = shaped ? bend_between(state, below->first, above->first) / gains().straight - 1 : 0;
+  const double unexplained =
+      std::min(std::max({misfit(above->first), misfit(below->first), bend, 0.0}), gains().most_unexplained);
   const double room = room_below_line(size, below->first, low, above->first, high);
   // Small messages both ways between hosts that share cores scatter more than their middle tells.
   const bool both_ways = state.target.quantity.subject == Subject::kExchange;
-  const double open = state.streams() && !both_ways ? kStreamNarrowGain * room : shaped ? 0 : room;
-  return kBetweenGain * std::min(distance, kMostOctaves) *
-         (kSmoothShare * std::min(rises, 1.0) + unexplained + open);
+  const double open = state.streams() && !both_ways ? gains().stream_narrow * room : shaped ? 0 : room;
+  return gains().between * std::min(distance, gains().most_octaves) *
+         (gains().smooth_share * std::min(rises, 1.0) + unexplained + open);
 }
 
 /// A size that was not measured yet.
 Agenda::Step Agenda::widening(std::size_t index, Bytes size) const {
   const TargetState& state = states_[index];
-  Step step{index, size, first_repetitions(state, size), 0, 0};
+  Step step{index, size, first_repetitions(state, size), 0, 0, false};
   step.seconds = visit_time(state, size, step.repetitions) +
                  (state.warms_up(size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
   step.gain = widening_gain(state, size) * state.target.weight;
@@ -198,18 +169,18 @@ void Agenda::learn_between_visits() {
   }
   between_visits_.clear();
   for (auto& [like, widths] : known) {
-    if (widths.size() >= kLikeSizes) between_visits_[like] = median_interval(widths).median;
+    if (widths.size() >= gains().like_sizes) between_visits_[like] = median_interval(widths).median;
   }
 }
 
 /// Of a median, as far as it is known.
 double Agenda::width(const TargetState& state, const TargetState::Point& point) const {
-  if (point.times.repetitions() == 1) return kUnknownWidth;
+  if (point.times.repetitions() == 1) return gains().unknown_width;
   // A stream is many messages, and long.
   const bool streamed = state.streams();
   if (streamed || !point.times.visited_once()) return point.times.width();
   const auto like = between_visits_.find(time_class(point.times.median()));
-  return std::max(point.times.width(), like == between_visits_.end() ? kUnknownWidth : like->second);
+  return std::max(point.times.width(), like == between_visits_.end() ? gains().unknown_width : like->second);
 }
 
 /// Another visit of a measured size, with as many repetitions as one had so far, within limits.
@@ -222,13 +193,13 @@ std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size,
     return std::nullopt;
   }
   const double once = repetition_time(state, size);
-  const int most = std::max(1, static_cast<int>(kLongestNarrowing.count() / once));
+  const int most = std::max(1, static_cast<int>(gains().longest_narrowing.count() / once));
   const int usual = done / std::max(1, point.times.visits());
   const int more = std::min({std::max(usual, 2), most, options_.max_iterations - done});
-  const double counted = std::min(wide / options_.width, kWidest);
+  const double counted = std::min(wide / options_.width, gains().widest);
   const double shrinks = counted * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
-  const double gain = kNarrowGain * (state.streams() ? kStreamNarrowGain : 1) * shrinks * state.target.weight;
-  return Step{index, size, more, gain, visit_time(state, size, more)};
+  const double gain = (state.streams() ? gains().stream_narrow : 1) * shrinks * state.target.weight;
+  return Step{index, size, more, gain, visit_time(state, size, more), false};
 }
 
 /// Whether it is long enough ago that a size was visited for the next visit to tell something new.
@@ -236,19 +207,40 @@ bool Agenda::rested(const Step& step, Seconds left) const {
   const auto& points = states_[step.state].points;
   const auto known = points.find(step.size);
   return known == points.end() || known->second.times.visits() == 0 ||
-         known->second.times.left() - left >= kVisitsApart * options_.budget;
+         known->second.times.left() - left >= gains().visits_apart * options_.budget;
 }
 
 /// Of a stream that was not measured at all: what bytes cost shows best at the largest size that takes no
 /// more than a visit's share of the budget, with few messages under way, which get less in each other's way.
 void Agenda::prefer_largest(std::span<Step> by_size) const {
-  const auto affordable = std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) {
-    return step.seconds <= kVisitShare * options_.budget.count();
-  });
+  const double share = gains().visit_share * options_.budget.count();
+  const double most = gains().first_sizes ? std::min(share, longest_first_visit()) : share;
+  const auto affordable =
+      std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) { return step.seconds <= most; });
   if (affordable == by_size.rend()) return;
   for (Step& step : by_size) {
-    if (step.size != affordable->size) step.gain *= kSmallerStream;
+    if (step.size != affordable->size) step.gain *= gains().smaller_stream;
   }
+}
+
+/// What a visit may take so that all targets get the sizes that a fit may rest on.
+double Agenda::longest_first_visit() const {
+  const auto visits = static_cast<double>(kEnoughSizes * states_.size());
+  return gains().first_sizes_share * options_.budget.count() / visits;
+}
+
+/// Of a target whose sizes are not enough for a fit: those that bring it on and that it can afford beside all
+/// others, or the cheapest of them, come before what any target gets beyond such sizes.
+void Agenda::mark_first_sizes(const TargetState& state, std::span<Step> by_size) const {
+  const bool any_helps =
+      std::ranges::none_of(by_size, [&](const Step& step) { return state.spans_with(step.size); });
+  const auto helps = [&](const Step& step) { return any_helps || state.spans_with(step.size); };
+  double most = std::numeric_limits<double>::infinity();
+  for (const Step& step : by_size) {
+    if (helps(step)) most = std::min(most, step.seconds);
+  }
+  most = std::max(most, longest_first_visit());
+  for (Step& step : by_size) step.of_first_sizes = helps(step) && step.seconds <= most;
 }
 
 std::vector<Agenda::Step> Agenda::steps() const {
@@ -258,15 +250,16 @@ std::vector<Agenda::Step> Agenda::steps() const {
     for (const Bytes size : states_[i].grid) {
       if (!states_[i].points.contains(size)) result.push_back(widening(i, size));
     }
-    if (states_[i].points.empty() && states_[i].streams()) {
-      prefer_largest(std::span(result).subspan(began));
-    }
+    const auto own = std::span(result).subspan(began);
+    if (states_[i].points.empty() && states_[i].streams()) prefer_largest(own);
+    if (gains().first_sizes && !states_[i].has_enough_sizes()) mark_first_sizes(states_[i], own);
     for (const auto& [size, point] : states_[i].points) {
       if (const auto step = narrowing(i, size, point)) result.push_back(*step);
     }
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const Step& a, const Step& b) { return a.gain / a.seconds > b.gain / b.seconds; });
+  std::stable_sort(result.begin(), result.end(), [](const Step& a, const Step& b) {
+    return a.of_first_sizes != b.of_first_sizes ? a.of_first_sizes : a.gain / a.seconds > b.gain / b.seconds;
+  });
   return result;
 }
 
@@ -289,8 +282,9 @@ std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_lef
   if (chosen == all.end()) return std::nullopt;
   const Step& step = *chosen;
   const TargetState& state = states_[step.state];
-  Visit visit{step.state, state.target.quantity, step.size,    1, step.repetitions,
-              true,       Seconds{step.seconds}, traffic(step)};
+  Visit visit{
+      step.state,    state.target.quantity, step.size, 1, step.repetitions, true, Seconds{step.seconds},
+      traffic(step), step.of_first_sizes};
   if (visit.quantity.in_flight == kStreaming) {
     visit.quantity.in_flight = state.at_once(step.size);
     visit.messages = state.stream_messages(step.size) - visit.quantity.in_flight;

@@ -16,6 +16,7 @@
 
 #include "perfmodel/units.h"
 #include "probes/sample.h"
+#include "probes/sampling_gains.h"
 #include "probes/target_state.h"
 
 namespace commtune::probes {
@@ -30,6 +31,7 @@ struct AgendaOptions {
   double width = 0.02;
   Seconds budget{8};       ///< of the whole probe: a single step takes a small part of it
   Seconds overhead{1e-3};  ///< of a repetition, beside what is timed
+  SamplingGains gains;
 };
 
 /// One visit: a size of a target, measured some times.
@@ -39,9 +41,10 @@ struct Visit {
   Bytes size;
   int messages = 1;  ///< of one repetition
   int repetitions = 1;
-  bool first = true;   ///< nothing of this target's size was measured in this session: warm up
-  Seconds expected{};  ///< of all repetitions together
-  Bytes sends;         ///< the busiest rank sends so much in all
+  bool first = true;            ///< nothing of this target's size was measured in this session: warm up
+  Seconds expected{};           ///< of all repetitions together
+  Bytes sends;                  ///< the busiest rank sends so much in all
+  bool of_first_sizes = false;  ///< the target's fit may not rest on its sizes yet (enough_sizes.h)
 };
 
 class Agenda {
@@ -65,12 +68,15 @@ class Agenda {
   Seconds expected(std::size_t target, Bytes size) const;
 
  private:
+  const SamplingGains& gains() const { return options_.gains; }
+
   struct Step {
     std::size_t state = 0;
     Bytes size;
     int repetitions = 0;
     double gain = 0;
     double seconds = 0;
+    bool of_first_sizes = false;  ///< comes before all that are not
   };
 
   double repetition_time(const TargetState& state, Bytes size) const;
@@ -83,6 +89,8 @@ class Agenda {
   double width(const TargetState& state, const TargetState::Point& point) const;
   bool rested(const Step& step, Seconds left) const;
   void prefer_largest(std::span<Step> by_size) const;
+  double longest_first_visit() const;
+  void mark_first_sizes(const TargetState& state, std::span<Step> by_size) const;
   std::vector<Step> steps() const;
   Bytes traffic(const Step& step) const;
 

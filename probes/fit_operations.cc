@@ -9,6 +9,7 @@
 #include "perfmodel/error.h"
 #include "perfmodel/road_formula.h"
 #include "perfmodel/stage_cost.h"
+#include "probes/enough_sizes.h"
 #include "probes/formula_shape.h"
 #include "probes/held_out.h"
 #include "probes/merged_samples.h"
@@ -16,8 +17,6 @@
 namespace commtune::probes {
 
 namespace {
-
-constexpr double kSpan = 100;
 
 // A part of what handing over a message takes that its bytes do not hide, where the samples do not tell:
 // while an operation's bytes leave, hosts do other work.
@@ -29,31 +28,42 @@ constexpr double kUnchecked = 0.2;
 // What fits have in common counts as much as so many sizes of their own (shrinking, Smyth 2004).
 constexpr double kCommonCounts = 2;
 
-/// Whether sizes say something of a curve's form, and not only of how much it is off.
 bool is_spanned(std::span<const Sample> by_size) {
-  return by_size.size() >= kEnoughSizes && static_cast<double>(by_size.back().size.count) >=
-                                               kSpan * static_cast<double>(by_size.front().size.count);
+  return !by_size.empty() && are_enough(by_size.size(), by_size.front().size, by_size.back().size);
 }
 
-const StageCost& stage_of(const Formula& formula, Operation operation) {
+/// By operation.
+/// stages  a Formula or a RoadCost
+template <typename Stages>
+const StageCost& stage_of(const Stages& stages, Operation operation) {
   switch (operation) {
     case Operation::kReduceScatter:
     case Operation::kPush:
-      return formula.reduce;
+      return stages.reduce;
     case Operation::kAllGather:
     case Operation::kPull:
-      return formula.distribute;
+      return stages.distribute;
     case Operation::kAllReduce:
     case Operation::kPushPull:
       break;
   }
-  return formula.both;
+  return stages.both;
 }
 
 /// What the links that were fitted say of an operation; nullopt where they were not measured.
 std::optional<Formula> formula_for(const Quantity& quantity, const Cluster& cluster) {
   try {
     return formula_of(quantity.road, cluster, quantity.workers);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kBadInput) throw;
+    return std::nullopt;
+  }
+}
+
+/// What links and related roads say of an operation's messages alone; nullopt where they were not measured.
+std::optional<Curve> carried_alone(const Quantity& quantity, const Cluster& fitted) {
+  try {
+    return stage_of(road_cost(quantity.road, fitted, quantity.workers), quantity.operation).alone;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kBadInput) throw;
     return std::nullopt;
@@ -78,27 +88,41 @@ class Operating {
 
   /// What needs nothing but its own samples and the links.
   void fit_own() {
-    if (alone_.size() >= 2) fit_.alone = fit_alone(alone_, options_);
+    if (is_spanned(alone_)) fit_.alone = fit_alone(alone_, options_);
     if (is_spanned(streamed_)) fit_.streamed = fit_stream(streamed_, options_);
     FitOptions quick = options_;
     quick.bootstrap = 0;
-    alone_errors_ =
-        between_sizes(alone_, [&](std::span<const Sample> rest) { return fit_alone(rest, quick).curve; });
-    if (fit_.streamed.curve.empty()) return;
-    streamed_errors_ =
-        between_sizes(streamed_, [&](std::span<const Sample> rest) { return fit_stream(rest, quick).curve; });
+    if (!fit_.alone.curve.empty()) {
+      alone_errors_ =
+          between_sizes(alone_, [&](std::span<const Sample> rest) { return fit_alone(rest, quick).curve; });
+    }
+    if (!fit_.streamed.curve.empty()) {
+      streamed_errors_ = between_sizes(
+          streamed_, [&](std::span<const Sample> rest) { return fit_stream(rest, quick).curve; });
+    }
+  }
+
+  /// Messages alone of too few sizes. Of a single size nothing is made: then the whole road is the formulas'.
+  /// fitted  has what other roads were fitted to
+  void carry_alone(const Cluster& fitted) {
+    if (alone_.size() < 2 || !fit_.alone.curve.empty()) return;
+    if (const std::optional<Curve> carried = carried_alone(quantity_, fitted)) {
+      fit_.alone = moved_to_samples(alone_, *carried);
+    }
+    if (fit_.alone.curve.empty()) fit_.alone = fit_alone(alone_, options_);
   }
 
   /// A stream of too few sizes. fitted  has what other roads were fitted to
   void carry_stream(const Cluster& fitted) {
     if (streamed_.empty() || !fit_.streamed.curve.empty()) return;
     const std::optional<Formula> carried = carried_streams(quantity_.road, fitted, quantity_.workers);
-    if (carried && formula_) {
-      fit_.streamed = moved_to_samples(stage_of(*carried, quantity_.operation).occupancy);
-    } else if (streamed_.size() > 1) {
+    if (formula_) {
+      const Formula& formula = carried ? *carried : *formula_;
+      fit_.streamed = moved_to_samples(streamed_, stage_of(formula, quantity_.operation).occupancy);
+    }
+    // No link was measured, so nothing else says anything of it.
+    if (fit_.streamed.curve.empty() && streamed_.size() > 1) {
       fit_.streamed = fit_stream(streamed_, options_);
-    } else if (formula_) {
-      fit_.streamed = moved_to_samples(stage_of(*formula_, quantity_.operation).occupancy);
     }
   }
 
@@ -123,18 +147,19 @@ class Operating {
         by_size, {stream_shape(by_size, bytes, kOtherHosts), formula_->smallest, formula_->largest}, options);
   }
 
-  /// A stream's curve of this shape, as much longer as its samples are on average; empty where the shape
-  /// costs nothing.
-  Fit moved_to_samples(const Curve& shape) const {
+  /// A curve of this shape, as much longer as the samples are on average; empty where the shape costs
+  /// nothing.
+  Fit moved_to_samples(std::span<const Sample> by_size, const Curve& shape) const {
+    if (!formula_) return {};
     double off = 0;  // mean logarithm
-    for (const Sample& sample : streamed_) {
+    for (const Sample& sample : by_size) {
       const Seconds expected = shape(sample.size);
       if (expected <= Seconds{0}) return {};
-      off += std::log(sample.time / expected) / static_cast<double>(streamed_.size());
+      off += std::log(sample.time / expected) / static_cast<double>(by_size.size());
     }
     const std::vector<Sample> borrowed =
-        borrowed_samples(streamed_, {times(shape, std::exp(off)), formula_->smallest, formula_->largest});
-    return borrowed.empty() ? Fit{} : fit_with_borrowed(streamed_, borrowed, options_);
+        borrowed_samples(by_size, {times(shape, std::exp(off)), formula_->smallest, formula_->largest});
+    return borrowed.empty() ? Fit{} : fit_with_borrowed(by_size, borrowed, options_);
   }
 
   static double shrunk(const SquaredErrors& own, const SquaredErrors& common) {
@@ -180,6 +205,7 @@ FittedOperations fit_operations(std::span<const OperationSamples> operations, co
   };
   FittedOperations result{{}, {checked(formulas.startup), checked(formulas.rate)}};
   for (Operating& operating : all) {
+    operating.carry_alone(fitted);
     operating.carry_stream(fitted);
     operating.doubt(common, result.formula_deviation);
     if (!operating.fit().alone.curve.empty()) result.fits.push_back(operating.fit());

@@ -21,11 +21,12 @@ struct FittedOperations {
   Deviation formula_deviation;  ///< Cluster::formula_deviation
 };
 
-/// Samples that span what plans send (three sizes at least, over two decades) make a curve of their own,
-/// which bends between them as the road's formula over the links does. A stream of fewer makes none:
-/// searching over many roads would find the one whose curve errs most in its favour. Its curve is the
-/// formula's with start-up and time per byte as well measured roads have them, moved to the sizes that there
-/// are, and as much in doubt as formulas are found to be on roads held out.
+/// Samples that span what plans send (enough_sizes.h) make a curve of their own, which bends between them as
+/// the road's formula over the links does. Fewer make none, alone or streamed: searching over many roads
+/// would find the one whose curve errs most in its favour. Its curve is the formula's with start-up and time
+/// per byte as well measured roads have them, moved to the sizes that there are, and as much in doubt as
+/// formulas are found to be on roads held out. Only where no link was measured either do two sizes make a
+/// line.
 ///
 /// links  of the cluster are fitted already
 FittedOperations fit_operations(std::span<const OperationSamples> operations, const Cluster& links,

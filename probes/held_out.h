@@ -7,11 +7,9 @@
 
 #include "perfmodel/cluster.h"
 #include "perfmodel/fit.h"
+#include "probes/enough_sizes.h"
 
 namespace commtune::probes {
-
-/// Of fewer sizes none can be left out for the others to tell it.
-inline constexpr std::size_t kEnoughSizes = 3;
 
 /// A size shows what makes up as much of its cost.
 inline constexpr double kMostly = 0.5;

@@ -123,7 +123,9 @@ class Session {
     for (ProbeSample& sample : sink_.earlier(facts_)) samples_.push_back(std::move(sample));
     if (ranks() > 1) {
       conductor_.compare_clocks(kClockRounds);
+      const Seconds began = measurer_.elapsed();
       survey();
+      split_.survey = measurer_.elapsed() - began;
     }
     measure_steps();
     if (ranks() > 1) {
@@ -340,9 +342,21 @@ class Session {
         end_ = agenda.complete() ? ProbeEnd::kComplete : ProbeEnd::kBudget;
         break;
       }
+      const Seconds began = measurer_.elapsed();
       keep(agenda.record(*visit, measurer_.measure(*visit)));
+      account(*visit, measurer_.elapsed() - began);
     }
     missing_ = agenda.missing(kMissingLines);
+  }
+
+  /// What is of neither links nor roads counts as the rest.
+  void account(const Visit& visit, Seconds took) {
+    const Subject subject = visit.quantity.subject;
+    if (subject == Subject::kMessage || subject == Subject::kExchange) {
+      split_.links += took;
+    } else if (subject == Subject::kOperation) {
+      (visit.of_first_sizes ? split_.first_sizes : split_.refinement) += took;
+    }
   }
 
   void note_doubtful(const Cluster& cluster) {
@@ -368,6 +382,8 @@ class Session {
     result.would_measure = std::move(missing_);
     result.notes = std::move(notes_);
     result.elapsed = measurer_.elapsed();
+    split_.rest = result.elapsed - split_.survey - split_.links - split_.first_sizes - split_.refinement;
+    result.split = split_;
     result.traffic = measurer_.traffic();
     return result;
   }
@@ -384,6 +400,7 @@ class Session {
   std::vector<ProbeSample> samples_;
   std::vector<std::string> notes_, missing_;
   ProbeEnd end_ = ProbeEnd::kBudget;
+  BudgetSplit split_;
 };
 
 }  // namespace

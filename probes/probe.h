@@ -23,6 +23,15 @@ enum class ProbeEnd {
   kStopped,   ///< the sink asked for it
 };
 
+/// What a probe's time went into.
+struct BudgetSplit {
+  Seconds survey{};       ///< all pairs of hosts, for the matrix
+  Seconds links{};        ///< the pairs that stand for all, at many sizes
+  Seconds first_sizes{};  ///< of roads: what a fit may rest on (enough_sizes.h)
+  Seconds refinement{};   ///< of roads: more sizes and repetitions
+  Seconds rest{};         ///< clocks, compute, urgent messages, memory, fits
+};
+
 struct ProbeResult {
   Cluster cluster;                   ///< fit_cluster() over all samples
   LinkReport links;                  ///< matrix, groups, verdicts
@@ -31,7 +40,8 @@ struct ProbeResult {
   std::vector<std::string> would_measure;  ///< with more budget, most valuable first
   std::vector<std::string> notes;          ///< choices made: pairs sampled, sizes not reached
   Seconds elapsed{};
-  Bytes traffic;  ///< most bytes that any rank sent
+  BudgetSplit split;  ///< of `elapsed`
+  Bytes traffic;      ///< most bytes that any rank sent
 };
 
 /// Collective: all ranks of the transport call it with equal options. The result is on rank 0; the others get

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "perfmodel/fit.h"
+#include "probes/enough_sizes.h"
 #include "probes/stream_shape.h"
 
 namespace commtune::probes {
@@ -15,6 +16,16 @@ constexpr Bytes kBulk = 64_KiB;
 constexpr int kTrusted = 5;  // repetitions from which a median's residual tells something
 
 }  // namespace
+
+bool TargetState::has_enough_sizes() const {
+  return !points.empty() && are_enough(points.size(), points.begin()->first, points.rbegin()->first);
+}
+
+bool TargetState::spans_with(Bytes size) const {
+  if (points.empty()) return true;
+  return are_enough(kEnoughSizes, std::min(size, points.begin()->first),
+                    std::max(size, points.rbegin()->first));
+}
 
 double TargetState::message_time(Bytes size) const {
   const auto bytes = static_cast<double>(size.count);

@@ -40,6 +40,10 @@ struct TargetState {
   std::map<Bytes, double> residual;  ///< |residual| / measured of the fit so far
 
   bool streams() const { return target.quantity.in_flight == kStreaming; }
+  /// Whether a fit may rest on the measured sizes (enough_sizes.h).
+  bool has_enough_sizes() const;
+  /// Whether the measured sizes and this one span what a fit rests on; true where nothing was measured.
+  bool spans_with(Bytes size) const;
 
   /// Seconds of one message, from what was measured or else from the guesses.
   double message_time(Bytes size) const;

@@ -168,6 +168,7 @@ ProbeOutcome read_outcome(const nlohmann::json& result, Recording& recording) {
   outcome.would_measure = result.at("would_measure").get<std::vector<std::string>>();
   outcome.notes = result.at("notes").get<std::vector<std::string>>();
   outcome.elapsed = Seconds{place["elapsed_seconds"].number(0, 1e9)};
+  outcome.budget_split = result.value("budget_split", nlohmann::json::object());
   outcome.traffic = Bytes{place["traffic_bytes"].integer(0, ~0ULL)};
   for (const nlohmann::json& tool : result.at("tools"))
     outcome.tools.push_back(probes::tool_result_from_json(tool));
@@ -230,6 +231,7 @@ nlohmann::json to_json(const ProbeOutcome& outcome) {
           {"would_measure", outcome.would_measure},
           {"notes", outcome.notes},
           {"elapsed_seconds", outcome.elapsed.count()},
+          {"budget_split", outcome.budget_split},
           {"traffic_bytes", outcome.traffic.count},
           {"resumed_samples", outcome.resumed_samples},
           {"tools", std::move(tools)}};

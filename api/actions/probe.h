@@ -30,6 +30,9 @@ struct ProbeOutcome {
   std::vector<std::string> would_measure;  ///< with more budget
   std::vector<std::string> notes;
   Seconds elapsed{};
+  /// What the time went into, {"survey_seconds", "links_seconds", "first_sizes_seconds",
+  /// "refinement_seconds", "rest_seconds"}; empty where the ranks do not say.
+  nlohmann::json budget_split = nlohmann::json::object();
   Bytes traffic;
   int resumed_samples = 0;                ///< taken over from an interrupted probe
   std::vector<probes::ToolResult> tools;  ///< what was to be compared with

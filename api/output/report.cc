@@ -205,6 +205,17 @@ std::string fit_table(const Cluster& cluster, FitDetail detail) {
   return out;
 }
 
+/// "time: 0.3 s for the matrix of links, ...": empty where the ranks did not say.
+std::string time_split(const nlohmann::json& split) {
+  if (split.empty()) return {};
+  const auto time = [&](const char* key) { return format_time(Seconds{split.value(key, 0.0)}); };
+  return fmt::format(
+      "time: {} for all pairs of hosts, {} for links, {} for the first sizes of roads, {} to refine them, {} "
+      "for the rest\n",
+      time("survey_seconds"), time("links_seconds"), time("first_sizes_seconds"), time("refinement_seconds"),
+      time("rest_seconds"));
+}
+
 std::string probe_report(const ProbeOutcome& outcome) {
   std::string out = fmt::format("cluster {}: {} ranks on {} host{} over {}, probed in {} (fit {})\n\n",
                                 outcome.cluster.name, outcome.cluster.ranks(), outcome.cluster.hosts.size(),
@@ -214,6 +225,7 @@ std::string probe_report(const ProbeOutcome& outcome) {
   out += link_matrix(outcome.links);
   out += comparison(outcome);
   out += verdicts(outcome.links);
+  out += time_split(outcome.budget_split);
   for (const std::string& note : outcome.notes) out += fmt::format("note: {}\n", note);
   if (!outcome.would_measure.empty()) {
     const std::size_t shown = std::min<std::size_t>(3, outcome.would_measure.size());

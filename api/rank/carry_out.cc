@@ -80,6 +80,12 @@ json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter
           {"would_measure", result.would_measure},
           {"notes", result.notes},
           {"elapsed_seconds", result.elapsed.count()},
+          {"budget_split",
+           {{"survey_seconds", result.split.survey.count()},
+            {"links_seconds", result.split.links.count()},
+            {"first_sizes_seconds", result.split.first_sizes.count()},
+            {"refinement_seconds", result.split.refinement.count()},
+            {"rest_seconds", result.split.rest.count()}}},
           {"traffic_bytes", result.traffic.count},
           {"tools", std::move(tools)}};
 }

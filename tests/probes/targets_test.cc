@@ -142,8 +142,8 @@ TEST(ProbeOptions, AreRefusedByName) {
 }
 
 TEST(DefaultBudget, GrowsWithTheHostsUpToALimit) {
-  EXPECT_LT(default_budget(4).count(), 7.5);
-  EXPECT_LT(default_budget(8).count(), 13);
+  EXPECT_LT(default_budget(4).count(), 9.5);
+  EXPECT_LT(default_budget(8).count(), 17);
   EXPECT_EQ(default_budget(1024).count(), 60);
 }
 

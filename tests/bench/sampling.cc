@@ -1,0 +1,319 @@
+// How well the sampling plan of a probe spends its budget, on made-up clusters whose costs are known exactly:
+// without a network, and the same on every machine.
+//
+//   sampling [--random SEED] [--cases N] [--budget FACTOR]     the figures
+//   sampling --vary [GAIN] ...                                 the same with each gain halved, doubled,
+//   removed sampling --each ...                                        a line for each cluster as well
+//
+// Errors are those of predictions (fits, or formulas where there is no fit) at sizes that were not measured,
+// of every road that is offered: alone and streamed apart. "Enough" is the share of roads' curves whose sizes
+// span two decades, three of them at least, so that a degree of freedom is left. "Regret" is what is lost on
+// a stream of 256 KiB by taking the road that is said to be the cheapest.
+//
+// With --vary, each line has how much the figures change beside those of the gains as they are, and on how
+// many clusters the mean error fell or rose by more than another seed of the noise changes it there (A/A).
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tests/bench/drawn_probe.h"
+
+namespace {
+
+using namespace commtune::bench;
+using commtune::Seconds;
+using commtune::probes::SamplingGains;
+
+constexpr double kNever = 1e9;
+
+/// A gain by its name, with the value at which it says nothing.
+struct Gain {
+  std::string_view name;
+  std::variant<double SamplingGains::*, int SamplingGains::*, std::size_t SamplingGains::*,
+               Seconds SamplingGains::*, bool SamplingGains::*>
+      member;
+  double neutral = 0;
+};
+
+const std::vector<Gain>& all_gains() {
+  static const std::vector<Gain> gains{
+      {"first", &SamplingGains::first, 60},
+      {"first_stream", &SamplingGains::first_stream, 1},
+      {"smaller_stream", &SamplingGains::smaller_stream, 1},
+      {"range", &SamplingGains::range, 0},
+      {"startup_counts", &SamplingGains::startup_counts, kNever},
+      {"between", &SamplingGains::between, 0},
+      {"smooth_share", &SamplingGains::smooth_share, 0},
+      {"most_octaves", &SamplingGains::most_octaves, kNever},
+      {"straight", &SamplingGains::straight, kNever},
+      {"most_unexplained", &SamplingGains::most_unexplained, kNever},
+      {"stream_narrow", &SamplingGains::stream_narrow, 1},
+      {"unknown_width", &SamplingGains::unknown_width, 0},
+      {"widest", &SamplingGains::widest, kNever},
+      {"visits_apart", &SamplingGains::visits_apart, 0},
+      {"like_sizes", &SamplingGains::like_sizes, 1},
+      {"visit_share", &SamplingGains::visit_share, 1},
+      {"longest_narrowing", &SamplingGains::longest_narrowing, kNever},
+      {"stream_time", &SamplingGains::stream_time, 0},
+      {"fewest_streams", &SamplingGains::fewest_streams, 1},
+      {"most_streams", &SamplingGains::most_streams, 60},
+      {"alone_time", &SamplingGains::alone_time, 0},
+      {"most_alone", &SamplingGains::most_alone, 60},
+      {"back_to_back_time", &SamplingGains::back_to_back_time, 0},
+      {"first_sizes", &SamplingGains::first_sizes, 0},
+      {"first_sizes_share", &SamplingGains::first_sizes_share, kNever},
+  };
+  return gains;
+}
+
+template <typename T>
+void set(T& value, double to) {
+  if constexpr (std::is_same_v<T, Seconds>) {
+    value = Seconds{to};
+  } else if constexpr (std::is_same_v<T, bool>) {
+    value = to > 0;
+  } else if constexpr (std::is_integral_v<T>) {
+    value = static_cast<T>(std::max(1.0, std::round(to)));
+  } else {
+    value = to;
+  }
+}
+
+template <typename T>
+double number_of(T value) {
+  if constexpr (std::is_same_v<T, Seconds>) {
+    return value.count();
+  } else {
+    return static_cast<double>(value);
+  }
+}
+
+SamplingGains with(const Gain& gain, double factor, bool removed) {
+  SamplingGains gains;
+  std::visit(
+      [&](auto member) { set(gains.*member, removed ? gain.neutral : factor * number_of(gains.*member)); },
+      gain.member);
+  // The fewest of something are no more than the most.
+  gains.most_streams = std::max(gains.most_streams, gains.fewest_streams);
+  return gains;
+}
+
+bool is_switch(const Gain& gain) { return std::holds_alternative<bool SamplingGains::*>(gain.member); }
+
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
+}
+
+/// Over all clusters.
+struct Figures {
+  double alone_median = 0, alone_p90 = 0, streams_median = 0, streams_p90 = 0;
+  double enough = 0, regret_mean = 0, regret_worst = 0;
+  BudgetSplit shares;  ///< of all time
+  int held_out = 0, without_price = 0;
+};
+
+std::vector<double> errors_of(const std::vector<Findings>& all, bool streamed) {
+  std::vector<double> errors;
+  for (const Findings& one : all) {
+    for (const HeldOut& held_out : one.held_out) {
+      if (held_out.streamed == streamed) errors.push_back(held_out.error);
+    }
+  }
+  return errors;
+}
+
+void add(BudgetSplit& sum, const BudgetSplit& one) {
+  sum.survey += one.survey;
+  sum.links += one.links;
+  sum.first_sizes += one.first_sizes;
+  sum.refinement += one.refinement;
+  sum.rest += one.rest;
+}
+
+Figures figures_of(const std::vector<Findings>& all) {
+  Figures figures;
+  const std::vector<double> alone = errors_of(all, false), streams = errors_of(all, true);
+  figures.alone_median = quantile(alone, 0.5);
+  figures.alone_p90 = quantile(alone, 0.9);
+  figures.streams_median = quantile(streams, 0.5);
+  figures.streams_p90 = quantile(streams, 0.9);
+  figures.held_out = static_cast<int>(alone.size() + streams.size());
+  std::vector<double> regrets;
+  double curves = 0, enough = 0;
+  BudgetSplit sum;
+  for (const Findings& one : all) {
+    curves += one.curves;
+    enough += one.with_enough;
+    figures.without_price += one.without_price;
+    regrets.push_back(one.regret);
+    add(sum, one.spent);
+  }
+  figures.enough = curves > 0 ? enough / curves : 0;
+  for (const double regret : regrets) figures.regret_mean += regret / static_cast<double>(regrets.size());
+  figures.regret_worst = quantile(regrets, 1);
+  const double whole = sum.survey + sum.links + sum.first_sizes + sum.refinement + sum.rest;
+  figures.shares = {sum.survey / whole, sum.links / whole, sum.first_sizes / whole, sum.refinement / whole,
+                    sum.rest / whole};
+  return figures;
+}
+
+std::vector<Findings> findings_of(const std::vector<DrawnCluster>& clusters, SamplingCase how) {
+  std::vector<Findings> all;
+  const std::uint64_t seed = how.noise_seed;
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    how.noise_seed = 1'000'000'007 * seed + i;
+    all.push_back(probe_drawn(clusters[i], how));
+  }
+  return all;
+}
+
+std::string split_text(const BudgetSplit& shares) {
+  return fmt::format(
+      "survey {:.0f} %, links {:.0f} %, roads' first sizes {:.0f} %, refinement {:.0f} %, rest {:.0f} %",
+      100 * shares.survey, 100 * shares.links, 100 * shares.first_sizes, 100 * shares.refinement,
+      100 * shares.rest);
+}
+
+void print_each(const std::vector<DrawnCluster>& clusters, const std::vector<Findings>& all) {
+  for (std::size_t i = 0; i < clusters.size(); ++i) {
+    const Figures own = figures_of({all[i]});
+    fmt::print(
+        "{:<42} alone {:>5.1f} % p90 {:>6.1f} %  streams {:>5.1f} % p90 {:>6.1f} %  enough {:>4.0f} %  "
+        "regret {:>5.1f} %  {}\n",
+        clusters[i].name, 100 * own.alone_median, 100 * own.alone_p90, 100 * own.streams_median,
+        100 * own.streams_p90, 100 * own.enough, 100 * own.regret_worst, split_text(own.shares));
+  }
+}
+
+std::string change(double now, double before) {
+  return fmt::format("{:>+7.1f}", before > 0 ? 100 * (now / before - 1) : 0);
+}
+
+/// Clusters whose mean error fell or rose by more than the noise changes it.
+struct Count {
+  int fell = 0, rose = 0;
+};
+Count count_of(const std::vector<Findings>& now, const std::vector<Findings>& as_is,
+               const std::vector<Findings>& again) {
+  Count count;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const double noise = std::abs(again[i].mean_error() - as_is[i].mean_error());
+    const double by = now[i].mean_error() - as_is[i].mean_error();
+    count.fell += by < -noise ? 1 : 0;
+    count.rose += by > noise ? 1 : 0;
+  }
+  return count;
+}
+
+void print_varied(std::string_view name, std::string_view how, const std::vector<Findings>& now,
+                  const std::vector<Findings>& as_is, const std::vector<Findings>& again) {
+  const Figures a = figures_of(as_is), b = figures_of(now);
+  const Count count = count_of(now, as_is, again);
+  fmt::print("{:<18} {:<8} {} {} {} {} {:>8.1f} {:>8.1f} {:>6} {:>5}\n", name, how,
+             change(b.alone_median, a.alone_median), change(b.alone_p90, a.alone_p90),
+             change(b.streams_median, a.streams_median), change(b.streams_p90, a.streams_p90), 100 * b.enough,
+             100 * b.regret_mean, count.fell, count.rose);
+  std::fflush(stdout);
+}
+
+void vary(const std::vector<DrawnCluster>& clusters, const SamplingCase& how, std::string_view only) {
+  const std::vector<Findings> as_is = findings_of(clusters, how);
+  SamplingCase other = how;
+  other.noise_seed += 1000;
+  const std::vector<Findings> again = findings_of(clusters, other);
+  fmt::print("change of the errors in %: median and 90th percentile\n");
+  fmt::print("{:<18} {:<8} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} {:>6} {:>5}\n", "gain", "", "alone", "p90",
+             "streams", "p90", "enough %", "regret %", "fell", "rose");
+  print_varied("A/A", "", again, as_is, again);
+  other.noise_seed += 1000;
+  print_varied("A/A", "", findings_of(clusters, other), as_is, again);
+  for (const Gain& gain : all_gains()) {
+    if (!only.empty() && gain.name != only) continue;
+    SamplingCase varied = how;
+    const auto run = [&](std::string_view label, double factor, bool removed) {
+      varied.gains = with(gain, factor, removed);
+      print_varied(gain.name, label, findings_of(clusters, varied), as_is, again);
+    };
+    if (!is_switch(gain)) {
+      if (!only.empty()) run("quarter", 0.25, false);
+      run("halved", 0.5, false);
+      run("doubled", 2, false);
+      if (!only.empty()) run("fourfold", 4, false);
+    }
+    run("removed", 1, true);
+  }
+}
+
+int refuse(std::string_view what) {
+  fmt::print(stderr,
+             "sampling: {}\nusage: sampling [--random SEED] [--cases N] [--budget FACTOR] [--each] [--vary "
+             "[GAIN]]\n",
+             what);
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t seed = 1;
+  int cases = 24;
+  bool each = false, varies = false;
+  std::string only;
+  SamplingCase how;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view flag = argv[i];
+    const bool has_value = i + 1 < argc && argv[i + 1][0] != '-';
+    if (flag == "--each") {
+      each = true;
+    } else if (flag == "--vary") {
+      varies = true;
+      if (has_value) only = argv[++i];
+    } else if (flag == "--random" && has_value) {
+      seed = std::strtoull(argv[++i], nullptr, 10);
+    } else if (flag == "--cases" && has_value) {
+      cases = std::max(1, std::atoi(argv[++i]));
+    } else if (flag == "--budget" && has_value) {
+      how.budget_factor = std::strtod(argv[++i], nullptr);
+    } else {
+      return refuse(fmt::format("{}: not a flag, or without its value", flag));
+    }
+  }
+  if (!(how.budget_factor > 0)) return refuse("--budget: must be positive");
+  const auto known = [&](const Gain& gain) { return gain.name == only; };
+  if (!only.empty() && std::ranges::none_of(all_gains(), known)) return refuse(only + ": no such gain");
+
+  commtune::Random random(seed);
+  std::vector<DrawnCluster> clusters;
+  for (int i = 0; i < cases; ++i) clusters.push_back(drawn_cluster(random));
+  if (varies) vary(clusters, how, only);
+  const std::vector<Findings> all = findings_of(clusters, how);
+  if (each) print_each(clusters, all);
+  const Figures figures = figures_of(all);
+  fmt::print(
+      "at {} sizes of roads that were not measured: alone median {:.2f} %, p90 {:.2f} %; streams median "
+      "{:.2f} %, p90 {:.2f} %\n",
+      figures.held_out, 100 * figures.alone_median, 100 * figures.alone_p90, 100 * figures.streams_median,
+      100 * figures.streams_p90);
+  fmt::print("roads with enough sizes: {:.1f} %\nthe budget: {}\n", 100 * figures.enough,
+             split_text(figures.shares));
+  fmt::print(
+      "RESULT sampling seed={} cases={} budget_factor={:g} alone_median={:.5f} alone_p90={:.5f} "
+      "streams_median={:.5f} "
+      "streams_p90={:.5f} enough={:.4f} regret_mean={:.4f} regret_worst={:.4f} survey={:.3f} links={:.3f} "
+      "first_sizes={:.3f} refinement={:.3f} rest={:.3f} excluded={}\n",
+      seed, cases, how.budget_factor, figures.alone_median, figures.alone_p90, figures.streams_median,
+      figures.streams_p90, figures.enough, figures.regret_mean, figures.regret_worst, figures.shares.survey,
+      figures.shares.links, figures.shares.first_sizes, figures.shares.refinement, figures.shares.rest,
+      figures.without_price > 0 ? fmt::format("roads:{}(no-price)", figures.without_price) : "none");
+  return 0;
+}
