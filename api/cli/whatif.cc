@@ -10,6 +10,7 @@
 #include "api/cli/job_flags.h"
 #include "api/output/whatif_csv.h"
 #include "api/output/whatif_report.h"
+#include "api/series.h"
 #include "executor/new_file.h"
 #include "perfmodel/error.h"
 

@@ -84,7 +84,8 @@ export class TunePage extends Page {
       <label class="field">Servers on workers' hosts, at most<input type="number" name="servers" min="1" max="4096" placeholder="as many as workers" /></label>
       <label class="field">Dedicated servers<input type="number" name="dedicated" min="0" max="4096" placeholder="none" /></label>
       <label class="field">Batch a worker<input type="number" name="batch" min="1" max="1048576" placeholder=${profile ? String(profile.batch) : ''} /><span class="hint">layer times grow in proportion</span></label>
-      ${this.version.value?.scope === 'operate' ? html`<label class="field">Verify by running, seconds at most<input type="number" name="verify" min="1" max="86400" placeholder="predict only" /><span class="hint">replays on its hosts what the doubt cannot tell apart; then the measurement chooses</span></label>` : nothing}
+      ${this.version.value?.scope === 'operate' ? html`<label class="field">Check by running, seconds<input type="number" name="check" min="1" max="86400" placeholder="predict only" /><span class="hint">runs the leading plans on its hosts, and corrects costs by what that takes</span></label>
+        <label class="field">Verify by running, seconds at most<input type="number" name="verify" min="1" max="86400" placeholder="predict only" /><span class="hint">replays on its hosts what the doubt cannot tell apart; then the measurement chooses</span></label>` : nothing}
       <label class="field wide">Or upload a profile (commtune/profile/1)
         <input type="file" name="profile" accept="application/json,.json" aria-describedby="upload-says" @change=${(event: Event) => void this.upload(event)} />
         <span id="upload-says" role="status" class=${this.uploadProblem ? 'wrong' : 'hint'}>${this.uploadProblem || this.uploaded || nothing}</span>
@@ -120,12 +121,14 @@ export class TunePage extends Page {
     const servers = number('servers');
     const dedicated = number('dedicated');
     const batch = number('batch');
+    const check = number('check');
     const verify = number('verify');
     if (workers) body.workers = workers;
     if (servers) body.servers = servers;
     if (dedicated) body.dedicated_servers = dedicated;
     const usual = this.choices.value ? profileOf(this.choices.value, this.model)?.batch : undefined;
     if (batch && batch !== usual) body.overrides = { bandwidth_scale: 1, latency_scale: 1, device_speed_scale: 1, gradient_scale: 1, batch };
+    if (check) body.check = `${check}s`;
     if (verify) body.verify = { plans: 3, budget_seconds: verify };
     this.busy = true;
     this.problem = undefined;
