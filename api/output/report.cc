@@ -125,6 +125,17 @@ std::string comparison(const ProbeOutcome& outcome) {
   return (any ? "\n" + table.text() : std::string()) + fmt::format("{}", fmt::join(problems, ""));
 }
 
+/// "time: 305 ms for all pairs of hosts, ..."; empty where the ranks did not say.
+std::string time_split(const nlohmann::json& split) {
+  if (split.empty()) return {};
+  const auto time = [&](const char* key) { return format_time(Seconds{split.value(key, 0.0)}); };
+  return fmt::format(
+      "time: {} for all pairs of hosts, {} for links, {} for the first sizes of roads, {} to refine them, {} "
+      "for the rest\n",
+      time("survey_seconds"), time("links_seconds"), time("first_sizes_seconds"), time("refinement_seconds"),
+      time("rest_seconds"));
+}
+
 bool rests_on_doubtful(const tuner::Answer& answer, const tuner::Entry& entry) {
   return std::ranges::any_of(answer.doubtful, [&](const tuner::DoubtfulFit& fit) {
     return std::ranges::find(fit.methods, entry.method) != fit.methods.end();
@@ -203,17 +214,6 @@ std::string fit_table(const Cluster& cluster, FitDetail detail) {
                        format_time(Seconds{cluster.connection_backlog_seconds.value}));
   }
   return out;
-}
-
-/// "time: 0.3 s for the matrix of links, ...": empty where the ranks did not say.
-std::string time_split(const nlohmann::json& split) {
-  if (split.empty()) return {};
-  const auto time = [&](const char* key) { return format_time(Seconds{split.value(key, 0.0)}); };
-  return fmt::format(
-      "time: {} for all pairs of hosts, {} for links, {} for the first sizes of roads, {} to refine them, {} "
-      "for the rest\n",
-      time("survey_seconds"), time("links_seconds"), time("first_sizes_seconds"), time("refinement_seconds"),
-      time("rest_seconds"));
 }
 
 std::string probe_report(const ProbeOutcome& outcome) {

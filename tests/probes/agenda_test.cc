@@ -7,6 +7,8 @@
 #include <random>
 #include <set>
 
+#include "probes/enough_sizes.h"
+
 namespace commtune::probes {
 namespace {
 
@@ -124,6 +126,61 @@ TEST(Agenda, StreamsEachOperationBeforeItRefinesOne) {
       return sample.quantity.destination == destination && sample.quantity.in_flight > 1;
     })) << destination;
   }
+}
+
+/// Roads over four workers, alone and as streams, 12 ns a byte.
+std::vector<Target> road_targets() {
+  std::vector<Target> targets;
+  for (const Collective algorithm : {Collective::kRing, Collective::kHalvingDoubling, Collective::kOneShot}) {
+    for (const int in_flight : {1, kStreaming}) {
+      Target target = message_target();
+      target.quantity = {Subject::kOperation, AllToAll{algorithm}, Operation::kAllReduce, 4};
+      target.quantity.in_flight = in_flight;
+      target.weight = algorithm == Collective::kRing ? 2 : 0.2;
+      target.smallest = Bytes{16};
+      target.largest = in_flight == 1 ? Bytes{16 << 20} : Bytes{512 << 10};
+      target.latency = Seconds{400e-6};
+      target.beta = SecondsPerByte{12e-9};
+      targets.push_back(target);
+    }
+  }
+  return targets;
+}
+
+TEST(Agenda, BringsEveryRoadToSizesThatAFitMayRestOnBeforeItRefinesAny) {
+  const std::vector<Target> targets = road_targets();
+  Agenda agenda(targets, small_options(), {});
+  std::map<std::size_t, std::set<Bytes>> sizes;
+  int visits = 0;
+  for (; visits < 100; ++visits) {
+    const auto visit = agenda.next(Seconds{100}, std::nullopt);
+    ASSERT_TRUE(visit);
+    if (!visit->of_first_sizes) break;
+    sizes[visit->target].insert(visit->size);
+    agenda.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), truth(visit->size)));
+  }
+  EXPECT_EQ(visits, 3 * static_cast<int>(targets.size()));  // and no more than that takes
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    ASSERT_FALSE(sizes[i].empty()) << i;
+    EXPECT_TRUE(are_enough(sizes[i].size(), *sizes[i].begin(), *sizes[i].rbegin())) << i;
+  }
+}
+
+TEST(Agenda, TakesNoSizeFirstForWhichOthersWouldGoWithout) {
+  // At 1.2 us a byte a stream of 512 KiB takes seconds, of which there are four.
+  std::vector<Target> targets = road_targets();
+  for (Target& target : targets) target.beta.value *= 100;
+  Agenda agenda(targets, small_options(), {});
+  Seconds spent{};
+  std::map<std::size_t, int> sizes;
+  while (const auto visit = agenda.next(small_options().budget - spent, std::nullopt)) {
+    if (!visit->of_first_sizes) break;
+    ++sizes[visit->target];
+    spent += visit->expected;
+    const double each = 400e-6 + 1.2e-6 * static_cast<double>(visit->size.count);
+    agenda.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), each));
+  }
+  for (std::size_t i = 0; i < targets.size(); ++i) EXPECT_EQ(sizes[i], 3) << i;
 }
 
 TEST(Agenda, RepeatsWhereTheIntervalIsWide) {

@@ -102,6 +102,38 @@ TEST(FitOperations, SizesThatDoNotSpanADecadeMakeNoCurve) {
   EXPECT_GT(two->streamed.curve(1_MiB) / two->streamed.curve(96_KiB), 4);
 }
 
+TEST(FitOperations, MessagesAloneOfTooFewSizesMakeNoCurveEither) {
+  OperationSamples narrow = measured_ring();
+  narrow.quantity.workers = 2;
+  // By themselves they say that a message costs a millisecond whatever its size.
+  narrow.alone = {sample(64_KiB, 1e-3), sample(128_KiB, 1e-3)};
+  const FittedOperations fitted = fit_operations(std::vector{measured_ring(), narrow}, links_of_four(), {});
+  const auto two = std::ranges::find(fitted.fits, 2, &OperationFit::workers);
+  ASSERT_NE(two, fitted.fits.end());
+  EXPECT_GT(two->alone.curve(16_MiB) / two->alone.curve(96_KiB), 50);
+  EXPECT_EQ(two->alone.smallest, 64_KiB);
+  EXPECT_EQ(two->alone.largest, 128_KiB);
+}
+
+TEST(FitOperations, TwoStreamedSizesAreCarriedByTheLinksWhereNoOtherStreamTells) {
+  OperationSamples ring = measured_ring();
+  ring.streamed = {sample(256_KiB, 4e-3), sample(512_KiB, 4e-3)};
+  const FittedOperations fitted = fit_operations(std::vector{ring}, links_of_four(), {});
+  const Fit& streamed = fit_on(fitted, Collective::kRing).streamed;
+  EXPECT_GT(streamed.curve(16_MiB) / streamed.curve(512_KiB), 20);
+  EXPECT_LT(streamed.curve(16_KiB) / streamed.curve(256_KiB), 0.2);
+}
+
+TEST(FitOperations, WithoutLinksTwoSizesMakeALine) {
+  OperationSamples ring = measured_ring();
+  ring.alone.resize(2);
+  ring.streamed.resize(2);
+  const FittedOperations fitted = fit_operations(std::vector{ring}, Cluster{}, {});
+  ASSERT_EQ(fitted.fits.size(), 1U);
+  EXPECT_FALSE(fitted.fits.front().alone.curve.empty());
+  EXPECT_FALSE(fitted.fits.front().streamed.curve.empty());
+}
+
 TEST(FitOperations, DoubtsACurveThatItsOwnSizesDoNotPredict) {
   const Cluster links = links_of_four();
   const Formula formula = formula_of(AllToAll{}, links, 4);

@@ -78,6 +78,19 @@ TEST(Comparison, IsNothingWhereNoneWasAskedFor) {
   EXPECT_THAT(probe_report(outcome), Not(HasSubstr("iperf3")));
 }
 
+TEST(ProbeReport, SaysWhatTheTimeWentInto) {
+  ProbeOutcome outcome = compared({});
+  EXPECT_THAT(probe_report(outcome), Not(HasSubstr("time:")));  // of ranks that do not say
+  EXPECT_TRUE(to_json(outcome).at("budget_split").empty());
+  outcome.budget_split = {{"survey_seconds", 0.25},
+                          {"links_seconds", 0.5},
+                          {"first_sizes_seconds", 2.0},
+                          {"refinement_seconds", 1.0},
+                          {"rest_seconds", 0.125}};
+  EXPECT_THAT(probe_report(outcome), HasSubstr("2.00 s for the first sizes of roads, 1.00 s to refine them"));
+  EXPECT_EQ(to_json(outcome).at("budget_split"), outcome.budget_split);
+}
+
 TuneOutcome ranked(Seconds bound, std::optional<Seconds> bound_low) {
   TuneOutcome outcome;
   tuner::Entry entry;
