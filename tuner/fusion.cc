@@ -23,15 +23,58 @@ std::vector<double> bytes_until(const FusionJob& job) {
   return until;
 }
 
+/// What groups behind neighbouring prefixes end after at least, a run of prefixes at a time. On one piece of
+/// the curve a group that ends at a given tensor costs alpha + beta * (bytes up to there - bytes of the
+/// prefix), so that of the prefixes only E - beta * bytes matters, whichever tensor it is that is asked
+/// about.
+class PrefixRuns {
+ public:
+  static constexpr std::size_t kRun = 64;
+
+  explicit PrefixRuns(const FlatCurve& curve, std::size_t prefixes)
+      : curve_(curve), latest_(prefixes / kRun + 1, 0.0), least_(curve.pieces().size()) {
+    for (std::vector<double>& least : least_)
+      least.assign(latest_.size(), std::numeric_limits<double>::infinity());
+  }
+
+  /// Prefixes come in order.
+  void add(std::size_t prefix, double end, double bytes) {
+    const std::size_t run = prefix / kRun;
+    latest_[run] = std::max(latest_[run], end);
+    for (std::size_t piece = 0; piece < least_.size(); ++piece) {
+      double& least = least_[piece][run];
+      least = std::min(least, end - curve_.pieces()[piece].beta * bytes);
+    }
+  }
+
+  /// When the last of a run's prefixes ends.
+  double latest(std::size_t run) const { return latest_[run]; }
+
+  /// No group of `piece` behind a prefix of the run and up to `bytes` ends before that, however the sums are
+  /// rounded.
+  double least_end(std::size_t run, std::size_t piece, double bytes) const {
+    const FlatCurve::Piece& line = curve_.pieces()[piece];
+    const double most = latest_[run] + line.alpha + 2 * line.beta * bytes;
+    return least_[piece][run] + (line.alpha + line.beta * bytes) - kRounding * most;
+  }
+
+ private:
+  static constexpr double kRounding = 1e-14;  // of six sums and products
+  const FlatCurve& curve_;
+  std::vector<double> latest_;              ///< by run
+  std::vector<std::vector<double>> least_;  ///< by piece and run
+};
+
 /// Looks for the best last group of the first `count` tensors, given when shorter prefixes end; of several
-/// the smallest. Where start-ups are dear nearly every pair of a prefix and a group is looked at: this is all
-/// of exact_fusion's time.
+/// the smallest. Where start-ups are dear nearly every pair of a prefix and a group could be the best one:
+/// whole runs of prefixes are left out that lead to nothing as good as what is known.
 class LastGroup {
  public:
   LastGroup(const FusionJob& job, const FlatCurve& curve, const std::vector<double>& prefix_end,
-            const std::vector<double>& until, std::size_t count)
+            const std::vector<double>& until, const PrefixRuns& runs, std::size_t count)
       : ready_(job.ready[count - 1]),
         curve_(curve),
+        runs_(runs),
         prefix_end_(prefix_end.data()),
         until_(until.data()),
         count_(count) {}
@@ -45,12 +88,12 @@ class LastGroup {
     const double bytes = until_[count_] - until_[prefix - 1];
     best_ = {std::max(prefix_end_[prefix - 1], ready_) + curve_(bytes), count_ - prefix + 1};
     const auto& pieces = curve_.pieces();
-    for (auto piece = pieces.rbegin(); piece != pieces.rend() && prefix < count_; ++piece) {
+    for (std::size_t piece = pieces.size(); piece-- > 0 && prefix < count_;) {
       // Its bytes are whole numbers, and so is each difference of them.
-      const double last = until_[count_] - piece->from;
+      const double last = until_[count_] - pieces[piece].from;
       const double* const beyond = std::upper_bound(until_ + prefix, until_ + count_, last);
       const auto end = static_cast<std::size_t>(beyond - until_);
-      if (!look_at(prefix, end, *piece)) break;
+      if (!look_at(prefix, end, piece)) break;
       prefix = end;
     }
     return best_;
@@ -70,25 +113,30 @@ class LastGroup {
     return true;
   }
 
-  /// The groups behind some prefixes, all of whose sizes are on one piece of the curve; several at a time,
-  /// since few of them are any better. False when the last of these ends too late for any group.
-  bool look_at(std::size_t prefix, std::size_t end, const FlatCurve::Piece& piece) {
-    for (; prefix + 4 <= end; prefix += 4) {
-      if (too_late(prefix)) return false;
-      const double first = end_behind(prefix, piece), second = end_behind(prefix + 1, piece),
-                   third = end_behind(prefix + 2, piece), fourth = end_behind(prefix + 3, piece);
-      if (std::min(std::min(first, second), std::min(third, fourth)) > best_.end) continue;
-      if (!offer(prefix, first) || !offer(prefix + 1, second) || !offer(prefix + 2, third) ||
-          !offer(prefix + 3, fourth))
-        return false;
+  /// The groups behind some prefixes, all of whose sizes are on one piece of the curve. False when the last
+  /// that was looked at ends too late for any group.
+  bool look_at(std::size_t prefix, std::size_t end, std::size_t piece) {
+    while (prefix < end) {
+      const std::size_t run = prefix / PrefixRuns::kRun;
+      const std::size_t run_end = std::min((run + 1) * PrefixRuns::kRun, end);
+      if (!may_be_best(run, piece)) {
+        prefix = run_end;
+        continue;
+      }
+      for (; prefix < run_end; ++prefix)
+        if (!offer(prefix, end_behind(prefix, curve_.pieces()[piece]))) return false;
     }
-    for (; prefix < end; ++prefix)
-      if (!offer(prefix, end_behind(prefix, piece))) return false;
     return true;
+  }
+
+  bool may_be_best(std::size_t run, std::size_t piece) const {
+    return runs_.latest(run) + curve_.start_up() > best_.end ||
+           runs_.least_end(run, piece, until_[count_]) <= best_.end;
   }
 
   const double ready_;
   const FlatCurve& curve_;
+  const PrefixRuns& runs_;
   const double *const prefix_end_, *const until_;
   const std::size_t count_;
   Choice best_;
@@ -117,12 +165,18 @@ Groups exact_fusion(const FusionJob& job, const FusionCost& cost) {
   std::vector<std::size_t> last_size(n, 0);
   const std::vector<double> until = bytes_until(job);
   const FlatCurve occupancy(cost.occupancy), alone(cost.alone);
+  PrefixRuns runs(occupancy, n), last_runs(alone, n);
+  const auto add = [&](std::size_t prefix) {
+    for (PrefixRuns* each : {&runs, &last_runs}) each->add(prefix, prefix_end[prefix], until[prefix]);
+  };
+  add(0);
   for (std::size_t count = 1; count < n; ++count) {
-    const Choice best = LastGroup(job, occupancy, prefix_end, until, count).best();
+    const Choice best = LastGroup(job, occupancy, prefix_end, until, runs, count).best();
     prefix_end[count] = best.end;
     last_size[count] = best.size;
+    add(count);
   }
-  Groups groups{LastGroup(job, alone, prefix_end, until, n).best().size};
+  Groups groups{LastGroup(job, alone, prefix_end, until, last_runs, n).best().size};
   for (std::size_t left = n - groups.back(); left > 0; left -= groups.back())
     groups.push_back(last_size[left]);
   std::reverse(groups.begin(), groups.end());
