@@ -26,7 +26,7 @@ constexpr Page kAll{1000, 0};
 std::vector<std::string> versions() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(COMMTUNE_FORMATS))
-    if (entry.is_directory()) names.push_back(entry.path().filename());
+    if (std::filesystem::exists(entry.path() / "plan.json")) names.push_back(entry.path().filename());
   return names;
 }
 
