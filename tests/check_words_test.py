@@ -20,7 +20,7 @@ MODEL = """# The model
 ## 13. Sources
 | Birge | 1932 |
 """
-PLAIN = "a\nclass\nipv4\nmessage\noptions\ntcp\n"
+PLAIN = "a\nclass\nipv4\nmessage\noptions\nreply\ntcp\n"
 
 
 def run(header, model=MODEL, plain=PLAIN, name="executor/transport/a.h"):
@@ -43,7 +43,7 @@ class Words(unittest.TestCase):
         self.assertIn(text, done.stdout)
 
     def test_words_of_the_glossary_and_plain_ones_pass(self):
-        self.passes("struct RoadOptions {};\nenum class HeadOfLine : int { kLow };\nclass TCPMessages;\nusing Pace = double;\nstruct Ipv4Options;\n")
+        self.passes("struct RoadOptions {};\nenum class HeadOfLine : int { kLow };\nclass TCPMessages;\nusing Pace = double;\nstruct Ipv4Options;\nclass Replies;\n")
 
     def test_a_word_that_nobody_explains_is_found_with_its_place(self):
         self.finds("\nstruct ParcelOptions {};\n", "executor/transport/a.h:2: ParcelOptions: parcel: ")

@@ -10,6 +10,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "api/actions/sample_rows.h"
 #include "executor/report.h"
@@ -124,8 +125,11 @@ TEST_P(EveryKey, DatabasesHoldWhatTheDocumentsSay) {
     EXPECT_EQ(row.layout, layout_digest(testing::made_up_profile()));
     digests.insert(row.digest);
   }
-  for (const std::string& name : names())
-    if (kind_of(name) == "plan") EXPECT_TRUE(digests.contains(digests_.at(name))) << name;
+  for (const std::string& name : names()) {
+    if (kind_of(name) == "plan") {
+      EXPECT_TRUE(digests.contains(digests_.at(name))) << name;
+    }
+  }
   nlohmann::json samples = nlohmann::json::array();
   for (const SampleRow& row : store.all_samples(fit.session)) samples.push_back(to_json(api::from_row(row)));
   samples.erase(samples.size() - 1);  // the one that was added later
