@@ -13,6 +13,7 @@
 #include "api/question/models.h"
 #include "api/question/plan_lookup.h"
 #include "api/view/doubtful.h"
+#include "api/view/page_json.h"
 #include "api/view/row_json.h"
 #include "perfmodel/doubtful_fits.h"
 #include "perfmodel/error.h"
@@ -59,9 +60,7 @@ RowId row_id(const ShowFlags& flags) {
 template <class Row, class... More>
 void print_page(const Session& session, const PageOf<Row>& page, const More&... context) {
   if (session.json) {
-    json rows = json::array();
-    for (const Row& row : page.rows) rows.push_back(to_json(row, context...));
-    session.print_json({{"rows", std::move(rows)}, {"next", page.next ? json(*page.next) : json(nullptr)}});
+    session.print_json(page_to_json(page, [&](const Row& row) { return to_json(row, context...); }));
     return;
   }
   session.print(page.rows.empty() ? "nothing stored yet\n" : to_table(page.rows, context...));
@@ -89,17 +88,13 @@ void list_clusters(const Session& session, const Store& store, const ShowFlags& 
 void show_cluster(const Session& session, const Store& store, const ShowFlags& flags) {
   auto found = store.find_cluster(std::string_view(flags.id));
   const ClusterRow cluster = found ? *found : present(store.find_cluster(row_id(flags)), flags);
-  const auto fit = store.current_fit(cluster.id);
-  const PageOf<SessionRow> probes = store.sessions(cluster.id, {flags.limit, 0});
+  const Page page{flags.limit, 0};
   if (session.json) {
-    json document = to_json(cluster);
-    document["current_fit"] = fit ? to_json(*fit, flags.fit_age) : json(nullptr);
-    if (fit) put_marks(document["current_fit"], marks_of(store, *fit, fit->snapshot, flags.fit_age));
-    document["probes"] = json::array();
-    for (const SessionRow& probe : probes.rows) document["probes"].push_back(to_json(probe));
-    session.print_json(document);
+    session.print_json(cluster_to_json(store, cluster, flags.fit_age, page));
     return;
   }
+  const auto fit = store.current_fit(cluster.id);
+  const PageOf<SessionRow> probes = store.sessions(cluster.id, page);
   session.print(to_table(std::vector<ClusterRow>{cluster}) + "\n");
   for (const auto& [name, value] : cluster.facts) session.print(fmt::format("{}: {}\n", name, value));
   session.print("\nprobes\n" + (probes.rows.empty() ? "none\n" : to_table(probes.rows)));
@@ -123,20 +118,6 @@ void show_fit(const Session& session, const Store& store, const ShowFlags& flags
                 doubtful_lines(fit.snapshot) + to_text(marks_of(store, fit, fit.snapshot, flags.fit_age)));
 }
 
-ProfileSummary summary_of(const Profile& profile) {
-  ProfileSummary row;
-  row.digest = digest(profile);
-  row.layout = layout_digest(profile);
-  row.model = profile.model;
-  row.batch = profile.batch;
-  row.layers = static_cast<int>(profile.layers.size());
-  row.tensors = static_cast<int>(profile.tensor_count());
-  row.gradient_bytes = profile.gradient_bytes();
-  row.compute = profile.forward() + profile.backward() + profile.update();
-  row.how = profile.origin.how;
-  return row;
-}
-
 /// Shipped ones first, since they can be used without having been stored.
 void list_profiles(const Session& session, const Store& store, const ShowFlags& flags) {
   std::vector<ProfileSummary> shipped;
@@ -144,11 +125,7 @@ void list_profiles(const Session& session, const Store& store, const ShowFlags& 
     shipped.push_back(summary_of(shipped_profile(name).value()));
   const PageOf<ProfileSummary> stored = store.profiles({flags.limit, 0});
   if (session.json) {
-    json document{{"shipped", json::array()}, {"rows", json::array()}};
-    for (const ProfileSummary& row : shipped) document["shipped"].push_back(to_json(row));
-    for (const ProfileSummary& row : stored.rows) document["rows"].push_back(to_json(row));
-    document["next"] = stored.next ? json(*stored.next) : json(nullptr);
-    session.print_json(document);
+    session.print_json(profiles_to_json(shipped, stored));
     return;
   }
   session.print("shipped\n" + to_table(shipped));

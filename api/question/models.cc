@@ -38,6 +38,20 @@ nlohmann::json read_json_file(const std::filesystem::path& path) {
   return parse_json(text, path.string());
 }
 
+ProfileSummary summary_of(const Profile& profile) {
+  ProfileSummary row;
+  row.digest = digest(profile);
+  row.layout = layout_digest(profile);
+  row.model = profile.model;
+  row.batch = profile.batch;
+  row.layers = static_cast<int>(profile.layers.size());
+  row.tensors = static_cast<int>(profile.tensor_count());
+  row.gradient_bytes = profile.gradient_bytes();
+  row.compute = profile.forward() + profile.backward() + profile.update();
+  row.how = profile.origin.how;
+  return row;
+}
+
 Profile find_profile(const Store& store, const std::string& model) {
   if (names_file(model)) {
     const nlohmann::json document = read_json_file(model);

@@ -14,6 +14,9 @@ namespace commtune::api {
 /// Error{kNotFound} with the closest shipped name, Error{kBadInput} naming the file and the place in it.
 Profile find_profile(const Store& store, const std::string& model);
 
+/// What a list says of a profile that is not stored: its id is 0.
+ProfileSummary summary_of(const Profile& profile);
+
 /// Whether a user names a file: anything with '/' or ending in ".json".
 bool names_file(const std::string& text);
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "api/rest/message.h"
+#include "api/view/page_json.h"
 #include "perfmodel/error.h"
 #include "perfmodel/fields.h"
 #include "store/store.h"
@@ -74,10 +75,7 @@ Row present(std::optional<Row> row, std::string_view what, const std::string& id
 
 template <class Row, class ToJson>
 Reply page_reply(const PageOf<Row>& page, const ToJson& to_json_of) {
-  nlohmann::json rows = nlohmann::json::array();
-  for (const Row& row : page.rows) rows.push_back(to_json_of(row));
-  return json_reply({{"rows", std::move(rows)},
-                     {"next", page.next ? nlohmann::json(*page.next) : nlohmann::json(nullptr)}});
+  return json_reply(page_to_json(page, to_json_of));
 }
 
 /// The cluster row that ?cluster= names; nothing when it names none. Throws Error{kNotFound}.

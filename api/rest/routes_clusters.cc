@@ -35,18 +35,7 @@ Reply list_clusters(Service& service, const Request& request) {
 Reply get_cluster(Service& service, const Request& request) {
   const auto store = service.store().reader();
   const ClusterRow cluster = named_cluster(*store, request);
-  json out = api::to_json(cluster);
-  const auto fit = store->current_fit(cluster.id);
-  out["current_fit"] = json(nullptr);
-  if (fit) {
-    const FitAge age = fit_age(service.parts().settings);
-    out["current_fit"] = api::to_json(*fit, age);
-    put_marks(out["current_fit"], marks_of(*store, *fit, fit->snapshot, age));
-  }
-  out["probes"] = json::array();
-  for (const SessionRow& probe : store->sessions(cluster.id).rows)
-    out["probes"].push_back(api::to_json(probe));
-  return json_reply(out);
+  return json_reply(cluster_to_json(*store, cluster, fit_age(service.parts().settings), Page{}));
 }
 
 Reply get_fits(Service& service, const Request& request) {

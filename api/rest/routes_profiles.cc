@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/question/models.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "api/view/row_json.h"
@@ -12,39 +13,26 @@ namespace {
 
 using nlohmann::json;
 
-ProfileSummary summary_of(const Profile& profile, Timestamp since) {
-  ProfileSummary row;
-  row.digest = digest(profile);
-  row.layout = layout_digest(profile);
-  row.model = profile.model;
-  row.batch = profile.batch;
-  row.layers = static_cast<int>(profile.layers.size());
-  row.tensors = static_cast<int>(profile.tensor_count());
-  row.gradient_bytes = profile.gradient_bytes();
-  row.compute = profile.forward() + profile.backward() + profile.update();
-  row.how = profile.origin.how;
+/// A shipped profile has been there since the service started.
+ProfileSummary summary_since(const Profile& profile, Timestamp since) {
+  ProfileSummary row = summary_of(profile);
   row.origin.created = since;
   return row;
 }
 
 Reply list_profiles(Service& service, const Request& request) {
   const auto store = service.store().reader();
-  const PageOf<ProfileSummary> page = store->profiles(page_of(request));
-  json out{{"shipped", json::array()},
-           {"rows", json::array()},
-           {"next", page.next ? json(*page.next) : json(nullptr)}};
+  std::vector<ProfileSummary> shipped;
   for (const std::string& name : shipped_profile_names())
-    out["shipped"].push_back(
-        api::to_json(summary_of(service.profiles().find(name)->profile, service.started())));
-  for (const ProfileSummary& row : page.rows) out["rows"].push_back(api::to_json(row));
-  return json_reply(out);
+    shipped.push_back(summary_since(service.profiles().find(name)->profile, service.started()));
+  return json_reply(profiles_to_json(shipped, store->profiles(page_of(request))));
 }
 
 Reply get_profile(Service& service, const Request& request) {
   const ProfilePointer known = service.profiles().find(request.arguments.at(0));
   const auto stored = service.store().reader()->find_profile(std::string_view(known->digest));
   json out = api::to_json(stored ? static_cast<const ProfileSummary&>(*stored)
-                                 : summary_of(known->profile, service.started()));
+                                 : summary_since(known->profile, service.started()));
   out["profile"] = commtune::to_json(known->profile);
   return json_reply(out);
 }

@@ -8,6 +8,7 @@
 #include "api/rest/busy.h"
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
+#include "api/series.h"
 #include "api/view/whatif_json.h"
 #include "tuner/whatif.h"
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/view/page_json.h"
 #include "perfmodel/road_json.h"
 
 namespace commtune::api {
@@ -168,6 +169,26 @@ json to_json(const RunRow& row) {
   out["versions"] = row.versions;
   out["settings"] = row.settings;
   out["messages"] = row.messages;
+  return out;
+}
+
+json cluster_to_json(const Store& store, const ClusterRow& cluster, const FitAge& age, const Page& probes) {
+  json out = to_json(cluster);
+  out["current_fit"] = json(nullptr);
+  if (const auto fit = store.current_fit(cluster.id)) {
+    out["current_fit"] = to_json(*fit, age);
+    put_marks(out["current_fit"], marks_of(store, *fit, fit->snapshot, age));
+  }
+  out["probes"] = json::array();
+  for (const SessionRow& probe : store.sessions(cluster.id, probes).rows)
+    out["probes"].push_back(to_json(probe));
+  return out;
+}
+
+json profiles_to_json(const std::vector<ProfileSummary>& shipped, const PageOf<ProfileSummary>& stored) {
+  json out = page_to_json(stored, [](const ProfileSummary& row) { return to_json(row); });
+  out["shipped"] = json::array();
+  for (const ProfileSummary& row : shipped) out["shipped"].push_back(to_json(row));
   return out;
 }
 

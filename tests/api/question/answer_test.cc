@@ -87,7 +87,8 @@ TEST_F(AnswerTest, RecommendsWorkersWhereItIsAskedTo) {
 TEST_F(AnswerTest, HasTwoFormsThatAgree) {
   const TuneOutcome outcome = job();
   const nlohmann::json ours = to_json(outcome), scheduler = answer_to_json(outcome);
-  for (const char* key : {"id", "fit", "stale", "differences", "profile", "plans", "ranking", "checked", "reason"})
+  for (const char* key :
+       {"id", "fit", "stale", "differences", "profile", "plans", "ranking", "checked", "reason"})
     EXPECT_EQ(ours.at(key), scheduler.at(key)) << key;
   EXPECT_EQ(ours.at("chosen"), scheduler.at("method"));
 }
