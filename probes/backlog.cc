@@ -6,6 +6,7 @@ namespace {
 
 // Behind a stream of twice the length what is urgent waits no more than so many times as long: it is full.
 constexpr double kFull = 1.2;
+// Tries behind the stream that is full: the fewest whose median one disturbed try does not move.
 constexpr std::size_t kRepetitions = 3;
 
 /// Tries for as long as they may take.

@@ -24,6 +24,8 @@ struct BacklogTrial {
 /// Behind so many messages; nothing if the probe is to stop. May throw.
 using TryBacklog = std::function<std::optional<BacklogTrial>(int ahead)>;
 
+/// Messages in the stream. Fewer would not keep two ends busy while one of them waits; 256 of 256 KiB are 64
+/// MiB, more than sockets hold on either end.
 inline constexpr int kFewestAhead = 4, kMostAhead = 256;
 
 /// Sockets and queues are full behind long streams alone, and how much they hold grows with the number of

@@ -19,7 +19,7 @@ namespace commtune::probes {
 namespace {
 
 constexpr Tag kTextTag = make_tag(Channel::kControl, 110);
-constexpr std::size_t kMostText = 256 << 10;
+constexpr std::size_t kMostText = 256 << 10;  // bytes of a tool's report; iperf3's JSON has some 10 KB
 constexpr Seconds kSlack{5};  // for starting, connecting and ending, beside the transfer itself
 
 /// An address of this host and the network that it belongs to, IPv4 in host order.
@@ -135,6 +135,7 @@ class Ends {
   }
 
   ToolResult try_transfer(const PeerTool& tool, const std::string& address) {
+    // The server needs some tens of milliseconds until it listens; a second is given.
     constexpr int kTries = 10;
     constexpr std::chrono::milliseconds kPause{100};
     std::vector<std::string> command = tool.client;
@@ -206,6 +207,7 @@ void compare_rdma(Ends& ends, const ComparisonOptions& options, int other, std::
 
 /// The ranks that neither send nor serve wait here: what follows expects nobody to be late.
 void end_together(Ends& ends, int other) {
+  // Two tools, both ways each: the time limit of whoever waits for all of them.
   constexpr int kMostTransfers = 4;
   const Peers& peers = ends.peers();
   if (peers.rank != 0) {

@@ -13,7 +13,7 @@ namespace commtune::probes {
 namespace {
 
 constexpr Tag kHelloTag = make_tag(Channel::kControl, 103);
-constexpr std::size_t kMostHelloBytes = 64 << 10;
+constexpr std::size_t kMostHelloBytes = 64 << 10;  // the facts of a host are some 2 KB
 
 // A follower that hears nothing for so many time-outs gives rank 0 up: it may be fitting, or diagnosing.
 constexpr double kFollowerPatience = 2;
@@ -22,6 +22,7 @@ constexpr double kFollowerPatience = 2;
 // is told, and in any case.
 constexpr Nanoseconds kLeadPerRank{15'000};
 constexpr Nanoseconds kLeadAlways{150'000};
+// Times that. Commands that still come late then are late for another reason than the way.
 constexpr double kMostLead = 50;
 
 Deadline in(Seconds time) { return Clock::now() + std::chrono::duration_cast<Clock::duration>(time); }
@@ -79,7 +80,7 @@ bool reports_moments(const Quantity& quantity) {
 }
 
 std::string list(const Peers& peers, const std::vector<int>& ranks) {
-  constexpr std::size_t kNamed = 8;
+  constexpr std::size_t kNamed = 8;  // ranks in one line of text
   std::string text;
   for (std::size_t i = 0; i < ranks.size() && i < kNamed; ++i) {
     text += (i == 0 ? "" : ", ") + describe(peers, ranks[i]);

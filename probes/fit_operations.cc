@@ -116,11 +116,12 @@ class Operating {
   void carry_stream(const Cluster& fitted) {
     if (streamed_.empty() || !fit_.streamed.curve.empty()) return;
     const std::optional<Formula> carried = carried_streams(quantity_.road, fitted, quantity_.workers);
-    if (formula_) {
+    // Two decades apart two sizes show start-up and bytes, and no other road's stream shows them better.
+    const bool both_shown = are_enough(kEnoughSizes, streamed_.front().size, streamed_.back().size);
+    if (formula_ && (carried || !both_shown)) {
       const Formula& formula = carried ? *carried : *formula_;
       fit_.streamed = moved_to_samples(streamed_, stage_of(formula, quantity_.operation).occupancy);
     }
-    // No link was measured, so nothing else says anything of it.
     if (fit_.streamed.curve.empty() && streamed_.size() > 1) {
       fit_.streamed = fit_stream(streamed_, options_);
     }

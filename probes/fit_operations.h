@@ -25,8 +25,8 @@ struct FittedOperations {
 /// the road's formula over the links does. Fewer make none, alone or streamed: searching over many roads
 /// would find the one whose curve errs most in its favour. Its curve is the formula's with start-up and time
 /// per byte as well measured roads have them, moved to the sizes that there are, and as much in doubt as
-/// formulas are found to be on roads held out. Only where no link was measured either do two sizes make a
-/// line.
+/// formulas are found to be on roads held out. Only where no link was measured, or no other road streamed, do
+/// two sizes make a curve.
 ///
 /// links  of the cluster are fitted already
 FittedOperations fit_operations(std::span<const OperationSamples> operations, const Cluster& links,

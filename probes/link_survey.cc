@@ -118,6 +118,7 @@ class Survey {
     numbered.reserve(static_cast<std::size_t>(all));
     for (int round = 0; round < all; ++round) numbered.push_back({{round, round}});
     if (hosts > options_.most_pairs_hosts) {
+      // Of each host 12 links: a quarter of them (choose_typical) is still three.
       constexpr int kSampledRounds = 12;
       numbered = sampled_rounds(numbered, kSampledRounds, options_.seed);
       result_.notes.push_back(std::to_string(numbered.size()) + " of " + std::to_string(all) +
@@ -288,6 +289,7 @@ LinkGuess guess_link(Measurer& measurer, const Pair& pair, const Found& found) {
   measurer.show("a first link");
   const PairTimes small = measurer.latencies(Pairing::kNone, 0, pair, kSmall, kFewestSmall).front();
   found(sample_of(pair, 1, kSmall, small.seconds));
+  // A guess within a factor of two is enough, and on a slow link as soon as it can be had.
   constexpr int kFewInFlight = 2, kFewMessages = 6;
   const Bytes size = kSmallestPart;
   const PairTimes stream =

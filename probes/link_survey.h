@@ -20,7 +20,8 @@ struct SurveyResult {
   std::vector<std::string> notes;  ///< pairs that were left out
 };
 
-/// Largest message that a survey sends, whatever the options allow.
+/// Largest message that a survey sends, whatever the options allow: 20 of them are six round trips of 400
+/// Gb/s over 250 us.
 inline constexpr Bytes kLargestSurveyed{4 << 20};
 
 using Found = std::function<void(const ProbeSample&)>;

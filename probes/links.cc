@@ -14,6 +14,7 @@ namespace {
 // Latencies vary more, and small differences do not matter: a host is late from this ratio and excess on.
 constexpr double kLate = 1.5;
 constexpr double kLateSeconds = 50e-6;
+// The fast class begins at this quantile of the times per byte: the very fastest may be a measurement's luck.
 constexpr double kFastQuantile = 0.1;
 
 double quantile(std::vector<double> values, double q) {

@@ -10,8 +10,8 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr Seconds kBetweenShows{0.2};
-constexpr int kMostRoundTrips = 200;
+constexpr Seconds kBetweenShows{0.2};  // five times a second, as fast as a person reads
+constexpr int kMostRoundTrips = 200;  // in one command: they take 0.2 s at 1 ms, in which none can be stopped
 
 std::string label(const Quantity& quantity, Bytes size) {
   return describe(quantity) + ", " + format_size(size);
@@ -163,6 +163,7 @@ std::vector<PairTimes> Measurer::latencies(Pairing pairing, int round, const Pai
 
 namespace {
 
+// The first of two streams opens the connection's window; the faster one counts.
 constexpr int kPairStreams = 2;
 
 double pair_seconds(const std::vector<Report>& reports, const Pair& pair) {

@@ -7,9 +7,9 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr float kValue = 1.0F;  // a mean of ones is one, however often it is taken
-constexpr float kRounding = 1e-5F;
-constexpr std::size_t kPageBytes = 4096;
+constexpr float kValue = 1.0F;      // a mean of ones is one, however often it is taken
+constexpr float kRounding = 1e-5F;  // relative: a hundred roundings of float32, whatever order sums have
+constexpr std::size_t kPageBytes = 4096;  // the smallest page: touching one byte of each has them all
 
 std::size_t elements_in(std::size_t bytes) { return (bytes + sizeof(float) - 1) / sizeof(float); }
 

@@ -55,6 +55,7 @@ nlohmann::json to_json(const ToolResult& result) {
 }
 
 ToolResult tool_result_from_json(const nlohmann::json& json) {
+  // Beyond these a text is no result: ranks, bytes per second, seconds.
   constexpr int kMostRanks = 1'000'000;
   constexpr double kMostRate = 1e15, kLongest = 1e6;
   const JsonPlace place(json);

@@ -15,6 +15,8 @@ namespace commtune::probes {
 
 namespace {
 
+/// Each command's tags begin kMostEnds after those of the one before, which may still be under way, and start
+/// over at half of all numbers, so that the last one of a command is never beyond them.
 constexpr std::uint32_t kTagRange = kTagNumbers / 2;
 /// More than the ranks of a host find room for in its caches.
 constexpr std::size_t kColdBytes = std::size_t{64} << 20;

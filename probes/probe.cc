@@ -19,19 +19,24 @@ namespace commtune::probes {
 
 namespace {
 
-// Shares of the budget: for the pairs of hosts, and at the end for what is made of the samples.
+// Of the budget, for the pairs of hosts at most: roads, of which plans are made, keep two thirds.
 constexpr double kSurveyShare = 0.35;
+// Kept at the end for what is made of the samples: the fits of links, and those of each target.
 constexpr Seconds kFitTime{0.15};
 constexpr Seconds kFitTimePerTarget{0.002};
+// Round trips, of which the fastest tells a clock's lead: by then one of them is as good as undisturbed.
 constexpr int kClockRounds = 8;
 
+// Compute steps of 2 ms on each rank: enough for a standard deviation within 16 %.
 constexpr int kSteps = 20;
+// What moves meanwhile: as much as a fused message of a plan, and enough of them to keep a link busy.
 constexpr Bytes kBusySize{256 << 10};
 constexpr int kBusyInFlight = 4;
 // What is urgent overtakes others of this size, at servers whose cards they keep busy.
 constexpr Bytes kBacklogSize{256 << 10};
 constexpr double kBacklogShare = 0.06;       // of the time that is left, each
 constexpr double kFirstBacklogShare = 0.15;  // its first try may take so much alone
+// Lines that a person still reads: of what is missing, and of fits not to be trusted.
 constexpr std::size_t kMissingLines = 8;
 constexpr std::size_t kDoubtfulNamed = 4;
 
@@ -303,13 +308,15 @@ class Session {
   }
 
   Target memory_target(Subject subject) const {
+    // Larger than a rank's share of any last-level cache; beyond, a byte costs the same.
     constexpr Bytes kLargest{16 << 20};
     Target target;
     target.quantity.subject = subject;
     target.quantity.source = 0;
     target.largest = std::min(options_.last, kLargest);
     target.sent = 0;
-    target.weight = 0.5;
+    target.weight = 0.5;  // little beside links: it is a small part of what messages cost
+    // Guesses, which the first size replaces: a call, and 3 GB/s.
     target.startup = Seconds{1e-6};
     target.beta = SecondsPerByte{3e-10};
     return target;

@@ -11,9 +11,10 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62;
-constexpr double kLongest = 1e9;       // seconds
-constexpr double kLeastFactor = 1e-6;  // on costs
+// What a stored sample may say: beyond these it is no measurement but a broken file.
+constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62;  // bytes
+constexpr double kLongest = 1e9;                                // seconds
+constexpr double kLeastFactor = 1e-6;                           // on costs
 constexpr std::int64_t kMostRanks = 1'000'000;
 constexpr std::size_t kMostRepetitions = 1'000'000;
 

@@ -17,7 +17,7 @@ namespace commtune::probes {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
-constexpr std::chrono::seconds kPatience{1};
+constexpr std::chrono::seconds kPatience{1};  // for the kernel's answer, which takes milliseconds
 
 /// A netlink socket, and its end.
 class DiagnosisSocket {

@@ -33,7 +33,7 @@ double arithmetic(int rounds) {
 /// Rounds that fill a step on this processor when nothing else runs: measured once in a process.
 int rounds_of_a_step() {
   static const int rounds = [] {
-    constexpr int kTrial = 2000;
+    constexpr int kTrial = 2000;  // rounds, about half a millisecond: long beside a clock's resolution
     Nanoseconds fastest = Nanoseconds::max();
     volatile double kept = 0;
     for (int i = 0; i < 5; ++i) {

@@ -13,7 +13,10 @@ namespace commtune::probes {
 
 namespace {
 
-// How much each kind of target matters beside the others. What plans are mostly made of weighs most.
+// How much each kind of target matters beside the others, in parts of the weight of one. What plans are
+// mostly made of weighs most: rings and servers on all ranks. Roads that seldom lead, and sub-groups, which
+// only tell how costs grow with the ranks, weigh least. All of them get the sizes that a fit needs
+// (enough_sizes.h) whatever they weigh; weights decide what is refined.
 constexpr double kLinkWeight = 5;        // cheap, and what all formulas rest on
 constexpr double kLinkStreamWeight = 1;  // known well from all pairs; small ones scatter however often
 constexpr double kRingWeight = 2;
@@ -25,8 +28,8 @@ constexpr double kStageShare = 0.5;     // of the weight of the whole operation
 constexpr double kStreamedShare = 0.7;  // of the weight of one message alone
 constexpr double kGroupShare = 0.2;
 
-// Of the start-up of one message alone, when many are under way: a first idea. One of a link costs little
-// more than a system call has to do with it.
+// The start-up of one message alone over that of one of many under way: a first idea, which the first visit
+// replaces. One of a link costs little more than a system call has to do with it.
 constexpr double kStreamedStartup = 32;
 constexpr Seconds kStreamedMessage{2e-6};
 

@@ -121,7 +121,7 @@ TEST(FitOperations, TwoStreamedSizesAreCarriedByTheLinksWhereNoOtherStreamTells)
   const FittedOperations fitted = fit_operations(std::vector{ring}, links_of_four(), {});
   const Fit& streamed = fit_on(fitted, Collective::kRing).streamed;
   EXPECT_GT(streamed.curve(16_MiB) / streamed.curve(512_KiB), 20);
-  EXPECT_LT(streamed.curve(16_KiB) / streamed.curve(256_KiB), 0.2);
+  EXPECT_LT(streamed.curve(16_KiB) / streamed.curve(256_KiB), 0.5);
 }
 
 TEST(FitOperations, WithoutLinksTwoSizesMakeALine) {

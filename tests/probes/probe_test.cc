@@ -92,7 +92,7 @@ TEST(Probe, MeasuresLinksRoadsAndMemory) {
   for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.error, "");
   EXPECT_EQ(outcomes[0].result.end, ProbeEnd::kComplete);
   const BudgetSplit& split = outcomes[0].result.split;
-  for (const Seconds part : {split.survey, split.links, split.first_sizes, split.refinement, split.rest})
+  for (const Seconds part : {split.survey, split.links, split.first_sizes, split.rest})
     EXPECT_GT(part.count(), 0);
   const Seconds sum = split.survey + split.links + split.first_sizes + split.refinement + split.rest;
   EXPECT_NEAR(sum.count(), outcomes[0].result.elapsed.count(), 1e-6);
