@@ -129,6 +129,17 @@ Traffic::Message& Traffic::put(std::uint32_t urgency, const Priced& priced) {
   return messages_[urgency] = priced.message;
 }
 
+template <typename Run>
+auto Traffic::of_kind(const ComputeClock& clock, const Run& run) {
+  if (!shared_ || !server_free_.empty() || clock.disturbed()) return run.template operator()<Kind{}>();
+  if (backlog_ > 0) {
+    return limited_ ? run.template operator()<Kind{true, true, false}>()
+                    : run.template operator()<Kind{false, true, false}>();
+  }
+  return limited_ ? run.template operator()<Kind{true, false, false}>()
+                  : run.template operator()<Kind{false, false, false}>();
+}
+
 void Traffic::begin(std::uint32_t urgency, ComputeClock& clock) {
   const Message& message = messages_[urgency];
   ++sending_;
@@ -136,8 +147,10 @@ void Traffic::begin(std::uint32_t urgency, ComputeClock& clock) {
   if (travelling_++ == 0) under_way_until_ = std::max(under_way_until_, now_);
   const bool sends_alone = limited_ && credit_ == 0 && message.counted == message.turns;
   if (sends_alone && message.turns > 1) return pass_alone(urgency, clock);
-  next_turn(urgency);
-  if (channels_[0].called || clock.disturbed()) serve(0, clock);
+  of_kind(clock, [&]<Kind kKind>() {
+    next_turn<kKind>(urgency);
+    if (channels_[0].called || (kKind.rest && clock.disturbed())) serve<kKind>(0, clock);
+  });
 }
 
 /// With credit 0 no other message may send before this one has sent everything, so all its rounds but the
@@ -160,10 +173,11 @@ void Traffic::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
 
 /// A message has a round to send. The channel has to look at that unless its sockets are full and busy with a
 /// more urgent message.
+template <Traffic::Kind kKind>
 inline void Traffic::next_turn(std::uint32_t urgency) {
   Message& message = messages_[urgency];
   message.left = message.kept[message.stage()];
-  Channel& channel = channels_[channel_of(message)];
+  Channel& channel = channels_[channel_of<kKind>(message)];
   channel.queue.insert(urgency);
   channel.called = channel.called || !channel.full() || urgency < channel.served;
 }
@@ -191,80 +205,92 @@ void Traffic::ComingQueue::make_room() {
 bool Traffic::due(const Channel& channel) const { return channel.called || channel.ends <= now_; }
 
 double Traffic::advance(double until, Stops stops, ComputeClock& clock) {
-  const bool watches_credit = stops.at_credit && limited_;
+  return of_kind(clock, [&]<Kind kKind>() { return advance_to<kKind>(until, stops, clock); });
+}
+
+template <Traffic::Kind kKind>
+double Traffic::advance_to(double until, Stops stops, ComputeClock& clock) {
+  const bool watches_credit = kKind.limited && stops.at_credit && limited_;
+  const bool stops_at_event = kKind.rest && stops.at_event, apart = kKind.rest && !shared_;
   for (;;) {
     double next = std::min(until, channels_[0].ends);
-    if (!shared_) next = std::min(next, channels_[1].ends);
+    if (apart) next = std::min(next, channels_[1].ends);
     if (!coming_.empty()) next = std::min(next, coming_.soonest().at);
     const double credit = watches_credit ? credit_moment() : kNever;
     now_ = std::min(next, credit);
-    while (!coming_.empty() && coming_.soonest().at <= now_) take_soonest();
-    if (due(channels_[0]) || stops.at_event) serve(0, clock);
-    if (!shared_ && (due(channels_[1]) || stops.at_event)) serve(1, clock);
-    if (credit <= now_) book(channels_[0]);
-    const bool stopped = stops.at_event || (watches_credit && credit_allows());
+    while (!coming_.empty() && coming_.soonest().at <= now_) take_soonest<kKind>();
+    if (due(channels_[0]) || stops_at_event) serve<kKind>(0, clock);
+    if (apart && (due(channels_[1]) || stops_at_event)) serve<kKind>(1, clock);
+    if (watches_credit && credit <= now_) book<kKind>(channels_[0]);
+    const bool stopped = stops_at_event || (watches_credit && credit_allows());
     if (stopped || now_ >= until || !arrived_.empty()) break;
   }
-  if (limited_) book(channels_[0]);
+  if (kKind.limited && limited_) book<kKind>(channels_[0]);
   return now_;
 }
 
 /// Handles the earliest event: a message's next round is ready, or its last one has ended.
-void Traffic::take_soonest() {
+template <Traffic::Kind kKind>
+inline void Traffic::take_soonest() {
   const std::uint32_t urgency = coming_.soonest().urgency;
   coming_.pop();
   Message& message = messages_[urgency];
-  if (message.turn < message.turns) return next_turn(urgency);
-  end_turn(message);
+  if (message.turn < message.turns) return next_turn<kKind>(urgency);
+  end_turn<kKind>(message);
   arrive(urgency);
 }
 
 /// Accounts for the bytes that full sockets have accepted up to now: as many as have left them.
-void Traffic::book(Channel& channel) {
+template <Traffic::Kind kKind>
+inline void Traffic::book(Channel& channel) {
   if (!channel.full()) return;
-  if (now_ > channel.since) take(channel, messages_[channel.served], channel.since, now_ - channel.since);
+  if (now_ > channel.since)
+    take<kKind>(channel, messages_[channel.served], channel.since, now_ - channel.since);
   channel.since = now_;
 }
 
 /// The sockets accept `time` seconds' worth of a message's bytes from the moment `at` on.
-void Traffic::take(Channel& channel, Message& message, double at, double time) {
+template <Traffic::Kind kKind>
+inline void Traffic::take(Channel& channel, Message& message, double at, double time) {
   const double done = std::min(time, message.left);
   const double from = std::max(channel.free, at);
   if (done > 0) message.from = std::min(message.from, from);
   channel.free = from + done;
   message.left -= done;
-  if (!limited_ || message.turn >= message.counted) return;
+  if (!kKind.limited || !limited_ || message.turn >= message.counted) return;
   const double sent = std::min(message.unsent, done * message.rate);
   message.unsent -= sent;
   unsent_ -= sent;
 }
 
 /// Seconds' worth of bytes that the sockets may still accept ahead of the channel.
-double Traffic::room_in(const Channel& channel) const {
-  if (!(backlog_ > 0)) return 0;
+template <Traffic::Kind kKind>
+inline double Traffic::room_in(const Channel& channel) const {
+  if (!kKind.ahead || !(backlog_ > 0)) return 0;
   return std::max(0.0, backlog_ - std::max(0.0, channel.free - now_));
 }
 
 /// Lets the channel's sockets accept the most urgent bytes until they are full.
+template <Traffic::Kind kKind>
 void Traffic::serve(std::size_t number, ComputeClock& clock) {
-  Channel& channel = channels_[number];
-  book(channel);
-  if (channel.ends <= now_) taken(channel);
+  Channel& channel = channels_[kKind.rest ? number : 0];
+  book<kKind>(channel);
+  if (channel.ends <= now_) taken<kKind>(channel);
   channel.called = false;
   channel.ends = kNever;
   while ((channel.served = channel.queue.smallest()) != channel.queue.none()) {
     Message& message = messages_[channel.served];
-    const double room = room_in(channel);
+    const double room = room_in<kKind>(channel);
     if (message.left > room) {
-      if (room > 0) take(channel, message, now_, room);
+      if (room > 0) take<kKind>(channel, message, now_, room);
       channel.since = now_;
       channel.ends = now_ + message.left;
       break;
     }
-    take(channel, message, now_, message.left);
-    taken(channel);
+    take<kKind>(channel, message, now_, message.left);
+    taken<kKind>(channel);
   }
-  if (clock.disturbed()) occupy(number, clock);
+  if (kKind.rest && clock.disturbed()) occupy(number, clock);
 }
 
 void Traffic::occupy(std::size_t number, ComputeClock& clock) const {
@@ -288,14 +314,15 @@ double Traffic::after_server(const Message& message, double left) {
 
 /// The channel's sockets have accepted all of the current round. Its last byte leaves after all others that
 /// they hold.
-void Traffic::taken(Channel& channel) {
+template <Traffic::Kind kKind>
+inline void Traffic::taken(Channel& channel) {
   const std::uint32_t urgency = channel.served;
   Message& message = messages_[urgency];
   const double left = std::max(channel.free, now_);
   channel.queue.erase(urgency);
   message.from = std::min(message.from, left);
   const std::size_t stage = message.stage();
-  const double sent = server_free_.empty() ? left : after_server(message, left);
+  const double sent = !kKind.rest || server_free_.empty() ? left : after_server(message, left);
   if (!message.ends_stage()) {  // most rounds of a collective: only its next round follows
     ++message.turn;
     return coming_.push({sent + message.lag[stage], urgency});
@@ -305,12 +332,13 @@ void Traffic::taken(Channel& channel) {
   const bool last = message.turn + 1 == message.turns;
   passed.end = sent + (last ? message.last_lag : message.lag[stage]);
   message.from = kNever;
-  end_turn(message);
+  end_turn<kKind>(message);
   if (message.turn == message.turns && !message.told) return arrive(urgency);
   coming_.push({passed.end, urgency});
 }
 
-void Traffic::end_turn(Message& message) {
+template <Traffic::Kind kKind>
+inline void Traffic::end_turn(Message& message) {
   if (++message.turn != message.counted) return;
   unsent_ -= message.unsent;
   message.unsent = 0;

@@ -140,9 +140,22 @@ class Traffic {
     }
   };
 
+  /// What a simulation has to look at. The inner loop is compiled for each kind, since most need little.
+  struct Kind {
+    bool limited = true;  ///< the credit may keep messages back
+    bool ahead = true;    ///< sockets hold bytes ahead of the channel
+    bool rest = true;     ///< two channels, servers in turn, or traffic slows compute
+  };
+  /// run.operator()<kind>() for a kind that has all that this simulation needs.
+  template <typename Run>
+  auto of_kind(const ComputeClock& clock, const Run& run);
+
   double over_credit() const { return unsent_ - credit_; }
   double credit_moment() const;
-  std::size_t channel_of(const Message& message) const { return shared_ ? 0 : message.stage(); }
+  template <Kind kKind>
+  std::size_t channel_of(const Message& message) const {
+    return !kKind.rest || shared_ ? 0 : message.stage();
+  }
   static void prepare(Priced& priced, const Parcel& parcel, const Rounds& turns);
   void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;
   void price_apart(Priced& priced) const;
@@ -150,15 +163,25 @@ class Traffic {
   void begin(std::uint32_t urgency, ComputeClock& clock);
   void pass_alone(std::uint32_t urgency, ComputeClock& clock);
   double after_server(const Message& message, double left);
+  template <Kind kKind>
+  double advance_to(double until, Stops stops, ComputeClock& clock);
+  template <Kind kKind>
   void next_turn(std::uint32_t urgency);
+  template <Kind kKind>
   double room_in(const Channel& channel) const;
+  template <Kind kKind>
   void end_turn(Message& message);
+  template <Kind kKind>
   void take(Channel& channel, Message& message, double at, double time);
+  template <Kind kKind>
   void book(Channel& channel);
+  template <Kind kKind>
   void taken(Channel& channel);
   void arrive(std::uint32_t urgency);
   bool due(const Channel& channel) const;
+  template <Kind kKind>
   void take_soonest();
+  template <Kind kKind>
   void serve(std::size_t number, ComputeClock& clock);
   void occupy(std::size_t number, ComputeClock& clock) const;
 
