@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::api {
 namespace {

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perfmodel/fields.h"
+#include "perfmodel/base/fields.h"
 
 namespace commtune::api {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "perfmodel/error.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 

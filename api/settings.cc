@@ -11,8 +11,8 @@
 
 #include "api/text.h"
 #include "executor/transport/tcp/options.h"
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::api {
 namespace {

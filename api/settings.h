@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 

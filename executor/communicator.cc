@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 

@@ -11,8 +11,8 @@
 
 #include "executor/link_share.h"
 #include "executor/roads/all_reduce.h"
-#include "perfmodel/error.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune {
 namespace {

@@ -1,7 +1,7 @@
 #pragma once
 // Runs a plan: a compute side says "the gradients of layer i exist" and asks "are the gradients of layer i
 // back?"; a communication thread of its own walks the plan. Starts, orders and ends messages exactly as
-// perfmodel/plan.h says and perfmodel/simulate.h predicts.
+// perfmodel/plan.h says and perfmodel/simulate/simulate.h predicts.
 //
 // Threads: the constructor's caller is the compute side and calls everything below. The engine owns one more
 // thread, which alone uses the communicator from the constructor's end to the destructor.

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "executor/roads/parameter_server.h"
 #include "executor/roads/pushers.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune {
 namespace {

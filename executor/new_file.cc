@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "executor/random_digits.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 

@@ -1,7 +1,7 @@
 #pragma once
 // What this process has used of its machine so far, as the kernel counts it.
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune {
 

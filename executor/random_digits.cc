@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 

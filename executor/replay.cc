@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "executor/reduce.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

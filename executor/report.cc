@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune {
 

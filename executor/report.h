@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune {
 

@@ -18,7 +18,7 @@
 #include "executor/process_usage.h"
 #include "executor/replay.h"
 #include "executor/trace.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

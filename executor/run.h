@@ -7,9 +7,9 @@
 #include "executor/report.h"
 #include "executor/roads/road.h"
 #include "executor/transport/transport.h"
+#include "perfmodel/base/units.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/units.h"
 
 namespace commtune {
 

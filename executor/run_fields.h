@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "executor/run.h"
-#include "perfmodel/fields.h"
+#include "perfmodel/base/fields.h"
 
 namespace commtune {
 

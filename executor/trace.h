@@ -13,7 +13,7 @@
 #include "executor/new_file.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 
 namespace commtune {
 

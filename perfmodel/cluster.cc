@@ -4,9 +4,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/error.h"
-#include "perfmodel/fields.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/fields.h"
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/road_fields.h"
 
 namespace commtune {

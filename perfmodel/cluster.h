@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/curve.h"
+#include "perfmodel/base/units.h"
+#include "perfmodel/fit/curve.h"
 #include "perfmodel/plan.h"
-#include "perfmodel/units.h"
 
 namespace commtune {
 

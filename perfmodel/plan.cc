@@ -5,11 +5,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "perfmodel/digest.h"
-#include "perfmodel/error.h"
-#include "perfmodel/fields.h"
-#include "perfmodel/json_reader.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/digest.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/fields.h"
+#include "perfmodel/base/json_reader.h"
+#include "perfmodel/base/overloaded.h"
 #include "perfmodel/road_fields.h"
 #include "perfmodel/road_json.h"
 #include "perfmodel/tensor_limits.h"

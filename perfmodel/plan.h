@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "perfmodel/base/units.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/units.h"
 
 namespace commtune {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/digest.h"
-#include "perfmodel/error.h"
-#include "perfmodel/fields.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/digest.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/fields.h"
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/tensor_limits.h"
 
 namespace commtune {

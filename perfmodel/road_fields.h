@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "perfmodel/fields.h"
+#include "perfmodel/base/fields.h"
 #include "perfmodel/plan.h"
 
 namespace commtune {

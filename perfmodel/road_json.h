@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/plan.h"
 
 namespace commtune {

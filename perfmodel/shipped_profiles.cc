@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/embedded_profiles.h"
-#include "perfmodel/json_reader.h"
 
 namespace commtune {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 #include "probes/sample.h"
 #include "probes/sampling_gains.h"
 #include "probes/target_state.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::probes {
 

@@ -12,7 +12,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 extern char** environ;
 

@@ -10,7 +10,7 @@
 #include "executor/exchange.h"
 #include "executor/transport/mpi/release.h"
 #include "executor/wire_revision.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 #include "probes/fit_cluster.h"
 #include "probes/host_facts.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::probes {
 

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "executor/communicator.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "probes/child_process.h"
 #include "probes/interfaces.h"
 #include "probes/links.h"

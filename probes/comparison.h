@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "executor/transport/transport.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 #include "probes/peer_tool.h"
 
 namespace commtune::probes {

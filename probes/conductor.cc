@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::probes {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "executor/communicator.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "probes/clock_table.h"
 #include "probes/command.h"
 #include "probes/performer.h"

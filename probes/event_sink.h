@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 #include "probes/fit_cluster.h"
 #include "probes/sample.h"
 

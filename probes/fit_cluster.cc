@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "executor/wire_revision.h"
-#include "perfmodel/digest.h"
-#include "perfmodel/road_factor.h"
+#include "perfmodel/base/digest.h"
+#include "perfmodel/cost/road_factor.h"
 #include "probes/fit_operations.h"
 #include "probes/formula_shape.h"
 #include "probes/links.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perfmodel/cluster.h"
-#include "perfmodel/fit.h"
+#include "perfmodel/fit/fit.h"
 #include "probes/sample.h"
 
 namespace commtune::probes {
@@ -37,10 +37,10 @@ std::vector<ProbeSample> latest(std::span<const ProbeSample> samples);
 std::vector<Host> paced_hosts(std::span<const ProbeSample> samples,
                               const std::vector<std::string>& rank_hosts);
 
-/// Fits everything that has at least two distinct sizes, operations as fit_operations() does; the rest is left
-/// out. A later sample of the same quantity and size supersedes an earlier one. Links of one class are fitted
-/// together by the median over the pairs; hosts whose links depart from it (analyse_links) get a pace of their
-/// own. Then the roads that plans were run on are refitted() by the latest factors. Deterministic.
+/// Fits everything that has at least two distinct sizes, operations as fit_operations() does; the rest is
+/// left out. A later sample of the same quantity and size supersedes an earlier one. Links of one class are
+/// fitted together by the median over the pairs; hosts whose links depart from it (analyse_links) get a pace
+/// of their own. Then the roads that plans were run on are refitted() by the latest factors. Deterministic.
 Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& facts,
                     const FitOptions& options = {});
 

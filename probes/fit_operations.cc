@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
-#include "perfmodel/curve_ops.h"
-#include "perfmodel/error.h"
-#include "perfmodel/road_formula.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/cost/road_formula.h"
+#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/fit/curve_ops.h"
 #include "probes/enough_sizes.h"
 #include "probes/formula_shape.h"
 #include "probes/held_out.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "perfmodel/cluster.h"
-#include "perfmodel/fit.h"
+#include "perfmodel/fit/fit.h"
 #include "probes/sample.h"
 
 namespace commtune::probes {

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "perfmodel/curve_ops.h"
-#include "perfmodel/fit_quality.h"
-#include "perfmodel/normal.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/fit/curve_ops.h"
+#include "perfmodel/fit/fit_quality.h"
 
 namespace commtune::probes {
 

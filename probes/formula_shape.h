@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "perfmodel/curve.h"
-#include "perfmodel/fit.h"
+#include "perfmodel/fit/curve.h"
+#include "perfmodel/fit/fit.h"
 
 namespace commtune::probes {
 

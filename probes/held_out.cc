@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
-#include "perfmodel/error.h"
-#include "perfmodel/normal.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/cost/stage_cost.h"
 
 namespace commtune::probes {
 

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "perfmodel/cluster.h"
-#include "perfmodel/fit.h"
+#include "perfmodel/fit/fit.h"
 #include "probes/enough_sizes.h"
 
 namespace commtune::probes {

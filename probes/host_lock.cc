@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "probes/socket_owner.h"
 
 namespace commtune::probes {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::probes {
 

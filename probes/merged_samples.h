@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "perfmodel/fit.h"
+#include "perfmodel/fit/fit.h"
 
 namespace commtune::probes {
 

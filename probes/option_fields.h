@@ -2,7 +2,7 @@
 // The fields of a probe's options as ranks are told them and as they are stored beside what was measured.
 // Not among them: `already`, which rank 0 gets as samples.
 
-#include "perfmodel/fields.h"
+#include "perfmodel/base/fields.h"
 #include "perfmodel/road_fields.h"
 #include "probes/options.h"
 

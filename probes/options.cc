@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::probes {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/base/units.h"
 #include "perfmodel/plan.h"
-#include "perfmodel/units.h"
 #include "probes/sample.h"
 #include "probes/step_kind.h"
 

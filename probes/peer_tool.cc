@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::probes {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::probes {
 

@@ -5,8 +5,8 @@
 
 #include "executor/link_share.h"
 #include "executor/reduce.h"
-#include "perfmodel/error.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/overloaded.h"
 #include "probes/links.h"
 #include "probes/road_operation.h"
 #include "probes/stepper.h"

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "perfmodel/doubtful_fits.h"
-#include "perfmodel/error.h"
-#include "perfmodel/normal.h"
-#include "perfmodel/topology.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/cost/doubtful_fits.h"
+#include "perfmodel/cost/topology.h"
 #include "probes/backlog.h"
 #include "probes/cluster_facts.h"
 #include "probes/conductor.h"

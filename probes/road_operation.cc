@@ -3,8 +3,8 @@
 #include <array>
 
 #include "executor/roads/all_reduce.h"
-#include "perfmodel/error.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune::probes {
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/road_json.h"
 
 namespace commtune::probes {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "perfmodel/cluster.h"
-#include "perfmodel/fit.h"
+#include "perfmodel/fit/fit.h"
 #include "perfmodel/plan.h"
 
 namespace commtune::probes {

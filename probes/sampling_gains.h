@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::probes {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "perfmodel/normal.h"
+#include "perfmodel/base/normal.h"
 
 namespace commtune::probes {
 

@@ -4,8 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "perfmodel/fit.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
+#include "perfmodel/fit/fit.h"
 
 namespace commtune::probes {
 

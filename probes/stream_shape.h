@@ -1,7 +1,7 @@
 #pragma once
 // How many messages a stream consists of. Pure functions.
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::probes {
 

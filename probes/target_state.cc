@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "perfmodel/fit.h"
+#include "perfmodel/fit/fit.h"
 #include "probes/enough_sizes.h"
 #include "probes/stream_shape.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 #include "probes/sample.h"
 #include "probes/size_times.h"
 

@@ -4,8 +4,8 @@
 #include <bit>
 #include <cmath>
 
-#include "perfmodel/overloaded.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/base/overloaded.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "probes/links.h"
 #include "probes/road_operation.h"
 

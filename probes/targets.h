@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/topology.h"
+#include "perfmodel/cost/topology.h"
 #include "probes/agenda.h"
 #include "probes/options.h"
 #include "probes/schedule.h"

@@ -2,7 +2,7 @@
 
 #include <sqlite3.h>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::sql {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::sql {
 namespace {

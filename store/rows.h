@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/base/units.h"
 #include "perfmodel/cluster.h"
-#include "perfmodel/curve.h"
+#include "perfmodel/fit/curve.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/units.h"
 #include "store/timestamp.h"
 
 namespace commtune {

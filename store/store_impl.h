@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "store/connection.h"
 #include "store/store.h"
 #include "store/values.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/road_json.h"
 
 namespace commtune {

@@ -7,15 +7,15 @@
 #include <limits>
 #include <utility>
 
-#include "perfmodel/error.h"
-#include "perfmodel/fit.h"
-#include "perfmodel/flat_cost.h"
-#include "perfmodel/normal.h"
-#include "perfmodel/overloaded.h"
-#include "perfmodel/simulate.h"
-#include "perfmodel/stage_cost.h"
-#include "perfmodel/topology.h"
-#include "perfmodel/workload.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/base/overloaded.h"
+#include "perfmodel/cost/flat_cost.h"
+#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/topology.h"
+#include "perfmodel/fit/fit.h"
+#include "perfmodel/simulate/simulate.h"
+#include "perfmodel/simulate/workload.h"
 #include "tuner/planning.h"
 #include "tuner/verify.h"
 

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/base/units.h"
 #include "perfmodel/cluster.h"
+#include "perfmodel/cost/road_factor.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/road_factor.h"
-#include "perfmodel/units.h"
 #include "tuner/tuner.h"
 
 namespace commtune::tuner {

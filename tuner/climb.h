@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tuner/draft.h"
 #include "tuner/planning.h"
 

@@ -4,11 +4,11 @@
 #include <string>
 #include <tuple>
 
-#include "perfmodel/fit.h"
-#include "perfmodel/normal.h"
-#include "perfmodel/prediction_limits.h"
-#include "perfmodel/random.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/base/random.h"
+#include "perfmodel/cost/prediction_limits.h"
+#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/fit/fit.h"
 
 namespace commtune::tuner {
 

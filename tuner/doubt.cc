@@ -5,8 +5,8 @@
 #include <optional>
 #include <tuple>
 
-#include "perfmodel/normal.h"
-#include "perfmodel/prediction_limits.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/cost/prediction_limits.h"
 #include "tuner/cluster_draws.h"
 #include "tuner/factors.h"
 #include "tuner/race.h"

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "perfmodel/doubtful_fits.h"
-#include "perfmodel/error.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/cost/doubtful_fits.h"
+#include "perfmodel/cost/stage_cost.h"
 
 namespace commtune::tuner {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "perfmodel/plan.h"
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tuner/nested.h"
 #include "tuner/planning.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/overloaded.h"
 #include "tuner/whatif.h"
 
 namespace commtune::tuner {

@@ -7,7 +7,7 @@
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 
 namespace commtune::tuner {
 

@@ -5,11 +5,11 @@
 #include <map>
 #include <string>
 
-#include "perfmodel/curve_ops.h"
-#include "perfmodel/digest.h"
-#include "perfmodel/normal.h"
-#include "perfmodel/random.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/base/digest.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/base/random.h"
+#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/fit/curve_ops.h"
 #include "tuner/race.h"
 
 namespace commtune::tuner {

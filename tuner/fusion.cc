@@ -4,7 +4,7 @@
 #include <cassert>
 #include <limits>
 
-#include "perfmodel/flat_cost.h"
+#include "perfmodel/cost/flat_cost.h"
 
 namespace commtune::tuner {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "perfmodel/curve.h"
+#include "perfmodel/fit/curve.h"
 
 namespace commtune::tuner {
 

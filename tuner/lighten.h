@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tuner/draft.h"
 #include "tuner/planning.h"
 

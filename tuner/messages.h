@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "perfmodel/base/units.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/units.h"
 
 namespace commtune::tuner {
 

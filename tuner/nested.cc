@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "perfmodel/curve_ops.h"
+#include "perfmodel/fit/curve_ops.h"
 
 namespace commtune::tuner {
 

@@ -22,7 +22,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "tuner/atoms.h"
 
 namespace commtune::tuner {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <set>
 
-#include "perfmodel/bound.h"
-#include "perfmodel/curve_ops.h"
-#include "perfmodel/error.h"
-#include "perfmodel/overloaded.h"
-#include "perfmodel/topology.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/overloaded.h"
+#include "perfmodel/bound/bound.h"
+#include "perfmodel/cost/topology.h"
+#include "perfmodel/fit/curve_ops.h"
 
 namespace commtune::tuner {
 

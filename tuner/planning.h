@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "perfmodel/cluster.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/simulate.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/simulate/simulate.h"
 
 namespace commtune::tuner {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tuner/cluster_draws.h"
 #include "tuner/planning.h"
 #include "tuner/tuner.h"

@@ -4,9 +4,9 @@
 #include <array>
 #include <utility>
 
-#include "perfmodel/bound.h"
-#include "perfmodel/error.h"
-#include "perfmodel/overtaking.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/bound/bound.h"
+#include "perfmodel/bound/overtaking.h"
 #include "tuner/atoms.h"
 #include "tuner/climb.h"
 #include "tuner/draft.h"

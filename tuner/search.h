@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "perfmodel/plan.h"
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tuner/planning.h"
 
 namespace commtune::tuner {

@@ -5,11 +5,11 @@
 #include <numeric>
 #include <utility>
 
-#include "perfmodel/bound.h"
-#include "perfmodel/error.h"
-#include "perfmodel/normal.h"
-#include "perfmodel/prediction_limits.h"
-#include "perfmodel/topology.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/bound/bound.h"
+#include "perfmodel/cost/prediction_limits.h"
+#include "perfmodel/cost/topology.h"
 #include "tuner/doubt.h"
 #include "tuner/doubtful.h"
 #include "tuner/factors.h"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "perfmodel/cluster.h"
+#include "perfmodel/cost/road_factor.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/road_factor.h"
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tuner/method.h"
 #include "tuner/planning.h"
 

@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
-#include "perfmodel/error.h"
-#include "perfmodel/fit.h"
-#include "perfmodel/student.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/student.h"
+#include "perfmodel/fit/fit.h"
 #include "tuner/doubt.h"
 #include "tuner/planning.h"
 #include "tuner/reason.h"

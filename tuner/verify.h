@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
+#include "perfmodel/base/units.h"
 #include "perfmodel/plan.h"
-#include "perfmodel/units.h"
 #include "tuner/tuner.h"
 
 namespace commtune::tuner {

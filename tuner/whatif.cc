@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "perfmodel/curve_ops.h"
-#include "perfmodel/error.h"
-#include "perfmodel/topology.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/cost/topology.h"
+#include "perfmodel/fit/curve_ops.h"
 #include "tuner/doubt.h"
 #include "tuner/method.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/version.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "store/owner.h"
 
 namespace commtune::api {

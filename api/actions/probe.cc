@@ -6,8 +6,8 @@
 #include <chrono>
 
 #include "api/view/sample_rows.h"
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 #include "probes/fit_cluster.h"
 #include "store/owner.h"
 

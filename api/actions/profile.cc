@@ -8,7 +8,7 @@
 
 #include "api/question/models.h"
 #include "executor/new_file.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "probes/compute/profiler.h"
 #include "probes/host_facts.h"

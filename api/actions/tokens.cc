@@ -10,7 +10,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

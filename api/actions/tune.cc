@@ -5,7 +5,7 @@
 #include "api/actions/check.h"
 #include "api/actions/verify.h"
 #include "api/view/answer_json.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "store/json_text.h"
 
 namespace commtune::api {

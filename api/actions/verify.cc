@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/actions/plan_runs.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

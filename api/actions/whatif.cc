@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "api/view/whatif_json.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

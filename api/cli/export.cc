@@ -9,7 +9,7 @@
 #include "api/cli/knob_flags.h"
 #include "api/export/variables.h"
 #include "executor/new_file.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "api/cli/session.h"
 #include "api/options.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 

@@ -16,7 +16,7 @@
 #include "api/error_status.h"
 #include "api/text.h"
 #include "api/version.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 
 extern char** environ;

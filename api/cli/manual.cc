@@ -12,7 +12,7 @@
 #include "api/cli/commands.h"
 #include "api/cli/knob_flags.h"
 #include "api/version.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 
 namespace commtune::api {

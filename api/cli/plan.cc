@@ -19,8 +19,8 @@
 #include "api/view/outcome_json.h"
 #include "api/view/timeline.h"
 #include "executor/new_file.h"
-#include "perfmodel/error.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 namespace {

@@ -7,7 +7,7 @@
 #include "api/cli/knob_flags.h"
 #include "api/launch/srun.h"
 #include "api/output/report.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

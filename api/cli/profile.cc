@@ -7,8 +7,8 @@
 #include "api/cli/commands.h"
 #include "api/cli/knob_flags.h"
 #include "api/output/table.h"
-#include "perfmodel/error.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 namespace {

@@ -10,8 +10,8 @@
 #include "api/cli/commands.h"
 #include "api/cli/knob_flags.h"
 #include "api/dashboard/assets.h"
-#include "perfmodel/error.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 namespace {

@@ -15,8 +15,8 @@
 #include "api/view/doubtful.h"
 #include "api/view/page_json.h"
 #include "api/view/row_json.h"
-#include "perfmodel/doubtful_fits.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/cost/doubtful_fits.h"
 #include "perfmodel/shipped_profiles.h"
 
 namespace commtune::api {

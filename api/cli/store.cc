@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "api/cli/commands.h"
-#include "perfmodel/error.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 namespace {

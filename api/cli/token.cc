@@ -7,7 +7,7 @@
 #include "api/cli/commands.h"
 #include "api/output/report.h"
 #include "api/output/table.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 namespace {

@@ -12,7 +12,7 @@
 #include "api/output/whatif_report.h"
 #include "api/series.h"
 #include "executor/new_file.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "api/export/shape.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune::api {
 namespace {

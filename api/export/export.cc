@@ -10,8 +10,8 @@
 #include "api/export/shape.h"
 #include "api/launch/mpirun.h"
 #include "api/text.h"
-#include "perfmodel/error.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune::api {
 namespace {

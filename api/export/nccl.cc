@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "api/export/shape.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune::api {
 namespace {

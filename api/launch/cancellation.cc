@@ -10,7 +10,7 @@
 #include <cstring>
 #include <string>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

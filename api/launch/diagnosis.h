@@ -8,7 +8,7 @@
 
 #include "api/launch/hosts.h"
 #include "api/launch/process.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <span>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

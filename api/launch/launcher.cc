@@ -7,7 +7,7 @@
 
 #include "api/launch/diagnosis.h"
 #include "api/launch/srun.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -14,7 +14,7 @@
 #include "api/launch/cancellation.h"
 #include "api/launch/mpirun.h"
 #include "api/wire/events.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 

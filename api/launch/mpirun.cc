@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

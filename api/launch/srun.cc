@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "api/output/table.h"
-#include "perfmodel/doubtful_fits.h"
+#include "perfmodel/cost/doubtful_fits.h"
 #include "perfmodel/plan.h"
 #include "tuner/check.h"
 

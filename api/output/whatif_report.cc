@@ -11,7 +11,7 @@
 #include "api/output/report.h"
 #include "api/output/table.h"
 #include "api/text.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

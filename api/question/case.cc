@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "api/launch/hosts.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tuner/whatif.h"
 
 namespace commtune::api {

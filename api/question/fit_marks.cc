@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/wire_revision.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "probes/fact_differences.h"
 #include "probes/fit_cluster.h"
 

@@ -9,7 +9,7 @@
 
 #include "api/question/models.h"
 #include "api/text.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "api/text.h"
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/shipped_profiles.h"
 
 namespace commtune::api {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/text.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

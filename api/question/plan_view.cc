@@ -7,9 +7,9 @@
 
 #include "api/question/case.h"
 #include "api/question/plan_lookup.h"
-#include "perfmodel/bound.h"
-#include "perfmodel/error.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/bound/bound.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "tuner/tuner.h"
 
 namespace commtune::api {

@@ -7,7 +7,7 @@
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "store/rows.h"
 #include "store/store.h"
 #include "tuner/planning.h"

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "api/question/question_fields.h"
-#include "perfmodel/error.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 namespace {

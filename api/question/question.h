@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/cluster.h"
-#include "perfmodel/json_reader.h"
 #include "perfmodel/profile.h"
 #include "tuner/tuner.h"
 #include "tuner/verify.h"

@@ -3,7 +3,7 @@
 
 #include "api/options.h"
 #include "api/question/question.h"
-#include "perfmodel/fields.h"
+#include "perfmodel/base/fields.h"
 
 namespace commtune::api {
 

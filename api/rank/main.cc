@@ -19,8 +19,8 @@
 #include "api/version.h"
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/tcp/tcp.h"
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::api {
 namespace {

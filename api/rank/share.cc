@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

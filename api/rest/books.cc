@@ -8,7 +8,7 @@
 #include "api/question/fit_marks.h"
 #include "api/question/models.h"
 #include "api/text.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 
 namespace commtune::api::rest {

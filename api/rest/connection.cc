@@ -14,7 +14,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

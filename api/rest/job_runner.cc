@@ -10,7 +10,7 @@
 #include "api/actions/context.h"
 #include "api/launch/process.h"
 #include "api/options.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "store/answers.h"
 #include "store/owner.h"
 

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "api/rest/unix_socket.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

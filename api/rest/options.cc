@@ -10,7 +10,7 @@
 #include <charconv>
 #include <utility>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "api/rest/message.h"
 #include "api/view/page_json.h"
-#include "perfmodel/error.h"
-#include "perfmodel/fields.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/fields.h"
 #include "store/store.h"
 
 namespace commtune::api::rest {

@@ -14,7 +14,7 @@
 #include "api/rest/busy.h"
 #include "api/rest/message.h"
 #include "api/view/outcome_json.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tuner/tuner.h"
 
 namespace commtune::api::rest {

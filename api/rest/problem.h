@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "api/rest/message.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 

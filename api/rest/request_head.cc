@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

@@ -7,7 +7,7 @@
 #include "api/rest/service.h"
 #include "api/view/curves.h"
 #include "api/view/row_json.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::api::rest {
 namespace {

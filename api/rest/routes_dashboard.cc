@@ -2,7 +2,7 @@
 
 #include "api/dashboard/assets.h"
 #include "api/rest/service.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

@@ -14,7 +14,7 @@
 #include "api/view/doubtful.h"
 #include "api/view/row_json.h"
 #include "api/view/timeline.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/shipped_profiles.h"
 
 namespace commtune::api::rest {

@@ -6,7 +6,7 @@
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "api/view/row_json.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::api::rest {
 namespace {

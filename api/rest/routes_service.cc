@@ -7,7 +7,7 @@
 #include "api/rest/parameters.h"
 #include "api/rest/service.h"
 #include "api/version.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::api::rest {
 namespace {

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "api/rest/token_file.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "perfmodel/digest.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/digest.h"
+#include "perfmodel/base/error.h"
 #include "store/answers.h"
 
 namespace commtune::api::rest {

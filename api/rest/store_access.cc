@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

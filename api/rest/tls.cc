@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/err.h>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

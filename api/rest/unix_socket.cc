@@ -16,7 +16,7 @@
 #include <cstring>
 
 #include "api/rest/listening_socket.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "api/view/row_json.h"
 #include "api/view/sample_rows.h"
-#include "perfmodel/curve.h"
-#include "perfmodel/normal.h"
-#include "perfmodel/prediction_limits.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/cost/prediction_limits.h"
+#include "perfmodel/fit/curve.h"
 #include "perfmodel/road_json.h"
 
 namespace commtune::api {

@@ -8,8 +8,8 @@
 #include "api/export/variables.h"
 #include "api/view/answer_json.h"
 #include "api/view/prediction_json.h"
-#include "perfmodel/doubtful_fits.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/overloaded.h"
+#include "perfmodel/cost/doubtful_fits.h"
 
 namespace commtune::api {
 namespace {

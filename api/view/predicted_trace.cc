@@ -13,7 +13,7 @@
 #include "api/question/plan_view.h"
 #include "executor/new_file.h"
 #include "executor/trace.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

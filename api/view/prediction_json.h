@@ -3,7 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 
 namespace commtune::api {
 

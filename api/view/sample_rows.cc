@@ -6,9 +6,9 @@
 #include <array>
 #include <optional>
 
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune::api {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "api/version.h"
 #include "api/view/prediction_json.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -1,7 +1,7 @@
 #include "api/wire/events.h"
 
 #include "api/error_status.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune::api {
 namespace {

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "perfmodel/error.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::api {
 

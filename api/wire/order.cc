@@ -1,8 +1,8 @@
 #include "api/wire/order.h"
 
 #include "executor/run_fields.h"
-#include "perfmodel/fields.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/fields.h"
+#include "perfmodel/base/json_reader.h"
 #include "probes/option_fields.h"
 
 namespace commtune::api {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 

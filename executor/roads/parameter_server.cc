@@ -9,7 +9,7 @@
 #include "executor/reduce.h"
 #include "executor/roads/local_sum.h"
 #include "executor/roads/pipeline.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

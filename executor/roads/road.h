@@ -14,7 +14,7 @@
 #include "executor/communicator.h"
 #include "executor/roads/host_layout.h"
 #include "executor/task.h"
-#include "perfmodel/chunking.h"
+#include "perfmodel/cost/chunking.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 

@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "perfmodel/base/units.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/units.h"
 
 namespace commtune {
 

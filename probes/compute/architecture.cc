@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune::compute {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::compute {
 

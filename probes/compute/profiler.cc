@@ -7,8 +7,8 @@
 #include <sstream>
 #include <vector>
 
-#include "perfmodel/error.h"
-#include "perfmodel/fit.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/fit/fit.h"
 #include "probes/compute/kernel.h"
 
 namespace commtune::compute {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune::bench {
 

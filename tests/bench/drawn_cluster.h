@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/random.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/random.h"
+#include "perfmodel/base/units.h"
 #include "probes/targets.h"
 
 namespace commtune::bench {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
-#include "perfmodel/error.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "probes/agenda.h"
 #include "probes/enough_sizes.h"
 #include "probes/fit_cluster.h"

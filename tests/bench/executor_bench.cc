@@ -21,7 +21,7 @@
 #include "executor/roads/road.h"
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/tcp/tcp.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

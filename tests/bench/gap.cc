@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "executor/new_file.h"
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tests/bench/made_up.h"
 #include "tuner/tuner.h"
 

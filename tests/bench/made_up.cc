@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "perfmodel/curve_ops.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/fit/curve_ops.h"
 
 namespace commtune::bench {
 

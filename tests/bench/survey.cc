@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/bench/survey_findings.h"
 #include "tests/bench/survey_model.h"
 

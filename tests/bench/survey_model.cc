@@ -7,8 +7,8 @@
 #include <limits>
 #include <sstream>
 
-#include "perfmodel/bound.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/bound/bound.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tuner/messages.h"
 #include "tuner/methods/bsp.h"

@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/simulate.h"
-#include "perfmodel/stage_cost.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tuner/planning.h"
 
 namespace commtune::bench {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/bench/survey_findings.h"
 #include "tuner/methods/wfbp.h"

@@ -4,7 +4,7 @@
 
 #include <new>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::cluster {
 

@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/cluster/switch.h"
 
 namespace {

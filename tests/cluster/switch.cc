@@ -10,7 +10,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::cluster {
 

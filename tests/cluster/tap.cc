@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/cluster/packet_train.h"
 
 namespace commtune::cluster {

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "executor/roads/steps.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/recording_transport.h"
 
 namespace commtune::testing {

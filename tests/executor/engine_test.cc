@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "executor/roads/steps.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 

@@ -7,7 +7,7 @@
 #include <latch>
 #include <mutex>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
 
 namespace commtune::testing {

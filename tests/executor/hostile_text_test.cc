@@ -7,7 +7,7 @@
 
 #include "executor/exchange.h"
 #include "executor/transport/tcp/tcp.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/borrowed.h"
 #include "tests/executor/transport/conformance.h"

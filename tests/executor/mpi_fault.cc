@@ -8,7 +8,7 @@
 
 #include "executor/run.h"
 #include "executor/transport/mpi/mpi.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/random_plan.h"
 
 int main(int argc, char** argv) {

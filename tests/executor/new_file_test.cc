@@ -9,7 +9,7 @@
 #include <iterator>
 
 #include "executor/trace.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "executor/roads/all_reduce.h"
-#include "perfmodel/overloaded.h"
+#include "perfmodel/base/overloaded.h"
 
 namespace commtune::testing {
 namespace {

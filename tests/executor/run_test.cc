@@ -13,7 +13,7 @@
 #include <set>
 
 #include "executor/transport/local/local.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 

@@ -14,9 +14,9 @@
 
 #include "api/actions/sample_rows.h"
 #include "executor/report.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/cluster.h"
-#include "perfmodel/error.h"
-#include "perfmodel/json_reader.h"
 #include "perfmodel/plan.h"
 #include "store/store.h"
 #include "tests/store/every_row.h"

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "executor/report.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 #include "probes/fit_cluster.h"
 #include "store/answers.h"
 #include "store/tokens.h"

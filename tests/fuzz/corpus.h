@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perfmodel/random.h"
+#include "perfmodel/base/random.h"
 
 namespace commtune::fuzz {
 

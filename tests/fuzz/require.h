@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::fuzz {
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/digest.h"
+#include "perfmodel/base/digest.h"
 #include "tests/perfmodel/throws.h"
 
 namespace commtune {

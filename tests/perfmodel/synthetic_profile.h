@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "perfmodel/base/units.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/units.h"
 
 namespace commtune {
 

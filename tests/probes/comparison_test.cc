@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "executor/transport/local/local.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "probes/child_process.h"
 
 namespace commtune::probes {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "perfmodel/road_formula.h"
+#include "perfmodel/cost/road_formula.h"
 
 namespace commtune::probes {
 namespace {

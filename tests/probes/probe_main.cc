@@ -14,7 +14,7 @@
 
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/tcp/tcp.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "probes/comparison.h"
 #include "probes/probe.h"
 

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "executor/transport/local/local.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "probes/host_lock.h"
 
 namespace commtune::probes {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::probes {
 namespace {

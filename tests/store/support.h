@@ -10,8 +10,8 @@
 #include <string>
 #include <system_error>
 
+#include "perfmodel/base/error.h"
 #include "perfmodel/cluster.h"
-#include "perfmodel/error.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "store/store.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "api/view/answer_json.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
-#include "perfmodel/simulate.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tests/tuner/testbed.h"
 
 namespace commtune::tuner {

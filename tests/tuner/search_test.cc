@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
 #include "tuner/atoms.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/view/answer_json.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
 #include "tuner/messages.h"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "api/view/answer_json.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
 #include "tuner/cluster_draws.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "api/view/answer_json.h"
-#include "perfmodel/error.h"
-#include "perfmodel/random.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/random.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "perfmodel/curve_ops.h"
+#include "perfmodel/fit/curve_ops.h"
 #include "tuner/messages.h"
 
 namespace commtune::tuner {

@@ -7,7 +7,7 @@
 #include <list>
 #include <mutex>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "executor/random_digits.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

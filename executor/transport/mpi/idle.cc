@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

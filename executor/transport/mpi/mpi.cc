@@ -13,7 +13,7 @@
 #include "executor/reduce.h"
 #include "executor/transport/mpi/idle.h"
 #include "executor/transport/mpi/sockets.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

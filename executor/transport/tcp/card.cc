@@ -13,7 +13,7 @@
 
 #include "executor/transport/tcp/options.h"
 #include "executor/transport/tcp/sockets.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::tcp {
 namespace {

@@ -12,8 +12,8 @@
 #include "executor/transport/tcp/descriptor.h"
 #include "executor/transport/tcp/pace.h"
 #include "executor/transport/tcp/transfers.h"
-#include "perfmodel/error.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::tcp {
 

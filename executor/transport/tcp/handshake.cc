@@ -8,7 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::tcp {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <type_traits>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::tcp {
 namespace {

@@ -15,7 +15,7 @@
 #include "executor/transport/tcp/caller.h"
 #include "executor/transport/tcp/pace.h"
 #include "executor/transport/tcp/places.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::tcp {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <charconv>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 

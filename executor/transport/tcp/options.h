@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune {
 

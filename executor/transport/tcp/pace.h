@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "executor/transport/transport.h"
-#include "perfmodel/units.h"
+#include "perfmodel/base/units.h"
 
 namespace commtune::tcp {
 

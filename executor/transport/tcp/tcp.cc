@@ -15,7 +15,7 @@
 #include "executor/transport/tcp/connection.h"
 #include "executor/transport/tcp/mesh.h"
 #include "executor/transport/tcp/transfers.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {

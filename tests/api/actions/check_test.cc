@@ -13,7 +13,7 @@
 #include "api/view/sample_rows.h"
 #include "api/wire/events.h"
 #include "executor/report.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 #include "tuner/check.h"

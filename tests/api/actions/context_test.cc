@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -8,7 +8,7 @@
 #include "api/question/models.h"
 #include "api/question/plan_lookup.h"
 #include "executor/new_file.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 

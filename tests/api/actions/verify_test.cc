@@ -12,7 +12,7 @@
 #include "api/view/outcome_json.h"
 #include "api/wire/events.h"
 #include "executor/report.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 

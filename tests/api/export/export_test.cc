@@ -9,7 +9,7 @@
 #include "api/export/variables.h"
 #include "api/question/answer.h"
 #include "api/settings.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/perfmodel/synthetic_profile.h"
 
 namespace commtune::api {

@@ -9,7 +9,7 @@
 #include "api/rest/router.h"
 #include "api/wire/events.h"
 #include "api/wire/order.h"
-#include "perfmodel/json_reader.h"
+#include "perfmodel/base/json_reader.h"
 #include "tests/api/fuzz/targets.h"
 #include "tests/fuzz/require.h"
 #include "tests/perfmodel/synthetic_profile.h"

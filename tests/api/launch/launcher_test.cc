@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -7,7 +7,7 @@
 #include "api/actions/tune.h"
 #include "api/question/plan_lookup.h"
 #include "api/view/outcome_json.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 

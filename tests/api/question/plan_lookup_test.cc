@@ -8,7 +8,7 @@
 #include "api/actions/run.h"
 #include "api/actions/tune.h"
 #include "api/question/plan_view.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 

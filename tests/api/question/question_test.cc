@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/store/support.h"
 
 namespace commtune::api {

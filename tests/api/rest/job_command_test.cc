@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/rest/job_runner.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api::rest {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::api {
 namespace {

@@ -15,7 +15,7 @@
 #include "executor/transport/tcp/connection.h"
 #include "executor/transport/tcp/handshake.h"
 #include "executor/transport/tcp/transfers.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/fuzz/require.h"
 
 namespace commtune::fuzz {

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "executor/roads/host_layout.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/transport/tcp/acceptor.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 
 namespace commtune::tcp {
 namespace {

@@ -17,7 +17,7 @@
 #include "executor/transport/tcp/mesh.h"
 #include "executor/transport/tcp/tcp.h"
 #include "executor/transport/tcp/transfers.h"
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/borrowed.h"
 #include "tests/executor/transport/conformance.h"

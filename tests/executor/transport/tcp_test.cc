@@ -7,7 +7,7 @@
 #include <semaphore>
 #include <vector>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/borrowed.h"
 #include "tests/executor/transport/conformance.h"

@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "perfmodel/base/json_reader.h"
+#include "perfmodel/base/units.h"
 #include "perfmodel/cluster.h"
-#include "perfmodel/json_reader.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
-#include "perfmodel/units.h"
 #include "tests/fuzz/require.h"
 #include "tests/perfmodel/synthetic_profile.h"
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <limits>
 
-#include "perfmodel/error.h"
+#include "perfmodel/base/error.h"
 #include "probes/compute/kernel.h"
 
 namespace commtune::compute {

@@ -1,0 +1,82 @@
+#include "perfmodel/cost/road_factor.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/fit/curve_ops.h"
+
+namespace commtune {
+
+namespace {
+
+/// Changes the fits of one road, or makes them of what it costs.
+class Refit {
+ public:
+  Refit(Cluster& cluster, const RoadFactor& factor, const RoadCost& cost, int workers)
+      : cluster_(cluster),
+        factor_(factor),
+        cost_(cost),
+        workers_(workers),
+        left_{std::min(cost.deviation.startup, factor.deviation),
+              std::min(cost.deviation.rate, factor.deviation)} {}
+
+  void apply() const {
+    const Operations named = operations_of(factor_.road);
+    change(named.both, cost_.both);
+    if (!has_two_stages(factor_.road)) return;
+    change(named.reduce, cost_.reduce);
+    change(named.distribute, cost_.distribute);
+  }
+
+ private:
+  void change(Operation operation, const StageCost& before) const {
+    const auto fit = std::ranges::find_if(cluster_.operations, [&](const OperationFit& each) {
+      return each.road == factor_.road && each.operation == operation && each.workers == workers_;
+    });
+    if (fit == cluster_.operations.end()) {
+      if (cost_.basis != Basis::kFormula) return;  // a share of the whole, which is changed
+      cluster_.operations.push_back(
+          {factor_.road, operation, workers_, made_of(before.alone), made_of(before.occupancy)});
+      return;
+    }
+    fit->alone = scaled(fit->alone);
+    fit->streamed = fit->streamed.curve.empty() ? made_of(before.occupancy) : scaled(fit->streamed);
+  }
+
+  Fit scaled(Fit fit) const {
+    fit.curve = times(fit.curve, factor_.factor);
+    for (double& variance : fit.covariance) variance *= factor_.factor * factor_.factor;
+    fit.deviation = left_;
+    return fit;
+  }
+
+  Fit made_of(const Curve& curve) const {
+    Fit fit;
+    fit.curve = times(curve, factor_.factor);
+    fit.smallest = cost_.measured_smallest;
+    fit.largest = cost_.measured_largest;
+    fit.deviation = left_;
+    return fit;
+  }
+
+  Cluster& cluster_;
+  const RoadFactor& factor_;
+  const RoadCost& cost_;
+  const int workers_;
+  const Deviation left_;
+};
+
+}  // namespace
+
+Cluster refitted(Cluster cluster, std::span<const RoadFactor> factors, int workers) {
+  std::vector<RoadCost> before;
+  before.reserve(factors.size());
+  for (const RoadFactor& factor : factors) before.push_back(road_cost(factor.road, cluster, workers));
+  for (std::size_t i = 0; i < factors.size(); ++i) Refit(cluster, factors[i], before[i], workers).apply();
+  return cluster;
+}
+
+}  // namespace commtune

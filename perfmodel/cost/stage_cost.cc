@@ -1,0 +1,504 @@
+#include "perfmodel/cost/stage_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/overloaded.h"
+#include "perfmodel/cost/road_formula.h"
+#include "perfmodel/fit/curve_ops.h"
+
+namespace commtune {
+
+namespace {
+
+/// Of a rank in two trees: the parents in both, and two children in that one in which it is no leaf.
+constexpr int kTreeNeighbours = 4;
+
+StageCost times(const StageCost& cost, double factor) {
+  return {commtune::times(cost.alone, factor), commtune::times(cost.occupancy, factor)};
+}
+
+std::string counted(int count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string range_text(const RoadCost& cost) {
+  return format_size(cost.measured_smallest) + " to " + format_size(cost.measured_largest);
+}
+
+void check_servers(const ParameterServer& road, int workers) {
+  const bool colocated = road.placement == Placement::kColocated;
+  if (road.servers < 1 || (colocated && road.servers > workers)) {
+    throw Error(ErrorCode::kBadInput,
+                "servers = " + std::to_string(road.servers) + ": must be at least 1" +
+                    (colocated ? " and at most the " + counted(workers, "worker") : ""));
+  }
+  if (road.first < 0 || road.first >= workers) {
+    throw Error(ErrorCode::kBadInput, "first = " + std::to_string(road.first) + ": must be one of the " +
+                                          counted(workers, "worker"));
+  }
+}
+
+void check_road(const Road& road, int workers) {
+  if (workers < 1) {
+    throw Error(ErrorCode::kBadInput, "workers = " + std::to_string(workers) + ": must be at least 1");
+  }
+  match(
+      road, [](const AllToAll&) {}, [&](const ParameterServer& servers) { check_servers(servers, workers); });
+}
+
+/// A road of the same kind (same_kind), the same one for all of that kind.
+Road kind_of(const Road& road) {
+  return match(
+      road, [](const AllToAll& all_to_all) -> Road { return all_to_all; },
+      [](const ParameterServer& servers) -> Road {
+        return ParameterServer{1, servers.placement, Assignment::kEven, servers.local_sum};
+      });
+}
+
+/// How a road's servers get their messages; nothing where it has none.
+std::optional<Assignment> assignment_of(const Road& road) {
+  return match(
+      road, [](const AllToAll&) { return std::optional<Assignment>{}; },
+      [](const ParameterServer& servers) { return std::optional(servers.assignment); });
+}
+
+bool assigned_alike(const Road& a, const Road& b) {
+  const auto p = assignment_of(a), q = assignment_of(b);
+  return !p || !q || p == q;
+}
+
+/// Ratios of counts that differ by less (in logarithm) are the same but for rounding.
+constexpr double kAsNear = 1e-9;
+
+/// The number that a fit's distance is taken by: 1 for roads without servers.
+int servers_of(const Road& road) {
+  return match(
+      road, [](const AllToAll&) { return 1; },
+      [](const ParameterServer& servers) { return servers.servers; });
+}
+
+bool of_library(const Road& road) { return road == Road{AllToAll{Collective::kLibrary}}; }
+
+/// What a fit calibrates of a formula.
+enum class Pace { kAlone, kStreamed };
+
+bool calibrates(const OperationFit& fit, const Road& road, Pace pace) {
+  if (fit.operation != operations_of(fit.road).both || fit.workers < 2) return false;
+  if (pace == Pace::kAlone) return same_kind(fit.road, road);
+  return !fit.streamed.curve.empty() &&
+         (same_kind(fit.road, road) || !(of_library(road) || of_library(fit.road)));
+}
+
+/// The fit that is nearest in number of workers and servers (in ratio), one of servers that are assigned
+/// their messages alike before all others; of two that are as near the one nearer in workers, then the one
+/// with more servers, whatever order they were measured in. What a stream of messages costs above the links'
+/// share is the executor's work for each transfer: where no road of this kind was streamed another one tells.
+const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int workers, Pace pace) {
+  const auto ratio = [](double a, double b) { return std::abs(std::log(a / b)); };
+  const auto rank = [&](const OperationFit& fit) {
+    const double by_workers = ratio(fit.workers, workers);
+    const double distance = by_workers + ratio(servers_of(fit.road), servers_of(road));
+    return std::tuple(!same_kind(fit.road, road), !assigned_alike(fit.road, road),
+                      std::lround(distance / kAsNear), std::lround(by_workers / kAsNear),
+                      -servers_of(fit.road), fit.workers);
+  };
+  const OperationFit* nearest = nullptr;
+  for (const OperationFit& fit : cluster.operations) {
+    if (!calibrates(fit, road, pace)) continue;
+    if (nearest == nullptr || rank(fit) < rank(*nearest)) nearest = &fit;
+  }
+  return nearest;
+}
+
+/// What a measurement elsewhere was to the formula there, for start-up and for bytes.
+struct Calibration {
+  double alpha = 1, beta = 1;
+
+  Curve operator()(const Curve& formula) const { return recalibrated(formula, alpha, beta); }
+};
+
+Calibration calibration(const Fit& fit, const Curve& formula) {
+  const auto slope = [&](const Curve& curve) {
+    const Bytes half{fit.largest.count / 2};
+    return (curve(fit.largest) - curve(half)).count();
+  };
+  const double alpha = formula.least_alpha().count(), beta = slope(formula);
+  Calibration scale;
+  if (alpha > 0) scale.alpha = fit.curve.least_alpha().count() / alpha;
+  if (beta > 0) scale.beta = slope(fit.curve) / beta;
+  return scale;
+}
+
+/// By the streams of a fit.
+Calibration calibration_of_streams(const OperationFit& fit, const Cluster& cluster) {
+  return calibration(fit.streamed, formula_of(fit.road, cluster, fit.workers).both.occupancy);
+}
+
+/// A road that is priced. Its formulas are worked out when they are first asked for, and once: a measured
+/// cost asks several times, and every draw of the fits prices every road anew.
+class PricedRoad {
+ public:
+  PricedRoad(const Road& priced, const Cluster& on, int by_workers)
+      : road(priced), cluster(on), workers(by_workers) {}
+
+  const Road& road;
+  const Cluster& cluster;
+  const int workers;
+
+  const Topology& place() {
+    if (!place_) place_ = topology_of(cluster, workers);
+    return *place_;
+  }
+  /// Throws as formula_of does.
+  const Formula& formula() {
+    if (!formula_) formula_ = formula_of(road, cluster, place());
+    return *formula_;
+  }
+  /// Throws as wire_of does.
+  const Formula& wire() {
+    if (!wire_) wire_ = wire_of(road, cluster, place());
+    return *wire_;
+  }
+
+ private:
+  std::optional<Topology> place_;
+  std::optional<Formula> formula_, wire_;
+};
+
+/// carried_streams of a road that is being priced.
+std::optional<Formula> streams_by_formula(PricedRoad& priced) {
+  try {
+    const OperationFit* stream = nearest_fit(priced.road, priced.cluster, priced.workers, Pace::kStreamed);
+    if (stream == nullptr) return std::nullopt;
+    const Calibration calibrated = calibration_of_streams(*stream, priced.cluster);
+    Formula formula = priced.formula();
+    for (StageCost* stage : {&formula.both, &formula.reduce, &formula.distribute}) {
+      stage->occupancy = calibrated(stage->occupancy);
+    }
+    return formula;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return std::nullopt;
+  }
+}
+
+/// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
+/// its bytes at the best rate that was reached, by one message alone or by the largest that were streamed
+/// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
+/// messages, whose cost hardly depends on their size, would promise large ones more than the link's
+/// bandwidth.
+/// otherwise  what a stream costs by formula, with its bytes at the links' rate, for where no stream was
+///            measured: one message alone may leave links idle that the next one would fill. Without a
+///            measured stream and a formula, nothing is hidden.
+StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
+  const Curve& alone = fit.alone.curve;
+  const Curve& streamed = fit.streamed.curve;
+  if (streamed.empty()) return {alone, otherwise.empty() ? alone : lower(otherwise, alone)};
+  double least = least_time_per_byte(alone).value;
+  if (const Bytes largest = fit.streamed.largest; largest > Bytes{0}) {
+    least = std::min(least, streamed(largest).count() / static_cast<double>(largest.count));
+  }
+  return {alone, lower(upper(streamed, line(0, least)), alone)};
+}
+
+/// A stage that was not measured on its own: its share of the whole by the formula, or half where the links
+/// that the formula needs were not measured either.
+StageCost share_of(const StageCost& both, PricedRoad& priced, Stage stage) {
+  if (!has_two_stages(priced.road)) return stage == Stage::kReduce ? both : StageCost{};
+  double share = 0.5;
+  try {
+    const Formula& formula = priced.formula();
+    const double reduce = formula.reduce.alone(4_MiB).count(), rest = formula.distribute.alone(4_MiB).count();
+    if (reduce + rest > 0) share = reduce / (reduce + rest);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+  }
+  return times(both, stage == Stage::kReduce ? share : 1 - share);
+}
+
+void widen(std::optional<std::pair<Bytes, Bytes>>& range, const Fit& fit) {
+  range = range ? std::pair{std::max(range->first, fit.smallest), std::min(range->second, fit.largest)}
+                : std::pair{fit.smallest, fit.largest};
+}
+
+/// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
+/// that. No start-up is added, as chunks hide one step's latency behind another's bytes.
+StageCost over_wire(const StageCost& stage, const StageCost& wire) {
+  const Curve bytes = line(0, least_time_per_byte(wire.occupancy).value);
+  if (stage.alone.empty()) return stage;
+  return {upper(stage.alone, bytes), upper(stage.occupancy, bytes)};
+}
+
+/// Whether a whole message was really seen to pass faster than the links would let it: then several of them
+/// do more together than one of them was measured to do.
+bool beats_links(const Curve& alone, Bytes largest, const Formula& wire) {
+  return alone(largest) < wire.both.occupancy(largest);
+}
+
+/// Holds a cost to what the links can pass.
+void keep_to_links(RoadCost& cost, const Formula& wire) {
+  cost.both = over_wire(cost.both, wire.both);
+  cost.reduce = over_wire(cost.reduce, wire.reduce);
+  cost.distribute = over_wire(cost.distribute, wire.distribute);
+}
+
+/// The same for a measured cost, where the links were measured too.
+void keep_measured_to_links(RoadCost& cost, PricedRoad& priced) {
+  try {
+    if (beats_links(cost.both.alone, cost.measured_largest, priced.wire())) return;
+    keep_to_links(cost, priced.wire());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+  }
+}
+
+Deviation larger(const Deviation& a, const Deviation& b) {
+  return {std::max(a.startup, b.startup), std::max(a.rate, b.rate)};
+}
+
+/// What was measured of a road at this N; nullptr what was not.
+struct Measurements {
+  const OperationFit* both;
+  const OperationFit* reduce;
+  const OperationFit* distribute;
+
+  Measurements(const Road& road, const Cluster& cluster, int workers) {
+    const Operations named = operations_of(road);
+    both = find_operation(cluster, road, named.both, workers);
+    reduce = find_operation(cluster, road, named.reduce, workers);
+    distribute = find_operation(cluster, road, named.distribute, workers);
+  }
+  /// Whether they price the whole road.
+  bool suffice() const { return both != nullptr || (reduce != nullptr && distribute != nullptr); }
+  bool all_streamed() const {
+    return std::ranges::none_of(std::array{both, reduce, distribute}, [](const OperationFit* fit) {
+      return fit != nullptr && fit->streamed.curve.empty();
+    });
+  }
+};
+
+/// The measured cost of a road, or nothing when it was not measured at this N.
+std::optional<RoadCost> measured(PricedRoad& priced) {
+  const Operations named = operations_of(priced.road);
+  const Measurements found(priced.road, priced.cluster, priced.workers);
+  if (!found.suffice()) return std::nullopt;
+  const OperationFit *both = found.both, *reduce = found.reduce, *distribute = found.distribute;
+
+  RoadCost cost;
+  std::optional<std::pair<Bytes, Bytes>> range;
+  for (const OperationFit* fit : {both, reduce, distribute}) {
+    if (fit != nullptr) widen(range, fit->alone);
+  }
+  cost.measured_smallest = range->first;
+  cost.measured_largest = range->second;
+  const Formula streams = found.all_streamed() ? Formula{} : streams_by_formula(priced).value_or(Formula{});
+  for (const OperationFit* fit : {both, reduce, distribute}) {
+    if (fit == nullptr) continue;
+    cost.deviation = larger(larger(cost.deviation, fit->alone.deviation), fit->streamed.deviation);
+  }
+  if (!found.all_streamed()) cost.deviation = larger(cost.deviation, priced.cluster.formula_deviation);
+  const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy); };
+  const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy); };
+  cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
+  cost.reduce = reduce != nullptr ? first() : share_of(cost.both, priced, Stage::kReduce);
+  cost.distribute = distribute != nullptr ? second() : share_of(cost.both, priced, Stage::kDistribute);
+  keep_measured_to_links(cost, priced);
+  cost.basis = Basis::kMeasured;
+  cost.explanation = "measured " + to_string(both != nullptr ? named.both : named.reduce) + ", " +
+                     describe(priced.road) + ", " + counted(priced.workers, "worker") + ", " +
+                     range_text(cost);
+  return cost;
+}
+
+RoadCost by_formula(PricedRoad& priced) {
+  const auto& [road, cluster, workers] = std::tie(priced.road, priced.cluster, priced.workers);
+  const Formula& formula = priced.formula();
+  const OperationFit* other = nearest_fit(road, cluster, workers, Pace::kAlone);
+  const OperationFit* stream = nearest_fit(road, cluster, workers, Pace::kStreamed);
+  const bool library = of_library(road);
+  if (library && other == nullptr) {
+    throw Error(ErrorCode::kNotFound,
+                "cluster " + cluster.name +
+                    " has no measurement of the library's own all-reduce, and no formula "
+                    "knows what the library would choose: probe it");
+  }
+  const Calibration alone =
+      other != nullptr
+          ? calibration(other->alone, formula_of(other->road, cluster, other->workers).both.alone)
+          : Calibration{};
+  const Calibration streamed = stream != nullptr ? calibration_of_streams(*stream, cluster) : alone;
+  const auto calibrated = [&](const StageCost& stage) {
+    return StageCost{alone(stage.alone), lower(streamed(stage.occupancy), alone(stage.alone))};
+  };
+  RoadCost cost;
+  cost.both = calibrated(formula.both);
+  cost.reduce = library ? cost.both : calibrated(formula.reduce);
+  cost.distribute = library ? StageCost{} : calibrated(formula.distribute);
+  // A message alone calibrates; what it hides of its two stages a stream of them hides already.
+  const bool faster = other != nullptr && beats_links(other->alone.curve, other->alone.largest,
+                                                      wire_of(other->road, cluster, other->workers));
+  if (!faster) keep_to_links(cost, priced.wire());
+  cost.server_binds = formula.server_binds;
+  cost.deviation = cluster.formula_deviation;
+  cost.basis = Basis::kFormula;
+  cost.measured_smallest = formula.smallest;
+  cost.measured_largest = formula.largest;
+  cost.explanation = "formula over link fits, " + describe(road) + ", " + counted(workers, "worker") +
+                     (other != nullptr ? ", calibrated at " + counted(other->workers, "worker") : "") +
+                     (stream != nullptr ? ", streams as " + describe(stream->road) : "") + ", " +
+                     range_text(cost);
+  return cost;
+}
+
+/// Whether servers rather than workers' cards would set the pace, where a formula can tell.
+bool servers_bind(PricedRoad& priced) {
+  const auto binds = [&](const ParameterServer& road) {
+    try {
+      return priced.formula().server_binds;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+      return priced.workers > road.servers;
+    }
+  };
+  return match(
+      priced.road, [](const AllToAll&) { return false; }, binds);
+}
+
+/// How an all-to-all algorithm sends.
+struct Sending {
+  Rounds rounds;
+  int connections;  ///< over which a rank sends while several messages are under way
+};
+Sending sending_of(Collective algorithm, const Topology& place) {
+  const int n = place.workers;
+  const int depth = std::bit_width(static_cast<unsigned>(n - 1));  // log2 N, rounded up
+  const int halvings = std::bit_width(static_cast<unsigned>(n)) - 1;
+  const int folds = std::has_single_bit(static_cast<unsigned>(n)) ? 0 : 1;
+  switch (algorithm) {
+    case Collective::kRing:
+      return {{n - 1, n - 1}, 1};
+    case Collective::kHalvingDoubling:
+      return {{halvings + folds, halvings + folds}, halvings};
+    case Collective::kRecursiveDoubling:
+      return {{halvings + 2 * folds, 0}, halvings};
+    case Collective::kDoubleBinaryTree:
+      return {{depth, depth}, std::min(n - 1, kTreeNeighbours)};
+    case Collective::kHierarchical: {  // between hosts, and inside them
+      const int steps = place.hosts - 1 + place.per_host - 1;
+      return {{steps, steps}, 1};
+    }
+    case Collective::kOneShot:
+      return {{1, 0}, n - 1};
+    case Collective::kLibrary:  // nobody knows
+      return {{1, 0}, 1};
+  }
+  std::abort();
+}
+
+/// What the last of a message's rounds takes, by what they take on average, where it passes inside hosts; 1
+/// where links inside hosts were not measured.
+double last_inside_hosts(const RoadCost& cost, const Cluster& cluster) {
+  const auto inside = cluster.links.find(LinkClass::kIntraHost);
+  if (inside == cluster.links.end() || inside->second.alone.curve.empty()) return 1;
+  const double each = cost.both.alone.least_alpha().count() / cost.rounds.both();
+  return each > 0 ? std::min(1.0, inside->second.alone.curve.least_alpha().count() / each) : 1;
+}
+
+/// What messages of the road wait for and how they may overlap; their times are known already.
+void add_channel(RoadCost& cost, const AllToAll& road, PricedRoad& priced) {
+  const Topology& place = priced.place();
+  const Sending sending = sending_of(road.algorithm, place);
+  cost.rounds = sending.rounds;
+  if (road.algorithm == Collective::kHierarchical && place.hosts > 1 && place.per_host > 1) {
+    cost.rounds.last = last_inside_hosts(cost, priced.cluster);
+  }
+  cost.backlog = sending.connections * Seconds{priced.cluster.connection_backlog_seconds.value};
+  cost.opaque = road.algorithm == Collective::kLibrary;
+}
+
+void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced) {
+  cost.shared_channel = road.placement == Placement::kColocated;
+  cost.through_servers = true;
+  cost.backlog = Seconds{priced.cluster.backlog_seconds.value};
+  cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;
+}
+
+}  // namespace
+
+Operations operations_of(const Road& road) {
+  return match(
+      road,
+      [](const AllToAll&) {
+        return Operations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather};
+      },
+      [](const ParameterServer&) {
+        return Operations{Operation::kPushPull, Operation::kPush, Operation::kPull};
+      });
+}
+
+bool same_kind(const Road& a, const Road& b) { return kind_of(a) == kind_of(b); }
+
+Curve until_sent(const RoadCost& cost) {
+  const StageCost& both = cost.both;
+  if (cost.opaque) return both.alone;
+  const double last = cost.rounds.last_share();
+  return sum(times(both.alone, 1 - last), times(lower(both.occupancy, both.alone), last));
+}
+
+std::optional<Formula> carried_streams(const Road& road, const Cluster& cluster, int workers) {
+  PricedRoad priced(road, cluster, workers);
+  return streams_by_formula(priced);
+}
+
+RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
+  check_road(road, workers);
+  RoadCost cost;
+  if (workers == 1) {
+    cost.explanation = "one worker: nothing travels";
+    cost.measured_largest = Bytes{~std::uint64_t{0}};
+    return cost;
+  }
+  PricedRoad priced(road, cluster, workers);
+  std::optional<RoadCost> direct = measured(priced);
+  if (direct) direct->server_binds = servers_bind(priced);
+  cost = direct ? *std::move(direct) : by_formula(priced);
+  match(
+      road, [&](const AllToAll& all_to_all) { add_channel(cost, all_to_all, priced); },
+      [&](const ParameterServer& servers) { add_channel(cost, servers, priced); });
+  cost.may_part = may_be_decoupled(road);
+  cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};
+  cost.interference = cluster.interference.value;
+  cost.straggling = Seconds{cluster.jitter_seconds.value * expected_maximum(workers)};
+  return cost;
+}
+
+std::vector<FitSource> fits_behind(const Road& road, const Cluster& cluster, int workers) {
+  std::vector<FitSource> sources;
+  if (workers == 1) return sources;
+  const auto add = [&](const OperationFit* fit, bool alone, bool streamed) {
+    if (fit == nullptr) return;
+    for (const FitSource& source : fits_of(*fit)) {
+      if (source.fit == &fit->alone ? alone : streamed) sources.push_back(source);
+    }
+  };
+  const Measurements found(road, cluster, workers);
+  if (found.suffice()) {
+    for (const OperationFit* fit : {found.both, found.reduce, found.distribute}) add(fit, true, true);
+    if (found.all_streamed()) return sources;
+  } else {
+    add(nearest_fit(road, cluster, workers, Pace::kAlone), true, false);
+  }
+  add(nearest_fit(road, cluster, workers, Pace::kStreamed), false, true);
+  for (const FitSource& source : link_fits_of(cluster)) sources.push_back(source);
+  return sources;
+}
+
+}  // namespace commtune

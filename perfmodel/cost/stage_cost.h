@@ -1,0 +1,107 @@
+#pragma once
+// What a message costs on a road: the one place where the roads differ for a prediction. MODEL.md section 4.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/cluster.h"
+#include "perfmodel/cost/fit_source.h"
+#include "perfmodel/cost/topology.h"
+#include "perfmodel/fit/curve.h"
+#include "perfmodel/plan.h"
+
+namespace commtune {
+
+/// A message of m bytes that enters an idle channel at time s keeps it busy for occupancy(m) and has
+/// ended everywhere at s + alone(m). Where two separate fits cross, the occupancy counts as no more than
+/// alone.
+struct StageCost {
+  Curve alone;
+  Curve occupancy;
+};
+
+/// Where a cost came from, said in every prediction.
+enum class Basis {
+  kMeasured,  ///< fitted to this operation at this number of workers and servers
+  kFormula,   ///< the formulas of MODEL.md sections 4.2 and 4.3 over link and reduction fits
+};
+
+/// How often a message waits for the channel, behind others that are under way: rounds of a collective; a
+/// push and an answer through servers.
+struct Rounds {
+  int reduce = 1;
+  int distribute = 1;  ///< 0: one stage only
+  double last = 1;     ///< what the last one takes, by what they take on average: little inside a host
+  int both() const { return reduce + distribute; }
+  /// The last one's part of what a message takes beyond its occupancy.
+  double last_share() const { return both() > 1 ? last / both() : 1; }
+  double last_share(Stage stage) const {
+    if (stage == Stage::kReduce) return 1.0 / reduce;
+    return distribute > 1 ? last / distribute : 1;
+  }
+};
+
+struct RoadCost {
+  StageCost both;                ///< the two stages as one operation (coupled plans, shared channel)
+  StageCost reduce;              ///< first stage alone
+  StageCost distribute;          ///< second stage alone; costs nothing on one-stage algorithms
+  bool shared_channel = true;    ///< false: reduce and distribute use opposite directions (dedicated servers)
+  bool through_servers = false;  ///< the credit covers the push alone
+  Rounds rounds;
+  /// The simulator takes several rounds as one turn of a message where there are more of them than this,
+  /// since each costs time there.
+  int most_turns = 8;
+  /// Of a busy channel, what nothing more urgent overtakes any more.
+  Seconds backlog{};
+  bool opaque = false;   ///< nobody sees how much of a message has been sent before it has ended
+  SecondsPerByte copy;   ///< gathering a message into a fusion buffer and scattering it back, per byte
+  bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time
+  int in_turn = 0;       ///< message i goes whole to server i mod this; 0: every message to all servers
+  bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
+  double interference = 0;    ///< kappa
+  Seconds straggling{};       ///< expected lateness of the slowest of N workers in one iteration
+  Deviation deviation;        ///< of all its curves: its fits', or the formulas' where they carry it
+  Basis basis = Basis::kMeasured;
+  Bytes measured_smallest, measured_largest;  ///< range of the fits used
+  std::string explanation;                    ///< "measured all-reduce ring, 4 workers, 4 B to 96 MiB"
+};
+
+/// The operations of a road: both stages at once, then each alone.
+struct Operations {
+  Operation both, reduce, distribute;
+};
+Operations operations_of(const Road& road);
+
+/// Whether two roads differ at most in how many servers they have, where the first one is, and how messages
+/// are assigned to them: what was measured of one calibrates the formulas of the other.
+bool same_kind(const Road& a, const Road& b);
+
+/// How long after a message alone has been served, both stages as one, its last bytes have left and the next
+/// one's may follow: all but what its last turn takes to arrive.
+Curve until_sent(const RoadCost& cost);
+
+/// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL.md
+/// section 4 over the link fits: a collective's steps are priced with the slower of the links that it
+/// crosses, cards carry all the workers of their host, and, where the same operation was measured at another
+/// N, the formula's latency and time per byte are scaled by what that measurement was to the formula there.
+///
+/// Throws Error{kNotFound} when the cluster has neither a fit of the operation nor of the links that the
+/// formulas need; Error{kBadInput} when the road does not fit the number of workers. With one worker every
+/// cost is zero.
+RoadCost road_cost(const Road& road, const Cluster& cluster, int workers);
+
+struct Formula;
+
+/// What messages of a road keep its channel busy for where no stream of it was measured: the formula over the
+/// links' fits, with start-up and time per byte as the nearest road that was streamed has them (occupancies;
+/// what a message takes alone stays the formula's). Nothing where no stream tells, or the links were not
+/// measured.
+std::optional<Formula> carried_streams(const Road& road, const Cluster& cluster, int workers);
+
+/// The fits that road_cost makes its cost of: the road's own where it was measured at this N; else, and where
+/// no stream of it was, those that calibrate the formulas, and the links'. That measured costs are held to
+/// what the links can pass, and divided among stages as by formula, is not counted.
+std::vector<FitSource> fits_behind(const Road& road, const Cluster& cluster, int workers);
+
+}  // namespace commtune

@@ -1,0 +1,77 @@
+#pragma once
+// Where the workers of a job are, and how far the slowest of them is behind.
+
+#include <vector>
+
+#include "perfmodel/base/units.h"
+#include "perfmodel/cluster.h"
+#include "perfmodel/plan.h"
+
+namespace commtune {
+
+/// Neighbouring hosts that are alike.
+struct HostRow {
+  int hosts = 1;
+  int ranks = 1;  ///< workers on each, or for spare hosts slots
+  HostPace pace{};
+};
+
+/// Where the N workers of a job are: hosts filled in the cluster's order, slot by slot.
+struct Topology {
+  int workers = 1;
+  int hosts = 1;                 ///< that carry at least one worker
+  int per_host = 1;              ///< largest number of workers on one of them
+  int fewest = 1;                ///< smallest
+  HostPace slowest{};            ///< the largest factors among them: what everybody waits for
+  std::vector<HostRow> rows{};   ///< those hosts, in order
+  std::vector<HostRow> spare{};  ///< the cluster's other hosts, in order: where dedicated servers live
+};
+/// A cluster without hosts, or one with fewer slots than workers (a what-if), is taken to go on like its
+/// first host, or with one worker a host. One host of which no link to another was measured is taken to have
+/// as many slots as there are workers.
+Topology topology_of(const Cluster& cluster, int workers);
+
+/// What a host's network card carries: the workers and servers on it.
+struct Card {
+  double workers = 0, servers = 0;
+  HostPace pace{};
+};
+/// Whether nothing of a job leaves its one host. Dedicated servers on spare hosts do.
+bool inside_one_host(const Topology& place, const Road& road);
+
+/// The cards of a job whose S servers are in workers' processes, or, dedicated, on the spare hosts slot by
+/// slot, then on further ones with a server each. Alike neighbours are listed once. Inside one host every
+/// rank has a card of its own.
+std::vector<Card> cards_of(const Topology& place, const ParameterServer& road);
+
+/// Workers that follow each other, the last one being followed by the first.
+struct WorkerRow {
+  int first = 0, count = 0;
+};
+/// The longest row of workers whose hosts' cards are of the fastest class: where servers belong. Empty where
+/// all of them are, or none.
+WorkerRow spared_workers(const Topology& place);
+/// The worker beside which the first of so many colocated servers should be: of those where all of them fit.
+inline int first_server(const WorkerRow& spared, int servers) {
+  return servers <= spared.count ? spared.first : 0;
+}
+
+/// How a cluster treats a job's compute.
+struct JobPace {
+  double compute = 1;     ///< every layer's time over the profile's: that of the slowest worker, which all
+                          ///< others wait for before each message and after each barrier
+  double contention = 0;  ///< traffic takes longer by this ratio while compute runs
+  Seconds lateness{};     ///< by which the last of the slowest hosts' workers is behind their mean, at least
+};
+/// Of a job of so many workers.
+JobPace pace_of(const Cluster& cluster, int workers);
+
+/// E[max] of n independent standard normal values (Blom 1958), 0 for n = 1: how far the slowest worker is
+/// behind the mean, in standard deviations.
+double expected_maximum(int n);
+
+/// The same from below, by up to 1.5 %: for bounds. Blom's formula with the smallest of the constants that
+/// are exact for some n, that of n = 2.
+double least_expected_maximum(int n);
+
+}  // namespace commtune

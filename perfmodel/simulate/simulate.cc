@@ -1,0 +1,367 @@
+#include "perfmodel/simulate/simulate.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "perfmodel/base/never.h"
+#include "perfmodel/simulate/compute_clock.h"
+#include "perfmodel/simulate/rank_set.h"
+#include "perfmodel/simulate/traffic.h"
+#include "perfmodel/simulate/traffic_clock.h"
+
+namespace commtune {
+
+namespace {
+
+/// Relative difference that adding the same times in another order may make.
+constexpr double kRounding = 1e-12;
+/// If less than this share of the iteration is exposed communication, compute is what binds it.
+constexpr double kNegligible = 0.01;
+
+}  // namespace
+
+std::string to_string(Binding binding) {
+  switch (binding) {
+    case Binding::kCompute:
+      return "compute";
+    case Binding::kLatency:
+      return "latency";
+    case Binding::kBandwidth:
+      return "bandwidth";
+    case Binding::kServer:
+      return "server";
+  }
+  return "unknown";
+}
+
+class Simulator::Engine {
+ public:
+  explicit Engine(const Workload& work) : work_(work), arrival_(work.layers()) {}
+
+  Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline) {
+    const FlatRoad road(cost);
+    begin(plan, road, timeline);
+    send_all();
+    finish();
+    return prediction(cost);
+  }
+
+  Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
+    begin(plan, road, nullptr);
+    give_up_ = work_.clock((limit - road.cost->straggling).count()) * (1 + kRounding);
+    send_all();
+    if (given_up()) return Seconds{kNever};
+    finish();
+    return iteration(*road.cost);
+  }
+
+  Prediction run(const Plan& plan, const RoadCost& cost, Timeline* timeline) {
+    return run(FlatPlan{plan, work_}, cost, timeline);
+  }
+
+  std::uint64_t events() const { return events_; }
+
+ private:
+  void begin(const FlatPlan& plan, const FlatRoad& road, Timeline* timeline) {
+    const RoadCost& cost = *road.cost;
+    plan_ = &plan;
+    timeline_ = timeline;
+    copy_ = cost.copy.value;
+    clock_.reset(cost.interference);
+    coupled_ = plan.sequence.empty();
+    steps_ = coupled_ ? plan.messages() : plan.sequence.size();
+    traffic_.reset(road, steps_, plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes);
+    walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
+    if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
+    iteration_ = work_.compute();
+    give_up_ = kNever;
+    waited_ = 0;
+    last_end_ = 0;
+    smallest_ = ~std::uint64_t{0};
+    largest_ = 0;
+    if (timeline_ != nullptr) timeline_->messages.assign(plan.messages(), {});
+  }
+
+  /// True if the messages that have arrived already make the iteration longer than the limit.
+  bool given_up() const { return iteration_ > give_up_; }
+
+  /// Compute work that must be done before this message may go.
+  double released_work(std::uint32_t message) const {
+    return plan_->release == Release::kBackward ? work_.total_backward
+                                                : work_.ready[plan_->lowest_layer[message]];
+  }
+
+  Parcel parcel(std::uint32_t message) const {
+    const double bytes = static_cast<double>(plan_->bytes[message]);
+    return {message, bytes, plan_->copied[message] != 0 ? copy_ * bytes : 0};
+  }
+
+  /// Notes that the message is summed and back on every worker at the moment `end`.
+  void arrive(std::uint32_t message, double end) {
+    const std::uint64_t bytes = plan_->bytes[message];
+    smallest_ = std::min(smallest_, bytes);
+    largest_ = std::max(largest_, bytes);
+    last_end_ = std::max(last_end_, end);
+    if (plan_->barrier == Barrier::kFull) return;
+    const std::uint32_t layer = plan_->lowest_layer[message];
+    iteration_ = std::max(iteration_, end + work_.tail[layer]);
+    if (walks_layers_) arrival_[layer] = std::max(arrival_[layer], end);
+  }
+
+  /// Simulates communication until every message has arrived, or the limit is exceeded.
+  void send_all() {
+    order_steps();
+    double now = 0, release = next_release(now);
+    std::size_t arrived = 0;
+    while (arrived < steps_ && !given_up()) {
+      std::uint32_t next = next_step();
+      for (; next != waiting_.none() && traffic_.credit_allows(); next = next_step()) start(next);
+      if (traffic_.arrived().empty()) {
+        if (clock_.disturbed() || release < now) release = next_release(now);
+        now = traffic_.advance(release, {next != waiting_.none(), clock_.disturbed()}, clock_);
+        if (release <= now) {
+          take_released();
+          release = next_release(now);
+        }
+      }
+      for (const Traffic::Arrival& arrival : traffic_.arrived()) take(arrival);
+      arrived += traffic_.arrived().size();
+      traffic_.forget_arrived();
+    }
+  }
+
+  /// The step to start next: the most urgent released one, or for a list the next one if it is released.
+  /// waiting_.none() if there is no such step.
+  std::uint32_t next_step() {
+    if (plan_->order == Order::kPriority) return waiting_.smallest();
+    return waiting_.contains(next_in_list_) ? next_in_list_ : waiting_.none();
+  }
+
+  void start(std::uint32_t urgency) {
+    const Step& step = by_urgency_[urgency];
+    waiting_.erase(urgency);
+    ++next_in_list_;
+    ++events_;
+    if (coupled_) {
+      traffic_.start(urgency, parcel(step.message), clock_);
+    } else {
+      traffic_.start(urgency, parcel(step.message), step.stage, clock_);
+    }
+  }
+
+  void take(const Traffic::Arrival& arrival) {
+    const auto [message, stage] = by_urgency_[arrival.urgency];
+    if (timeline_ != nullptr) {
+      record(message, stage, arrival.reduce);
+      if (coupled_) record(message, Stage::kDistribute, arrival.distribute);
+    }
+    if (coupled_ || stage == Stage::kDistribute) {
+      arrive(message, arrival.distribute.end);
+    } else {
+      waiting_.insert(distribute_[message]);
+    }
+  }
+
+  void record(std::uint32_t message, Stage stage, Passage passage) {
+    MessageSpan& span = timeline_->messages[message];
+    if (stage == Stage::kReduce) {
+      span.reduce_start = Seconds{passage.from};
+      span.reduce_end = Seconds{passage.end};
+    } else {
+      span.distribute_start = Seconds{passage.from};
+      span.distribute_end = Seconds{passage.end};
+    }
+  }
+
+  /// Gives every step its urgency. No step is released yet.
+  void order_steps() {
+    sort_by_release();
+    waiting_.reset(steps_);
+    next_ = next_in_list_ = 0;
+    reduce_.resize(plan_->messages());
+    if (coupled_) {
+      order_messages();
+    } else {
+      order_sequence();
+    }
+  }
+
+  void order_messages() {
+    by_urgency_.resize(steps_);
+    for (std::uint32_t message = 0; message < steps_; ++message) {
+      const std::uint32_t urgency = plan_->order == Order::kPriority ? plan_->rank[message] : message;
+      by_urgency_[urgency] = {message};
+      reduce_[message] = urgency;
+    }
+  }
+
+  void order_sequence() {
+    by_urgency_ = plan_->sequence;
+    distribute_.resize(plan_->messages());
+    for (std::uint32_t urgency = 0; urgency < steps_; ++urgency) {
+      const Step& step = by_urgency_[urgency];
+      (step.stage == Stage::kReduce ? reduce_ : distribute_)[step.message] = urgency;
+    }
+  }
+
+  /// Moment at which the next message is released; infinity if all are.
+  double next_release(double now) {
+    if (next_ == plan_->messages()) return kNever;
+    return std::max(now, clock_.when(released_work(by_release_[next_])));
+  }
+
+  /// Releases all messages whose gradients appear at that moment.
+  void take_released() {
+    const double work = released_work(by_release_[next_]);
+    while (next_ < plan_->messages() && released_work(by_release_[next_]) <= work) {
+      waiting_.insert(reduce_[by_release_[next_++]]);
+    }
+    clock_.reach(work);
+  }
+
+  /// Sorts the messages by the moment at which their gradients appear. Most plans list them in that order.
+  void sort_by_release() {
+    by_release_.resize(plan_->messages());
+    std::iota(by_release_.begin(), by_release_.end(), 0U);
+    const auto sooner = [this](std::uint32_t a, std::uint32_t b) {
+      return plan_->lowest_layer[a] > plan_->lowest_layer[b];
+    };
+    if (std::is_sorted(by_release_.begin(), by_release_.end(), sooner)) return;
+    if (plan_->messages() < work_.layers() / 16) {
+      std::stable_sort(by_release_.begin(), by_release_.end(), sooner);
+    } else {
+      count_by_release();
+    }
+  }
+
+  /// The same by a counting sort, in O(messages + layers).
+  void count_by_release() {
+    const std::size_t layers = work_.layers();
+    counts_.assign(layers + 1, 0);
+    for (const std::uint32_t layer : plan_->lowest_layer) ++counts_[layers - layer];
+    std::partial_sum(counts_.begin(), counts_.end(), counts_.begin());
+    for (std::uint32_t message = 0; message < plan_->messages(); ++message) {
+      by_release_[counts_[layers - 1 - plan_->lowest_layer[message]]++] = message;
+    }
+  }
+
+  /// Runs the forward pass layer by layer and returns its end. Needed if traffic slows compute, or if a
+  /// timeline is asked for.
+  double walk_forward() {
+    double now = clock_.reach(work_.total_backward);
+    for (std::size_t i = 0; i < work_.layers(); ++i) {
+      const double back = plan_->barrier == Barrier::kFull ? last_end_ : arrival_[i];
+      const double from = std::max(now, back);
+      waited_ += from - now;
+      now = clock_.run(from, work_.update[i] + work_.forward[i]);
+      if (timeline_ != nullptr) {
+        timeline_->forward_start[i] = Seconds{from};
+        timeline_->forward_end[i] = Seconds{now};
+      }
+    }
+    return now;
+  }
+
+  /// Ends the iteration, once every message has arrived.
+  void finish() {
+    if (timeline_ != nullptr) record_backward();
+    if (walks_layers_) {
+      iteration_ = walk_forward();
+    } else if (plan_->barrier == Barrier::kFull) {
+      iteration_ = std::max(iteration_, last_end_ + work_.total_update + work_.total_forward);
+    }
+    if (timeline_ != nullptr) to_real_time(*timeline_, work_.contention);
+  }
+
+  /// Seconds of the iteration during which compute ran.
+  double computing() const { return walks_layers_ ? iteration_ - waited_ : work_.compute(); }
+  Seconds iteration(const RoadCost& cost) const {
+    return Seconds{work_.real(iteration_, computing())} + cost.straggling;
+  }
+
+  Prediction prediction(const RoadCost& cost) const {
+    Prediction prediction;
+    prediction.iteration = iteration(cost);
+    prediction.compute = Seconds{work_.real(work_.compute(), work_.compute())};
+    const Seconds exposed = prediction.iteration - prediction.compute;
+    prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
+    const double beside_compute = std::max(0.0, traffic_.under_way() - (iteration_ - computing()));
+    prediction.communication = Seconds{work_.real(traffic_.under_way(), beside_compute)};
+    prediction.basis = cost.basis;
+    prediction.extrapolated = plan_->messages() > 0 && (Bytes{smallest_} < cost.measured_smallest ||
+                                                        Bytes{largest_} > cost.measured_largest);
+    prediction.binding = binding(prediction, cost);
+    return prediction;
+  }
+
+  Binding binding(const Prediction& prediction, const RoadCost& cost) const {
+    if (prediction.exposed <= kNegligible * prediction.iteration) return Binding::kCompute;
+    if (2 * traffic_.bytes_time() < traffic_.under_way()) return Binding::kLatency;
+    return cost.server_binds ? Binding::kServer : Binding::kBandwidth;
+  }
+
+  /// Fills in the backward pass and the releases. Done last, when all traffic that slows them is known.
+  void record_backward() {
+    const std::size_t n = work_.layers();
+    timeline_->backward_start.assign(n, {});
+    timeline_->backward_end.assign(n, {});
+    timeline_->forward_start.assign(n, {});
+    timeline_->forward_end.assign(n, {});
+    ComputeClock clock = clock_;
+    clock.rewind();
+    double now = 0;
+    for (std::size_t i = n; i-- > 0;) {
+      timeline_->backward_start[i] = Seconds{now};
+      now = clock.run(now, work_.backward[i]);
+      timeline_->backward_end[i] = Seconds{now};
+    }
+    for (std::size_t message = 0; message < plan_->messages(); ++message) {
+      const std::size_t last = plan_->release == Release::kBackward ? 0 : plan_->lowest_layer[message];
+      timeline_->messages[message].released = timeline_->backward_end[last];
+    }
+  }
+
+  const Workload& work_;
+  const FlatPlan* plan_ = nullptr;
+  Timeline* timeline_ = nullptr;
+  bool coupled_ = true;
+  std::size_t steps_ = 0;
+  double copy_ = 0;
+  Traffic traffic_;
+  ComputeClock clock_;
+  bool walks_layers_ = false;
+  std::vector<double> arrival_;  ///< by layer: when the last message is back whose lowest layer it is
+  double iteration_ = 0;         ///< before finish(): a lower limit of the result
+  double waited_ = 0, last_end_ = 0;
+  double give_up_ = kNever;  ///< the simulation ends early once iteration_ exceeds this
+  std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
+  std::vector<Step> by_urgency_;
+  std::vector<std::uint32_t> reduce_, distribute_;  ///< by message: the urgency of its steps
+  std::vector<std::uint32_t> by_release_, counts_;
+  std::size_t next_ = 0;            ///< index into by_release_ of the first message that is not released
+  std::uint32_t next_in_list_ = 0;  ///< first step of a list that is not started
+  RankSet waiting_;
+};
+
+Simulator::Simulator(const Workload& work) : engine_(std::make_unique<Engine>(work)) {}
+Simulator::~Simulator() = default;
+
+Prediction Simulator::run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline) {
+  return engine_->run(plan, cost, timeline);
+}
+
+Prediction Simulator::run(const Plan& plan, const RoadCost& cost, Timeline* timeline) {
+  return engine_->run(plan, cost, timeline);
+}
+
+Seconds Simulator::time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
+  return engine_->time(plan, road, limit);
+}
+
+std::uint64_t Simulator::events() const { return engine_->events(); }
+
+Prediction simulate(const Workload& work, const Plan& plan, const RoadCost& cost, Timeline* timeline) {
+  return Simulator{work}.run(plan, cost, timeline);
+}
+
+}  // namespace commtune

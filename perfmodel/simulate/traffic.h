@@ -1,0 +1,205 @@
+#pragma once
+// The simulator's network: how messages under way share the channels of a road. MODEL.md section 3.2.
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "perfmodel/cost/flat_cost.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/simulate/compute_clock.h"
+#include "perfmodel/simulate/parcel.h"
+#include "perfmodel/simulate/rank_set.h"
+
+namespace commtune {
+
+/// Messages are named by their place in the plan's order of urgency; 0 is the most urgent.
+///
+/// Rounds. A message passes its channel in rounds: a push and an answer, or the rounds of a collective
+/// (RoadCost::rounds). Each round keeps the channel for an equal part of the stage's occupancy. After each
+/// round the message waits for an equal part of what it takes beyond its occupancy (alone - occupancy; where
+/// each stage has a channel of its own, the part of that stage). Other messages use the channel meanwhile,
+/// so several messages that are under way together may all end when the last one does.
+///
+/// Order. The channel is given to the most urgent message that has a round to send, and a more urgent one
+/// takes it over in the middle of a round, because the executor sends in chunks. Only the bytes that sockets
+/// have accepted ahead of the channel (up to RoadCost::backlog seconds of them) leave in the order in which
+/// they were accepted.
+///
+/// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), that server handles one
+/// message after the other, however fast the channel is, since the channel is that of all servers together.
+class Traffic {
+ public:
+  struct Arrival {
+    std::uint32_t urgency = 0;
+    Passage reduce;      ///< from the moment the first byte leaves until all bytes are summed
+    Passage distribute;  ///< from the moment the sum's first byte leaves until every worker has all of it
+  };
+
+  /// Empties the network. The road must live until the next reset.
+  /// messages  number of messages that will be started
+  /// credit    bytes that may be unsent when another message starts
+  /// most      bytes that will be started in all; a credit of at least that never limits anything
+  void reset(const FlatRoad& road, std::size_t messages, std::uint64_t credit, std::uint64_t most);
+
+  /// Starts both stages of a message at the moment of the last advance().
+  void start(std::uint32_t urgency, const Parcel& parcel, ComputeClock& clock);
+  /// Starts one stage of a message, at an urgency of its own. The end of a reduce is reported by the
+  /// advance() that reaches it, not ahead of time, because the message's distribute waits for it.
+  void start(std::uint32_t urgency, const Parcel& parcel, Stage stage, ComputeClock& clock);
+
+  /// True if the messages under way have at most the credit left to hand to their sockets. Through servers
+  /// only the bytes of pushes count.
+  bool credit_allows() const { return !limited_ || sending_ == 0 || over_credit() <= kRounding; }
+
+  /// What ends an advance() early.
+  struct Stops {
+    bool at_credit;  ///< a message waits for the credit: stop when it allows that message to start
+    bool at_event;   ///< traffic slows compute, so any event may move `until`: stop at each
+  };
+  /// Moves the clock to `until`, or to the earlier moment at which a message arrives or one of `stops`
+  /// applies, and returns the moment reached, in seconds. If `until` is infinite, something must be under
+  /// way.
+  double advance(double until, Stops stops, ComputeClock& clock);
+  /// Messages whose end is known since the last forget_arrived(). The end may lie in the future.
+  const std::vector<Arrival>& arrived() const { return arrived_; }
+  void forget_arrived() { arrived_.clear(); }
+
+  /// Time during which at least one message was under way.
+  double under_way() const { return under_way_; }
+  /// Seconds for which the busier channel was occupied by bytes, start-ups left out.
+  double bytes_time() const { return *std::max_element(bytes_time_.begin(), bytes_time_.end()); }
+
+ private:
+  static constexpr double kNever = std::numeric_limits<double>::infinity();
+  static constexpr double kRounding = 1e-3;  // bytes: sums of rounds may miss a message's bytes by that much
+  struct Message {
+    double bytes = 0, unsent = 0;
+    double rate = 0;                // bytes that count as sent per second of channel time
+    double left = 0;                // seconds of channel time that its round still needs
+    std::array<double, 2> kept{};   // by stage: seconds for which a round keeps the channel
+    std::array<double, 2> lag{};    // by stage: seconds from the end of that until the round has arrived
+    double last_lag = 0;            // the same for the message's last round
+    double from = kNever;           // moment at which the first byte of this stage left
+    std::array<Passage, 2> passed;  // by stage
+    std::uint32_t server = 0;       // that handles it, where servers take messages in turn
+    int turn = 0;                   // number of its current round
+    int first = 0;                  // number of rounds of the reduce stage
+    int counted = 0;                // number of rounds after which the credit no longer counts it
+    int turns = 0;                  // number of rounds of both stages
+    bool told = false;              // report its arrival when it happens, not as soon as it is known
+    std::size_t stage() const { return turn < first ? 0 : 1; }
+    bool ends_stage() const { return turn + 1 == first || turn + 1 == turns; }  // with the current round
+  };
+  struct Channel {
+    RankSet queue;
+    double free = 0;           // moment at which the last byte that the sockets hold has left
+    std::uint32_t served = 0;  // message whose bytes full sockets accept as fast as others leave
+    double since = 0;          // moment up to which its accepted bytes have been accounted for
+    double ends = kNever;      // moment at which its round is accepted, if nothing more urgent comes
+    bool called = false;       // another message may have to be accepted first
+    bool full() const { return ends < kNever; }
+  };
+  /// A future event of a message: its next round is ready to be sent, or its last round ends.
+  struct Coming {
+    double at = 0;
+    std::uint32_t urgency = 0;
+  };
+  /// Events by time, the earliest first: a sorted array, because a new event mostly belongs at its end.
+  class ComingQueue {
+   public:
+    void clear() { first_ = end_ = 0; }
+    bool empty() const { return first_ == end_; }
+    const Coming& soonest() const { return list_[first_]; }
+    void pop() {
+      if (++first_ == end_) clear();
+    }
+    void push(const Coming& coming) {
+      if (end_ == list_.size()) make_room();
+      Coming* const list = list_.data();
+      std::size_t place = end_++;
+      for (; place > first_ && list[place - 1].at > coming.at; --place) list[place] = list[place - 1];
+      list[place] = coming;
+    }
+
+   private:
+    void make_room();
+    std::vector<Coming> list_;
+    std::size_t first_ = 0, end_ = 0;  // range of list_ that has not been taken out
+  };
+  /// A message as it starts, kept because the next one mostly has the same size and so the same costs.
+  struct Priced {
+    Message message;
+    double copying = 0;
+    std::array<double, 2> bytes_time{};
+    bool is_of(const Parcel& parcel) const {
+      return message.bytes == parcel.bytes && copying == parcel.copying;
+    }
+  };
+
+  /// What a simulation has to look at. The inner loop is compiled for each kind, since most need little.
+  struct Kind {
+    bool limited = true;  ///< the credit may keep messages back
+    bool ahead = true;    ///< sockets hold bytes ahead of the channel
+    bool rest = true;     ///< two channels, servers in turn, or traffic slows compute
+  };
+  /// run.operator()<kind>() for a kind that has all that this simulation needs.
+  template <typename Run>
+  auto of_kind(const ComputeClock& clock, const Run& run);
+
+  double over_credit() const { return unsent_ - credit_; }
+  double credit_moment() const;
+  template <Kind kKind>
+  std::size_t channel_of(const Message& message) const {
+    return !kKind.rest || shared_ ? 0 : message.stage();
+  }
+  static void prepare(Priced& priced, const Parcel& parcel, const Rounds& turns);
+  void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;
+  void price_apart(Priced& priced) const;
+  Message& put(std::uint32_t urgency, const Priced& priced);
+  void begin(std::uint32_t urgency, ComputeClock& clock);
+  void pass_alone(std::uint32_t urgency, ComputeClock& clock);
+  double after_server(const Message& message, double left);
+  template <Kind kKind>
+  double advance_to(double until, Stops stops, ComputeClock& clock);
+  template <Kind kKind>
+  void next_turn(std::uint32_t urgency);
+  template <Kind kKind>
+  double room_in(const Channel& channel) const;
+  template <Kind kKind>
+  void end_turn(Message& message);
+  template <Kind kKind>
+  void take(Channel& channel, Message& message, double at, double time);
+  template <Kind kKind>
+  void book(Channel& channel);
+  template <Kind kKind>
+  void taken(Channel& channel);
+  void arrive(std::uint32_t urgency);
+  bool due(const Channel& channel) const;
+  template <Kind kKind>
+  void take_soonest();
+  template <Kind kKind>
+  void serve(std::size_t number, ComputeClock& clock);
+  void occupy(std::size_t number, ComputeClock& clock) const;
+
+  const FlatRoad* road_ = nullptr;
+  Rounds turns_;
+  bool shared_ = true;
+  double backlog_ = 0, now_ = 0;
+  std::vector<Message> messages_;    // by urgency
+  std::vector<double> server_free_;  // by server in turn and stage: moment at which it is free
+  std::array<Channel, 2> channels_;
+  ComingQueue coming_;
+  std::array<Priced, 2> priced_;  // the last message that started, and the last distribute run as a step
+  std::vector<Arrival> arrived_;
+  std::size_t sending_ = 0, travelling_ = 0;  // messages that the credit counts; all messages under way
+  double unsent_ = 0, credit_ = 0;            // bytes
+  bool limited_ = false;                      // false if the credit covers all bytes and limits nothing
+  double under_way_ = 0, under_way_until_ = 0;
+  std::array<double, 2> bytes_time_{};
+};
+
+}  // namespace commtune

@@ -1,0 +1,71 @@
+#include "perfmodel/simulate/workload.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace commtune {
+
+Workload::Workload(const Profile& profile, const JobPace& pace)
+    : contention(pace.contention), lateness(pace.lateness), tensors(tensors_of(profile)) {
+  const double scale = pace.compute / (1 + pace.contention);
+  const std::size_t n = profile.layers.size();
+  ready.resize(n);
+  tail.resize(n);
+  layer_bytes.assign(n, 0);
+  for (const Layer& layer : profile.layers) {
+    forward.push_back(scale * layer.forward.count());
+    backward.push_back(scale * layer.backward.count());
+    update.push_back(scale * layer.update.count());
+    total_update += update.back();
+  }
+  for (std::size_t i = n; i-- > 0;) {
+    ready[i] = total_backward += backward[i];
+    total_forward += forward[i];
+    tail[i] = (i + 1 < n ? tail[i + 1] : 0) + update[i] + forward[i];
+  }
+  for (const TensorRef& tensor : tensors) {
+    layer_bytes[tensor.layer] += tensor.bytes.count;
+    total_bytes += tensor.bytes.count;
+  }
+}
+
+FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
+    : sequence(plan.sequence),
+      release(plan.release),
+      order(plan.order),
+      barrier(plan.barrier),
+      credit(plan.credit.count) {
+  for (const Message& message : plan.messages) {
+    std::uint64_t total = 0;
+    std::uint32_t lowest = std::numeric_limits<std::uint32_t>::max();
+    for (const Piece& piece : message.pieces) {
+      total += piece.length.count;
+      lowest = std::min(lowest, work.tensors[piece.tensor].layer);
+    }
+    add_message(total, lowest, !is_one_stretch(message, work.tensors));
+  }
+  if (order != Order::kPriority) return;
+  std::vector<std::uint32_t> urgent(messages());
+  std::iota(urgent.begin(), urgent.end(), 0U);
+  std::sort(urgent.begin(), urgent.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return plan.priority[a] < plan.priority[b]; });
+  rank.resize(messages());
+  for (std::uint32_t i = 0; i < urgent.size(); ++i) rank[urgent[i]] = i;
+}
+
+void FlatPlan::clear() {
+  bytes.clear();
+  lowest_layer.clear();
+  copied.clear();
+  rank.clear();
+  sequence.clear();
+}
+
+void FlatPlan::add_message(std::uint64_t message_bytes, std::uint32_t lowest, bool is_copied) {
+  bytes.push_back(message_bytes);
+  lowest_layer.push_back(lowest);
+  copied.push_back(is_copied ? 1 : 0);
+}
+
+}  // namespace commtune

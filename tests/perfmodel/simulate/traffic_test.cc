@@ -1,0 +1,257 @@
+#include "perfmodel/simulate/traffic.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace commtune {
+namespace {
+
+/// Alone `latency` + 0.05 s/B, of which the channel is kept 0.05 s/B; either stage half of it.
+RoadCost line(double latency = 0) {
+  const auto cost = [](double alpha, double beta) {
+    return StageCost{Curve{Seconds{alpha}, SecondsPerByte{beta}}, Curve{Seconds{0}, SecondsPerByte{beta}}};
+  };
+  RoadCost road;
+  road.both = cost(latency, 0.05);
+  road.reduce = road.distribute = cost(latency / 2, 0.025);
+  return road;
+}
+
+/// The network alone, without a plan: messages are started by hand and the clock goes from event to event.
+class Network {
+ public:
+  explicit Network(RoadCost cost, std::uint64_t credit = 1 << 20, double kappa = 0)
+      : cost_(std::move(cost)), flat_(cost_) {
+    clock_.reset(kappa);
+    traffic_.reset(flat_, 8, credit, 1 << 20);
+  }
+
+  void start(std::uint32_t urgency, double bytes, double copying = 0) {
+    traffic_.start(urgency, {urgency, bytes, copying}, clock_);
+    ++under_way_;
+  }
+  void start(std::uint32_t urgency, double bytes, Stage stage) {
+    traffic_.start(urgency, {urgency, bytes, 0}, stage, clock_);
+    ++under_way_;
+  }
+  /// Lets pass what happens until then.
+  void pass(double until) {
+    while (traffic_.advance(until, kEachEvent, clock_) < until) collect();
+    collect();
+  }
+  void end() {
+    while (under_way_ > 0) {
+      traffic_.advance(std::numeric_limits<double>::infinity(), kEachEvent, clock_);
+      collect();
+    }
+  }
+  /// When the credit allows another message; no later than `until`.
+  double pass_until_credit(double until) { return traffic_.advance(until, {true, false}, clock_); }
+  /// When every worker has a message; what has not come is an error of the test's.
+  double arrival(std::uint32_t urgency) const { return arrivals_.at(urgency).distribute.end; }
+  const Traffic::Arrival& passage(std::uint32_t urgency) const { return arrivals_.at(urgency); }
+  bool has_come(std::uint32_t urgency) const { return arrivals_.contains(urgency); }
+
+  Traffic& traffic() { return traffic_; }
+  ComputeClock& clock() { return clock_; }
+
+ private:
+  static constexpr Traffic::Stops kEachEvent{false, true};
+
+  void collect() {
+    for (const Traffic::Arrival& arrival : traffic_.arrived()) arrivals_[arrival.urgency] = arrival;
+    under_way_ -= static_cast<int>(traffic_.arrived().size());
+    traffic_.forget_arrived();
+  }
+
+  const RoadCost cost_;
+  const FlatRoad flat_;
+  Traffic traffic_;
+  ComputeClock clock_;
+  std::map<std::uint32_t, Traffic::Arrival> arrivals_;
+  int under_way_ = 0;
+};
+
+TEST(Traffic, AMessageAloneTakesWhatItTakesAlone) {
+  // 40 B: 2 s of the channel in two turns, each of which is there 1.5 s after it left. 0 .. 1, there at 2.5;
+  // 2.5 .. 3.5, there at 5. Without credit the same.
+  for (const std::uint64_t credit : {1U << 20, 0U}) {
+    Network network(line(3), credit);
+    network.start(0, 40);
+    network.end();
+    EXPECT_DOUBLE_EQ(network.passage(0).reduce.from, 0);
+    EXPECT_DOUBLE_EQ(network.passage(0).reduce.end, 2.5);
+    EXPECT_DOUBLE_EQ(network.passage(0).distribute.from, 2.5);
+    EXPECT_DOUBLE_EQ(network.arrival(0), 5);
+    EXPECT_DOUBLE_EQ(network.traffic().under_way(), 5);
+    EXPECT_DOUBLE_EQ(network.traffic().bytes_time(), 2);
+  }
+}
+
+TEST(Traffic, TakesAsLongInHoweverManyRounds) {
+  for (const Rounds rounds : {Rounds{1, 0}, Rounds{4, 4}, Rounds{40, 0}, Rounds{40, 40}}) {
+    RoadCost cost = line(3);
+    cost.rounds = rounds;
+    Network network(cost);
+    network.start(0, 40);
+    network.end();
+    EXPECT_NEAR(network.arrival(0), 5, 1e-9) << rounds.reduce << " + " << rounds.distribute;
+  }
+}
+
+TEST(Traffic, TheMoreUrgentHasItsTurnsFirstAndNothingIsLost) {
+  // Two turns of 1 s each: the first one's 0 .. 2, then the other's 2 .. 4.
+  Network network(line());
+  network.start(0, 40);
+  network.start(1, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 2);
+  EXPECT_DOUBLE_EQ(network.arrival(1), 4);
+  EXPECT_DOUBLE_EQ(network.traffic().under_way(), 4);
+}
+
+TEST(Traffic, TheMoreUrgentOvertakesWhatIsUnderWay) {
+  // Message 1 has 0 .. 0.5 of its first turn, message 0 its two at 0.5 .. 2.5, and message 1 the rest.
+  Network network(line());
+  network.start(1, 40);
+  network.pass(0.5);
+  network.start(0, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 2.5);
+  EXPECT_DOUBLE_EQ(network.arrival(1), 4);
+}
+
+TEST(Traffic, NothingOvertakesWhatSocketsHold) {
+  // As above, but at 0.5 sockets have all of message 1's turn, until 1. Message 0's first turn leaves at 1 ..
+  // 2. They had it at 1.5 and took of message 1's second turn what leaves until 2.5 before message 0's next
+  // one was there at 2: that leaves at 2.5 .. 3.5, and the rest of message 1 at 3.5 .. 4.
+  RoadCost cost = line();
+  cost.backlog = Seconds{0.5};
+  Network network(cost);
+  network.start(1, 40);
+  network.pass(0.5);
+  network.start(0, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.passage(0).reduce.from, 1);
+  EXPECT_DOUBLE_EQ(network.arrival(0), 3.5);
+  EXPECT_DOUBLE_EQ(network.arrival(1), 4);
+}
+
+TEST(Traffic, DedicatedServersPushAndAnswerAtTheSameTime) {
+  // 1 s each way: pushes 0 .. 1 .. 2, answers 1 .. 2 .. 3.
+  RoadCost cost = line();
+  cost.shared_channel = false;
+  Network network(cost);
+  network.start(0, 40);
+  network.start(1, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 2);
+  EXPECT_DOUBLE_EQ(network.arrival(1), 3);
+  EXPECT_DOUBLE_EQ(network.traffic().bytes_time(), 2);  // of the busier channel
+}
+
+TEST(Traffic, CreditIsThereWhenSocketsHaveTakenEnough) {
+  // 40 B in 2 s: 20 B are left after 1 s.
+  Network network(line(), 20);
+  EXPECT_TRUE(network.traffic().credit_allows()) << "nothing is under way";
+  network.start(0, 40);
+  EXPECT_FALSE(network.traffic().credit_allows());
+  network.pass(0.9);
+  EXPECT_FALSE(network.traffic().credit_allows());
+  EXPECT_DOUBLE_EQ(network.pass_until_credit(10), 1);
+  EXPECT_TRUE(network.traffic().credit_allows());
+}
+
+TEST(Traffic, ThroughServersTheCreditIsThereAfterThePush) {
+  RoadCost cost = line(2);
+  cost.through_servers = true;
+  Network network(cost, 0);
+  network.start(0, 40);
+  network.pass(0.9);
+  EXPECT_FALSE(network.traffic().credit_allows());
+  network.pass(1.1);
+  EXPECT_TRUE(network.traffic().credit_allows());
+  EXPECT_FALSE(network.has_come(0));
+}
+
+TEST(Traffic, NobodySeesWhatAnOpaqueRoadHasSentBeforeItHasEnded) {
+  RoadCost cost = line(3);
+  cost.rounds = {1, 0};
+  cost.opaque = true;
+  Network network(cost, 20);
+  network.start(0, 40);
+  network.pass(4.9);
+  EXPECT_FALSE(network.traffic().credit_allows());
+  EXPECT_FALSE(network.has_come(0));
+  network.pass(5);
+  EXPECT_TRUE(network.traffic().credit_allows());
+  EXPECT_TRUE(network.has_come(0));
+}
+
+TEST(Traffic, AStageOfItsOwnTakesWhatItTakes) {
+  // 1 s of the channel and 1.5 s more.
+  Network network(line(3));
+  network.start(0, 40, Stage::kReduce);
+  network.pass(2.4);
+  EXPECT_FALSE(network.has_come(0)) << "something waits for its end";
+  network.pass(2.5);
+  EXPECT_DOUBLE_EQ(network.passage(0).reduce.end, 2.5);
+  network.start(1, 40, Stage::kDistribute);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(1), 5);
+}
+
+TEST(Traffic, CopyingKeepsTheChannel) {
+  // Two messages of 2 s of bytes, the first one copied for 1 s.
+  Network network(line());
+  network.start(0, 40, 1);
+  network.start(1, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 3);
+  EXPECT_DOUBLE_EQ(network.arrival(1), 5);
+}
+
+TEST(Traffic, TellsTheComputeSideWhenTheChannelIsKept) {
+  // Compute at half speed past 0 .. 2: 3 s of work take until 4.
+  Network network(line(), 1 << 20, 1);
+  network.start(0, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.clock().when(3), 4);
+}
+
+TEST(Traffic, WholeMessagesQueueAtTheServerThatTheyGoTo) {
+  // The card has four times the speed of a server: 40 B are pushed in 0.25 s, which a server takes in 1 s.
+  // Messages 0 and 2 go to the first server, 1 to the second.
+  RoadCost cost;
+  const auto curve = [](double beta) { return Curve{Seconds{0}, SecondsPerByte{beta}}; };
+  cost.both = {curve(0.05), curve(0.0125)};
+  cost.reduce = cost.distribute = {curve(0.025), curve(0.00625)};
+  cost.shared_channel = false;
+  cost.through_servers = true;
+  cost.in_turn = 2;
+  Network network(cost);
+  for (std::uint32_t message = 0; message < 3; ++message) network.start(message, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.passage(0).reduce.end, 1);
+  EXPECT_DOUBLE_EQ(network.passage(1).reduce.end, 1.25);
+  EXPECT_DOUBLE_EQ(network.passage(2).reduce.end, 2);
+}
+
+TEST(Traffic, KnowsNothingOfWhatWasBeforeItWasReset) {
+  const RoadCost cost = line(3);
+  const FlatRoad road(cost);
+  ComputeClock clock;
+  clock.reset(0);
+  Traffic traffic;
+  for (int i = 0; i < 2; ++i) {
+    traffic.reset(road, 2, 0, 100);
+    EXPECT_EQ(traffic.under_way(), 0);
+    traffic.start(0, {0, 40, 0}, clock);
+    traffic.start(1, {1, 40, 0}, clock);
+    traffic.advance(std::numeric_limits<double>::infinity(), {false, true}, clock);
+  }
+}
+
+}  // namespace
+}  // namespace commtune
