@@ -32,8 +32,8 @@ FINE = {
           PUBLIC commtune::perfmodel
           PRIVATE "fmt::fmt")
     """,
-    "tuner/method.h": '#include "perfmodel/plan.h"\n',
-    "tuner/methods/bsp.cc": '#include "tuner/method.h"\n#include "tuner/generated_table.h"\n',
+    "tuner/methods/method.h": '#include "perfmodel/plan.h"\n',
+    "tuner/methods/bsp.cc": '#include "tuner/methods/method.h"\n#include "tuner/generated_table.h"\n',
     "tuner/tuner.h": "",
     "tuner/tuner.cc": '#include "tuner/tuner.h"\n#include "perfmodel/plan.h"\n',
 }
@@ -101,13 +101,13 @@ class Arrows(unittest.TestCase):
                     "executor/transport/mpi/c.h": '#include "executor/transport/tcp/a.h"\n'}, "executor/transport/mpi/c.h:1", "rooms in a circle")
 
     def test_a_room_and_a_file_beside_it_form_no_circle(self):
-        self.finds({"tuner/method.h": '#include "tuner/methods/list.h"\n', "tuner/methods/list.h": ""}, "tuner/method.h:1", "rooms in a circle")
+        self.finds({"tuner/methods/method.h": '#include "tuner/methods/list.h"\n', "tuner/methods/list.h": ""}, "tuner/methods/method.h:1", "rooms in a circle")
 
     def test_files_beside_rooms_may_stand_above_and_below_them(self):
-        self.passes({"tuner/tuner.cc": '#include "tuner/tuner.h"\n#include "tuner/methods/list.h"\n', "tuner/methods/list.h": '#include "tuner/method.h"\n'})
+        self.passes({"tuner/tuner.cc": '#include "tuner/tuner.h"\n#include "tuner/methods/list.h"\n', "tuner/methods/list.h": '#include "tuner/methods/method.h"\n'})
 
     def test_headers_form_no_circle(self):
-        self.finds({"tuner/method.h": '#include "tuner/tuner.h"\n', "tuner/tuner.h": '#pragma once\n#include "tuner/method.h"\n'}, "tuner/tuner.h:2", "files in a circle", "tuner/method.h -> tuner/tuner.h")
+        self.finds({"tuner/methods/method.h": '#include "tuner/tuner.h"\n', "tuner/tuner.h": '#pragma once\n#include "tuner/methods/method.h"\n'}, "tuner/tuner.h:2", "files in a circle", "tuner/methods/method.h -> tuner/tuner.h")
 
     def test_targets_form_no_circle(self):
         text = "add_library(a a.cc)\nadd_library(b b.cc)\ntarget_link_libraries(a PRIVATE b)\ntarget_link_libraries(b PRIVATE a)\n"
@@ -115,7 +115,7 @@ class Arrows(unittest.TestCase):
 
     def test_a_target_names_what_its_sources_include(self):
         text = FINE["tuner/CMakeLists.txt"].replace("commtune::perfmodel", "commtune::base")
-        self.finds({"tuner/CMakeLists.txt": text}, "tuner/method.h:1", "commtune::perfmodel, not linked by tuner (1 more", "target_link_libraries(tuner ...) of tuner/CMakeLists.txt")
+        self.finds({"tuner/CMakeLists.txt": text}, "tuner/methods/method.h:1", "commtune::perfmodel, not linked by tuner (1 more", "target_link_libraries(tuner ...) of tuner/CMakeLists.txt")
 
     def test_what_another_target_names_does_not_count(self):
         text = "add_library(api a.cc)\ntarget_link_libraries(api PRIVATE commtune::tuner)\n"

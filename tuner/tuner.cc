@@ -13,9 +13,9 @@
 #include "tuner/doubt.h"
 #include "tuner/doubtful.h"
 #include "tuner/factors.h"
-#include "tuner/method.h"
+#include "tuner/methods/method.h"
 #include "tuner/reason.h"
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 
 namespace commtune::tuner {
 

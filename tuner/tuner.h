@@ -12,7 +12,7 @@
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "perfmodel/simulate/simulate.h"
-#include "tuner/method.h"
+#include "tuner/methods/method.h"
 #include "tuner/planning.h"
 
 namespace commtune::tuner {

@@ -12,7 +12,7 @@
 #include "perfmodel/cost/topology.h"
 #include "perfmodel/fit/curve_ops.h"
 #include "tuner/doubt.h"
-#include "tuner/method.h"
+#include "tuner/methods/method.h"
 
 namespace commtune::tuner {
 

@@ -27,7 +27,7 @@
 #include "perfmodel/shipped_profiles.h"
 #include "tests/perfmodel/synthetic_profile.h"
 #include "tuner/messages.h"
-#include "tuner/method.h"
+#include "tuner/methods/method.h"
 #include "tuner/tuner.h"
 
 namespace {

@@ -15,7 +15,7 @@
 #include "tuner/methods/byte_scheduler.h"
 #include "tuner/methods/mg_wfbp.h"
 #include "tuner/methods/wfbp.h"
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 
 namespace commtune::bench {
 

@@ -82,7 +82,7 @@ class Model(unittest.TestCase):
             self.assertTrue((ROOT / source).exists(), f"MODEL.md names {path}")
 
     def test_its_methods_are_the_registry_s(self):
-        registry = METHOD.findall((ROOT / "tuner" / "registry.cc").read_text(encoding="utf-8"))
+        registry = METHOD.findall((ROOT / "tuner" / "methods" / "registry.cc").read_text(encoding="utf-8"))
         table = self.text.split("\n## 2.")[1].split("\n## 3.")[0]
         listed = [name for row in re.findall(r"^\| (`.*?) \|", table, re.MULTILINE) for name in re.findall(r"`([\w-]+)`", row)]
         self.assertEqual(sorted(listed), sorted([*registry, "joint"]))

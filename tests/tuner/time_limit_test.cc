@@ -9,7 +9,7 @@
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
 #include "tuner/messages.h"
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 #include "tuner/tuner.h"
 
 namespace commtune::tuner {

@@ -15,7 +15,7 @@
 #include "tests/tuner/testbed.h"
 #include "tuner/cluster_draws.h"
 #include "tuner/doubt.h"
-#include "tuner/method.h"
+#include "tuner/methods/method.h"
 
 namespace commtune::tuner {
 namespace {

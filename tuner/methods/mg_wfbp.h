@@ -1,8 +1,8 @@
 #pragma once
 // Merged-gradient wait-free back-propagation (Shi et al., INFOCOM 2019), and the same problem solved exactly.
 
-#include "tuner/fusion.h"
 #include "tuner/planning.h"
+#include "tuner/search/fusion.h"
 
 namespace commtune::tuner {
 

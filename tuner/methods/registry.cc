@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
 
-#include "tuner/method.h"
 #include "tuner/methods/bsp.h"
 #include "tuner/methods/buckets.h"
 #include "tuner/methods/byte_scheduler.h"
 #include "tuner/methods/dear.h"
 #include "tuner/methods/ipart.h"
+#include "tuner/methods/method.h"
 #include "tuner/methods/mg_wfbp.h"
 #include "tuner/methods/p3.h"
 #include "tuner/methods/wfbp.h"

@@ -1,4 +1,4 @@
-#include "tuner/lighten.h"
+#include "tuner/search/lighten.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tuner/fusion.h"
+#include "tuner/search/fusion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tuner/atoms.h"
+#include "tuner/search/atoms.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // The joint search and what it is made of, against brute force and its own promises.
 
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,13 +11,13 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
-#include "tuner/atoms.h"
-#include "tuner/climb.h"
-#include "tuner/draft.h"
-#include "tuner/lighten.h"
 #include "tuner/methods/mg_wfbp.h"
 #include "tuner/methods/wfbp.h"
-#include "tuner/nested.h"
+#include "tuner/search/atoms.h"
+#include "tuner/search/climb.h"
+#include "tuner/search/draft.h"
+#include "tuner/search/lighten.h"
+#include "tuner/search/nested.h"
 
 namespace commtune::tuner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tuner/climb.h"
+#include "tuner/search/climb.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "tuner/search.h"
+#include "tuner/search/search.h"
 
 #include <algorithm>
 #include <array>
@@ -7,12 +7,12 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/bound/bound.h"
 #include "perfmodel/bound/overtaking.h"
-#include "tuner/atoms.h"
-#include "tuner/climb.h"
-#include "tuner/draft.h"
-#include "tuner/lighten.h"
 #include "tuner/messages.h"
-#include "tuner/nested.h"
+#include "tuner/search/atoms.h"
+#include "tuner/search/climb.h"
+#include "tuner/search/draft.h"
+#include "tuner/search/lighten.h"
+#include "tuner/search/nested.h"
 
 namespace commtune::tuner {
 

@@ -1,4 +1,4 @@
-#include "tuner/draft.h"
+#include "tuner/search/draft.h"
 
 #include <algorithm>
 #include <utility>

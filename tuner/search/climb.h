@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "perfmodel/simulate/simulate.h"
-#include "tuner/draft.h"
 #include "tuner/planning.h"
+#include "tuner/search/draft.h"
 
 namespace commtune::tuner {
 

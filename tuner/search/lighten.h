@@ -5,8 +5,8 @@
 #include <span>
 
 #include "perfmodel/simulate/simulate.h"
-#include "tuner/draft.h"
 #include "tuner/planning.h"
+#include "tuner/search/draft.h"
 
 namespace commtune::tuner {
 

@@ -13,8 +13,8 @@
 
 #include "perfmodel/plan.h"
 #include "perfmodel/simulate/simulate.h"
-#include "tuner/nested.h"
 #include "tuner/planning.h"
+#include "tuner/search/nested.h"
 
 namespace commtune::tuner {
 

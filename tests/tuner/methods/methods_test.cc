@@ -8,10 +8,10 @@
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
 #include "tuner/messages.h"
-#include "tuner/method.h"
 #include "tuner/methods/bsp.h"
 #include "tuner/methods/buckets.h"
 #include "tuner/methods/byte_scheduler.h"
+#include "tuner/methods/method.h"
 #include "tuner/methods/mg_wfbp.h"
 #include "tuner/methods/wfbp.h"
 

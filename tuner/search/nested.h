@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "perfmodel/cost/stage_cost.h"
-#include "tuner/atoms.h"
+#include "tuner/search/atoms.h"
 
 namespace commtune::tuner {
 

@@ -1,4 +1,4 @@
-#include "tuner/nested.h"
+#include "tuner/search/nested.h"
 
 #include <algorithm>
 #include <cstdint>
