@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "executor/communicator.h"
-#include "executor/exchange.h"
+#include "executor/base/wire_revision.h"
+#include "executor/session/exchange.h"
+#include "executor/transport/communicator.h"
 #include "executor/transport/mpi/release.h"
-#include "executor/wire_revision.h"
 #include "perfmodel/base/json_reader.h"
 #include "probes/fit_cluster.h"
 #include "probes/host_facts.h"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "executor/communicator.h"
+#include "executor/transport/communicator.h"
 #include "perfmodel/base/error.h"
 #include "probes/child_process.h"
 #include "probes/interfaces.h"

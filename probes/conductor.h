@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/communicator.h"
+#include "executor/transport/communicator.h"
 #include "perfmodel/base/error.h"
 #include "probes/clock_table.h"
 #include "probes/command.h"

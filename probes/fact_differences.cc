@@ -6,7 +6,7 @@
 #include <set>
 #include <string_view>
 
-#include "executor/wire_revision.h"
+#include "executor/base/wire_revision.h"
 #include "probes/fit_cluster.h"
 
 namespace commtune::probes {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "executor/wire_revision.h"
+#include "executor/base/wire_revision.h"
 #include "perfmodel/base/digest.h"
 #include "perfmodel/cost/road_factor.h"
 #include "probes/fit_operations.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "executor/link_share.h"
-#include "executor/reduce.h"
+#include "executor/engine/link_share.h"
+#include "executor/memory/reduce.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
 #include "probes/links.h"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "executor/communicator.h"
-#include "executor/roads/parameter_server.h"
+#include "executor/base/task.h"
+#include "executor/roads/parameter_server/parameter_server.h"
 #include "executor/roads/road.h"
-#include "executor/task.h"
+#include "executor/transport/communicator.h"
 #include "probes/command.h"
 #include "probes/message_memory.h"
 #include "probes/schedule.h"

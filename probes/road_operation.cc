@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "executor/roads/all_reduce.h"
+#include "executor/roads/all_reduce/all_reduce.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
 

@@ -3,9 +3,9 @@
 
 #include <span>
 
-#include "executor/roads/parameter_server.h"
+#include "executor/base/task.h"
+#include "executor/roads/parameter_server/parameter_server.h"
 #include "executor/roads/road.h"
-#include "executor/task.h"
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
 

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/question/models.h"
-#include "executor/new_file.h"
+#include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "probes/compute/profiler.h"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "api/actions/context.h"
-#include "executor/report.h"
-#include "executor/run.h"
+#include "executor/replay/run.h"
+#include "executor/session/report.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "store/rows.h"

@@ -8,7 +8,7 @@
 #include "api/cli/commands.h"
 #include "api/cli/knob_flags.h"
 #include "api/export/variables.h"
-#include "executor/new_file.h"
+#include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune::api {

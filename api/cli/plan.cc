@@ -18,7 +18,7 @@
 #include "api/output/report.h"
 #include "api/view/outcome_json.h"
 #include "api/view/timeline.h"
-#include "executor/new_file.h"
+#include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/units.h"
 

@@ -11,7 +11,7 @@
 #include "api/output/whatif_csv.h"
 #include "api/output/whatif_report.h"
 #include "api/series.h"
-#include "executor/new_file.h"
+#include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune::api {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 
-#include "executor/wire_revision.h"
+#include "executor/base/wire_revision.h"
 #include "perfmodel/base/error.h"
 #include "probes/fact_differences.h"
 #include "probes/fit_cluster.h"

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "api/question/plan_view.h"
-#include "executor/new_file.h"
-#include "executor/trace.h"
+#include "executor/base/new_file.h"
+#include "executor/session/trace.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune::api {

@@ -1,6 +1,6 @@
 #include "api/wire/order.h"
 
-#include "executor/run_fields.h"
+#include "executor/replay/run_fields.h"
 #include "perfmodel/base/fields.h"
 #include "perfmodel/base/json_reader.h"
 #include "probes/option_fields.h"

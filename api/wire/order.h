@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "executor/run.h"
+#include "executor/replay/run.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "probes/options.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "executor/reduce.h"
+#include "executor/memory/reduce.h"
 
 namespace commtune {
 

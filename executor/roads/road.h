@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "executor/communicator.h"
+#include "executor/base/task.h"
 #include "executor/roads/host_layout.h"
-#include "executor/task.h"
+#include "executor/transport/communicator.h"
 #include "perfmodel/cost/chunking.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "executor/reduce.h"
+#include "executor/memory/reduce.h"
 #include "executor/roads/pipeline.h"
 
 namespace commtune {

@@ -13,12 +13,12 @@
 #include <thread>
 #include <vector>
 
-#include "executor/communicator.h"
-#include "executor/exchange.h"
-#include "executor/link_share.h"
-#include "executor/roads/all_reduce.h"
-#include "executor/roads/parameter_server.h"
+#include "executor/engine/link_share.h"
+#include "executor/roads/all_reduce/all_reduce.h"
+#include "executor/roads/parameter_server/parameter_server.h"
 #include "executor/roads/road.h"
+#include "executor/session/exchange.h"
+#include "executor/transport/communicator.h"
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/tcp/tcp.h"
 #include "perfmodel/base/error.h"

@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/new_file.h"
+#include "executor/base/new_file.h"
 #include "perfmodel/simulate/simulate.h"
 #include "tests/bench/made_up.h"
 #include "tuner/tuner.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "executor/exchange.h"
+#include "executor/session/exchange.h"
 #include "executor/transport/tcp/tcp.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
-#include "executor/run.h"
+#include "executor/replay/run.h"
 #include "executor/transport/mpi/mpi.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/random_plan.h"

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "executor/run.h"
+#include "executor/replay/run.h"
 #include "executor/transport/mpi/mpi.h"
 #include "tests/executor/random_plan.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <random>
 
-#include "executor/roads/all_reduce.h"
+#include "executor/roads/all_reduce/all_reduce.h"
 #include "perfmodel/base/overloaded.h"
 
 namespace commtune::testing {

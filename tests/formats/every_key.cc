@@ -4,8 +4,8 @@
 
 #include "api/actions/sample_rows.h"
 #include "api/wire/order.h"
-#include "executor/report.h"
-#include "executor/run.h"
+#include "executor/replay/run.h"
+#include "executor/session/report.h"
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
 #include "tests/store/every_row.h"

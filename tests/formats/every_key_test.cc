@@ -13,7 +13,7 @@
 #include <set>
 
 #include "api/actions/sample_rows.h"
-#include "executor/report.h"
+#include "executor/session/report.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/cluster.h"

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
-#include "executor/report.h"
+#include "executor/session/report.h"
 #include "perfmodel/base/json_reader.h"
 #include "probes/fit_cluster.h"
 #include "store/answers.h"

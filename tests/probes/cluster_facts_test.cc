@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "executor/wire_revision.h"
+#include "executor/base/wire_revision.h"
 #include "probes/fit_cluster.h"
 #include "tests/executor/ranks.h"
 

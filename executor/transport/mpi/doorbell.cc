@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "executor/random_digits.h"
+#include "executor/base/random_digits.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune {

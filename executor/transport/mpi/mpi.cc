@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "executor/reduce.h"
+#include "executor/memory/reduce.h"
 #include "executor/transport/mpi/idle.h"
 #include "executor/transport/mpi/sockets.h"
 #include "perfmodel/base/error.h"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/transport/tcp/descriptor.h"
+#include "executor/base/descriptor.h"
 #include "executor/transport/tcp/pace.h"
 #include "executor/transport/tcp/transfers.h"
 #include "perfmodel/base/error.h"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "executor/base/descriptor.h"
 #include "executor/transport/tcp/acceptor.h"
-#include "executor/transport/tcp/descriptor.h"
 #include "executor/transport/tcp/introduction.h"
 #include "executor/transport/tcp/options.h"
 #include "executor/transport/transport.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/transport/tcp/descriptor.h"
+#include "executor/base/descriptor.h"
 #include "executor/transport/transport.h"
 
 namespace commtune::tcp {

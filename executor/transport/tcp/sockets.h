@@ -8,8 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "executor/base/descriptor.h"
 #include "executor/transport/tcp/card.h"
-#include "executor/transport/tcp/descriptor.h"
 
 namespace commtune::tcp {
 

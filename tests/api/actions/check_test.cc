@@ -12,7 +12,7 @@
 #include "api/view/outcome_json.h"
 #include "api/view/sample_rows.h"
 #include "api/wire/events.h"
-#include "executor/report.h"
+#include "executor/session/report.h"
 #include "perfmodel/base/error.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"

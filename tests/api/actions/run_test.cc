@@ -7,7 +7,7 @@
 
 #include "api/question/models.h"
 #include "api/question/plan_lookup.h"
-#include "executor/new_file.h"
+#include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"

@@ -11,7 +11,7 @@
 #include "api/question/plan_lookup.h"
 #include "api/view/outcome_json.h"
 #include "api/wire/events.h"
-#include "executor/report.h"
+#include "executor/session/report.h"
 #include "perfmodel/base/error.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "executor/roads/inside_host.h"
+#include "executor/roads/all_reduce/inside_host.h"
 #include "tests/executor/recording_transport.h"
 
 namespace commtune::testing {

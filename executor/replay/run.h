@@ -1,0 +1,49 @@
+#pragma once
+// The way in: every rank of a job calls run_plan with its transport, the same plan and the same profile.
+
+#include <functional>
+#include <string>
+
+#include "executor/roads/road.h"
+#include "executor/session/report.h"
+#include "executor/transport/transport.h"
+#include "perfmodel/base/units.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+
+namespace commtune {
+
+struct RunOptions {
+  int iterations = 20;       ///< timed
+  int warmup = 3;            ///< before them, not reported
+  int check_iterations = 1;  ///< before those: every element of every tensor compared with a serial reference
+  Result result = Result::kMean;
+  Seconds timeout{60.0};  ///< longest wait for any one message, or for the ranks to agree, before giving up
+  Bytes chunk;            ///< longest transfer; 0: RoadSettings' default
+  std::string trace_directory;  ///< a Chrome trace per rank (rank0.json, ...) is written here, and on rank
+                                ///< 0 all of them in one (all_ranks.json); empty: none
+  int trace_steps = 3;          ///< timed iterations that the trace holds (the first ones)
+  void check() const;           ///< throws Error{kBadInput} naming field, value and rule
+};
+
+struct RunProgress {
+  enum class Phase { kAgreeing, kChecking, kWarming, kTiming } phase = Phase::kAgreeing;
+  int done = 0, total = 0;  ///< iterations of this phase
+};
+
+/// Runs a replay of the profile under the plan: layers last as long as the profile says, gradients of the
+/// real sizes really travel. Ranks 0..workers-1 train; further ranks are the plan's dedicated servers. Starts
+/// one thread, the communication thread, which alone uses the transport until the call returns.
+///
+/// progress   called on the calling thread after each iteration, on every worker; may be empty; if it throws,
+///            the run ends with that exception here and Error{kPeerLost} on the others
+/// returns    on rank 0 the whole report, elsewhere this rank's part
+/// throws     Error{kBadInput} for a plan that does not fit the profile or the number of ranks,
+///            Error{kConflict} when ranks disagree about plan, profile or options (on all ranks, same text),
+///            (both before anything is under way: the transport is as good as before),
+///            Error{kTimeout} or Error{kPeerLost} naming host, rank, tensor and stage waited for
+RunReport run_plan(Transport& transport, const Plan& plan, const Profile& profile,
+                   const RunOptions& options = {},
+                   const std::function<void(const RunProgress&)>& progress = {});
+
+}  // namespace commtune

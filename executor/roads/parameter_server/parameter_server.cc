@@ -1,0 +1,335 @@
+#include "executor/roads/parameter_server/parameter_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "executor/memory/reduce.h"
+#include "executor/roads/parameter_server/local_sum.h"
+#include "executor/roads/pipeline.h"
+#include "perfmodel/base/error.h"
+
+namespace commtune {
+namespace {
+
+/// A push with this number is a worker's goodbye.
+constexpr std::uint32_t kGoodbye = kTagNumbers - 2;
+
+/// How a part of a message is laid out over the servers.
+struct Layout {
+  const ParameterServer& road;
+  const RoadSettings& settings;
+  std::uint32_t number;
+  std::size_t bytes;
+
+  Range slice_of(int server) const {
+    return slice(road, number, bytes, element_size(settings.type).count, server);
+  }
+  std::size_t chunk_bytes() const {
+    return settings.chunk_for(bytes, road.assignment == Assignment::kEven ? road.servers : 1);
+  }
+  std::size_t chunks_of(int server) const { return chunks(slice_of(server).length, chunk_bytes()); }
+};
+
+/// How many workers are between the first colocated server's and this one.
+int places_after_first(const ParameterServer& road, int workers, int worker) {
+  return (worker - road.first + workers) % workers;
+}
+
+}  // namespace
+
+int server_rank(const ParameterServer& road, int workers, int server) {
+  return road.placement == Placement::kColocated ? (road.first + server) % workers : workers + server;
+}
+
+int server_of(const ParameterServer& road, int workers, int rank) {
+  const bool colocated = road.placement == Placement::kColocated;
+  if (colocated != (rank < workers)) return -1;
+  const int server = colocated ? places_after_first(road, workers, rank) : rank - workers;
+  return server < road.servers ? server : -1;
+}
+
+Range slice(const ParameterServer& road, std::uint32_t number, std::size_t bytes, std::size_t element,
+            int server) {
+  if (road.assignment == Assignment::kEven) return segment(bytes, element, road.servers, server);
+  const bool mine = static_cast<int>(number % static_cast<std::uint32_t>(road.servers)) == server;
+  return mine ? Range{0, bytes} : Range{};
+}
+
+/// One chunk's sum: what has come from each worker and not been added yet.
+struct Server::Sum {
+  struct Part {
+    Scratch::Block block;        // remote workers'
+    std::span<std::byte> bytes;  // empty: has not come
+  };
+  std::vector<Part> parts;       // by worker
+  std::span<const int> pushers;  // whose parts there are
+  std::size_t next = 0;          // of them: whose part is to be added next
+  Clock::time_point since;
+  Scratch::Block total;
+  std::span<std::byte> result;
+  std::span<std::byte> own;  // the colocated worker's chunk
+  Group* own_answered = nullptr;
+};
+
+/// A sum on its way back.
+struct Server::Answer {
+  Scratch::Block total;
+  Group sends;
+};
+
+Server::Server(Communicator& communicator, Scratch& scratch, const RoadSettings& settings,
+               const HostLayout& hosts, const ParameterServer& road, std::vector<std::size_t> message_bytes)
+    : communicator_(communicator),
+      scratch_(scratch),
+      settings_(settings),
+      road_(road),
+      server_(server_of(road, settings.workers, communicator.rank())),
+      pushers_(road, hosts),
+      message_bytes_(std::move(message_bytes)),
+      next_chunk_(static_cast<std::size_t>(settings.workers),
+                  std::vector<std::size_t>(message_bytes_.size(), 0)),
+      under_way_(message_bytes_.size()),
+      first_arrival_(message_bytes_.size()),
+      complete_chunks_(message_bytes_.size(), 0) {
+  assert(server_ >= 0);
+  const std::size_t element = element_size(settings_.type).count;
+  for (std::uint32_t number = 0; number < message_bytes_.size(); ++number) {
+    PartChunks begin{0};
+    for (int part = 0; part < pushers_.parts(); ++part) {
+      const Range range = segment(message_bytes_[number], element, pushers_.parts(), part);
+      begin.push_back(begin.back() + Layout{road_, settings_, number, range.length}.chunks_of(server_));
+    }
+    under_way_[number].resize(begin.back());
+    part_chunks_.push_back(std::move(begin));
+  }
+}
+
+Server::~Server() = default;
+
+void Server::start() {
+  for (int worker = 0; worker < settings_.workers; ++worker) {
+    if (worker == communicator_.rank()) continue;
+    serving_.push_back(serve(worker));
+    serving_.back().start();
+  }
+}
+
+bool Server::finished() {
+  reap();
+  bool all = true;
+  for (const Task& task : serving_) {
+    if (task.done()) {
+      task.result();
+    } else {
+      all = false;
+    }
+  }
+  return all && answers_.empty();
+}
+
+Task Server::serve(int worker) {
+  struct Incoming {
+    Transfer transfer;
+    Scratch::Block block;
+  };
+  const std::size_t room = scratch_.block_bytes();
+  Window<Incoming> window(settings_.window);
+  const auto post = [&] {
+    Incoming incoming{{}, scratch_.take()};
+    incoming.transfer =
+        communicator_.receive(worker, make_tag(Channel::kReduce, kAnyNumber), incoming.block.bytes(room));
+    window.push(std::move(incoming));
+  };
+  while (!window.full()) post();
+  // A worker says goodbye once for each receive that is still posted for it.
+  while (!window.empty()) {
+    Incoming incoming = window.pop();
+    const Completion completion = co_await incoming.transfer;
+    const std::uint32_t number = number_of(completion.tag);
+    if (number == kGoodbye) continue;
+    post();
+    arrived(worker, number, std::move(incoming.block), completion.bytes);
+  }
+}
+
+void Server::arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes) {
+  const int of_part = pushers_.part_of(worker);
+  const auto p = static_cast<std::size_t>(of_part);
+  const bool known = number < part_chunks_.size() && of_part >= 0;
+  const std::size_t begin = known ? part_chunks_[number][p] : 0;
+  const std::size_t end = known ? part_chunks_[number][p + 1] : 0;
+  if (begin == end) {
+    throw Error(ErrorCode::kConflict,
+                fmt::format("{} pushed to message {}: the plan has it push nothing there",
+                            describe(communicator_.peers(), worker), number));
+  }
+  std::size_t& next = next_chunk_[static_cast<std::size_t>(worker)][number];
+  const std::size_t index = begin + next;
+  next = (next + 1) % (end - begin);
+  Sum& sum = sum_of(number, index, of_part);
+  Sum::Part& part = sum.parts[static_cast<std::size_t>(worker)];
+  part.bytes = block.bytes(bytes);
+  part.block = std::move(block);
+  advance(number, index, sum);
+}
+
+void Server::offer(std::uint32_t number, std::size_t index, std::span<std::byte> chunk, Group& answered) {
+  const int part = pushers_.part_of(communicator_.rank());
+  index += part_chunks_[number][static_cast<std::size_t>(part)];
+  Sum& sum = sum_of(number, index, part);
+  sum.own = chunk;
+  sum.own_answered = &answered;
+  sum.parts[static_cast<std::size_t>(communicator_.rank())].bytes = chunk;
+  advance(number, index, sum);
+}
+
+Server::Sum& Server::sum_of(std::uint32_t number, std::size_t index, int part) {
+  std::unique_ptr<Sum>& sum = under_way_[number][index];
+  if (!sum) {
+    if (idle_sums_.empty()) {
+      sum = std::make_unique<Sum>();
+      sum->parts.resize(static_cast<std::size_t>(settings_.workers));
+    } else {
+      sum = std::move(idle_sums_.back());
+      idle_sums_.pop_back();
+    }
+    sum->pushers = pushers_.of(part);
+    sum->since = Clock::now();
+    if (first_arrival_[number] == Clock::time_point{}) first_arrival_[number] = sum->since;
+  }
+  return *sum;
+}
+
+void Server::advance(std::uint32_t number, std::size_t index, Sum& sum) {
+  while (sum.next < sum.pushers.size()) {
+    Sum::Part& part = sum.parts[static_cast<std::size_t>(sum.pushers[sum.next])];
+    if (part.bytes.empty()) return;
+    if (sum.next > 0) {
+      add(settings_.type, sum.result, part.bytes);
+    } else if (part.block.valid()) {
+      sum.total = std::move(part.block);
+      sum.result = part.bytes;
+    } else {
+      sum.total = scratch_.take();
+      sum.result = sum.total.bytes(part.bytes.size());
+      std::memcpy(sum.result.data(), part.bytes.data(), part.bytes.size());
+    }
+    part.block = {};
+    part.bytes = {};
+    ++sum.next;
+  }
+  settings_.finish(sum.result);
+  // A worker that has its answer may push the same chunk of the next iteration: make room first.
+  std::unique_ptr<Sum> complete = std::move(under_way_[number][index]);
+  log_chunk(number);
+  send_back(number, *complete);
+  idle_sums_.push_back(std::move(complete));
+}
+
+void Server::log_chunk(std::uint32_t number) {
+  if (++complete_chunks_[number] < under_way_[number].size()) return;
+  complete_chunks_[number] = 0;
+  const Clock::time_point from = std::exchange(first_arrival_[number], {});
+  if (log_.size() < log_.capacity()) log_.push_back({number, from, Clock::now()});
+}
+
+void Server::send_back(std::uint32_t number, Sum& sum) {
+  reap();
+  if (idle_answers_.empty()) idle_answers_.push_back(std::make_unique<Answer>());
+  answers_.push_back(std::move(idle_answers_.back()));
+  idle_answers_.pop_back();
+  Answer& answer = *answers_.back();
+  answer.total = std::move(sum.total);
+  // Starting after its own rank, so that servers do not all answer the same worker first.
+  const std::size_t pushers = sum.pushers.size();
+  for (std::size_t i = 1; i <= pushers; ++i) {
+    const int worker = sum.pushers[(static_cast<std::size_t>(communicator_.rank()) + i) % pushers];
+    if (worker == communicator_.rank()) continue;
+    communicator_.send(worker, make_tag(Channel::kDistribute, number), sum.result, answer.sends);
+  }
+  sum.next = 0;
+  Group* const answered = std::exchange(sum.own_answered, nullptr);
+  if (answered != nullptr) {
+    std::memcpy(sum.own.data(), sum.result.data(), sum.result.size());
+    answered->release();
+  }
+}
+
+void Server::reap() {
+  for (std::size_t i = 0; i < answers_.size();) {
+    if (answers_[i]->sends.pending() > 0) {
+      ++i;
+      continue;
+    }
+    answers_[i]->total = {};
+    idle_answers_.push_back(std::move(answers_[i]));
+    answers_[i] = std::move(answers_.back());
+    answers_.pop_back();
+  }
+}
+
+std::optional<Server::Late> Server::latest() const {
+  std::optional<Late> late;
+  for (std::uint32_t number = 0; number < under_way_.size(); ++number) {
+    for (const auto& sum : under_way_[number]) {
+      if (sum && (!late || sum->since < late->since))
+        late = Late{number, sum->pushers[sum->next], sum->since};
+    }
+  }
+  return late;
+}
+
+Task push_pull(RoadMessage message, const ParameterServer& road, Server* here) {
+  return road.local_sum == LocalSum::kFirst ? push_pull_host_sum(message, road, here)
+                                            : push_pull_part(message, road, here);
+}
+
+Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* here) {
+  Communicator& communicator = message.communicator;
+  const RoadSettings& settings = message.settings;
+  const Layout layout{road, settings, message.number, message.data.size()};
+  const std::size_t chunk_bytes = layout.chunk_bytes();
+  Group pushes;
+  Group answers;
+  std::size_t most = 0;
+  for (int server = 0; server < road.servers; ++server) most = std::max(most, layout.chunks_of(server));
+  // Chunk by chunk over the servers, each worker starting with another one.
+  const int own = places_after_first(road, settings.workers, communicator.rank());
+  for (std::size_t index = 0; index < most; ++index) {
+    for (int i = 0; i < road.servers; ++i) {
+      const int server = (own + 1 + i) % road.servers;
+      const Range whole = layout.slice_of(server);
+      if (index >= chunks(whole.length, chunk_bytes)) continue;
+      const std::span<std::byte> bytes = message.part(chunk(whole, chunk_bytes, index));
+      const int rank = server_rank(road, settings.workers, server);
+      if (rank == communicator.rank()) {
+        answers.hold();
+        here->offer(message.number, index, bytes, answers);
+      } else {
+        communicator.receive(rank, make_tag(Channel::kDistribute, message.number), bytes, answers);
+        communicator.send(rank, make_tag(Channel::kReduce, message.number), bytes, pushes);
+      }
+    }
+  }
+  co_await pushes.empty();
+  message.report(Stage::kReduce);
+  co_await answers.empty();
+  message.report(Stage::kDistribute);
+}
+
+Task say_goodbye(Communicator& communicator, const RoadSettings& settings, const ParameterServer& road) {
+  Group sends;
+  for (int server = 0; server < road.servers; ++server) {
+    const int rank = server_rank(road, settings.workers, server);
+    if (rank == communicator.rank()) continue;
+    for (int i = 0; i < settings.window; ++i) {
+      communicator.send(rank, make_tag(Channel::kReduce, kGoodbye), {}, sends);
+    }
+  }
+  co_await sends.empty();
+}
+
+}  // namespace commtune

@@ -1,0 +1,221 @@
+#include "executor/transport/communicator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "perfmodel/base/error.h"
+
+namespace commtune {
+
+bool Transfer::await_ready() const noexcept {
+  return communicator_->slots_[slot_].state == Communicator::State::kDone;
+}
+
+void Transfer::await_suspend(std::coroutine_handle<> awaiting) const noexcept {
+  communicator_->slots_[slot_].waiter = awaiting;
+}
+
+Completion Transfer::await_resume() const noexcept {
+  const Completion completion = communicator_->slots_[slot_].completion;
+  communicator_->close(slot_);
+  return completion;
+}
+
+void Communicator::set_urgency(Urgency urgency) {
+  urgency_ = std::move(urgency);
+  sent_reduce_.assign(urgency_.reduce.size(), 0);
+  sent_distribute_.assign(urgency_.distribute.size(), 0);
+}
+
+void Communicator::set_shares(std::span<const double> shares) {
+  transport_.share_links(shares);
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) {
+    links_[peer].limit = static_cast<std::size_t>(shares[peer] * static_cast<double>(kPosted));
+  }
+}
+
+std::uint32_t Communicator::open(int peer, Tag tag, bool receive, Group* group) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+    slots_.emplace_back();
+    free_.reserve(slots_.capacity());
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  Slot& slot = slots_[index];
+  slot.state = State::kPending;
+  slot.receive = receive;
+  slot.peer = peer;
+  slot.tag = tag;
+  slot.started = Clock::now();
+  slot.group = group;
+  slot.waiter = {};
+  if (group != nullptr) ++group->pending_;
+  return index;
+}
+
+void Communicator::assign(TransferId id, std::uint32_t slot) {
+  if (id >= slot_of_.size()) slot_of_.resize(id + 1);
+  slot_of_[id] = slot;
+}
+
+std::uint32_t Communicator::urgency_of(Tag tag) const {
+  if (channel_of(tag) == Channel::kControl) return 0;
+  const auto& by_number = channel_of(tag) == Channel::kReduce ? urgency_.reduce : urgency_.distribute;
+  const std::uint32_t number = message_of(tag);
+  return number < by_number.size() ? by_number[number] : number;
+}
+
+std::uint32_t Communicator::queue_send(int to, Tag tag, std::span<const std::byte> data, Group* group) {
+  const std::uint32_t slot = open(to, tag, false, group);
+  slots_[slot].bytes = data.size();
+  auto& queue = links_[static_cast<std::size_t>(to)].queue;
+  queue.push_back({urgency_of(tag), sends_++, slot, data});
+  std::push_heap(queue.begin(), queue.end());
+  post_sends(to);
+  return slot;
+}
+
+bool Communicator::Link::may_take(const Queued& next) const {
+  if (urgencies.size() < 2 || posted + next.data.size() <= limit) return true;
+  return next.urgency < *std::min_element(urgencies.begin(), urgencies.end());
+}
+
+void Communicator::post_sends(int to) {
+  Link& link = links_[static_cast<std::size_t>(to)];
+  while (!link.queue.empty()) {
+    const Queued next = link.queue.front();
+    if (!link.may_take(next)) return;
+    std::pop_heap(link.queue.begin(), link.queue.end());
+    link.queue.pop_back();
+    link.posted += next.data.size();
+    link.urgencies.push_back(next.urgency);
+    assign(transport_.send(to, slots_[next.slot].tag, next.data), next.slot);
+  }
+}
+
+void Communicator::close(std::uint32_t slot) noexcept {
+  slots_[slot].state = State::kFree;
+  free_.push_back(slot);  // within the capacity that open() reserved
+}
+
+Transfer Communicator::send(int to, Tag tag, std::span<const std::byte> data) {
+  return {this, queue_send(to, tag, data, nullptr)};
+}
+
+void Communicator::send(int to, Tag tag, std::span<const std::byte> data, Group& group) {
+  queue_send(to, tag, data, &group);
+}
+
+Transfer Communicator::receive(int from, Tag tag, std::span<std::byte> data) {
+  const std::uint32_t slot = open(from, tag, true, nullptr);
+  assign(transport_.receive(from, tag, data), slot);
+  return {this, slot};
+}
+
+void Communicator::receive(int from, Tag tag, std::span<std::byte> data, Group& group) {
+  assign(transport_.receive(from, tag, data), open(from, tag, true, &group));
+}
+
+std::optional<Transfer> Communicator::library_all_reduce(int ranks, DataType type,
+                                                         std::span<std::byte> data) {
+  const auto id = transport_.library_all_reduce(ranks, type, data);
+  if (!id) return std::nullopt;
+  const std::uint32_t slot = open(rank(), 0, true, nullptr);
+  assign(*id, slot);
+  return Transfer{this, slot};
+}
+
+void Communicator::count_sent(const Slot& slot) {
+  if (channel_of(slot.tag) == Channel::kControl) return;
+  auto& sent = channel_of(slot.tag) == Channel::kReduce ? sent_reduce_ : sent_distribute_;
+  const std::uint32_t number = message_of(slot.tag);
+  if (number < sent.size()) sent[number] += slot.bytes;
+}
+
+std::uint64_t Communicator::sent(Channel channel, std::uint32_t number) const {
+  const auto& sent = channel == Channel::kReduce ? sent_reduce_ : sent_distribute_;
+  return number < sent.size() ? sent[number] : 0;
+}
+
+void Communicator::complete(const Completion& completion) {
+  const std::uint32_t index = slot_of_[completion.transfer];
+  Slot& slot = slots_[index];
+  slot.completion = completion;
+  if (!slot.receive) {
+    Link& link = links_[static_cast<std::size_t>(slot.peer)];
+    count_sent(slot);
+    link.posted -= slot.bytes;
+    const auto ended = std::find(link.urgencies.begin(), link.urgencies.end(), urgency_of(slot.tag));
+    *ended = link.urgencies.back();
+    link.urgencies.pop_back();
+  }
+  if (slot.group != nullptr) {
+    Group& group = *slot.group;
+    close(index);
+    if (--group.pending_ == 0 && group.waiter_) resumable_.push_back(std::exchange(group.waiter_, {}));
+    return;
+  }
+  slot.state = State::kDone;
+  if (slot.waiter) resumable_.push_back(slot.waiter);
+}
+
+std::size_t Communicator::progress(Deadline until) {
+  const std::span<const Completion> completed = transport_.wait(until);
+  const std::size_t count = completed.size();
+  // First note them all, then resume: what a coroutine starts may reuse an id of this very span.
+  for (const Completion& completion : completed) complete(completion);
+  for (std::size_t peer = 0; peer < links_.size(); ++peer) post_sends(static_cast<int>(peer));
+  for (std::size_t i = 0; i < resumable_.size(); ++i) resumable_[i].resume();
+  resumable_.clear();
+  return count;
+}
+
+void Communicator::run(Task task, Deadline until) {
+  task.start();
+  while (!task.done()) {
+    if (Clock::now() >= until) {
+      const auto pending = oldest();
+      throw Error(ErrorCode::kTimeout,
+                  pending ? fmt::format("{}: {} {} did not end in time", describe(peers(), rank()),
+                                        pending->receive ? "receiving from" : "sending to",
+                                        describe(peers(), pending->peer))
+                          : fmt::format("{}: not done in time", describe(peers(), rank())));
+    }
+    progress(until);
+  }
+  task.result();
+}
+
+namespace {
+/// Receives say more about who is late than sends do.
+bool says_more(bool receive, Clock::time_point started, const std::optional<Pending>& best) {
+  if (!best) return true;
+  if (receive != best->receive) return receive;
+  return started < best->started;
+}
+}  // namespace
+
+std::optional<Pending> Communicator::oldest() const {
+  std::optional<Pending> best;
+  for (const Slot& slot : slots_) {
+    if (slot.state == State::kPending && says_more(slot.receive, slot.started, best)) {
+      best = Pending{slot.peer, slot.tag, slot.receive, slot.started};
+    }
+  }
+  return best;
+}
+
+std::optional<Pending> Communicator::oldest(std::uint32_t number) const {
+  std::optional<Pending> best;
+  for (const Slot& slot : slots_) {
+    if (slot.state != State::kPending || channel_of(slot.tag) == Channel::kControl) continue;
+    if (message_of(slot.tag) == number && says_more(slot.receive, slot.started, best)) {
+      best = Pending{slot.peer, slot.tag, slot.receive, slot.started};
+    }
+  }
+  return best;
+}
+
+}  // namespace commtune

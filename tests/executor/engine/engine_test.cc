@@ -1,0 +1,274 @@
+#include "executor/engine/engine.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <latch>
+#include <optional>
+#include <vector>
+
+#include "executor/roads/steps.h"
+#include "perfmodel/base/error.h"
+#include "tests/executor/random_plan.h"
+#include "tests/executor/ranks.h"
+
+namespace commtune::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using Floats = std::vector<float>;
+
+/// One rank's gradients and the engine that brings them back.
+class Rank {
+ public:
+  Rank(Transport& transport, const Plan& plan, const Profile& profile, Seconds timeout = Seconds{100})
+      : communicator_(transport), layers_(profile.layers.size()) {
+    Gradients gradients;
+    if (transport.peers().rank < plan.workers) {
+      for (const Layer& layer : profile.layers) {
+        for (const Tensor& tensor : layer.tensors)
+          tensors_.emplace_back(tensor.bytes.count / sizeof(float), 0.0F);
+      }
+      for (Floats& tensor : tensors_) gradients.push_back(std::as_writable_bytes(std::span(tensor)));
+    }
+    EngineOptions options;
+    options.road = make_settings(plan, profile, Result::kSum, Bytes{4096});
+    options.timeout = timeout;
+    options.served_limit = 100;
+    engine_.emplace(communicator_, plan, profile, gradients, options);
+  }
+
+  Engine& engine() { return *engine_; }
+  Floats& tensor(std::size_t layer) { return tensors_[layer]; }
+  void fill(float value) {
+    for (Floats& tensor : tensors_) std::fill(tensor.begin(), tensor.end(), value);
+  }
+  void all_ready() {
+    for (std::size_t layer = layers_; layer-- > 0;) engine_->gradient_ready(layer);
+  }
+  void wait_for_all() {
+    for (std::size_t layer = 0; layer < layers_; ++layer) engine_->wait_for(layer, Clock::now());
+  }
+  void iterate() {
+    engine_->begin_iteration();
+    all_ready();
+    wait_for_all();
+  }
+
+ private:
+  Communicator communicator_;
+  const std::size_t layers_;
+  std::vector<Floats> tensors_;  // outlive the engine
+  std::optional<Engine> engine_;
+};
+
+/// The last two layers' gradients in one message, the first one's in another.
+Plan fused_plan(const Profile& profile, int workers, const Road& road = AllToAll{}) {
+  Plan plan = wait_free_plan(profile, workers, road);
+  const auto tensors = tensors_of(profile);
+  plan.messages = {{{{1, Bytes{0}, tensors[1].bytes}, {2, Bytes{0}, tensors[2].bytes}}},
+                   {{{0, Bytes{0}, tensors[0].bytes}}}};
+  plan.priority = {0, 1};
+  return plan;
+}
+
+const Profile kThree = profile_of({100, 20, 300});
+
+TEST(Engine, BringsEverySumBackInEachIteration) {
+  on_ranks(3, [](Transport& transport) {
+    Rank rank(transport, fused_plan(kThree, 3), kThree);
+    for (const float value : {1.0F, 5.0F}) {
+      rank.fill(value);
+      rank.iterate();
+      for (std::size_t layer = 0; layer < 3; ++layer) EXPECT_THAT(rank.tensor(layer), Each(3 * value));
+    }
+    rank.engine().finish();
+  });
+}
+
+TEST(Engine, KnowsWhichLayersReleaseAMessage) {
+  on_ranks(1, [](Transport& transport) {
+    Plan plan = fused_plan(kThree, 1);
+    const auto releases = [&] {
+      Rank rank(transport, plan, kThree);
+      return std::vector{rank.engine().releases(0), rank.engine().releases(1), rank.engine().releases(2)};
+    };
+    // Layer 2's gradients exist before layer 1's, with which they travel.
+    EXPECT_THAT(releases(), ::testing::ElementsAre(true, true, false));
+    plan.release = Release::kBackward;
+    EXPECT_THAT(releases(), ::testing::ElementsAre(true, false, false));
+  });
+}
+
+TEST(Engine, ALayerIsBackWhenItsOwnMessagesAreWhereTheBarrierIsPerLayer) {
+  on_ranks(2, [](Transport& transport) {
+    Plan plan = fused_plan(kThree, 2);
+    plan.barrier = Barrier::kPerLayer;
+    Rank rank(transport, plan, kThree);
+    rank.engine().begin_iteration();
+    rank.engine().gradient_ready(2);
+    rank.engine().gradient_ready(1);
+    rank.engine().wait_for(2, Clock::now());
+    EXPECT_TRUE(rank.engine().is_back(1));
+    EXPECT_FALSE(rank.engine().is_back(0));
+    rank.engine().gradient_ready(0);
+    rank.wait_for_all();
+    rank.engine().finish();
+  });
+}
+
+TEST(Engine, NoLayerIsBackBeforeTheLastOneWhereTheBarrierIsFull) {
+  on_ranks(2, [](Transport& transport) {
+    Rank rank(transport, fused_plan(kThree, 2), kThree);
+    rank.engine().begin_iteration();
+    rank.engine().gradient_ready(2);
+    rank.engine().gradient_ready(1);
+    EXPECT_FALSE(rank.engine().is_back(2));
+    rank.engine().gradient_ready(0);
+    rank.wait_for_all();
+    EXPECT_TRUE(rank.engine().is_back(0));
+    rank.engine().finish();
+  });
+}
+
+TEST(Engine, TellsWhenAMessageWasWhereInItsOrder) {
+  on_ranks(2, [](Transport& transport) {
+    Rank rank(transport, fused_plan(kThree, 2), kThree);
+    rank.iterate();
+    for (const MessageTimes& times : rank.engine().times()) {
+      EXPECT_LE(times.queued, times.started);
+      EXPECT_LE(times.started, times.reduced);
+      EXPECT_LE(times.reduced, times.distributing);
+      EXPECT_LE(times.distributing, times.distributed);
+    }
+    rank.engine().finish();
+  });
+}
+
+TEST(Engine, ServesUntilEveryWorkerHasFinished) {
+  const ParameterServer road{1, Placement::kDedicated, Assignment::kEven};
+  on_ranks(3, [&](Transport& transport) {
+    Rank rank(transport, fused_plan(kThree, 2, road), kThree);
+    if (transport.peers().rank == 2) {
+      rank.engine().finish();
+      const std::vector<Served> served = rank.engine().served();
+      ASSERT_EQ(served.size(), 4U);  // 2 messages, twice
+      for (const Served& each : served) EXPECT_LE(each.from, each.until);
+      return;
+    }
+    for (int i = 0; i < 2; ++i) {
+      rank.fill(1);
+      rank.iterate();
+      EXPECT_THAT(rank.tensor(2), Each(2.0F));
+    }
+    rank.engine().finish();
+    EXPECT_TRUE(rank.engine().served().empty());
+  });
+}
+
+TEST(Engine, EndsWhateverIsUnderWayWhenItIsDestroyed) {
+  std::latch gone(1);
+  on_ranks(2, [&](Transport& transport) {
+    if (transport.peers().rank == 1) return gone.wait();
+    {
+      Rank rank(transport, fused_plan(kThree, 2), kThree);
+      rank.engine().begin_iteration();
+      rank.all_ready();
+    }
+    gone.count_down();
+  });
+}
+
+TEST(Engine, RethrowsWhatEndedItsThreadToWhoeverAsksNext) {
+  std::latch begun(1);
+  on_ranks(2, [&](Transport& transport) {
+    if (transport.peers().rank == 1) {
+      begun.wait();
+      return transport.abort("out of memory");
+    }
+    Rank rank(transport, fused_plan(kThree, 2), kThree);
+    rank.engine().begin_iteration();
+    begun.count_down();
+    rank.all_ready();
+    EXPECT_THROW(rank.wait_for_all(), Error);
+    EXPECT_THROW(rank.engine().begin_iteration(), Error);
+    EXPECT_THROW(rank.engine().finish(), Error);
+  });
+}
+
+// ---- What a rank says that waited in vain ----
+
+/// Of rank 0, whose peers do `instead` of their part, and then nothing.
+std::string complaint(const Plan& plan, const Profile& profile, int ranks, LocalOptions options,
+                      const std::function<void(Transport&)>& instead = {}) {
+  std::string text;
+  std::latch heard(1);
+  on_ranks(
+      ranks,
+      [&](Transport& transport) {
+        if (transport.peers().rank > 0) {
+          if (instead) instead(transport);
+          return heard.wait();
+        }
+        {
+          Rank rank(transport, plan, profile, Seconds{0.05});
+          rank.engine().begin_iteration();
+          rank.all_ready();
+          try {
+            rank.wait_for_all();
+          } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::kTimeout);
+            text = error.what();
+          }
+        }
+        heard.count_down();
+      },
+      options);
+  return text;
+}
+
+const Profile kOne = profile_of({8});
+
+TEST(Engine, NamesWhomItWaitedFor) {
+  EXPECT_THAT(complaint(wait_free_plan(kOne, 2, AllToAll{}), kOne, 2, {}),
+              HasSubstr("for rank 1 (host local1) in the reduce stage of message 0 (layer0.weight)"));
+}
+
+TEST(Engine, NamesWhomItWaitedForInsideItsHost) {
+  const Plan plan = wait_free_plan(kOne, 4, AllToAll{Collective::kHierarchical});
+  EXPECT_THAT(complaint(plan, kOne, 4, {.ranks_per_host = 2}),
+              HasSubstr("for rank 1 (host local0) in the reduce stage of message 0"));
+}
+
+TEST(Engine, NamesWhomItWaitedForInsideItsHostBeforeAServer) {
+  ParameterServer road{1, Placement::kDedicated, Assignment::kEven};
+  road.local_sum = LocalSum::kFirst;
+  EXPECT_THAT(complaint(wait_free_plan(kOne, 2, road), kOne, 3, {.ranks_per_host = 2}),
+              HasSubstr("for rank 1 (host local0) in the reduce stage of message 0"));
+}
+
+TEST(Engine, NamesWhomItWaitedForInTheSecondTree) {
+  // Rank 1 does its part in the first tree, of which rank 0 is the root, and none in the second, its own.
+  const auto first_tree_only = [](Transport& transport) {
+    Communicator communicator(transport);
+    std::vector<std::byte> half(16);
+    const auto part = [&]() -> Task {
+      co_await communicator.send(0, lane_tag(Channel::kReduce, 0, 0), half);
+      co_await communicator.receive(0, lane_tag(Channel::kDistribute, 0, 0), half);
+    };
+    communicator.run(part(), Clock::now() + std::chrono::seconds(100));
+  };
+  const Plan plan = wait_free_plan(kOne, 2, AllToAll{Collective::kDoubleBinaryTree});
+  EXPECT_THAT(complaint(plan, kOne, 2, {}, first_tree_only),
+              HasSubstr("for rank 1 (host local1) in the distribute stage of message 0"));
+}
+
+TEST(Engine, NamesWhoDidNotPushToTheServerBesideIt) {
+  const ParameterServer road{1, Placement::kColocated, Assignment::kEven};
+  EXPECT_THAT(complaint(wait_free_plan(kOne, 2, road), kOne, 2, {}),
+              HasSubstr("for rank 1 (host local1) to push message 0 (layer0.weight)"));
+}
+
+}  // namespace
+}  // namespace commtune::testing

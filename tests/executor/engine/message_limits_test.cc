@@ -1,0 +1,46 @@
+#include "executor/engine/message_limits.h"
+
+#include <gtest/gtest.h>
+
+#include "executor/engine/engine.h"
+#include "executor/replay/run.h"
+#include "executor/transport/tcp/tcp.h"
+#include "tests/executor/random_plan.h"
+#include "tests/executor/ranks.h"
+#include "tests/executor/transport/borrowed.h"
+#include "tests/executor/transport/conformance.h"
+
+namespace commtune::testing {
+namespace {
+
+TEST(MessageLimits, FollowFromThePlan) {
+  // Two messages of 4 kB on three ranks: 2 iterations * 2 stages * 2 * (8 kB + 2 * 3 * 64 B) = 67,072 B more.
+  const Profile profile = profile_of({1000, 1000});
+  const Plan plan = wait_free_plan(profile, 3, AllToAll{});
+  const auto limits = [&](Bytes chunk) {
+    return message_limits(plan, profile, make_settings(plan, profile, Result::kMean, chunk));
+  };
+  EXPECT_EQ(limits({}).longest, 1_MiB);
+  EXPECT_EQ(limits(3_MiB).longest, 3_MiB);
+  EXPECT_EQ(limits({}).early, 4_MiB + 67'072_B);
+}
+
+TEST(MessageLimits, APlanWithLongPartsRunsOverSockets) {
+  const Profile profile = profile_of({1'000'000});
+  const Plan plan = wait_free_plan(profile, 2, AllToAll{Collective::kRecursiveDoubling});
+  RunOptions options;
+  options.iterations = 2;
+  options.chunk = 4_MiB;
+  options.timeout = Seconds{100};
+  on_ranks(2,
+           [&](Transport& local) {
+             const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
+             EXPECT_EQ(run_plan(*transport, plan, profile, options).ranks.size(),
+                       local.peers().rank == 0 ? 2U : 1U);
+             synchronize(*transport);
+           },
+           {.ranks_per_host = 2});
+}
+
+}  // namespace
+}  // namespace commtune::testing
