@@ -7,13 +7,13 @@
 #include "perfmodel/base/normal.h"
 #include "perfmodel/cost/doubtful_fits.h"
 #include "perfmodel/cost/topology.h"
-#include "probes/backlog.h"
-#include "probes/cluster_facts.h"
-#include "probes/conductor.h"
-#include "probes/host_lock.h"
-#include "probes/link_survey.h"
-#include "probes/measurer.h"
-#include "probes/targets.h"
+#include "probes/host/cluster_facts.h"
+#include "probes/host/host_lock.h"
+#include "probes/protocol/conductor.h"
+#include "probes/sampling/backlog.h"
+#include "probes/sampling/link_survey.h"
+#include "probes/sampling/measurer.h"
+#include "probes/sampling/targets.h"
 
 namespace commtune::probes {
 

@@ -9,10 +9,10 @@
 
 #include "executor/transport/transport.h"
 #include "perfmodel/cluster.h"
-#include "probes/event_sink.h"
-#include "probes/links.h"
+#include "probes/analysis/links.h"
 #include "probes/options.h"
 #include "probes/sample.h"
+#include "probes/sampling/event_sink.h"
 
 namespace commtune::probes {
 

@@ -8,7 +8,7 @@
 #include "api/view/sample_rows.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
-#include "probes/fit_cluster.h"
+#include "probes/analysis/fit_cluster.h"
 #include "store/owner.h"
 
 namespace commtune::api {

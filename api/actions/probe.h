@@ -7,8 +7,8 @@
 
 #include "api/actions/context.h"
 #include "perfmodel/cluster.h"
-#include "probes/comparison.h"
 #include "probes/options.h"
+#include "probes/tools/comparison.h"
 #include "store/rows.h"
 
 namespace commtune::api {

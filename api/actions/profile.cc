@@ -11,7 +11,7 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "probes/compute/profiler.h"
-#include "probes/host_facts.h"
+#include "probes/host/host_facts.h"
 
 namespace commtune::api {
 namespace {

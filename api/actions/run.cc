@@ -16,7 +16,7 @@
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/fit/fit.h"
 #include "perfmodel/shipped_profiles.h"
-#include "probes/fact_differences.h"
+#include "probes/host/fact_differences.h"
 #include "store/owner.h"
 
 namespace commtune::api {

@@ -9,8 +9,8 @@
 
 #include "executor/base/wire_revision.h"
 #include "perfmodel/base/error.h"
-#include "probes/fact_differences.h"
-#include "probes/fit_cluster.h"
+#include "probes/analysis/fit_cluster.h"
+#include "probes/host/fact_differences.h"
 
 namespace commtune::api {
 namespace {

@@ -6,9 +6,9 @@
 #include <chrono>
 #include <optional>
 
-#include "probes/cluster_facts.h"
-#include "probes/comparison.h"
+#include "probes/host/cluster_facts.h"
 #include "probes/probe.h"
+#include "probes/tools/comparison.h"
 
 namespace commtune::api {
 namespace {

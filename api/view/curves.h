@@ -5,7 +5,7 @@
 #include <string>
 
 #include "api/question/fit_marks.h"
-#include "probes/links.h"
+#include "probes/analysis/links.h"
 #include "store/store.h"
 
 namespace commtune::api {

@@ -10,7 +10,7 @@
 
 #include "perfmodel/base/random.h"
 #include "perfmodel/base/units.h"
-#include "probes/targets.h"
+#include "probes/sampling/targets.h"
 
 namespace commtune::bench {
 

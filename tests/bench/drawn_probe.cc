@@ -6,9 +6,9 @@
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/cost/stage_cost.h"
-#include "probes/agenda.h"
-#include "probes/enough_sizes.h"
-#include "probes/fit_cluster.h"
+#include "probes/analysis/enough_sizes.h"
+#include "probes/analysis/fit_cluster.h"
+#include "probes/sampling/agenda.h"
 
 namespace commtune::bench {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/sampling_gains.h"
+#include "probes/sampling/sampling_gains.h"
 #include "tests/bench/drawn_cluster.h"
 
 namespace commtune::bench {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perfmodel/profile.h"
-#include "probes/fit_cluster.h"
+#include "probes/analysis/fit_cluster.h"
 #include "probes/sample.h"
 
 namespace commtune::testing {

@@ -10,7 +10,7 @@
 
 #include "executor/session/report.h"
 #include "perfmodel/base/json_reader.h"
-#include "probes/fit_cluster.h"
+#include "probes/analysis/fit_cluster.h"
 #include "store/answers.h"
 #include "store/tokens.h"
 #include "tests/store/support.h"

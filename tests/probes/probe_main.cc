@@ -15,8 +15,8 @@
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/tcp/tcp.h"
 #include "perfmodel/base/error.h"
-#include "probes/comparison.h"
 #include "probes/probe.h"
+#include "probes/tools/comparison.h"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "executor/transport/local/local.h"
 #include "perfmodel/base/error.h"
-#include "probes/host_lock.h"
+#include "probes/host/host_lock.h"
 
 namespace commtune::probes {
 namespace {

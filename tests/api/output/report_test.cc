@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "probes/links.h"
+#include "probes/analysis/links.h"
 
 namespace commtune::api {
 namespace {

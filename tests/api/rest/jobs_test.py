@@ -17,7 +17,7 @@ LONG_SECONDS = 3600  # of a probe that does not end by itself while it is looked
 
 
 def wait_for_the_probes_lock():
-    """Until no probe holds it (probes/host_lock.cc): the ranks of one that was ended are still there for a moment."""
+    """Until no probe holds it (probes/host/host_lock.cc): the ranks of one that was ended are still there for a moment."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as lock:

@@ -6,7 +6,7 @@ HOSTS = (2, 4, 8, 12, 16)
 BEYOND = (16, 64, 256, 1024)
 FLAGS = ["--rate", "1Gbit", "--delay", "200us"]
 
-# What the probe does by default (probes/options.cc, probes/link_survey.cc).
+# What the probe does by default (probes/options.cc, probes/sampling/link_survey.cc).
 BUDGET_FIXED, BUDGET_PER_HOST, BUDGET_MOST = 2.2, 1.25, 60.0
 ALL_PAIRS_HOSTS, SAMPLED_ROUNDS = 64, 12
 

@@ -1,0 +1,169 @@
+#include "probes/analysis/formula_shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "perfmodel/base/normal.h"
+#include "perfmodel/fit/curve_ops.h"
+#include "perfmodel/fit/fit_quality.h"
+
+namespace commtune::probes {
+
+namespace {
+
+// Borrowed samples are so far apart, so that a ring's cost between latencies and bytes (about an octave) has
+// the three of a piece, and reach so far beyond the measured ones.
+constexpr double kOctavesApart = 0.5;
+constexpr double kOctavesBeyond = 8;
+// Relative standard deviation of what is borrowed, for each octave from the nearest measured size, and of the
+// part of the ratio's change that is interpolated. That part is bounded: with no weight at all a fit would be
+// free between two sizes, and might step up just below the larger one.
+constexpr double kDoubtPerOctave = 0.01;
+constexpr double kDoubtOfChange = 0.25, kMostDoubt = 0.1;
+
+double log_size(Bytes size) { return std::log2(static_cast<double>(std::max<std::uint64_t>(size.count, 1))); }
+
+Bytes size_of(double log_size) {
+  return Bytes{static_cast<std::uint64_t>(std::llround(std::exp2(log_size)))};
+}
+
+/// A measured size by how much longer it took than the formula says.
+struct Known {
+  double log_size = 0;
+  double log_ratio = 0;
+  double half_width = 0;  ///< relative
+};
+
+/// How much the logarithm of measured over shape changes from size to size, in all.
+double unevenness(std::span<const Sample> by_size, const Curve& shape) {
+  double change = 0, before = 0;
+  for (std::size_t i = 0; i < by_size.size(); ++i) {
+    const double ratio = std::log(by_size[i].time / shape(by_size[i].size));
+    if (i > 0) change += std::abs(ratio - before);
+    before = ratio;
+  }
+  return change;
+}
+
+class Borrower {
+ public:
+  Borrower(std::span<const Sample> samples, const FormulaShape& shape) : shape_(shape) {
+    std::vector<Sample> sorted(samples.begin(), samples.end());
+    std::sort(sorted.begin(), sorted.end(), [](const Sample& a, const Sample& b) { return a.size < b.size; });
+    // What the smallest takes beyond the formula every message does.
+    const Sample& first = sorted.front();
+    missing_ = std::max(first.time - shape_.curve(first.size), Seconds{0});
+    for (const Sample& sample : sorted) {
+      const Seconds formula = cost(sample.size);
+      if (!(shape_.curve(sample.size).count() > 0)) {
+        known_.clear();
+        return;
+      }
+      known_.push_back(
+          {log_size(sample.size), std::log(sample.time / formula), sample.half_width / sample.time});
+    }
+  }
+
+  std::vector<Sample> take() {
+    if (known_.empty()) return {};
+    for (std::size_t i = 1; i < known_.size(); ++i) between(known_[i - 1], known_[i]);
+    const Known &first = known_.front(), &last = known_.back();
+    beyond(first, first.log_size - log_size(shape_.smallest), -kOctavesApart);
+    beyond(last, log_size(shape_.largest) - last.log_size, kOctavesApart);
+    return std::move(borrowed_);
+  }
+
+ private:
+  Seconds cost(Bytes size) const { return missing_ + shape_.curve(size); }
+
+  void between(const Known& a, const Known& b) {
+    const double octaves = b.log_size - a.log_size;
+    const int gaps = static_cast<int>(octaves / kOctavesApart);
+    for (int i = 1; i < gaps; ++i) {
+      const double share = static_cast<double>(i) / gaps;
+      const double distance = std::min(share, 1 - share);
+      const double change =
+          std::min(kDoubtOfChange * std::abs(b.log_ratio - a.log_ratio) * 2 * distance, kMostDoubt);
+      borrow(a.log_size + share * octaves, std::lerp(a.log_ratio, b.log_ratio, share),
+             std::lerp(a.half_width, b.half_width, share),
+             std::hypot(change, kDoubtPerOctave * distance * octaves), gaps - 1);
+    }
+  }
+
+  void beyond(const Known& end, double octaves, double step) {
+    const int steps = static_cast<int>(std::min(octaves, kOctavesBeyond) / kOctavesApart);
+    for (int i = 1; i <= steps; ++i) {
+      borrow(end.log_size + i * step, end.log_ratio, end.half_width, kDoubtPerOctave * i * kOctavesApart,
+             steps);
+    }
+  }
+
+  void borrow(double log_size, double log_ratio, double half_width, double doubt, int together) {
+    const Bytes size = size_of(log_size);
+    const Seconds time = cost(size) * std::exp(log_ratio);
+    const double relative = std::hypot(half_width, kNormal95 * doubt) * std::sqrt(together);
+    borrowed_.push_back({size, time, time * relative, 1});
+  }
+
+  const FormulaShape& shape_;
+  Seconds missing_{};
+  std::vector<Known> known_;
+  std::vector<Sample> borrowed_;
+};
+
+/// Of a curve for samples that are not all it was fitted to, each weighted by its time.
+FitQuality quality_of(const Curve& curve, std::span<const Sample> samples) {
+  std::vector<double> measured, predicted;
+  for (const Sample& sample : samples) {
+    measured.push_back(sample.time.count());
+    predicted.push_back(curve(sample.size).count());
+  }
+  return fit_quality(measured, predicted, measured);
+}
+
+}  // namespace
+
+Curve stream_shape(std::span<const Sample> by_size, const Curve& bytes, double on_top_unless_told) {
+  constexpr double kTells = 0.02;
+  constexpr int kParts = 4;
+  const auto always = [](Seconds time) { return Curve{time, SecondsPerByte{0}}; };
+  const Seconds start = by_size.front().time;
+  const Seconds handing_over = std::max(start - bytes(by_size.front().size), Seconds{0});
+  const auto shape = [&](double on_top) {
+    return upper(always(start), sum(always(on_top * handing_over), bytes));
+  };
+  Curve best = shape(on_top_unless_told);
+  double least = unevenness(by_size, best) - kTells;
+  for (int part = 0; part <= kParts; ++part) {
+    Curve other = shape(static_cast<double>(part) / kParts);
+    const double uneven = unevenness(by_size, other);
+    if (uneven >= least) continue;
+    least = uneven;
+    best = std::move(other);
+  }
+  return best;
+}
+
+std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const FormulaShape& shape) {
+  return samples.empty() ? std::vector<Sample>{} : Borrower(samples, shape).take();
+}
+
+Fit fit_with_shape(std::span<const Sample> samples, const FormulaShape& shape, const FitOptions& options) {
+  return fit_with_borrowed(samples, borrowed_samples(samples, shape), options);
+}
+
+Fit fit_with_borrowed(std::span<const Sample> samples, std::span<const Sample> borrowed,
+                      const FitOptions& options) {
+  std::vector<Sample> all(samples.begin(), samples.end());
+  all.insert(all.end(), borrowed.begin(), borrowed.end());
+  Fit fit = fit_curve(all, options);
+  const auto [least, most] = std::minmax_element(
+      samples.begin(), samples.end(), [](const Sample& a, const Sample& b) { return a.size < b.size; });
+  fit.smallest = least->size;
+  fit.largest = most->size;
+  fit.quality = quality_of(fit.curve, samples);
+  return fit;
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,75 @@
+#include "probes/analysis/held_out.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/normal.h"
+#include "perfmodel/cost/stage_cost.h"
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr double kOfTwiceTheGap = 0.25;
+
+bool both_stages(const OperationFit& fit) {
+  return fit.operation == Operation::kAllReduce || fit.operation == Operation::kPushPull;
+}
+
+void compare(CostErrors& errors, const Fit& fit, const Curve& said) {
+  if (fit.quality.samples < static_cast<int>(kEnoughSizes) || said.empty()) return;
+  const auto ask = [&](SquaredErrors& of, Bytes size) {
+    const double measured = fit.curve(size).count(), expected = said(size).count();
+    if (measured > 0 && expected > 0) of.add(std::log(measured / expected));
+  };
+  if (startup_share(fit.curve, fit.smallest) > kMostly) ask(errors.startup, fit.smallest);
+  if (startup_share(fit.curve, fit.largest) < kMostly) ask(errors.rate, fit.largest);
+}
+
+}  // namespace
+
+double startup_share(const Curve& curve, Bytes size) {
+  const Seconds cost = curve(size);
+  return cost > Seconds{0} ? curve.least_alpha() / cost : 0;
+}
+
+double SquaredErrors::deviation() const { return std::sqrt(mean()); }
+
+SquaredErrors between_sizes(std::span<const Sample> by_size, const CurveOf& curve_of) {
+  SquaredErrors errors;
+  for (std::size_t left_out = 1; left_out + 1 < by_size.size(); ++left_out) {
+    std::vector<Sample> rest(by_size.begin(), by_size.end());
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(left_out));
+    const Sample& sample = by_size[left_out];
+    const double said = curve_of(rest)(sample.size).count();
+    if (said <= 0) continue;
+    const double seen = kOfTwiceTheGap * std::log(sample.time.count() / said);
+    const double own = sample.half_width / sample.time / kNormal95;
+    errors.add(std::sqrt(std::max(seen * seen - own * own, 0.0)));
+  }
+  return errors;
+}
+
+CostErrors roads_held_out(const Cluster& cluster) {
+  CostErrors errors;
+  for (const OperationFit& fit : cluster.operations) {
+    if (!both_stages(fit)) continue;
+    Cluster without = cluster;
+    std::erase_if(without.operations, [&](const OperationFit& other) {
+      return other.road == fit.road && other.workers == fit.workers;
+    });
+    try {
+      const RoadCost said = road_cost(fit.road, without, fit.workers);
+      compare(errors, fit.alone, said.both.alone);
+      compare(errors, fit.streamed, said.both.occupancy);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+    }
+  }
+  return errors;
+}
+
+}  // namespace commtune::probes

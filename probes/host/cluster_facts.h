@@ -1,0 +1,27 @@
+#pragma once
+// What is known of a cluster without timing anything: its hosts, and which releases run there. Facts have
+// names in four groups:
+//
+//   host.NAME.cpu, .kernel, .interfaces            what a host is
+//   release.NAME.commtune, .open_mpi, .glibc       what runs there; no part of the fingerprint
+//   setting.VARIABLE                               Open MPI's settings, from who starts the ranks
+//   wire_revision                                  kWireRevision of the program that measured
+
+#include <span>
+
+#include "executor/transport/transport.h"
+#include "probes/host/fact_differences.h"
+
+namespace commtune::probes {
+
+/// This rank's host under the names above, from the first rank there; empty from the others.
+Facts own_facts(const Peers& peers);
+
+/// What all ranks said, and the revision of this program.
+Facts joined_facts(std::span<const Facts> said);
+
+/// own_facts() of all ranks, joined, on rank 0; empty elsewhere. All ranks of the transport call it.
+/// Throws Error{kTimeout} or Error{kPeerLost} naming a rank that did not answer.
+Facts gather_facts(Transport& transport, Deadline until);
+
+}  // namespace commtune::probes

@@ -1,0 +1,407 @@
+#include "probes/protocol/performer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "executor/engine/link_share.h"
+#include "executor/memory/reduce.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/overloaded.h"
+#include "probes/analysis/links.h"
+#include "probes/load/road_operation.h"
+#include "probes/load/stepper.h"
+
+namespace commtune::probes {
+
+namespace {
+
+/// Each command's tags begin kMostEnds after those of the one before, which may still be under way, and start
+/// over at half of all numbers, so that the last one of a command is never beyond them.
+constexpr std::uint32_t kTagRange = kTagNumbers / 2;
+/// More than the ranks of a host find room for in its caches.
+constexpr std::size_t kColdBytes = std::size_t{64} << 20;
+
+Nanoseconds after(Nanoseconds start) { return now() - start; }
+
+Deadline at(Nanoseconds time) { return Deadline(time); }
+
+/// Both stages ran, so every rank holds the result.
+bool ends_with_sum(Operation operation) {
+  return operation == Operation::kAllReduce || operation == Operation::kPushPull;
+}
+
+/// Of a stream only its end counts: all of them would be many bytes on the way to rank 0.
+std::vector<Nanoseconds> told(const Command& command, const std::vector<Nanoseconds>& ends) {
+  if (command.quantity.in_flight == 1 || ends.empty()) return ends;
+  return {*std::max_element(ends.begin(), ends.end())};
+}
+
+struct GaveUp {
+  int waited_for = -1;
+};
+
+}  // namespace
+
+Performer::Performer(Communicator& communicator)
+    : communicator_(communicator), scratch_(RoadSettings{}.chunk.count), memory_(kColdBytes) {
+  const std::vector<int> host = host_of_rank(communicator.peers().hosts);
+  for (std::size_t rank = 0; rank < host.size(); ++rank) {
+    if (static_cast<std::size_t>(host[rank]) == first_rank_.size()) {
+      first_rank_.push_back(static_cast<int>(rank));
+    }
+  }
+}
+
+Report Performer::perform(const Command& command) {
+  Report report;
+  report.head.sequence = command.sequence;
+  report.head.received = now();
+  if (command.action == Action::kMeasure) {
+    try {
+      measure(command, report);
+    } catch (const GaveUp& gave_up) {
+      report.head.failed = Failure::kGaveUp;
+      report.head.waited_for = gave_up.waited_for;
+      report.ends.clear();
+    } catch (const Error& error) {
+      // The same on every rank, before anything is sent.
+      if (error.code() != ErrorCode::kUnavailable) throw;
+      report.head.failed = Failure::kUnavailable;
+      report.ends.clear();
+    }
+  }
+  return report;
+}
+
+/// As a plan on this road would have it; messages alone go as fast as they will.
+void Performer::pace(const Command& command) {
+  const Road& road = command.quantity.road;
+  const std::pair paced{road, command.quantity.workers};
+  if (command.pace == pace_ && (paced == paced_for_ || !(command.pace > 0))) return;
+  pace_ = command.pace;
+  paced_for_ = paced;
+  communicator_.transport().set_pace(command.pace);
+  const HostLayout hosts(communicator_.peers(), command.quantity.workers);
+  communicator_.set_shares(command.pace > 0 ? link_shares(road, hosts, communicator_.rank())
+                                            : std::vector<double>(communicator_.peers().hosts.size(), 1.0));
+}
+
+void Performer::measure(const Command& command, Report& report) {
+  pace(command);
+  switch (command.quantity.subject) {
+    case Subject::kMessage:
+    case Subject::kExchange:
+      return measure_pair(command, report);
+    case Subject::kOperation:
+      return measure_operation(command, report);
+    case Subject::kBacklog:
+      return measure_backlog(command, report);
+    case Subject::kSum:
+    case Subject::kCopy:
+      return measure_memory(command, report);
+    case Subject::kStep:
+    case Subject::kJitter:
+      return measure_steps(command, report);
+    case Subject::kPlan:
+      throw Error(ErrorCode::kBadInput, "a probe does not run whole plans");
+  }
+}
+
+// --- time -----------------------------------------------------------------------------------------------
+
+void Performer::wait_for_start(Nanoseconds start) {
+  while (now() < start) communicator_.progress(at(start));
+}
+
+void Performer::progress_until(const std::function<bool()>& done, Deadline until) {
+  while (!done()) {
+    if (Clock::now() >= until) {
+      const auto pending = communicator_.oldest();
+      throw GaveUp{pending ? pending->peer : -1};
+    }
+    communicator_.progress(until);
+  }
+}
+
+void Performer::finish(Job& job, Deadline until) {
+  for (Task& task : job.tasks) task.start();
+  progress_until(
+      [&] {
+        return std::all_of(job.tasks.begin(), job.tasks.end(), [](const Task& task) { return task.done(); });
+      },
+      until);
+  for (const Task& task : job.tasks) task.result();
+}
+
+Performer::Job::Job(const Command& given, const Peers& peers)
+    : command(given),
+      hosts(peers, given.quantity.workers),
+      sending{command, {}, {}, 0, 0},
+      receiving{command, {}, {}, 0, 0} {
+  for (Flow* flow : {&sending, &receiving}) {
+    flow->settings.workers = command.quantity.workers;
+    flow->ends.assign(static_cast<std::size_t>(command.messages), Nanoseconds{0});
+    flow->base = static_cast<std::uint32_t>(command.sequence * kMostEnds % kTagRange);
+  }
+}
+
+Performer::Job& Performer::new_job(const Command& command) {
+  job_ = std::make_unique<Job>(command, communicator_.peers());
+  return *job_;
+}
+
+// --- operations -----------------------------------------------------------------------------------------
+
+Task Performer::run_message(Job& job, int number, std::span<std::byte> data) {
+  Flow& flow = job.sending;
+  const Quantity& quantity = flow.command.quantity;
+  const RoadMessage on_its_way{
+      communicator_, scratch_, flow.settings, job.hosts, flow.base + static_cast<std::uint32_t>(number),
+      data};
+  co_await run_operation(quantity.road, quantity.operation, on_its_way, job.server.get());
+  flow.ends[static_cast<std::size_t>(number)] = now();
+}
+
+Task Performer::run_messages(Job& job, std::size_t index) {
+  Flow& flow = job.sending;
+  for (std::size_t passed = 0; flow.next < flow.command.messages; ++passed) {
+    const int message = flow.next++;
+    co_await run_message(job, message, memory_.place(index, passed));
+  }
+}
+
+void Performer::open_servers(Job& job) {
+  match(
+      job.command.quantity.road, [](const AllToAll&) {},
+      [&](const ParameterServer& servers) { open_server(job, servers); });
+}
+
+void Performer::close_servers(Job& job, Deadline until) {
+  match(
+      job.command.quantity.road, [](const AllToAll&) {},
+      [&](const ParameterServer& servers) { close_server(job, servers, until); });
+}
+
+void Performer::open_server(Job& job, const ParameterServer& road) {
+  const Command& command = job.command;
+  job.sending.base = 0;  // servers know messages by number
+  if (server_of(road, command.quantity.workers, communicator_.rank()) < 0) return;
+  job.server = std::make_unique<Server>(
+      communicator_, scratch_, job.sending.settings, job.hosts, road,
+      std::vector<std::size_t>(static_cast<std::size_t>(command.messages), command.bytes));
+  job.server->start();
+}
+
+void Performer::close_server(Job& job, const ParameterServer& road, Deadline until) {
+  job.tasks.clear();
+  if (communicator_.rank() < job.command.quantity.workers) {
+    job.tasks.push_back(say_goodbye(communicator_, job.sending.settings, road));
+  }
+  finish(job, until);
+  if (job.server) progress_until([&] { return job.server->finished(); }, until);
+}
+
+void Performer::check_sums(const Command& command) {
+  if (const auto wrong = memory_.first_wrong()) {
+    throw Error(ErrorCode::kConflict, describe(communicator_.peers(), communicator_.rank()) + ": " +
+                                          describe(command.quantity) + ", element " +
+                                          std::to_string(wrong->element) + ": the mean of ones is " +
+                                          std::to_string(wrong->value));
+  }
+}
+
+bool Performer::takes_part(const Command& command) const {
+  const int workers = command.quantity.workers, rank = communicator_.rank();
+  return rank < workers ||
+         match(
+             command.quantity.road, [](const AllToAll&) { return false; },
+             [&](const ParameterServer& servers) { return server_of(servers, workers, rank) >= 0; });
+}
+
+void Performer::measure_operation(const Command& command, Report& report) {
+  if (!takes_part(command)) return;
+  const Quantity& quantity = command.quantity;
+  const bool works = communicator_.rank() < quantity.workers;
+  const auto slots = works ? static_cast<std::size_t>(std::min(quantity.in_flight, command.messages)) : 0;
+  memory_.lay_out(slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kAll);
+  Job& job = new_job(command);
+  open_servers(job);
+  for (std::size_t i = 0; i < slots; ++i) job.tasks.push_back(run_messages(job, i));
+  wait_for_start(command.start);
+  const Nanoseconds started = now();
+  const Deadline until = at(started + command.limit);
+  finish(job, until);
+  if (works) {
+    report.head.started = started;
+    report.ends = told(command, job.sending.ends);
+  }
+  close_servers(job, until);
+  if (ends_with_sum(quantity.operation)) {
+    check_sums(command);
+  } else {
+    memory_.refill();  // a stage alone leaves parts of sums behind
+  }
+}
+
+/// Message 0, the most urgent, once the others are under way: through servers when the first of them is back;
+/// all-to-all, where the first may be back no sooner than the last, when all have begun.
+Task Performer::run_urgent(Job& job) {
+  if (goes_through_servers(job.command.quantity.road)) co_await job.streaming.empty();
+  job.urgent_start = now();
+  co_await run_message(job, 0, memory_.place(0));
+}
+
+/// One of the others; the first of them to be back says that they are under way.
+Task Performer::run_in_stream(Job& job, int number) {
+  co_await run_message(job, number, memory_.place(static_cast<std::size_t>(number)));
+  if (job.streaming.pending() > 0) job.streaming.release();
+}
+
+void Performer::measure_backlog(const Command& command, Report& report) {
+  if (!takes_part(command)) return;
+  const bool works = communicator_.rank() < command.quantity.workers;
+  const auto slots = works ? static_cast<std::size_t>(command.messages) : 0;
+  memory_.lay_out(slots, slots, command.bytes, Places::kAll);
+  Job& job = new_job(command);
+  open_servers(job);
+  job.streaming.hold();
+  for (int i = 1; works && i < command.messages; ++i) job.tasks.push_back(run_in_stream(job, i));
+  if (works) job.tasks.push_back(run_urgent(job));
+  wait_for_start(command.start);
+  const Deadline until = at(now() + command.limit);
+  finish(job, until);
+  if (works) {
+    report.head.started = job.urgent_start;
+    report.ends = {job.sending.ends.front()};
+  }
+  close_servers(job, until);
+  check_sums(command);
+}
+
+// --- pairs ----------------------------------------------------------------------------------------------
+
+std::optional<Pair> Performer::pair_of(const Command& command) const {
+  const int me = communicator_.rank();
+  if (command.pairing == Pairing::kNone) {
+    const Pair pair{command.quantity.source, command.quantity.destination};
+    return me == pair.first || me == pair.second ? std::optional(pair) : std::nullopt;
+  }
+  const auto rounds = tournament(static_cast<int>(first_rank_.size()));
+  for (const auto& [first, second] : rounds[static_cast<std::size_t>(command.round)]) {
+    const int a = first_rank_[static_cast<std::size_t>(first)];
+    const int b = first_rank_[static_cast<std::size_t>(second)];
+    if (me == a || me == b) return command.pairing == Pairing::kForward ? Pair{a, b} : Pair{b, a};
+  }
+  return std::nullopt;
+}
+
+Task Performer::send_messages(Flow& flow, int to, std::size_t index) {
+  const std::span<const std::byte> data = memory_.place(index);
+  while (flow.next < flow.command.messages) {
+    const auto message = static_cast<std::uint32_t>(flow.next++);
+    co_await communicator_.send(to, make_tag(Channel::kReduce, flow.base + message), data);
+  }
+}
+
+Task Performer::receive_messages(Flow& flow, int from, std::size_t index) {
+  const std::span<std::byte> data = memory_.place(index);
+  while (flow.next < flow.command.messages) {
+    const auto message = static_cast<std::uint32_t>(flow.next++);
+    co_await communicator_.receive(from, make_tag(Channel::kReduce, flow.base + message), data);
+    flow.ends[message] = now();
+  }
+}
+
+/// There and back, again and again; `ends` are durations.
+Task Performer::round_trips(Flow& flow, int with) {
+  const std::span<std::byte> out = memory_.place(0);
+  const std::span<std::byte> in = memory_.place(1);
+  for (Nanoseconds& duration : flow.ends) {
+    const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next++));
+    const Nanoseconds start = now();
+    const Transfer back = communicator_.receive(with, tag, in);
+    co_await communicator_.send(with, tag, out);
+    co_await back;
+    duration = after(start);
+  }
+}
+
+Task Performer::echoes(Flow& flow, int with) {
+  const std::span<std::byte> data = memory_.place(0);
+  for (; flow.next < flow.command.messages; ++flow.next) {
+    const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next));
+    co_await communicator_.receive(with, tag, data);
+    co_await communicator_.send(with, tag, data);
+  }
+}
+
+void Performer::measure_pair(const Command& command, Report& report) {
+  const std::optional<Pair> pair = pair_of(command);
+  if (!pair) return;
+  const bool source = communicator_.rank() == pair->first;
+  const int other = source ? pair->second : pair->first;
+  const auto slots = static_cast<std::size_t>(std::min(command.quantity.in_flight, command.messages));
+  memory_.lay_out(2 * slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kOne);
+  Job& job = new_job(command);
+  const bool both_ways = command.quantity.subject == Subject::kExchange;
+  if (command.quantity.in_flight == 1 && !both_ways) {
+    job.tasks.push_back(source ? round_trips(job.receiving, other) : echoes(job.sending, other));
+  } else {
+    for (std::size_t i = 0; i < slots; ++i) {
+      if (!source || both_ways) job.tasks.push_back(receive_messages(job.receiving, other, slots + i));
+      if (source || both_ways) job.tasks.push_back(send_messages(job.sending, other, i));
+    }
+  }
+  wait_for_start(command.start);
+  report.head.started = now();
+  finish(job, at(report.head.started + command.limit));
+  const bool timed = both_ways || (command.quantity.in_flight == 1) == source;
+  if (timed) report.ends = told(command, job.receiving.ends);
+}
+
+// --- memory ---------------------------------------------------------------------------------------------
+
+/// Every rank works at once, as in a training job, where the ranks of a host share its memory and its cores;
+/// the source reports.
+void Performer::measure_memory(const Command& command, Report& report) {
+  const bool sums = command.quantity.subject == Subject::kSum;
+  // What is summed has just arrived; what is copied, a gradient, was written long before.
+  memory_.lay_out(2, 2 * static_cast<std::size_t>(command.messages), command.bytes,
+                  sums ? Places::kOne : Places::kAll);
+  const bool reports = communicator_.rank() == command.quantity.source;
+  wait_for_start(command.start);
+  report.head.started = now();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(command.messages); ++i) {
+    const Nanoseconds start = now();
+    const std::span<std::byte> into = memory_.place(0, i);
+    const std::span<const std::byte> from = memory_.place(1, i);
+    if (sums) {
+      add(DataType::kFloat32, into, from);
+    } else {
+      std::memcpy(into.data(), from.data(), from.size());
+    }
+    if (reports) report.ends.push_back(after(start));
+  }
+  if (sums) memory_.refill();
+}
+
+/// Steps on a thread of their own, as in a training process: alone, or while all-reduces keep the network
+/// busy. Only steps that lie within that time count.
+void Performer::measure_steps(const Command& command, Report& report) {
+  Stepper stepper(command.steps);
+  wait_for_start(command.start);
+  report.head.started = now();
+  if (command.quantity.in_flight == 0) {
+    report.ends = stepper.run(command.messages);
+    return;
+  }
+  const auto slots = static_cast<std::size_t>(command.quantity.in_flight);
+  memory_.lay_out(slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kAll);
+  Job& job = new_job(command);
+  for (std::size_t i = 0; i < slots; ++i) job.tasks.push_back(run_messages(job, i));
+  stepper.start();
+  finish(job, at(report.head.started + command.limit));
+  report.ends = stepper.stop();
+}
+
+}  // namespace commtune::probes

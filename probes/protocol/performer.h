@@ -1,0 +1,95 @@
+#pragma once
+// One rank's part in what is measured: does what a command says, on the executor's communicator and roads,
+// and reports when things began and ended on this rank's clock.
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "executor/base/task.h"
+#include "executor/roads/parameter_server/parameter_server.h"
+#include "executor/roads/road.h"
+#include "executor/transport/communicator.h"
+#include "probes/load/message_memory.h"
+#include "probes/protocol/command.h"
+#include "probes/protocol/schedule.h"
+
+namespace commtune::probes {
+
+/// Everything runs on the thread that calls perform(), which is the communication thread.
+class Performer {
+ public:
+  explicit Performer(Communicator& communicator);
+
+  /// Waits for the start, measures, and reports. A rank that waits longer than the command's limit reports
+  /// that and for whom; what it was in the middle of is left as it is, and no further command may be
+  /// performed. throws  Error{kPeerLost} from the transport, Error{kConflict} when a sum is wrong
+  Report perform(const Command& command);
+
+ private:
+  /// Messages of one command on their way through this rank.
+  struct Flow {
+    const Command& command;
+    RoadSettings settings;
+    std::vector<Nanoseconds> ends;  ///< by message
+    int next = 0;                   ///< message to start
+    std::uint32_t base = 0;         ///< tag number of message 0
+  };
+  /// What a command has under way. Outlives a command that was given up, since transfers point into it.
+  struct Job {
+    Job(const Command& given, const Peers& peers);
+    const Command command;
+    const HostLayout hosts;  ///< of the command's workers
+    Flow sending, receiving;
+    std::unique_ptr<Server> server;  ///< if this rank is one
+    Group streaming;                 ///< kBacklog: empty once the stream is under way
+    Nanoseconds urgent_start{0};     ///< kBacklog
+    std::vector<Task> tasks;         ///< last: destroyed before what they use
+  };
+
+  void pace(const Command& command);
+  void measure(const Command& command, Report& report);
+  void measure_operation(const Command& command, Report& report);
+  void measure_backlog(const Command& command, Report& report);
+  void measure_pair(const Command& command, Report& report);
+  void measure_memory(const Command& command, Report& report);
+  void measure_steps(const Command& command, Report& report);
+
+  Task run_message(Job& job, int number, std::span<std::byte> data);
+  Task run_messages(Job& job, std::size_t slot);
+  Task run_urgent(Job& job);
+  Task run_in_stream(Job& job, int number);
+  bool takes_part(const Command& command) const;
+  /// Sets up servers for the job's messages where its road has any, and ends them afterwards.
+  void open_servers(Job& job);
+  void close_servers(Job& job, Deadline until);
+  void open_server(Job& job, const ParameterServer& road);
+  void close_server(Job& job, const ParameterServer& road, Deadline until);
+  Task send_messages(Flow& flow, int to, std::size_t slot);
+  Task receive_messages(Flow& flow, int from, std::size_t slot);
+  Task round_trips(Flow& flow, int with);
+  Task echoes(Flow& flow, int with);
+
+  Job& new_job(const Command& command);
+  /// Source and destination in which this rank takes part, by the command's pairing.
+  std::optional<Pair> pair_of(const Command& command) const;
+  void check_sums(const Command& command);
+  /// Starts the job's tasks and makes progress until all are done.
+  void finish(Job& job, Deadline until);
+  /// Makes progress until it is so; throws GaveUp at the deadline.
+  void progress_until(const std::function<bool()>& done, Deadline until);
+  void wait_for_start(Nanoseconds start);
+
+  Communicator& communicator_;
+  double pace_ = 0;                 ///< of the last command, bytes per second
+  std::pair<Road, int> paced_for_;  ///< its road and number of workers
+  Scratch scratch_;
+  std::vector<int> first_rank_;  ///< of each host
+  MessageMemory memory_;
+  std::unique_ptr<Job> job_;
+};
+
+}  // namespace commtune::probes

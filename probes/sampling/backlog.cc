@@ -1,0 +1,58 @@
+#include "probes/sampling/backlog.h"
+
+namespace commtune::probes {
+
+namespace {
+
+// Behind a stream of twice the length what is urgent waits no more than so many times as long: it is full.
+constexpr double kFull = 1.2;
+// Tries behind the stream that is full: the fewest whose median one disturbed try does not move.
+constexpr std::size_t kRepetitions = 3;
+
+/// Tries for as long as they may take.
+class Trials {
+ public:
+  Trials(const TryBacklog& measure, Seconds allowed) : measure_(measure), left_(allowed) {}
+
+  /// The first may always be made: what one message takes shows by it, slow hosts included.
+  std::optional<double> wait_behind(int ahead) {
+    if (each_ * ahead > left_) return std::nullopt;
+    const std::optional<BacklogTrial> trial = measure_(ahead);
+    if (!trial) return std::nullopt;
+    if (each_ == Seconds{0}) each_ = trial->took / ahead;
+    left_ -= each_ * ahead;
+    return trial->wait;
+  }
+
+ private:
+  const TryBacklog& measure_;
+  Seconds left_, each_{0};
+};
+
+}  // namespace
+
+std::optional<Backlog> find_backlog(const TryBacklog& measure, int fewest, Seconds allowed) {
+  Trials trials(measure, allowed);
+  const std::optional<double> first = trials.wait_behind(fewest);
+  if (!first) return std::nullopt;
+  Backlog found{fewest, {*first}};
+  bool full = false;
+  while (!full && 2 * found.ahead <= kMostAhead) {
+    const std::optional<double> longer = trials.wait_behind(2 * found.ahead);
+    if (!longer) break;
+    full = *longer <= kFull * found.waits.front();
+    if (full) {
+      found.waits.push_back(*longer);
+    } else {
+      found = {2 * found.ahead, {*longer}};
+    }
+  }
+  while (found.waits.size() < kRepetitions) {
+    const std::optional<double> wait = trials.wait_behind(found.ahead);
+    if (!wait) break;
+    found.waits.push_back(*wait);
+  }
+  return found;
+}
+
+}  // namespace commtune::probes

@@ -1,0 +1,283 @@
+#include "probes/sampling/measurer.h"
+
+#include <algorithm>
+
+#include "probes/analysis/links.h"
+#include "probes/load/stepper.h"
+#include "probes/protocol/timing.h"
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr Seconds kBetweenShows{0.2};  // five times a second, as fast as a person reads
+constexpr int kMostRoundTrips = 200;  // in one command: they take 0.2 s at 1 ms, in which none can be stopped
+
+std::string label(const Quantity& quantity, Bytes size) {
+  return describe(quantity) + ", " + format_size(size);
+}
+
+double seconds_of(const Quantity& quantity, const std::vector<Report>& reports) {
+  if (quantity.subject != Subject::kMessage) return alone_seconds(reports);
+  return one_way_seconds(reports[static_cast<std::size_t>(quantity.source)],
+                         reports[static_cast<std::size_t>(quantity.destination)]);
+}
+
+}  // namespace
+
+Measurer::Measurer(Conductor& conductor, std::vector<std::string> rank_hosts, const ProbeOptions& options,
+                   Seconds budget, EventSink& sink)
+    : conductor_(conductor),
+      rank_hosts_(std::move(rank_hosts)),
+      options_(options),
+      budget_(budget),
+      sink_(sink),
+      began_(Clock::now()) {
+  const std::vector<int> host = host_of_rank(rank_hosts_);
+  for (std::size_t rank = 0; rank < host.size(); ++rank) {
+    if (static_cast<std::size_t>(host[rank]) == first_rank_.size())
+      first_rank_.push_back(static_cast<int>(rank));
+  }
+}
+
+Seconds Measurer::elapsed() const { return Clock::now() - began_; }
+
+std::optional<Bytes> Measurer::traffic_left() const {
+  if (options_.traffic == Bytes{0}) return std::nullopt;
+  return options_.traffic > traffic_ ? options_.traffic - traffic_ : Bytes{0};
+}
+
+bool Measurer::stop_requested() {
+  stopped_ = stopped_ || sink_.stop_requested();
+  return stopped_;
+}
+
+void Measurer::show(const std::string& what) {
+  const Deadline time = Clock::now();
+  if (shown_ != Deadline{} && time - shown_ < kBetweenShows) return;
+  shown_ = time;
+  const double fraction = std::clamp(elapsed() / budget_, 0.0, 1.0);
+  sink_.on_progress({what, fraction, std::max(left(), Seconds{0})});
+}
+
+// --- visits ---------------------------------------------------------------------------------------------
+
+Command Measurer::command_for(const Visit& visit) const {
+  Command command;
+  command.action = Action::kMeasure;
+  command.quantity = visit.quantity;
+  command.bytes = visit.size.count;
+  command.messages = visit.messages;
+  if (visit.quantity.subject == Subject::kOperation) command.pace = pace_;
+  return command;
+}
+
+void Measurer::warm_up(const Command& command, const Visit& visit, const std::string& what) {
+  Command smaller = command;
+  smaller.bytes = std::min(command.bytes, kWarmUpBytes.count);
+  smaller.messages = command.quantity.in_flight;
+  for (int i = 0; i < options_.warmup; ++i) {
+    conductor_.perform(smaller, visit.expected, what);
+  }
+}
+
+std::vector<double> Measurer::one_way_times(Command command, const Visit& visit) {
+  const int dropped = visit.first ? options_.warmup : 0;
+  command.messages = std::min(visit.repetitions + dropped, kMostRoundTrips);
+  const std::vector<Report> reports =
+      conductor_.perform(command, visit.expected, label(visit.quantity, visit.size));
+  const Report& source = reports[static_cast<std::size_t>(visit.quantity.source)];
+  std::vector<double> times =
+      visit.quantity.subject != Subject::kMessage ? durations(source) : half_round_trips(source);
+  times.erase(times.begin(), times.begin() + std::min<std::ptrdiff_t>(dropped, std::ssize(times) - 1));
+  return times;
+}
+
+std::vector<double> Measurer::repeat(const Command& command, const Visit& visit, const std::string& what) {
+  if (visit.first) warm_up(command, visit, what);
+  const bool streamed = visit.quantity.in_flight > 1;
+  const auto once_more = [&](const Command& one) {
+    return seconds_of(visit.quantity, conductor_.perform(one, visit.expected, what));
+  };
+  Command shorter = command;
+  shorter.messages = visit.quantity.in_flight;
+  std::vector<double> wholes, parts;
+  const Seconds began = elapsed();
+  for (int i = 0; i < visit.repetitions; ++i) {
+    wholes.push_back(once_more(command));
+    if (streamed) parts.push_back(once_more(shorter));
+    show(what);
+    // As long as expected, or as those before took: the first guess of a stream may be far too short.
+    const Seconds once = std::max(visit.expected / (visit.repetitions + 1), (elapsed() - began) / (i + 1));
+    if (stop_requested() || left() < once) break;
+  }
+  if (!streamed) return wholes;
+  // Shorter streams differ by noise alone, which would count twice if each were taken from its longer one.
+  const double part = median_interval(parts).median;
+  for (double& whole : wholes) whole = steady_seconds(part, shorter.messages, whole, command.messages);
+  return wholes;
+}
+
+std::vector<double> Measurer::measure(const Visit& visit) {
+  const std::string what = label(visit.quantity, visit.size);
+  show(what);
+  const Command command = command_for(visit);
+  traffic_ += visit.sends;
+  return is_back_to_back(visit.quantity) ? one_way_times(command, visit) : repeat(command, visit, what);
+}
+
+// --- pairs ----------------------------------------------------------------------------------------------
+
+std::vector<Pair> Measurer::pairs_of(Pairing pairing, int round, const Pair& pair) const {
+  if (pairing == Pairing::kNone) return {pair};
+  std::vector<Pair> pairs;
+  const auto rounds = tournament(static_cast<int>(first_rank_.size()));
+  for (const auto& [first, second] : rounds[static_cast<std::size_t>(round)]) {
+    const int a = first_rank_[static_cast<std::size_t>(first)];
+    const int b = first_rank_[static_cast<std::size_t>(second)];
+    pairs.push_back(pairing == Pairing::kForward ? Pair{a, b} : Pair{b, a});
+  }
+  return pairs;
+}
+
+std::vector<PairTimes> Measurer::latencies(Pairing pairing, int round, const Pair& pair, Bytes size,
+                                           int count) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.pairing = pairing;
+  command.round = round;
+  command.quantity.source = pair.first;
+  command.quantity.destination = pair.second;
+  command.bytes = size.count;
+  command.messages = count + 1;
+  traffic_ += Bytes{size.count * static_cast<std::uint64_t>(command.messages)};
+  const std::vector<Report> reports = conductor_.perform(command, Seconds{0}, "latencies between hosts");
+  std::vector<PairTimes> result;
+  for (const Pair& ends : pairs_of(pairing, round, pair)) {
+    std::vector<double> times = half_round_trips(reports[static_cast<std::size_t>(ends.first)]);
+    times.erase(times.begin());  // the warm-up
+    result.push_back({ends, std::move(times)});
+  }
+  return result;
+}
+
+namespace {
+
+// The first of two streams opens the connection's window; the faster one counts.
+constexpr int kPairStreams = 2;
+
+double pair_seconds(const std::vector<Report>& reports, const Pair& pair) {
+  return one_way_seconds(reports[static_cast<std::size_t>(pair.first)],
+                         reports[static_cast<std::size_t>(pair.second)]);
+}
+
+}  // namespace
+
+std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair& pair, Bytes size,
+                                         int in_flight, int messages) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.pairing = pairing;
+  command.round = round;
+  command.quantity.source = pair.first;
+  command.quantity.destination = pair.second;
+  command.quantity.in_flight = in_flight;
+  command.bytes = size.count;
+  command.messages = messages;
+  traffic_ += Bytes{size.count * static_cast<std::uint64_t>(messages + in_flight) * kPairStreams};
+  const std::vector<Pair> pairs = pairs_of(pairing, round, pair);
+  std::vector<PairTimes> longer(pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) longer[i].pair = pairs[i];
+  std::vector<PairTimes> shorter = longer;
+  for (int i = 0; i < kPairStreams; ++i) {
+    for (std::vector<PairTimes>* streams : {&longer, &shorter}) {
+      command.messages = streams == &longer ? messages : in_flight;
+      const std::vector<Report> reports = conductor_.perform(command, Seconds{0}, "streams between hosts");
+      for (PairTimes& times : *streams) times.seconds.push_back(pair_seconds(reports, times.pair));
+    }
+  }
+  for (std::size_t i = 0; i < longer.size(); ++i) {
+    const auto least = [](const PairTimes& times) { return *std::ranges::min_element(times.seconds); };
+    longer[i].seconds = {steady_seconds(least(shorter[i]), in_flight, least(longer[i]), messages)};
+  }
+  return longer;
+}
+
+// --- servers ---------------------------------------------------------------------------------------------
+
+namespace {
+
+/// How often a message waits: there and back through servers, at each step of a ring.
+int turns_of(const Quantity& quantity) {
+  return goes_through_servers(quantity.road) ? 2 : 2 * (quantity.workers - 1);
+}
+
+Bytes backlog_traffic(Bytes size, int ahead) {
+  return Bytes{2 * size.count * static_cast<std::uint64_t>(ahead + 2)};
+}
+
+}  // namespace
+
+double Measurer::backlog(const Quantity& quantity, Bytes size, Seconds expected) {
+  Command behind;
+  behind.action = Action::kMeasure;
+  behind.quantity = quantity;
+  behind.bytes = size.count;
+  behind.messages = quantity.in_flight + 1;
+  behind.pace = pace_;
+  Command alone = behind;
+  alone.quantity.subject = Subject::kOperation;
+  alone.quantity.in_flight = alone.messages = 1;
+  const std::string what = label(quantity, size);
+  show(what);
+  traffic_ += backlog_traffic(size, quantity.in_flight);
+  const double without = alone_seconds(conductor_.perform(alone, expected, what));
+  const double with = alone_seconds(conductor_.perform(behind, expected, what));
+  return std::max(0.0, (with - without) / turns_of(quantity));
+}
+
+bool Measurer::may_send_backlog(Bytes size, int ahead) const {
+  const std::optional<Bytes> left = traffic_left();
+  return !left || backlog_traffic(size, ahead) <= *left;
+}
+
+// --- steps ----------------------------------------------------------------------------------------------
+
+namespace {
+
+std::vector<std::vector<double>> durations_by_rank(const std::vector<Report>& reports) {
+  std::vector<std::vector<double>> result;
+  result.reserve(reports.size());
+  for (const Report& report : reports) result.push_back(durations(report));
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> Measurer::steps(StepKind kind, int steps) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.steps = kind;
+  command.quantity.subject = Subject::kStep;
+  command.quantity.in_flight = 0;
+  command.messages = steps;
+  return durations_by_rank(conductor_.perform(command, steps * Seconds{kStepLength}, "compute steps"));
+}
+
+std::vector<std::vector<double>> Measurer::busy_steps(StepKind kind, Bytes size, int in_flight, int messages,
+                                                      Seconds expected) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.steps = kind;
+  command.quantity.subject = Subject::kStep;
+  command.quantity.road = AllToAll{Collective::kRing};
+  command.quantity.operation = Operation::kAllReduce;
+  command.quantity.workers = static_cast<int>(rank_hosts_.size());
+  command.quantity.in_flight = in_flight;
+  command.bytes = size.count;
+  command.messages = messages;
+  traffic_ += Bytes{2 * size.count * static_cast<std::uint64_t>(messages)};
+  return durations_by_rank(conductor_.perform(command, expected, "compute steps while bytes move"));
+}
+
+}  // namespace commtune::probes

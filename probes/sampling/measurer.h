@@ -1,0 +1,84 @@
+#pragma once
+// Rank 0's way to a number: has a quantity measured some times and returns seconds; keeps the account of time
+// and traffic, and tells the sink how things go.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "probes/options.h"
+#include "probes/protocol/conductor.h"
+#include "probes/protocol/schedule.h"
+#include "probes/sampling/agenda.h"
+#include "probes/sampling/event_sink.h"
+
+namespace commtune::probes {
+
+/// Seconds of one pair of a round, or of one end.
+struct PairTimes {
+  Pair pair;  ///< source and destination ranks
+  std::vector<double> seconds;
+};
+
+class Measurer {
+ public:
+  /// hosts  of the ranks; the budget runs from construction
+  Measurer(Conductor& conductor, std::vector<std::string> rank_hosts, const ProbeOptions& options,
+           Seconds budget, EventSink& sink);
+
+  /// Operations from now on run as a plan would run them: no rank sends faster than a link carries.
+  /// bytes_per_second  0: no limit
+  void set_pace(double bytes_per_second) { pace_ = bytes_per_second; }
+
+  /// Repetitions of a visit, the warm-up not among them. Ends early when the budget is spent or the sink asks
+  /// for it, but has one time at least.
+  std::vector<double> measure(const Visit& visit);
+
+  /// All pairs of a round between hosts at once, or one pair alone: one-way times of `count` small messages,
+  /// or time per message of a stream of `messages`, by the faster of two such streams (the first warms up)
+  /// and the faster of two of `in_flight` messages.
+  std::vector<PairTimes> latencies(Pairing pairing, int round, const Pair& pair, Bytes size, int count);
+  std::vector<PairTimes> streams(Pairing pairing, int round, const Pair& pair, Bytes size, int in_flight,
+                                 int messages);
+
+  /// Durations of compute steps, per rank.
+  std::vector<std::vector<double>> steps(StepKind kind, int steps);
+  /// The same while all-reduces of `size` keep the network busy.
+  std::vector<std::vector<double>> busy_steps(StepKind kind, Bytes size, int in_flight, int messages,
+                                              Seconds expected);
+
+  /// How long a push, or an answer, of a most urgent message waits while `in_flight` others of its size pass
+  /// the servers, in seconds: half of what it takes longer than alone.
+  double backlog(const Quantity& quantity, Bytes size, Seconds expected);
+  /// Whether traffic for that, behind so many messages, is left.
+  bool may_send_backlog(Bytes size, int ahead) const;
+
+  Seconds elapsed() const;
+  Seconds left() const { return budget_ - elapsed(); }
+  Bytes traffic() const { return traffic_; }
+  std::optional<Bytes> traffic_left() const;
+  bool stop_requested();
+  void show(const std::string& what);  ///< to the sink, if it was not told anything lately
+
+ private:
+  Command command_for(const Visit& visit) const;
+  std::vector<double> one_way_times(Command command, const Visit& visit);
+  std::vector<double> repeat(const Command& command, const Visit& visit, const std::string& what);
+  void warm_up(const Command& command, const Visit& visit, const std::string& what);
+  std::vector<Pair> pairs_of(Pairing pairing, int round, const Pair& pair) const;
+
+  Conductor& conductor_;
+  std::vector<std::string> rank_hosts_;
+  std::vector<int> first_rank_;  ///< of each host
+  const ProbeOptions& options_;
+  Seconds budget_;
+  EventSink& sink_;
+  Deadline began_;
+  Deadline shown_;
+  Bytes traffic_;
+  double pace_ = 0;  ///< bytes per second
+  bool stopped_ = false;
+};
+
+}  // namespace commtune::probes

@@ -1,0 +1,37 @@
+#include "probes/sampling/stream_shape.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace commtune::probes {
+
+namespace {
+
+constexpr double kStreamBytes = 1 << 20;   // most bytes under way together
+constexpr Seconds kStreamWindow{8e-3};     // longest time for which they keep a link busy
+constexpr double kHidden = 2;              // and the shortest, in latencies of a message
+constexpr double kFewest = 3, kMost = 64;  // messages under way together
+
+// Length of the longer stream beyond its first `at_once` messages, in time and in multiples of those. Ranks
+// that share processors delay a stream by one or two milliseconds, however long it is, so it lasts ten times
+// as long.
+constexpr Seconds kLongStream{20e-3};
+constexpr int kLeastWindows = 2, kMostWindows = 32;
+
+}  // namespace
+
+int streamed_at_once(Bytes size, Seconds each, Seconds latency) {
+  const double by_bytes = kStreamBytes / static_cast<double>(std::max<std::uint64_t>(size.count, 1));
+  const double by_time = kStreamWindow / each;
+  const double hiding = std::ceil(kHidden * latency / each);
+  return static_cast<int>(std::clamp(std::max(std::min(by_bytes, by_time), hiding), kFewest, kMost));
+}
+
+int streamed_in_all(int at_once, Seconds each) {
+  const double fitting = kLongStream / each;
+  return at_once +
+         static_cast<int>(std::clamp<double>(fitting, kLeastWindows * at_once, kMostWindows * at_once));
+}
+
+}  // namespace commtune::probes

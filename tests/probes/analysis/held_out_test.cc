@@ -1,0 +1,84 @@
+#include "probes/analysis/held_out.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace commtune::probes {
+namespace {
+
+Sample at(std::uint64_t bytes, double seconds, double relative_half_width = 0) {
+  return {Bytes{bytes}, Seconds{seconds}, Seconds{seconds * relative_half_width}, 5};
+}
+
+/// Straight between the sizes beside it.
+Curve through_ends(std::span<const Sample> samples) {
+  const Sample &first = samples.front(), &last = samples.back();
+  const double beta =
+      (last.time - first.time).count() / static_cast<double>(last.size.count - first.size.count);
+  return {first.time - Seconds{beta * static_cast<double>(first.size.count)}, SecondsPerByte{beta}};
+}
+
+TEST(BetweenSizes, IsAQuarterOfWhatTheOthersMissASizeBy) {
+  // By the line through 1 KB and 3 KB, 2 KB take 2 ms; they took e^0.2 times that.
+  const std::vector<Sample> samples{at(1000, 1e-3), at(2000, 2e-3 * std::exp(0.2)), at(3000, 3e-3)};
+  const SquaredErrors errors = between_sizes(samples, through_ends);
+  EXPECT_EQ(errors.count, 1);
+  EXPECT_NEAR(errors.deviation(), 0.05, 1e-9);
+}
+
+TEST(BetweenSizes, LeavesOutWhatTheSamplesOwnIntervalExplains) {
+  // A half width of 1.96 * 3 % is a standard deviation of 3 %: of 5 %, 4 % are left.
+  const std::vector<Sample> samples{at(1000, 1e-3), at(2000, 2e-3 * std::exp(0.2), 1.96 * 0.03),
+                                    at(3000, 3e-3)};
+  EXPECT_NEAR(between_sizes(samples, through_ends).deviation(), 0.04, 1e-5);
+}
+
+TEST(BetweenSizes, OfTwoSizesIsNothing) {
+  const std::vector<Sample> samples{at(1000, 1e-3), at(2000, 2e-3)};
+  EXPECT_EQ(between_sizes(samples, through_ends).count, 0);
+}
+
+Fit line_fit(double alpha, double beta) {
+  Fit fit;
+  fit.curve = Curve{Seconds{alpha}, SecondsPerByte{beta}};
+  fit.smallest = 1_KiB;
+  fit.largest = 4_MiB;
+  fit.quality.samples = 6;
+  return fit;
+}
+
+/// Four hosts whose rings of four and of two take so many times as long as the formula says.
+Cluster with_rings(double four, double two) {
+  Cluster cluster;
+  for (int i = 0; i < 4; ++i) cluster.hosts.push_back({"h" + std::to_string(i), 1});
+  cluster.links[LinkClass::kInterHost] = {line_fit(1e-4, 8e-9), line_fit(1e-5, 8e-9), {}};
+  const auto add = [&](int workers, double factor) {
+    const double stages = 2.0 * (workers - 1);
+    cluster.operations.push_back({AllToAll{},
+                                  Operation::kAllReduce,
+                                  workers,
+                                  line_fit(factor * stages * 1e-4, factor * stages / workers * 8e-9),
+                                  {}});
+  };
+  add(4, four);
+  add(2, two);
+  return cluster;
+}
+
+TEST(RoadsHeldOut, SaysHowMuchARoadDiffersFromWhatTheOthersSay) {
+  const double alike = roads_held_out(with_rings(1.5, 1.5)).startup.deviation();
+  const double apart = roads_held_out(with_rings(1.5, 1.0)).startup.deviation();
+  EXPECT_LT(alike, 0.1);
+  EXPECT_NEAR(apart, std::log(1.5), 0.1);
+}
+
+TEST(RoadsHeldOut, DoesNotAskFitsOfFewSizes) {
+  Cluster cluster = with_rings(1.5, 1.0);
+  for (OperationFit& fit : cluster.operations) fit.alone.quality.samples = 2;
+  EXPECT_EQ(roads_held_out(cluster).startup.count, 0);
+}
+
+}  // namespace
+}  // namespace commtune::probes

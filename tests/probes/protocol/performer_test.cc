@@ -1,0 +1,55 @@
+#include "probes/protocol/performer.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+#include <thread>
+
+#include "executor/transport/local/local.h"
+
+namespace commtune::probes {
+namespace {
+
+Command backlog_of(int ahead, Seconds limit) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.quantity.subject = Subject::kBacklog;
+  command.quantity.road = ParameterServer{2};
+  command.quantity.operation = Operation::kPushPull;
+  command.quantity.workers = 2;
+  command.quantity.in_flight = ahead;
+  command.messages = ahead + 1;
+  command.bytes = 64 << 10;
+  command.limit = std::chrono::duration_cast<Nanoseconds>(limit);
+  return command;
+}
+
+/// Two ranks of which the second begins when the first has ended; what the first reports.
+Report one_after_the_other(const Command& first, const Command& second) {
+  auto transports = make_local_transports(2);
+  std::latch gave_up(1), resumed(1);
+  std::jthread other([&] {
+    Communicator communicator(*transports[1]);
+    Performer performer(communicator);
+    gave_up.wait();
+    performer.perform(second);
+    resumed.count_down();
+  });
+  Communicator communicator(*transports[0]);
+  Performer performer(communicator);
+  Report report = performer.perform(first);
+  gave_up.count_down();
+  while (!resumed.try_wait()) communicator.progress(Clock::now() + std::chrono::milliseconds(1));
+  return report;
+}
+
+TEST(Performer, ABacklogThatWasGivenUpMayStillGoOn) {
+  // The first rank has waited in vain when the second's messages arrive and resume what it left as it was.
+  const Report first = one_after_the_other(backlog_of(8, Seconds{20e-3}), backlog_of(8, Seconds{0.5}));
+  EXPECT_EQ(first.head.failed, Failure::kGaveUp);
+  EXPECT_EQ(first.head.waited_for, 1);
+  EXPECT_TRUE(first.ends.empty());
+}
+
+}  // namespace
+}  // namespace commtune::probes

@@ -1,0 +1,42 @@
+#include "probes/sampling/stream_shape.h"
+
+#include <gtest/gtest.h>
+
+namespace commtune::probes {
+namespace {
+
+/// Of messages that take 2 us and so much a byte, on a link of so much latency.
+int at_once(Bytes size, double beta, Seconds latency) {
+  return streamed_at_once(size, Seconds{2e-6 + beta * static_cast<double>(size.count)}, latency);
+}
+
+TEST(StreamedAtOnce, IsManySmallMessagesAndFewLargeOnes) {
+  EXPECT_EQ(at_once(Bytes{4}, 1e-9, Seconds{50e-6}), 64);
+  EXPECT_EQ(at_once(Bytes{1 << 18}, 1e-9, Seconds{50e-6}), 4);  // 1 MiB
+  EXPECT_EQ(at_once(Bytes{64 << 20}, 1e-9, Seconds{50e-6}), 3);
+}
+
+TEST(StreamedAtOnce, IsNoMoreThanKeepsASlowLinkBusyForAMoment) {
+  // 100 Mb/s, 80 ns a byte: 16 KiB take 1.31 ms, of which 8 ms hold six, where 1 MiB would be 64 of them.
+  EXPECT_EQ(at_once(Bytes{16 << 10}, 80e-9, Seconds{200e-6}), 6);
+  // Small ones take little more than their start-up.
+  EXPECT_EQ(at_once(Bytes{64}, 80e-9, Seconds{200e-6}), 64);
+}
+
+TEST(StreamedAtOnce, HidesTheLatencyHoweverLargeTheMessages) {
+  // 100 Gb/s, 0.08 ns a byte: 512 KiB take 44 us, and two of 1 ms each way need 46 of them.
+  EXPECT_EQ(at_once(Bytes{512 << 10}, 0.08e-9, Seconds{1e-3}), 46);
+  // 2 ms at 100 Mb/s: 64 KiB take 5.2 ms, so the fewest suffice.
+  EXPECT_EQ(at_once(Bytes{64 << 10}, 80e-9, Seconds{2e-3}), 3);
+}
+
+TEST(StreamedInAll, IsLongEnoughForTheStartToBeASmallPart) {
+  // 20 ms of just below 80 us are 250 messages beyond the first 16; those of 100 ms are two windows more,
+  // those of 1 ns at most thirty-two.
+  EXPECT_EQ(streamed_in_all(16, Seconds{79.9e-6}), 16 + 250);
+  EXPECT_EQ(streamed_in_all(2, Seconds{100e-3}), 2 + 2 * 2);
+  EXPECT_EQ(streamed_in_all(64, Seconds{1e-9}), 64 + 32 * 64);
+}
+
+}  // namespace
+}  // namespace commtune::probes
