@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "api/rest/message.h"
+#include "api/rest/http/message.h"
 
 namespace commtune::api::rest {
 

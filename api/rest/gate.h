@@ -9,11 +9,11 @@
 #include <variant>
 
 #include "api/rest/books.h"
-#include "api/rest/listener.h"
+#include "api/rest/http/listener.h"
+#include "api/rest/http/options.h"
+#include "api/rest/http/problem.h"
+#include "api/rest/http/router.h"
 #include "api/rest/metrics.h"
-#include "api/rest/options.h"
-#include "api/rest/problem.h"
-#include "api/rest/router.h"
 
 namespace commtune::api::rest {
 

@@ -12,7 +12,7 @@
 #include "api/actions/tune.h"
 #include "api/error_status.h"
 #include "api/rest/busy.h"
-#include "api/rest/message.h"
+#include "api/rest/http/message.h"
 #include "api/view/outcome_json.h"
 #include "perfmodel/base/error.h"
 #include "tuner/tuner.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/rest/problem.h"
+#include "api/rest/http/problem.h"
 
 namespace commtune::api::rest {
 namespace {

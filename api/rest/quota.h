@@ -5,8 +5,8 @@
 #include <functional>
 #include <initializer_list>
 
-#include "api/rest/options.h"
-#include "api/rest/scope.h"
+#include "api/rest/http/options.h"
+#include "api/rest/http/scope.h"
 #include "store/quotas.h"
 
 namespace commtune::api::rest {

@@ -12,14 +12,14 @@
 #include "api/rest/busy.h"
 #include "api/rest/events.h"
 #include "api/rest/gate.h"
+#include "api/rest/http/listener.h"
+#include "api/rest/http/options.h"
+#include "api/rest/http/router.h"
 #include "api/rest/job_runner.h"
-#include "api/rest/listener.h"
 #include "api/rest/log.h"
 #include "api/rest/metrics.h"
-#include "api/rest/options.h"
 #include "api/rest/plan_desk.h"
 #include "api/rest/quota.h"
-#include "api/rest/router.h"
 #include "api/rest/store_access.h"
 
 namespace commtune::api::rest {

@@ -4,9 +4,9 @@
 
 #include "api/launch/hosts.h"
 #include "api/question/question.h"
-#include "api/rest/options.h"
-#include "api/rest/request_head.h"
-#include "api/rest/router.h"
+#include "api/rest/http/options.h"
+#include "api/rest/http/request_head.h"
+#include "api/rest/http/router.h"
 #include "api/wire/events.h"
 #include "api/wire/order.h"
 #include "perfmodel/base/json_reader.h"

@@ -20,7 +20,7 @@
 #include <thread>
 #include <vector>
 
-#include "api/rest/listener.h"
+#include "api/rest/http/listener.h"
 #include "api/rest/service.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/perfmodel/synthetic_profile.h"
