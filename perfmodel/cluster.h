@@ -40,7 +40,7 @@ struct LinkFit {
 
 /// What a probe timed as one operation, from the last rank's start to the last rank's end.
 enum class Operation {
-  kAllReduce,      ///< both stages of an all-to-all road
+  kAllReduce,      ///< both stages of an all-reduce road
   kReduceScatter,  ///< its first stage
   kAllGather,      ///< its second stage
   kPushPull,       ///< both stages of a parameter-server road
@@ -78,7 +78,7 @@ struct Cluster {
   Scalar interference;             ///< kappa: compute slows by this ratio while bytes move
   Scalar contention;               ///< traffic takes longer by this ratio while compute runs
   Scalar backlog_seconds;  ///< what sockets hold ahead of a server's busy card, which nothing overtakes
-  Scalar connection_backlog_seconds;  ///< what one connection holds ahead of a busy card, on all-to-all roads
+  Scalar connection_backlog_seconds;  ///< what one connection holds ahead of a busy card, on all-reduce roads
   Scalar jitter_seconds;  ///< standard deviation of a fixed compute step between ranks and iterations
 
   Deviation formula_deviation;  ///< of what formulas say of a road that was not measured

@@ -120,7 +120,7 @@ void check_road(const Plan& plan) {
     }
   };
   match(
-      plan.road, [](const AllToAll&) {}, check_servers);
+      plan.road, [](const AllReduce&) {}, check_servers);
   if (plan.order != Order::kList && needs_one_order(plan.road)) {
     reject("order = priority", describe(plan.road) + " needs the same order on every rank: list");
   }
@@ -297,30 +297,30 @@ bool is_one_stretch(const Message& message, const std::vector<TensorRef>& tensor
 
 bool needs_one_order(const Road& road) {
   return match(
-      road, [](const AllToAll&) { return true; },
+      road, [](const AllReduce&) { return true; },
       [](const ParameterServer& servers) { return servers.local_sum == LocalSum::kFirst; });
 }
 
 bool has_two_stages(const Road& road) {
   return match(
-      road, [](const AllToAll& all_to_all) { return has_two_stages(all_to_all.algorithm); },
+      road, [](const AllReduce& all_reduce) { return has_two_stages(all_reduce.algorithm); },
       [](const ParameterServer&) { return true; });
 }
 
 bool may_be_decoupled(const Road& road) {
   return match(
-      road, [&](const AllToAll&) { return has_two_stages(road); },
+      road, [&](const AllReduce&) { return has_two_stages(road); },
       [](const ParameterServer&) { return false; });
 }
 
 bool goes_through_servers(const Road& road) {
   return match(
-      road, [](const AllToAll&) { return false; }, [](const ParameterServer&) { return true; });
+      road, [](const AllReduce&) { return false; }, [](const ParameterServer&) { return true; });
 }
 
 int ranks_of(const Plan& plan) {
   const int apart = match(
-      plan.road, [](const AllToAll&) { return 0; },
+      plan.road, [](const AllReduce&) { return 0; },
       [](const ParameterServer& servers) {
         return servers.placement == Placement::kDedicated ? servers.servers : 0;
       });
@@ -341,7 +341,7 @@ void read_fields(const JsonPlace& place, Road& road) {
   if (name == "parameter-server") {
     fields::read_fields(place, road.emplace<ParameterServer>());
   } else if (name == "all-to-all") {
-    fields::read_fields(place, road.emplace<AllToAll>());
+    fields::read_fields(place, road.emplace<AllReduce>());
   } else {
     kind.fail(R"(one of "all-to-all", "parameter-server")");
   }
@@ -349,13 +349,13 @@ void read_fields(const JsonPlace& place, Road& road) {
 
 nlohmann::json write_fields(const Road& road) {
   return match(
-      road, [](const AllToAll& one) { return fields::write_fields(one); },
+      road, [](const AllReduce& one) { return fields::write_fields(one); },
       [](const ParameterServer& one) { return fields::write_fields(one); });
 }
 
 void digest_fields(Digest& digest, const Road& road) {
   match(
-      road, [&](const AllToAll& one) { fields::digest_fields(digest, one); },
+      road, [&](const AllReduce& one) { fields::digest_fields(digest, one); },
       [&](const ParameterServer& one) { fields::digest_fields(digest, one); });
 }
 
@@ -388,7 +388,7 @@ std::string to_string(Collective algorithm) { return enum_name(algorithm, kColle
 std::string to_string(Placement placement) { return enum_name(placement, kPlacements); }
 
 std::string describe(const Road& road) {
-  const auto all_to_all = [](const AllToAll& r) { return "all-to-all " + to_string(r.algorithm); };
+  const auto all_reduce = [](const AllReduce& r) { return "all-to-all " + to_string(r.algorithm); };
   const auto servers = [](const ParameterServer& r) {
     return std::to_string(r.servers) + " " + to_string(r.placement) +
            (r.servers == 1 ? " server" : " servers") +
@@ -396,7 +396,7 @@ std::string describe(const Road& road) {
            (r.assignment == Assignment::kHashed ? ", hashed" : "") +
            (r.local_sum == LocalSum::kFirst ? ", local sum first" : "");
   };
-  return match(road, all_to_all, servers);
+  return match(road, all_reduce, servers);
 }
 
 }  // namespace commtune

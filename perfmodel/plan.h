@@ -28,7 +28,7 @@ struct Message {
   bool operator==(const Message&) const = default;
 };
 
-/// How an all-to-all road sums and hands back; MODEL.md section 4.2 has the costs.
+/// How an all-reduce road sums and hands back; MODEL.md section 4.2 has the costs.
 enum class Collective {
   kRing,
   kHalvingDoubling,
@@ -39,9 +39,9 @@ enum class Collective {
   kLibrary,  ///< the transport library's own all-reduce (Open MPI's choice, NCCL's choice): one stage only
 };
 
-struct AllToAll {
+struct AllReduce {
   Collective algorithm = Collective::kRing;
-  bool operator==(const AllToAll&) const = default;
+  bool operator==(const AllReduce&) const = default;
 };
 
 enum class Placement {
@@ -70,17 +70,17 @@ struct ParameterServer {
   bool operator==(const ParameterServer&) const = default;
 };
 
-using Road = std::variant<AllToAll, ParameterServer>;
+using Road = std::variant<AllReduce, ParameterServer>;
 
 /// Whether workers need each other before anything reaches a server, so that all of them must start messages
-/// in the same order: all-to-all roads, and servers behind a local sum.
+/// in the same order: all-reduce roads, and servers behind a local sum.
 bool needs_one_order(const Road& road);
 
 /// Whether the sum and its distribution can run apart; otherwise every worker has the sum when the first
 /// ends.
 bool has_two_stages(const Road& road);
 
-/// Whether a decoupled plan may run the two stages as steps of their own: all-to-all roads with two stages.
+/// Whether a decoupled plan may run the two stages as steps of their own: all-reduce roads with two stages.
 /// Servers answer while others still push, so a push and its pull are one operation.
 bool may_be_decoupled(const Road& road);
 
@@ -124,7 +124,7 @@ struct Plan {
   std::string profile;  ///< digest(profile) that it was made for: whose times it was chosen by
   std::string layout;   ///< layout_digest(profile): what it carries; empty in plans of before there was one
   int workers = 1;      ///< N
-  Road road = AllToAll{};
+  Road road = AllReduce{};
   std::vector<Message> messages;       ///< every byte of every tensor exactly once
   std::vector<std::int32_t> priority;  ///< one per message, smaller is more urgent; unique
   Release release = Release::kGradient;

@@ -26,7 +26,7 @@ inline constexpr std::pair<std::string_view, Assignment> kAssignments[] = {{"eve
 inline constexpr std::pair<std::string_view, LocalSum> kLocalSums[] = {{"none", LocalSum::kNone},
                                                                        {"first", LocalSum::kFirst}};
 
-template <typename Visitor, fields::Of<AllToAll> Given>
+template <typename Visitor, fields::Of<AllReduce> Given>
 void visit_fields(Visitor& visit, Given& road) {
   visit.constant("kind", "all-to-all");
   visit("algorithm", road.algorithm, fields::OneOf{kCollectives});

@@ -220,7 +220,7 @@ class Session {
       quantity.operation = Operation::kPushPull;
       all.push_back(quantity);
     }
-    quantity.road = AllToAll{Collective::kRing};
+    quantity.road = AllReduce{Collective::kRing};
     quantity.operation = Operation::kAllReduce;
     all.push_back(quantity);
     return all;
@@ -276,7 +276,7 @@ class Session {
     Command command;
     command.action = Action::kMeasure;
     command.quantity.subject = Subject::kOperation;
-    command.quantity.road = AllToAll{Collective::kLibrary};
+    command.quantity.road = AllReduce{Collective::kLibrary};
     command.quantity.operation = Operation::kAllReduce;
     command.quantity.workers = ranks();
     command.bytes = sizeof(float);

@@ -133,7 +133,7 @@ const Entry& chosen_of(const Answer& answer) { return answer.ranking.at(answer.c
 /// Whether the name of a road is a singular ("1 colocated server").
 bool is_one(const Road& road) {
   return match(
-      road, [](const AllToAll&) { return true; },
+      road, [](const AllReduce&) { return true; },
       [](const ParameterServer& servers) { return servers.servers == 1; });
 }
 

@@ -163,7 +163,7 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
 void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Explanation& explanation) {
   const double d = static_cast<double>(gradients.count), n = plan.workers;
   if (plan.workers == 1) return;
-  const auto all_to_all = [&](const AllToAll&) {
+  const auto all_reduce = [&](const AllReduce&) {
     explanation.worker_traffic = Bytes{static_cast<std::uint64_t>(2 * (n - 1) / n * d)};
   };
   const auto servers = [&](const ParameterServer& road) {
@@ -172,7 +172,7 @@ void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Exp
     explanation.worker_traffic = Bytes{static_cast<std::uint64_t>((2 * (g - 1) + 1) / g * d)};
     explanation.server_traffic = Bytes{static_cast<std::uint64_t>(pushed * d / road.servers)};
   };
-  match(plan.road, all_to_all, servers);
+  match(plan.road, all_reduce, servers);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Explanation {
   std::vector<CriticalStep> critical_path;
   std::vector<Improvement> improvements;  ///< the three that help most, the best first
   Bytes worker_traffic;                   ///< sent by one worker in an iteration
-  Bytes server_traffic;                   ///< sent by one server; 0 on all-to-all roads
+  Bytes server_traffic;                   ///< sent by one server; 0 on all-reduce roads
   double communication_ratio = 0;         ///< communication over compute
 };
 

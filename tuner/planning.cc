@@ -49,12 +49,12 @@ Seconds compute_of(const Profile& profile) {
 
 Architecture architecture_of(const Road& road) {
   return match(
-      road, [](const AllToAll&) { return Architecture::kAllToAll; },
+      road, [](const AllReduce&) { return Architecture::kAllReduce; },
       [](const ParameterServer&) { return Architecture::kParameterServer; });
 }
 
 std::string to_string(Architecture architecture) {
-  return architecture == Architecture::kAllToAll ? "all-to-all" : "parameter servers";
+  return architecture == Architecture::kAllReduce ? "all-to-all" : "parameter servers";
 }
 
 RoadCost slower(RoadCost cost, double factor) {
@@ -128,7 +128,7 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
   ServerKinds kinds{limits.hashed, may_sum_locally(cluster, workers)};
   const WorkerRow spared = spared_workers(topology_of(cluster, workers));
   std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
-  const auto add_algorithm = [&](const AllToAll& measured) { algorithms.insert(measured.algorithm); };
+  const auto add_algorithm = [&](const AllReduce& measured) { algorithms.insert(measured.algorithm); };
   const auto add_counts = [&](const ParameterServer& measured) {
     kinds.hashed = kinds.hashed || measured.assignment == Assignment::kHashed;
     const bool same_host = measured.placement == Placement::kColocated;
@@ -142,7 +142,7 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
   if (spared.count > 0) beside.insert(std::min(spared.count, colocated));
   std::vector<Road> roads;
   roads.reserve(algorithms.size() + 2 * (beside.size() + apart.size()));
-  for (const Collective algorithm : algorithms) roads.emplace_back(AllToAll{algorithm});
+  for (const Collective algorithm : algorithms) roads.emplace_back(AllReduce{algorithm});
   add_servers(roads, beside, Placement::kColocated, kinds, spared);
   add_servers(roads, apart, Placement::kDedicated, kinds);
   return roads;

@@ -26,7 +26,7 @@ inline bool is_out(const OutOfTime& out_of_time) { return out_of_time && out_of_
 
 inline constexpr const char* kNothingInTime = "the time limit passed before a single plan was priced";
 
-enum class Architecture { kAllToAll, kParameterServer };
+enum class Architecture { kAllReduce, kParameterServer };
 
 Architecture architecture_of(const Road& road);
 std::string to_string(Architecture architecture);  ///< "all-to-all", "parameter servers"
@@ -59,7 +59,7 @@ struct Planning {
   Workload work;
   Seconds alone{};  ///< an iteration of one worker on a host that is as the profile says
   int workers = 1;
-  std::vector<RoadOption> roads;  ///< all-to-all roads first
+  std::vector<RoadOption> roads;  ///< all-reduce roads first
 
   /// A plan with everything but messages, order and barrier filled in.
   Plan empty_plan(const Road& road) const;

@@ -70,9 +70,9 @@ int workers_now(const Cluster& cluster, const TuneOptions& options) {
   return options.workers > 0 ? options.workers : cluster.ranks() - options.limits.dedicated_servers;
 }
 
-std::vector<Road> all_to_all_roads(const Cluster& cluster, const TuneOptions& options) {
+std::vector<Road> all_reduce_roads(const Cluster& cluster, const TuneOptions& options) {
   std::vector<Road> roads = roads_for(cluster, options.workers, options.limits);
-  std::erase_if(roads, [](const Road& road) { return !std::holds_alternative<AllToAll>(road); });
+  std::erase_if(roads, [](const Road& road) { return !std::holds_alternative<AllReduce>(road); });
   return roads;
 }
 
@@ -208,7 +208,7 @@ std::vector<ServerPoint> server_sweep(const Profile& profile, const Cluster& clu
   Ticks ticks(watch, servers.size());
   for (const int count : servers) {
     ticks.next();
-    one.roads = count == 0 ? all_to_all_roads(cluster, one) : server_roads(cluster, one, count, placement);
+    one.roads = count == 0 ? all_reduce_roads(cluster, one) : server_roads(cluster, one, count, placement);
     const Answer answer = tune(profile, cluster, one);
     const Entry& best = answer.ranking.front();
     ServerPoint point{count, best.title, best.plan.road, best.prediction.iteration, best.samples_per_second};

@@ -52,14 +52,14 @@ std::vector<ScaleCurve> scale(const Profile& profile, const Cluster& cluster, co
                               const TuneOptions& options = {}, const Watch& watch = {});
 
 struct ServerPoint {
-  int servers = 1;    ///< 0: none, the best all-to-all plan
+  int servers = 1;    ///< 0: none, the best all-reduce plan
   std::string title;  ///< of the fastest plan there
   Road road;
   Seconds iteration{};  ///< of the fastest plan there
   double samples_per_second = 0;
   double marginal_gain = 0;  ///< time saved over the point before, as a part of it; negative: time lost
 };
-/// The best plan over each number of servers of a placement; 0 asks for all-to-all. Throws Error{kBadInput}
+/// The best plan over each number of servers of a placement; 0 asks for all-reduce. Throws Error{kBadInput}
 /// for a negative number, or for more colocated servers than workers.
 std::vector<ServerPoint> server_sweep(const Profile& profile, const Cluster& cluster,
                                       const std::vector<int>& servers, Placement placement,

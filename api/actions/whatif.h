@@ -50,7 +50,7 @@ ScaleOutcome scale_job(Context& context, const ScaleRequest& request);
 
 struct ServersRequest {
   Question job;
-  std::vector<int> servers;  ///< 0: all-to-all
+  std::vector<int> servers;  ///< 0: all-reduce
   Placement placement = Placement::kColocated;
 };
 struct ServersOutcome {

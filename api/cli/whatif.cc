@@ -106,7 +106,7 @@ void add_scale_command(CLI::App& tune, Session& session) {
       ->default_str("1..2048");
   command
       ->add_option("--servers", flags->servers,
-                   "sweep the servers instead, as 0..16, for one number of workers; 0 is all-to-all")
+                   "sweep the servers instead, as 0..16, for one number of workers; 0 is all-reduce")
       ->type_name("LIST");
   command->add_option("--placement", flags->placement, "where the swept servers are")
       ->check(CLI::IsMember({"colocated", "dedicated"}))

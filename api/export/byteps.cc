@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kDefaultPartition = 4'096'000;
 
 void add_road_gaps(const Road& road, Exported& out) {
-  const auto all_to_all = [&](const AllToAll&) {
+  const auto all_reduce = [&](const AllReduce&) {
     out.not_expressed.push_back(fmt::format(
         "the plan's road is {}; BytePS has parameter servers only, and DMLC_NUM_SERVER is left to you",
         describe(road)));
@@ -29,7 +29,7 @@ void add_road_gaps(const Road& road, Exported& out) {
       out.not_expressed.push_back(
           "each message is cut evenly over all servers; BytePS sends a partition to one");
   };
-  match(road, all_to_all, servers);
+  match(road, all_reduce, servers);
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Exported export_byteps(const Plan& plan, const Profile& profile) {
       shape.cut > 0 ? shape.largest.count : std::max(kDefaultPartition, shape.largest.count);
   set_variable(out, "DMLC_NUM_WORKER", std::to_string(plan.workers));
   match(
-      plan.road, [](const AllToAll&) {},
+      plan.road, [](const AllReduce&) {},
       [&](const ParameterServer& road) {
         set_variable(out, "DMLC_NUM_SERVER", std::to_string(road.servers));
       });

@@ -91,12 +91,12 @@ void add_road_gaps(const Road& road, std::string_view framework, std::optional<C
     out.not_expressed.push_back(
         fmt::format("the plan's road is {}; {} has all-reduce only", describe(road), framework));
   };
-  const auto all_to_all = [&](const AllToAll& all) {
+  const auto all_reduce = [&](const AllReduce& all) {
     if (all.algorithm == Collective::kLibrary || all.algorithm == settable) return;
     out.not_expressed.push_back(fmt::format(
         "the algorithm ({}) is the communication library's choice; see the target nccl", describe(road)));
   };
-  match(road, all_to_all, servers);
+  match(road, all_reduce, servers);
 }
 
 void add_common_gaps(const PlanShape& shape, std::string_view framework, Exported& out) {

@@ -25,7 +25,7 @@ Exported export_horovod(const Plan& plan, const Profile& profile) {
   Exported out{"horovod", {}, {}, {}};
   // 0 turns fusion off.
   const std::uint64_t threshold = shape.fused == 0 ? 0 : shape.largest.count;
-  const bool hierarchical = plan.road == Road{AllToAll{Collective::kHierarchical}};
+  const bool hierarchical = plan.road == Road{AllReduce{Collective::kHierarchical}};
   set_variable(out, "HOROVOD_FUSION_THRESHOLD", std::to_string(threshold));
   set_variable(out, "HOROVOD_CYCLE_TIME", fmt::format("{:.3g}", cycle_milliseconds(shape, profile)));
   set_variable(out, "HOROVOD_HIERARCHICAL_ALLREDUCE", hierarchical ? "1" : "0");

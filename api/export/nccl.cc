@@ -29,13 +29,13 @@ std::string_view nccl_algorithm(Collective algorithm) {
 
 std::string_view nccl_algorithm(const Road& road) {
   return match(
-      road, [](const AllToAll& all) { return nccl_algorithm(all.algorithm); },
+      road, [](const AllReduce& all) { return nccl_algorithm(all.algorithm); },
       [](const ParameterServer&) { return std::string_view{}; });
 }
 
 /// Of a road that NCCL has no word for.
 void add_unknown_road(const Road& road, Exported& out) {
-  const auto all_to_all = [&](const AllToAll& all) {
+  const auto all_reduce = [&](const AllReduce& all) {
     if (all.algorithm == Collective::kLibrary) return;  // that is what NCCL does when nothing is set
     out.not_expressed.push_back(fmt::format("NCCL has no {}; its own choice is left alone", describe(road)));
   };
@@ -43,7 +43,7 @@ void add_unknown_road(const Road& road, Exported& out) {
     out.not_expressed.push_back(
         fmt::format("the plan's road is {}; NCCL has collectives only, and nothing is set", describe(road)));
   };
-  match(road, all_to_all, servers);
+  match(road, all_reduce, servers);
 }
 
 }  // namespace

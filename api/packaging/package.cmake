@@ -5,7 +5,7 @@ set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_CONTACT "the maintainers of commtune <root@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "tunes the communication of distributed training jobs")
 set(CPACK_PACKAGE_DESCRIPTION
-  "Measures a cluster, ranks the ways in which a job's gradients can travel (parameter servers, all-to-all,
+  "Measures a cluster, ranks the ways in which a job's gradients can travel (parameter servers, all-reduce,
  fused, cut, reordered), says how far the best one is from a lower bound on what was measured, and replays it. With a service for job schedulers.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)

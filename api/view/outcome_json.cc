@@ -41,7 +41,7 @@ struct ServersOf {
 
 ServersOf servers_of(const Road& road) {
   return match(
-      road, [](const AllToAll&) { return ServersOf{}; },
+      road, [](const AllReduce&) { return ServersOf{}; },
       [](const ParameterServer& p) {
         return ServersOf{p.servers, to_string(p.placement)};
       });

@@ -33,7 +33,7 @@ std::optional<Subject> subject_of(const std::string& name) {
 
 int server_count(const Road& road) {
   return match(
-      road, [](const AllToAll&) { return 0; },
+      road, [](const AllReduce&) { return 0; },
       [](const ParameterServer& servers) { return servers.servers; });
 }
 

@@ -150,7 +150,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
     messages_.push_back(std::move(message));
   }
   match(
-      plan.road, [](const AllToAll&) {},
+      plan.road, [](const AllReduce&) {},
       [&](const ParameterServer& servers) { make_server(servers, std::move(sizes)); });
   active_.reserve(plan.messages.size());
   communicator.set_urgency(urgency_of(plan));
@@ -340,7 +340,7 @@ RoadMessage Engine::road_message(MessageState& message) {
 Task Engine::on_road(MessageState& message) {
   return match(
       plan_.road,
-      [&](const AllToAll& all) { return algorithm(all.algorithm).all_reduce(road_message(message)); },
+      [&](const AllReduce& all) { return algorithm(all.algorithm).all_reduce(road_message(message)); },
       [&](const ParameterServer& servers) {
         return push_pull(road_message(message), servers, server_.get());
       });
@@ -348,7 +348,7 @@ Task Engine::on_road(MessageState& message) {
 
 Task Engine::leave_road() {
   return match(
-      plan_.road, [](const AllToAll&) { return Task{}; },
+      plan_.road, [](const AllReduce&) { return Task{}; },
       [&](const ParameterServer& servers) { return say_goodbye(communicator_, options_.road, servers); });
 }
 
@@ -365,7 +365,7 @@ Task Engine::run_both(MessageState& message) {
 Task Engine::run_reduce(MessageState& message) {
   message.times->started = message.stage_started;
   message.data = message.buffer->gather(fusion_);
-  co_await algorithm(std::get<AllToAll>(plan_.road).algorithm).reduce(road_message(message));
+  co_await algorithm(std::get<AllReduce>(plan_.road).algorithm).reduce(road_message(message));
   message.times->reduced = Clock::now();
   schedule_.reduced(message.number);
   step_ended(message);
@@ -373,7 +373,7 @@ Task Engine::run_reduce(MessageState& message) {
 
 Task Engine::run_distribute(MessageState& message) {
   message.times->distributing = message.stage_started;
-  co_await algorithm(std::get<AllToAll>(plan_.road).algorithm).distribute(road_message(message));
+  co_await algorithm(std::get<AllReduce>(plan_.road).algorithm).distribute(road_message(message));
   step_ended(message);
   hand_back(message);
 }

@@ -77,7 +77,7 @@ std::vector<double> server_shares(const ParameterServer& road, const HostLayout&
 
 std::vector<double> link_shares(const Road& road, const HostLayout& hosts, int rank) {
   return match(
-      road, [&](const AllToAll&) { return equal_shares(hosts); },
+      road, [&](const AllReduce&) { return equal_shares(hosts); },
       [&](const ParameterServer& servers) { return server_shares(servers, hosts, rank); });
 }
 

@@ -86,7 +86,7 @@ struct Urgency {
 /// Nothing waits for ever: a send that is more urgent than all that the transport has for its peer goes at
 /// once. A library may end a large send only when its receive is there, and the peer may not post that before
 /// the more urgent message has ended. Where all ranks start messages in the order of their urgency
-/// (all-to-all roads), everything before the most urgent unfinished message has ended, so that all ranks
+/// (all-reduce roads), everything before the most urgent unfinished message has ended, so that all ranks
 /// start it, post its receives in the order of its sends, and find none of these sends held back by less
 /// urgent ones. With parameter servers every send has its receive posted: a server's take any message, and a
 /// worker posts an answer's before its push.

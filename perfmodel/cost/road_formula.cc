@@ -45,12 +45,12 @@ class Formulas {
 
   Formula of(const Road& road) const {
     return match(
-        road, [this](const AllToAll& a) { return all_to_all(a); },
+        road, [this](const AllReduce& a) { return all_reduce(a); },
         [this](const ParameterServer& p) { return parameter_server(p); });
   }
 
  private:
-  Formula all_to_all(const AllToAll& road) const {
+  Formula all_reduce(const AllReduce& road) const {
     switch (road.algorithm) {
       case Collective::kRing:
       case Collective::kLibrary:  // whose algorithm is its own; carried by the ring's shape

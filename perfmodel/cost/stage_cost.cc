@@ -51,13 +51,14 @@ void check_road(const Road& road, int workers) {
     throw Error(ErrorCode::kBadInput, "workers = " + std::to_string(workers) + ": must be at least 1");
   }
   match(
-      road, [](const AllToAll&) {}, [&](const ParameterServer& servers) { check_servers(servers, workers); });
+      road, [](const AllReduce&) {},
+      [&](const ParameterServer& servers) { check_servers(servers, workers); });
 }
 
 /// A road of the same kind (same_kind), the same one for all of that kind.
 Road kind_of(const Road& road) {
   return match(
-      road, [](const AllToAll& all_to_all) -> Road { return all_to_all; },
+      road, [](const AllReduce& all_reduce) -> Road { return all_reduce; },
       [](const ParameterServer& servers) -> Road {
         return ParameterServer{1, servers.placement, Assignment::kEven, servers.local_sum};
       });
@@ -66,7 +67,7 @@ Road kind_of(const Road& road) {
 /// How a road's servers get their messages; nothing where it has none.
 std::optional<Assignment> assignment_of(const Road& road) {
   return match(
-      road, [](const AllToAll&) { return std::optional<Assignment>{}; },
+      road, [](const AllReduce&) { return std::optional<Assignment>{}; },
       [](const ParameterServer& servers) { return std::optional(servers.assignment); });
 }
 
@@ -81,11 +82,11 @@ constexpr double kAsNear = 1e-9;
 /// The number that a fit's distance is taken by: 1 for roads without servers.
 int servers_of(const Road& road) {
   return match(
-      road, [](const AllToAll&) { return 1; },
+      road, [](const AllReduce&) { return 1; },
       [](const ParameterServer& servers) { return servers.servers; });
 }
 
-bool of_library(const Road& road) { return road == Road{AllToAll{Collective::kLibrary}}; }
+bool of_library(const Road& road) { return road == Road{AllReduce{Collective::kLibrary}}; }
 
 /// What a fit calibrates of a formula.
 enum class Pace { kAlone, kStreamed };
@@ -369,10 +370,10 @@ bool servers_bind(PricedRoad& priced) {
     }
   };
   return match(
-      priced.road, [](const AllToAll&) { return false; }, binds);
+      priced.road, [](const AllReduce&) { return false; }, binds);
 }
 
-/// How an all-to-all algorithm sends.
+/// How an all-reduce algorithm sends.
 struct Sending {
   Rounds rounds;
   int connections;  ///< over which a rank sends while several messages are under way
@@ -413,7 +414,7 @@ double last_inside_hosts(const RoadCost& cost, const Cluster& cluster) {
 }
 
 /// What messages of the road wait for and how they may overlap; their times are known already.
-void add_channel(RoadCost& cost, const AllToAll& road, PricedRoad& priced) {
+void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   const Topology& place = priced.place();
   const Sending sending = sending_of(road.algorithm, place);
   cost.rounds = sending.rounds;
@@ -436,7 +437,7 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
 Operations operations_of(const Road& road) {
   return match(
       road,
-      [](const AllToAll&) {
+      [](const AllReduce&) {
         return Operations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather};
       },
       [](const ParameterServer&) {
@@ -471,7 +472,7 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   if (direct) direct->server_binds = servers_bind(priced);
   cost = direct ? *std::move(direct) : by_formula(priced);
   match(
-      road, [&](const AllToAll& all_to_all) { add_channel(cost, all_to_all, priced); },
+      road, [&](const AllReduce& all_reduce) { add_channel(cost, all_reduce, priced); },
       [&](const ParameterServer& servers) { add_channel(cost, servers, priced); });
   cost.may_part = may_be_decoupled(road);
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};

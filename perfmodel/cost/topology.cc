@@ -135,7 +135,7 @@ Topology topology_of(const Cluster& cluster, int workers) {
 
 bool inside_one_host(const Topology& place, const Road& road) {
   const bool elsewhere = match(
-      road, [](const AllToAll&) { return false; },
+      road, [](const AllReduce&) { return false; },
       [&](const ParameterServer& servers) {
         return servers.placement == Placement::kDedicated && !place.spare.empty();
       });

@@ -14,8 +14,8 @@ constexpr std::array kAll{Collective::kRing,    Collective::kHalvingDoubling,  C
                           Collective::kOneShot, Collective::kDoubleBinaryTree, Collective::kHierarchical,
                           Collective::kLibrary};
 
-Task run_all_to_all(Collective collective, Operation operation, const RoadMessage& message) {
-  const AllToAllAlgorithm with = algorithm(collective);
+Task run_all_reduce(Collective collective, Operation operation, const RoadMessage& message) {
+  const AllReduceAlgorithm with = algorithm(collective);
   switch (operation) {
     case Operation::kAllReduce:
       return with.all_reduce(message);
@@ -44,14 +44,14 @@ Task run_servers(const ParameterServer& road, Operation operation, const RoadMes
 
 Task run_operation(const Road& road, Operation operation, const RoadMessage& message, Server* here) {
   return match(
-      road, [&](const AllToAll& all) { return run_all_to_all(all.algorithm, operation, message); },
+      road, [&](const AllReduce& all) { return run_all_reduce(all.algorithm, operation, message); },
       [&](const ParameterServer& servers) { return run_servers(servers, operation, message, here); });
 }
 
 std::span<const Collective> all_algorithms() { return kAll; }
 
 bool has_stages(Collective collective) {
-  const AllToAllAlgorithm with = algorithm(collective);
+  const AllReduceAlgorithm with = algorithm(collective);
   return with.reduce != nullptr && with.distribute != nullptr;
 }
 

@@ -172,13 +172,13 @@ Task Performer::run_messages(Job& job, std::size_t index) {
 
 void Performer::open_servers(Job& job) {
   match(
-      job.command.quantity.road, [](const AllToAll&) {},
+      job.command.quantity.road, [](const AllReduce&) {},
       [&](const ParameterServer& servers) { open_server(job, servers); });
 }
 
 void Performer::close_servers(Job& job, Deadline until) {
   match(
-      job.command.quantity.road, [](const AllToAll&) {},
+      job.command.quantity.road, [](const AllReduce&) {},
       [&](const ParameterServer& servers) { close_server(job, servers, until); });
 }
 
@@ -214,7 +214,7 @@ bool Performer::takes_part(const Command& command) const {
   const int workers = command.quantity.workers, rank = communicator_.rank();
   return rank < workers ||
          match(
-             command.quantity.road, [](const AllToAll&) { return false; },
+             command.quantity.road, [](const AllReduce&) { return false; },
              [&](const ParameterServer& servers) { return server_of(servers, workers, rank) >= 0; });
 }
 

@@ -270,7 +270,7 @@ std::vector<std::vector<double>> Measurer::busy_steps(StepKind kind, Bytes size,
   command.action = Action::kMeasure;
   command.steps = kind;
   command.quantity.subject = Subject::kStep;
-  command.quantity.road = AllToAll{Collective::kRing};
+  command.quantity.road = AllReduce{Collective::kRing};
   command.quantity.operation = Operation::kAllReduce;
   command.quantity.workers = static_cast<int>(rank_hosts_.size());
   command.quantity.in_flight = in_flight;

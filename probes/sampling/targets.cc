@@ -48,9 +48,9 @@ bool both_stages(Operation operation) {
   return operation == Operation::kAllReduce || operation == Operation::kPushPull;
 }
 
-bool is_one_shot(const Road& road) { return road == Road{AllToAll{Collective::kOneShot}}; }
+bool is_one_shot(const Road& road) { return road == Road{AllReduce{Collective::kOneShot}}; }
 
-double all_to_all_bytes(Collective algorithm, Operation operation, int workers) {
+double all_reduce_bytes(Collective algorithm, Operation operation, int workers) {
   const double n = workers;
   const double stages = both_stages(operation) ? 2 : 1;
   switch (algorithm) {
@@ -87,7 +87,7 @@ double server_bytes(const ParameterServer& servers, Operation operation, int wor
 }
 
 /// Messages that follow each other before an empty one has ended everywhere.
-double all_to_all_latencies(Collective algorithm, double stages, int workers) {
+double all_reduce_latencies(Collective algorithm, double stages, int workers) {
   const double rounds = std::bit_width(static_cast<unsigned>(workers - 1));
   switch (algorithm) {
     case Collective::kRing:
@@ -109,7 +109,7 @@ double all_to_all_latencies(Collective algorithm, double stages, int workers) {
 double latencies(const Road& road, Operation operation, int workers) {
   const double stages = both_stages(operation) ? 2 : 1;
   return match(
-      road, [&](const AllToAll& all) { return all_to_all_latencies(all.algorithm, stages, workers); },
+      road, [&](const AllReduce& all) { return all_reduce_latencies(all.algorithm, stages, workers); },
       [&](const ParameterServer&) { return stages; });
 }
 
@@ -194,7 +194,7 @@ bool hosts_have_several_ranks(std::vector<std::string> rank_hosts) {
 
 double bytes_sent(const Road& road, Operation operation, int workers) {
   return match(
-      road, [&](const AllToAll& all) { return all_to_all_bytes(all.algorithm, operation, workers); },
+      road, [&](const AllReduce& all) { return all_reduce_bytes(all.algorithm, operation, workers); },
       [&](const ParameterServer& servers) { return server_bytes(servers, operation, workers); });
 }
 
@@ -242,7 +242,7 @@ std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterSha
   for (const Collective algorithm : offered.algorithms) {
     const bool staged =
         std::find(offered.staged.begin(), offered.staged.end(), algorithm) != offered.staged.end();
-    chooser.add_road(AllToAll{algorithm}, ranks, weight_of(algorithm), staged);
+    chooser.add_road(AllReduce{algorithm}, ranks, weight_of(algorithm), staged);
   }
   for (const ParameterServer& servers : offered.servers) {
     const int workers = servers.placement == Placement::kDedicated ? ranks - servers.servers : ranks;
@@ -253,7 +253,7 @@ std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterSha
   const bool ring = std::find(offered.algorithms.begin(), offered.algorithms.end(), Collective::kRing) !=
                     offered.algorithms.end();
   for (const int group : sub_groups(options, ranks)) {
-    if (ring) chooser.add_road(AllToAll{Collective::kRing}, group, kRingWeight * kGroupShare, false);
+    if (ring) chooser.add_road(AllReduce{Collective::kRing}, group, kRingWeight * kGroupShare, false);
     const ParameterServer all{group, Placement::kColocated, Assignment::kEven};
     if (!offered.servers.empty()) chooser.add_road(all, group, kAllServersWeight * kGroupShare, false);
   }

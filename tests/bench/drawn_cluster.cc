@@ -75,7 +75,7 @@ TrueCost link_cost(const Target& target, const KindFactors& kind, Random& random
 std::string kind_key(const Quantity& quantity) {
   return match(
       quantity.road,
-      [](const AllToAll& all) { return "all-to-all " + std::to_string(static_cast<int>(all.algorithm)); },
+      [](const AllReduce& all) { return "all-to-all " + std::to_string(static_cast<int>(all.algorithm)); },
       [](const ParameterServer&) { return std::string("servers"); });
 }
 

@@ -106,9 +106,9 @@ class Bench {
   }
 
   Timing all_reduce(Collective collective, std::size_t bytes) {
-    pace(AllToAll{collective});
+    pace(AllReduce{collective});
     Floats data(bytes / 4, 1.0F);
-    const AllToAllAlgorithm with = algorithm(collective);
+    const AllReduceAlgorithm with = algorithm(collective);
     const auto once = [&] { communicator_.run(with.all_reduce(message(1, data)), soon()); };
     once();
     check(data, static_cast<float>(communicator_.size()));

@@ -40,7 +40,7 @@ constexpr double kMedianGap = 0.03, kP95Gap = 0.12;
 struct Row {
   int workers = 0;
   std::size_t tensors = 0;
-  double ratio = 0;  ///< communication of one all-to-all message over compute
+  double ratio = 0;  ///< communication of one all-reduce message over compute
   double bound = 0, joint = 0, published = 0, buckets = 0;
   std::string best_published, road;
 

@@ -70,7 +70,7 @@ MadeUpJob made_up_job(std::mt19937_64& random) {
     job.cluster = made_up_cluster(random, job.workers);
     const double compute = (job.profile.forward() + job.profile.backward() + job.profile.update()).count();
     if (one_in_three(random)) job.cluster.jitter_seconds.value = compute * 0.01 * unit(random);
-    const RoadCost ring = road_cost(AllToAll{}, job.cluster, job.workers);
+    const RoadCost ring = road_cost(AllReduce{}, job.cluster, job.workers);
     job.communication_ratio = ring.both.alone(job.profile.gradient_bytes()).count() / compute;
   } while (job.communication_ratio < 0.1 || job.communication_ratio > 10);
   return job;

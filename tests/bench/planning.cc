@@ -79,7 +79,7 @@ Cluster cluster_of(int workers) {
   cluster.links[LinkClass::kInterHost] = {fit_of(alpha, beta), fit_of(alpha / 5, beta), {}};
   for (const int n : {4, workers}) {
     const double moved = 2.0 * (n - 1) / n;
-    cluster.operations.push_back({AllToAll{}, Operation::kAllReduce, n,
+    cluster.operations.push_back({AllReduce{}, Operation::kAllReduce, n,
                                   fit_of(2 * (n - 1) * alpha, moved * beta),
                                   fit_of(0.4 * (n - 1) * alpha, moved * beta)});
     cluster.operations.push_back({ParameterServer{n}, Operation::kPushPull, n,
@@ -118,11 +118,11 @@ struct Speed {
 std::vector<Speed> simulator_speeds(int repetitions) {
   const Profile profile = *shipped_profile("bert_large");
   const Cluster cluster = cluster_of(32);
-  const tuner::Planning job(profile, cluster, 32, {AllToAll{}, ParameterServer{32}});
+  const tuner::Planning job(profile, cluster, 32, {AllReduce{}, ParameterServer{32}});
   std::vector<Speed> speeds;
   for (const char* name : {"wfbp-a2a", "wfbp-ps", "bytescheduler-ps", "dear"}) {
     const tuner::Method& method = *tuner::find_method(name);
-    const auto& option = job.roads[method.architecture == tuner::Architecture::kAllToAll ? 0 : 1];
+    const auto& option = job.roads[method.architecture == tuner::Architecture::kAllReduce ? 0 : 1];
     const FlatPlan plan(method.build(job, option), job.work);
     Simulator simulator(job.work);
     constexpr int kRuns = 2000;

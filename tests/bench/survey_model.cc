@@ -25,7 +25,7 @@ using tuner::Candidate;
 using tuner::Planning;
 using tuner::RoadOption;
 
-/// ByteScheduler on all-to-all as the survey's scripts set it.
+/// ByteScheduler on all-reduce as the survey's scripts set it.
 constexpr Bytes kPartition{16'000'000}, kCredit{64'000'000};
 
 std::vector<std::string> cells_of(const std::string& line) {
@@ -61,9 +61,9 @@ std::string profile_name(std::string_view model) {
   return model == "BERT-Base" ? "bert_base" : "bert_large";
 }
 
-bool all_to_all(std::string_view method) { return method.ends_with("A2A") || method == "MG-WFBP"; }
+bool all_reduce(std::string_view method) { return method.ends_with("A2A") || method == "MG-WFBP"; }
 
-std::string_view architecture_of_method(std::string_view method) { return all_to_all(method) ? "A2A" : "PS"; }
+std::string_view architecture_of_method(std::string_view method) { return all_reduce(method) ? "A2A" : "PS"; }
 
 /// A method's plan as the survey set it.
 Plan plan_of(std::string_view method, const Planning& job, const RoadOption& option) {
@@ -162,7 +162,7 @@ std::optional<RoadOption> SurveyModel::road(std::string_view model, std::string_
   cost.reduce.alone = cost.reduce.occupancy = cost.distribute.alone = cost.distribute.occupancy =
       Curve{Seconds{start / 2}, SecondsPerByte{*per_byte / 2}};
   cost.may_part = !servers;
-  return RoadOption{servers ? Road{ParameterServer{gpus}} : Road{AllToAll{}}, std::move(cost), {}};
+  return RoadOption{servers ? Road{ParameterServer{gpus}} : Road{AllReduce{}}, std::move(cost), {}};
 }
 
 double SurveyModel::time_of(std::string_view model, const Plan& plan, const RoadCost& cost,

@@ -47,7 +47,7 @@ SurveyResults read_survey(const std::string& file);
 /// scheduler in Python: for other plans with such a barrier it is the most that it may be.
 struct Constants {
   double contention = 0;   ///< traffic takes longer by this ratio while compute runs (shared PCIe and GPU)
-  double negotiation = 0;  ///< seconds per all-to-all message and worker: NCCL's start and Horovod's talk
+  double negotiation = 0;  ///< seconds per all-reduce message and worker: NCCL's start and Horovod's talk
   double update_per_byte = 0;  ///< optimizer's seconds per gradient byte, taken out of the compute time
   double layer_barrier = 0;    ///< seconds per layer that waits for its own gradients, of any plan
 

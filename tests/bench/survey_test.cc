@@ -74,7 +74,7 @@ TEST(SurveyModel, PricesNoRoadWithoutItsProbeRow) {
   EXPECT_FALSE(model.predict("BERT-Large", "WFBP-PS", 16, constants));
   EXPECT_FALSE(model.predict("BERT-Large", "BSP-PS", 16, constants));
   EXPECT_TRUE(model.predict("BERT-Large", "WFBP-A2A", 16, constants));
-  EXPECT_EQ(fit_constants(model, results).rows, 3 * 2 * 3);  // 3 models x 4 and 8 GPUs x 3 methods all-to-all
+  EXPECT_EQ(fit_constants(model, results).rows, 3 * 2 * 3);  // 3 models x 4 and 8 GPUs x 3 methods all-reduce
   // With a road that cost nothing a joint plan would take no longer than compute.
   EXPECT_GT(model.joint("BERT-Large", 16, constants).value(), 1.5 * results.single_gpu.at("BERT-Large"));
 }

@@ -82,12 +82,12 @@ std::vector<Step> random_sequence(Random& random, std::size_t messages) {
 }  // namespace
 
 std::vector<Road> roads_for(int workers) {
-  std::vector<Road> roads = {AllToAll{Collective::kRing},
-                             AllToAll{Collective::kHalvingDoubling},
-                             AllToAll{Collective::kRecursiveDoubling},
-                             AllToAll{Collective::kOneShot},
-                             AllToAll{Collective::kDoubleBinaryTree},
-                             AllToAll{Collective::kHierarchical}};
+  std::vector<Road> roads = {AllReduce{Collective::kRing},
+                             AllReduce{Collective::kHalvingDoubling},
+                             AllReduce{Collective::kRecursiveDoubling},
+                             AllReduce{Collective::kOneShot},
+                             AllReduce{Collective::kDoubleBinaryTree},
+                             AllReduce{Collective::kHierarchical}};
   for (const LocalSum local_sum : {LocalSum::kNone, LocalSum::kFirst}) {
     for (const Assignment assignment : {Assignment::kEven, Assignment::kHashed}) {
       for (int servers = 1; servers <= 3; ++servers) {
@@ -122,8 +122,8 @@ RandomJob random_job(std::uint64_t seed, int workers, const Road& road) {
   plan.release = chance(random, 0.2) ? Release::kBackward : Release::kGradient;
   plan.barrier = chance(random, 0.5) ? Barrier::kFull : Barrier::kPerLayer;
   plan.credit = Bytes{std::array<std::uint64_t, 3>{0, 30000, 1 << 30}[below(random, 3)]};
-  const auto may_decouple = [&](const AllToAll& all_to_all) {
-    if (algorithm(all_to_all.algorithm).reduce != nullptr && chance(random, 0.5)) {
+  const auto may_decouple = [&](const AllReduce& all_reduce) {
+    if (algorithm(all_reduce.algorithm).reduce != nullptr && chance(random, 0.5)) {
       plan.sequence = random_sequence(random, plan.messages.size());
     }
   };

@@ -73,8 +73,8 @@ Plan full_plan(const Road& road) {
 std::map<std::string, Plan> every_plan() {
   std::map<std::string, Plan> plans;
   for (const Collective algorithm : kCollectives) {
-    plans["plan-" + to_string(algorithm)] = plain_plan(AllToAll{algorithm});
-    plans["plan-" + to_string(algorithm) + "-full"] = full_plan(AllToAll{algorithm});
+    plans["plan-" + to_string(algorithm)] = plain_plan(AllReduce{algorithm});
+    plans["plan-" + to_string(algorithm) + "-full"] = full_plan(AllReduce{algorithm});
   }
   const ParameterServer one{1, Placement::kColocated, Assignment::kEven, LocalSum::kNone, 0};
   plans["plan-servers"] = plain_plan(one);
@@ -143,11 +143,11 @@ Cluster fitted_machines() {
         operation == Operation::kPushPull || operation == Operation::kPush || operation == Operation::kPull;
     const Road road =
         of_servers ? Road(ParameterServer{2, Placement::kColocated, Assignment::kEven, LocalSum::kFirst, 1})
-                   : Road(AllToAll{Collective::kRing});
+                   : Road(AllReduce{Collective::kRing});
     scale *= 1.25;
     cluster.operations.push_back({road, operation, 4, full_fit(scale), plain_fit(scale)});
   }
-  cluster.operations.push_back({AllToAll{Collective::kLibrary}, Operation::kAllReduce, 4, plain_fit(2), {}});
+  cluster.operations.push_back({AllReduce{Collective::kLibrary}, Operation::kAllReduce, 4, plain_fit(2), {}});
   cluster.reduce_seconds_per_byte = {2e-11, 1e-12};
   cluster.copy_seconds_per_byte = {2.5e-11, 1e-12};
   cluster.interference = {0.01, 0.002};
@@ -218,7 +218,7 @@ probes::ClusterFacts made_up_facts() {
 
 std::vector<probes::ProbeSample> every_sample() {
   using probes::Subject;
-  const Road ring = AllToAll{Collective::kRing};
+  const Road ring = AllReduce{Collective::kRing};
   const Road servers = ParameterServer{2, Placement::kColocated, Assignment::kEven, LocalSum::kNone, 0};
   const std::vector<probes::Quantity> quantities = {
       {Subject::kMessage, {}, Operation::kAllReduce, 0, 0, 3, 1},

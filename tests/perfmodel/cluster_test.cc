@@ -31,7 +31,7 @@ Cluster four_hosts() {
   cluster.facts = {{"kernel", "6.1"}, {"mtu", "1500"}};
   cluster.hosts = {{"a", 1}, {"b", 1}, {"c", 2, {2, 1.5, 3}}, {"d", 4, {1, 1, 0.5}}};
   cluster.links[LinkClass::kInterHost] = {two_pieces(), two_pieces(), {}};
-  cluster.operations = {{AllToAll{}, Operation::kAllReduce, 4, two_pieces(), two_pieces()},
+  cluster.operations = {{AllReduce{}, Operation::kAllReduce, 4, two_pieces(), two_pieces()},
                         {ParameterServer{2}, Operation::kPush, 4, two_pieces(), {}}};
   cluster.reduce_seconds_per_byte = {2e-10, 1e-12};
   cluster.interference = {0.05, 0.01};
@@ -47,10 +47,10 @@ TEST(Cluster, SumsItsSlots) { EXPECT_EQ(four_hosts().ranks(), 8); }
 
 TEST(Cluster, FindsExactlyWhatWasMeasured) {
   const Cluster cluster = four_hosts();
-  EXPECT_EQ(find_operation(cluster, AllToAll{}, Operation::kAllReduce, 4), &cluster.operations[0]);
+  EXPECT_EQ(find_operation(cluster, AllReduce{}, Operation::kAllReduce, 4), &cluster.operations[0]);
   EXPECT_EQ(find_operation(cluster, ParameterServer{2}, Operation::kPush, 4), &cluster.operations[1]);
-  EXPECT_EQ(find_operation(cluster, AllToAll{}, Operation::kAllReduce, 3), nullptr);
-  EXPECT_EQ(find_operation(cluster, AllToAll{Collective::kLibrary}, Operation::kAllReduce, 4), nullptr);
+  EXPECT_EQ(find_operation(cluster, AllReduce{}, Operation::kAllReduce, 3), nullptr);
+  EXPECT_EQ(find_operation(cluster, AllReduce{Collective::kLibrary}, Operation::kAllReduce, 4), nullptr);
   EXPECT_EQ(find_operation(cluster, ParameterServer{3}, Operation::kPush, 4), nullptr);
   EXPECT_EQ(find_operation(cluster, ParameterServer{2}, Operation::kPull, 4), nullptr);
 }

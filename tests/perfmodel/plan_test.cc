@@ -210,8 +210,8 @@ TEST(Plan, DecouplesEachStageOnce) {
   EXPECT_THAT(complaint(with({reduce(2)})), HasSubstr("message 2 does not exist"));
   const std::vector<Step> good{reduce(0), distribute(0), reduce(1), distribute(1)};
   for (const Road& road :
-       {Road{AllToAll{Collective::kLibrary}}, Road{AllToAll{Collective::kRecursiveDoubling}},
-        Road{AllToAll{Collective::kOneShot}}, Road{ParameterServer{2}}}) {
+       {Road{AllReduce{Collective::kLibrary}}, Road{AllReduce{Collective::kRecursiveDoubling}},
+        Road{AllReduce{Collective::kOneShot}}, Road{ParameterServer{2}}}) {
     EXPECT_THAT(complaint([&](Plan& p) {
                   p.sequence = good;
                   p.road = road;
@@ -239,7 +239,7 @@ TEST(Plan, SurvivesJson) {
           p.road = ParameterServer{3, Placement::kColocated, Assignment::kEven, LocalSum::kFirst};
         }),
         changed([](Plan& p) { p.road = beside(3, 2); }), changed([](Plan& p) {
-          p.road = AllToAll{Collective::kHalvingDoubling};
+          p.road = AllReduce{Collective::kHalvingDoubling};
           p.sequence = {reduce(0), reduce(1), distribute(1), distribute(0)};
         })}) {
     const Plan again = plan_from_json(nlohmann::json::parse(to_json(plan).dump(2)));
@@ -255,7 +255,7 @@ TEST(Plan, DigestSeesEverythingButTheMethod) {
   EXPECT_NE(of([](Plan& p) { p.model = "another"; }), original);
   EXPECT_NE(of([](Plan& p) { p.profile = "another"; }), original);
   EXPECT_NE(of([](Plan& p) { p.workers = 5; }), original);
-  EXPECT_NE(of([](Plan& p) { p.road = AllToAll{Collective::kLibrary}; }), original);
+  EXPECT_NE(of([](Plan& p) { p.road = AllReduce{Collective::kLibrary}; }), original);
   EXPECT_NE(of([](Plan& p) { p.road = ParameterServer{1}; }),
             of([](Plan& p) { p.road = ParameterServer{2}; }));
   EXPECT_NE(of([](Plan& p) { p.road = ParameterServer{2}; }), of([](Plan& p) {
@@ -321,7 +321,7 @@ TEST(PlanFromJson, NamesThePathTheRuleAndTheValue) {
 }
 
 TEST(Road, DescribesItself) {
-  EXPECT_EQ(describe(AllToAll{Collective::kRing}), "all-to-all ring");
+  EXPECT_EQ(describe(AllReduce{Collective::kRing}), "all-to-all ring");
   EXPECT_EQ(describe(ParameterServer{4}), "4 colocated servers");
   EXPECT_EQ(describe(ParameterServer{1, Placement::kDedicated}), "1 dedicated server");
   EXPECT_EQ(describe(ParameterServer{2, Placement::kDedicated, Assignment::kHashed}),

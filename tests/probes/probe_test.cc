@@ -101,7 +101,7 @@ TEST(Probe, MeasuresLinksRoadsAndMemory) {
   EXPECT_EQ(cluster.hosts.size(), 4u);
   EXPECT_EQ(cluster.fingerprint, fingerprint(sink.facts));
   EXPECT_TRUE(cluster.links.contains(LinkClass::kInterHost));
-  EXPECT_NE(find_operation(cluster, AllToAll{}, Operation::kAllReduce, 4), nullptr);
+  EXPECT_NE(find_operation(cluster, AllReduce{}, Operation::kAllReduce, 4), nullptr);
   // Fewer servers than ranks may begin elsewhere: on a busy machine a thread can seem to be a slow host.
   EXPECT_NE(find_operation(cluster, ParameterServer{4}, Operation::kPushPull, 4), nullptr);
   EXPECT_GT(cluster.reduce_seconds_per_byte.value, 0);

@@ -35,7 +35,7 @@ TEST(ProbeSample, SurvivesJson) {
   backlog.quantity.subject = Subject::kBacklog;
   ProbeSample plan;
   plan.quantity.subject = Subject::kPlan;
-  plan.quantity.road = AllToAll{Collective::kHalvingDoubling};
+  plan.quantity.road = AllReduce{Collective::kHalvingDoubling};
   plan.quantity.workers = 4;
   plan.sample = {100_MiB, Seconds{0.35}, Seconds{0.01}, 7};
   plan.costs = {"0123456789abcdef", Seconds{0.253}, 1.31, 0.02};

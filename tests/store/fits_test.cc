@@ -59,7 +59,7 @@ TEST(Fits, KeepARowForEachCurveThatLeadsToItsSession) {
   EXPECT_FALSE(curves[0].road);
   EXPECT_EQ(curves[1].setting, "streamed");
   EXPECT_EQ(curves[2].subject, "all-reduce");
-  EXPECT_EQ(curves[2].road, Road(AllToAll{}));
+  EXPECT_EQ(curves[2].road, Road(AllReduce{}));
   EXPECT_EQ(curves[2].workers, 4);
   for (const FitCurveRow& curve : curves) {
     EXPECT_EQ(curve.fit, fit);

@@ -62,11 +62,11 @@ TEST(Samples, EveryOperationAndRoadIsReadBack) {
   const std::vector<Operation> operations = {Operation::kAllReduce, Operation::kReduceScatter,
                                              Operation::kAllGather, Operation::kPushPull,
                                              Operation::kPush,      Operation::kPull};
-  const std::vector<Road> roads = {AllToAll{Collective::kRing},
-                                   AllToAll{Collective::kHalvingDoubling},
-                                   AllToAll{Collective::kOneShot},
-                                   AllToAll{Collective::kDoubleBinaryTree},
-                                   AllToAll{Collective::kLibrary},
+  const std::vector<Road> roads = {AllReduce{Collective::kRing},
+                                   AllReduce{Collective::kHalvingDoubling},
+                                   AllReduce{Collective::kOneShot},
+                                   AllReduce{Collective::kDoubleBinaryTree},
+                                   AllReduce{Collective::kLibrary},
                                    ParameterServer{1, Placement::kColocated, Assignment::kEven},
                                    ParameterServer{3, Placement::kDedicated, Assignment::kHashed}};
   for (std::size_t i = 0; i < operations.size(); ++i) {

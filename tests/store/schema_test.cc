@@ -379,7 +379,7 @@ TEST_P(Migration, KeepsEverything) {
   EXPECT_EQ(session->budget, Seconds{8});
   const auto samples = store.all_samples(session->id);
   ASSERT_EQ(samples.size(), 1U);
-  EXPECT_EQ(samples[0].road, Road(AllToAll{}));
+  EXPECT_EQ(samples[0].road, Road(AllReduce{}));
   EXPECT_EQ(samples[0].raw_seconds, std::vector<double>{0.5});
   const auto runs = store.runs();
   ASSERT_EQ(runs.rows.size(), 3U);

@@ -121,7 +121,7 @@ inline Fit small_fit() {
 inline Cluster fitted_cluster(const std::string& name = "lab") {
   Cluster cluster = bare_cluster(name);
   cluster.links[LinkClass::kInterHost] = {small_fit(), small_fit(), {}};
-  cluster.operations = {{AllToAll{}, Operation::kAllReduce, 4, small_fit(), small_fit()}};
+  cluster.operations = {{AllReduce{}, Operation::kAllReduce, 4, small_fit(), small_fit()}};
   return cluster;
 }
 

@@ -37,14 +37,14 @@ Entry entry_with(double regret, double probability, const char* method) {
 }
 
 TEST(ClusterDraws, AreTheClusterItselfWithoutDoubt) {
-  ClusterDraws draws(made_cluster(4, 1e-4, 1e-9), {AllToAll{}}, 3, 1);
+  ClusterDraws draws(made_cluster(4, 1e-4, 1e-9), {AllReduce{}}, 3, 1);
   EXPECT_FALSE(draws.in_doubt());
   EXPECT_DOUBLE_EQ(draws.draw(2).links.at(LinkClass::kInterHost).alone.curve(1_MiB).count(),
                    1e-4 + 1048576e-9);
 }
 
 TEST(ClusterDraws, SpreadAroundTheFit) {
-  ClusterDraws draws(doubtful(0.1), {AllToAll{}}, 400, 1);
+  ClusterDraws draws(doubtful(0.1), {AllReduce{}}, 400, 1);
   ASSERT_TRUE(draws.in_doubt());
   double sum = 0, squares = 0;
   for (int i = 0; i < 400; ++i) {
@@ -116,7 +116,7 @@ Profile hidden_but_for_slack() {
 Decision decide_by(double relative_covariance, double residuals) {
   const Profile profile = hidden_but_for_slack();
   Cluster cluster = made_cluster(4, 0, 0);
-  OperationFit ring{AllToAll{}, Operation::kAllReduce, 4, {}, {}};
+  OperationFit ring{AllReduce{}, Operation::kAllReduce, 4, {}, {}};
   ring.alone.curve = ring.streamed.curve = Curve{Seconds{0}, SecondsPerByte{1e-9}};
   ring.alone.largest = ring.streamed.largest = 95'000'000_B;
   for (Fit* fit : {&ring.alone, &ring.streamed}) {
@@ -124,10 +124,10 @@ Decision decide_by(double relative_covariance, double residuals) {
     fit->quality.p90_relative = residuals;
   }
   cluster.operations = {ring};
-  const Planning job(profile, cluster, 4, {AllToAll{}});
+  const Planning job(profile, cluster, 4, {AllReduce{}});
   std::vector<Entry> ranking(2);
   for (Entry& entry : ranking) {
-    entry.plan = job.empty_plan(AllToAll{});
+    entry.plan = job.empty_plan(AllReduce{});
     entry.plan.messages = {{{{0, 0_B, 95'000'000_B}}}};
     entry.plan.credit = kUnlimited;
     entry.messages = 1;

@@ -37,9 +37,9 @@ TEST(Responses, WhatIsHiddenHardlyMatters) {
   const Profile profile = *shipped_profile("resnet50");
   const Cluster fast = unsure_of_plans(0.05, 1e-3), slow = unsure_of_plans(0.05, 10);
   const auto most = [&](const Cluster& cluster) {
-    const Planning job(profile, cluster, 4, {AllToAll{}});
+    const Planning job(profile, cluster, 4, {AllReduce{}});
     TuneOptions options;
-    options.roads = {AllToAll{}};
+    options.roads = {AllReduce{}};
     const Answer answer = tune(profile, cluster, options);
     return responses(answer.ranking, job, cluster, {}).front().more;
   };
@@ -90,9 +90,9 @@ TEST(Factors, EqualPlansTakeEqualTimes) {
 Decision between(double doubt_of_faster) {
   Cluster cluster = made_cluster(4, 0, 1e-9);
   for (const auto& [road, factor, deviation] :
-       {std::tuple(Road{AllToAll{}}, 1.0, 0.01),
+       {std::tuple(Road{AllReduce{}}, 1.0, 0.01),
         std::tuple(Road{ParameterServer{4}}, 0.99, doubt_of_faster)}) {
-    const bool ring = std::holds_alternative<AllToAll>(road);
+    const bool ring = std::holds_alternative<AllReduce>(road);
     OperationFit fit{road, ring ? Operation::kAllReduce : Operation::kPushPull, 4, {}, {}};
     fit.alone.curve = fit.streamed.curve = Curve{Seconds{0}, SecondsPerByte{2e-9 * factor}};
     fit.alone.largest = fit.streamed.largest = 1024_MiB;
@@ -102,11 +102,11 @@ Decision between(double doubt_of_faster) {
   Profile profile;
   profile.model = "made";
   profile.layers = {{"all", Seconds{0.001}, Seconds{0.001}, Seconds{0}, {{"large", 95'000'000_B}}, 0}};
-  const Planning job(profile, cluster, 4, {AllToAll{}, ParameterServer{4}});
+  const Planning job(profile, cluster, 4, {AllReduce{}, ParameterServer{4}});
   std::vector<Entry> ranking(2);
   Simulator simulator(job.work);
   for (std::size_t i = 0; i < 2; ++i) {
-    ranking[i].plan = job.empty_plan(i == 0 ? Road{ParameterServer{4}} : Road{AllToAll{}});
+    ranking[i].plan = job.empty_plan(i == 0 ? Road{ParameterServer{4}} : Road{AllReduce{}});
     ranking[i].plan.messages = {{{{0, 0_B, 95'000'000_B}}}};
     ranking[i].plan.credit = kUnlimited;
     ranking[i].method = i == 0 ? "wfbp-ps" : "wfbp-a2a";

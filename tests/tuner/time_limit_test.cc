@@ -107,9 +107,9 @@ TEST(TimeLimit, EndsTheJointSearchWithNoWorsePlanThanItsStart) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 20; ++round) {
     const Profile profile = made_profile(random, 40);
-    const Planning job(profile, made_cluster(8, 1e-4, 8e-9), 4, {AllToAll{}, ParameterServer{2}});
+    const Planning job(profile, made_cluster(8, 1e-4, 8e-9), 4, {AllReduce{}, ParameterServer{2}});
     if (job.work.tensors.empty()) continue;
-    Plan plan = job.empty_plan(AllToAll{});
+    Plan plan = job.empty_plan(AllReduce{});
     plan.messages = {{}};
     for (TensorId id = static_cast<TensorId>(job.work.tensors.size()); id-- > 0;)
       plan.messages[0].pieces.push_back({id, Bytes{0}, job.work.tensors[id].bytes});

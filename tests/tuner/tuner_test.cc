@@ -134,10 +134,10 @@ TEST(Tune, HardlyAnyClusterThatTheSamplesSupportHasALowerBoundThanTheDoubtsEdge)
 Cluster measured_cluster(const FitQuality& of_ring, const FitQuality& of_servers) {
   Cluster cluster = made_cluster(4, 200e-6, 8e-9);
   for (const auto& [road, quality] :
-       {std::pair{Road{AllToAll{}}, of_ring}, {Road{ParameterServer{4}}, of_servers}}) {
+       {std::pair{Road{AllReduce{}}, of_ring}, {Road{ParameterServer{4}}, of_servers}}) {
     OperationFit fit;
     fit.road = road;
-    fit.operation = std::holds_alternative<AllToAll>(road) ? Operation::kAllReduce : Operation::kPushPull;
+    fit.operation = std::holds_alternative<AllReduce>(road) ? Operation::kAllReduce : Operation::kPushPull;
     fit.workers = 4;
     for (Fit* each : {&fit.alone, &fit.streamed}) {
       each->curve = Curve{Seconds{2e-4}, SecondsPerByte{1e-8}};
@@ -153,7 +153,7 @@ constexpr FitQuality kGood{9, 0.999, 0.01, 0.02}, kDoubtful{9, 0.95, 0.2, 0.5}, 
 
 TuneOptions on_measured_roads() {
   TuneOptions options;
-  options.roads = {AllToAll{}, ParameterServer{4}};
+  options.roads = {AllReduce{}, ParameterServer{4}};
   return options;
 }
 
@@ -226,11 +226,11 @@ TEST(Tune, GivesTheSameAnswerOnEveryThread) {
 TEST(Tune, DoesNotDependOnTheOrderOfMeasurements) {
   Cluster cluster = made_cluster(4, 200e-6, 8e-9);
   for (const int workers : {2, 4, 8}) {
-    for (const Road& road : {Road{AllToAll{}}, Road{AllToAll{Collective::kHalvingDoubling}},
+    for (const Road& road : {Road{AllReduce{}}, Road{AllReduce{Collective::kHalvingDoubling}},
                              Road{ParameterServer{1}}, Road{ParameterServer{workers}}}) {
       OperationFit fit;
       fit.road = road;
-      fit.operation = std::holds_alternative<AllToAll>(road) ? Operation::kAllReduce : Operation::kPushPull;
+      fit.operation = std::holds_alternative<AllReduce>(road) ? Operation::kAllReduce : Operation::kPushPull;
       fit.workers = workers;
       fit.alone.curve = Curve{Seconds{2e-4 * workers}, SecondsPerByte{1e-9 * (8 + workers)}};
       fit.alone.largest = 64_MiB;

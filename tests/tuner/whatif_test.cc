@@ -79,7 +79,7 @@ TEST(ServerSweep, SumsInsideHostsWhereThatIsFaster) {
 TEST(ServerSweep, ComparesWithNoServersAtAll) {
   const auto points = server_sweep(resnet(), gigabit(), {0, 1}, Placement::kDedicated, quick());
   ASSERT_EQ(points.size(), 2U);
-  EXPECT_TRUE(std::holds_alternative<AllToAll>(points[0].road));
+  EXPECT_TRUE(std::holds_alternative<AllReduce>(points[0].road));
   EXPECT_EQ(points[1].road, Road(ParameterServer{1, Placement::kDedicated}));
   EXPECT_EQ(to_json(points).size(), 2U);
   EXPECT_THROW(server_sweep(resnet(), gigabit(), {5}, Placement::kColocated, quick()), Error);
@@ -174,7 +174,7 @@ TEST(Explain, FollowsTheCriticalPathFromStartToEnd) {
 
 TEST(Explain, CountsTraffic) {
   // Ring of 4: 2 * 3/4 D a worker. Two servers: D a worker and 4 D / 2 a server.
-  const Planning job(resnet(), gigabit(), 4, {AllToAll{}, ParameterServer{2}});
+  const Planning job(resnet(), gigabit(), 4, {AllReduce{}, ParameterServer{2}});
   const std::uint64_t d = job.work.total_bytes;
   EXPECT_EQ(explain(resnet(), gigabit(), wfbp(job, job.roads[0])).worker_traffic.count, d * 3 / 2);
   const Explanation servers = explain(resnet(), gigabit(), wfbp(job, job.roads[1]));

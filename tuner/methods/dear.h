@@ -7,7 +7,7 @@
 namespace commtune::tuner {
 
 /// Fused groups of about `buffer` bytes; reduced first come first served, distributed in forward order, a
-/// barrier per layer. Needs an all-to-all road with two stages; on any other the same groups go as whole
+/// barrier per layer. Needs an all-reduce road with two stages; on any other the same groups go as whole
 /// operations.
 Plan dear(const Planning& job, const RoadOption& option, Bytes buffer);
 

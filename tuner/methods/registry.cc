@@ -15,7 +15,7 @@ namespace commtune::tuner {
 
 namespace {
 
-constexpr auto kA2A = Architecture::kAllToAll;
+constexpr auto kA2A = Architecture::kAllReduce;
 constexpr auto kPs = Architecture::kParameterServer;
 
 const std::array kMethods{

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kClimbs = 3;
 /// A seed may be this much slower than the best plan so far: climbing wins more than that back.
 constexpr double kSlack = 1.1;
-/// What the least credit may cost on all-to-all roads: the fewer messages are under way, the less depends on
+/// What the least credit may cost on all-reduce roads: the fewer messages are under way, the less depends on
 /// how they share links, in which hosts are not alike. Through servers the most urgent overtakes.
 constexpr double kCreditPrice = 1.005;
 constexpr Bytes kSmallestCredit{16_KiB};  // but for none
@@ -127,7 +127,7 @@ class Search {
 
   /// Two stages on one channel that the road can run apart.
   static bool may_part(const RoadOption& option) {
-    return architecture_of(option.road) == Architecture::kAllToAll && !option.cost.distribute.alone.empty();
+    return architecture_of(option.road) == Architecture::kAllReduce && !option.cost.distribute.alone.empty();
   }
 
   /// The messages that are best where the more urgent overtakes, on roads over servers that all of them

@@ -10,7 +10,7 @@
 
 namespace commtune {
 
-AllToAllAlgorithm algorithm(Collective collective) {
+AllReduceAlgorithm algorithm(Collective collective) {
   switch (collective) {
     case Collective::kRing:
       return {ring_all_reduce, ring_reduce_scatter, ring_all_gather};

@@ -5,15 +5,15 @@
 
 namespace commtune {
 
-/// An all-to-all algorithm: all_reduce runs both stages as one operation; the stages can also run apart
+/// An all-reduce algorithm: all_reduce runs both stages as one operation; the stages can also run apart
 /// (decoupled plans), with the same tags, reduce before distribute. One-stage algorithms have none.
-struct AllToAllAlgorithm {
+struct AllReduceAlgorithm {
   Task (*all_reduce)(RoadMessage);
   Task (*reduce)(RoadMessage) = nullptr;
   Task (*distribute)(RoadMessage) = nullptr;
 };
 
 /// Of every collective; kLibrary's throws Error{kUnavailable} when it runs on a transport without one.
-AllToAllAlgorithm algorithm(Collective collective);
+AllReduceAlgorithm algorithm(Collective collective);
 
 }  // namespace commtune

@@ -1,6 +1,6 @@
 #pragma once
 // The transport library's own all-reduce, whatever algorithm it takes. One stage only; several may be under
-// way, started in the same order on all ranks (as every all-to-all road is).
+// way, started in the same order on all ranks (as every all-reduce road is).
 
 #include "executor/roads/road.h"
 

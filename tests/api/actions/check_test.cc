@@ -31,7 +31,7 @@ TEST(IterationsOfCheck, FillTheirShareOfTheBudget) {
   EXPECT_EQ(iterations_of_check(Seconds{1.6}, Seconds{10}, Seconds{0}), 3);
 }
 
-/// The made-up lab with a launcher that only says what a run took: all-to-all plans twice as long as the
+/// The made-up lab with a launcher that only says what a run took: all-reduce plans twice as long as the
 /// best of them was predicted to take, others as long as the best of those.
 class CheckTest : public ::testing::Test {
  protected:
@@ -45,7 +45,7 @@ class CheckTest : public ::testing::Test {
     fit_ = outcome.fit.value();
     question_.check = Seconds{5};
     placing_.hosts = parse_host_list("n1:2,n2:2");
-    write("all-to-all", run_of_seconds(2 * best_on<AllToAll>().count()));
+    write("all-to-all", run_of_seconds(2 * best_on<AllReduce>().count()));
     write("servers", run_of_seconds(best_on<ParameterServer>().count()));
     launcher("cat '" + (folder_ / "all-to-all").string() + "'");
   }
@@ -61,9 +61,9 @@ class CheckTest : public ::testing::Test {
     return outcome.answer.ranking.at(outcome.answer.chosen);
   }
   /// for_all_to_all  what it does when such a plan is run
-  void launcher(const std::string& for_all_to_all) {
+  void launcher(const std::string& for_all_reduce) {
     write("mpirun", "#!/bin/sh\nIFS= read -r order\ncase \"$order\" in\n*'\"all-to-all\"'*) " +
-                        for_all_to_all + ";;\n*) cat '" + (folder_ / "servers").string() + "';;\nesac\n");
+                        for_all_reduce + ";;\n*) cat '" + (folder_ / "servers").string() + "';;\nesac\n");
     std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
     settings_.mpirun = (folder_ / "mpirun").string();
   }

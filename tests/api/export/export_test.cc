@@ -67,7 +67,7 @@ TEST(Export, HorovodGetsTheLargestMessageAsThreshold) {
   EXPECT_EQ(settings("horovod", plan(2)).at("HOROVOD_CYCLE_TIME"), "10");
   EXPECT_EQ(settings("horovod", plan(2)).at("HOROVOD_HIERARCHICAL_ALLREDUCE"), "0");
   Plan hierarchical = plan(2);
-  hierarchical.road = AllToAll{Collective::kHierarchical};
+  hierarchical.road = AllReduce{Collective::kHierarchical};
   EXPECT_EQ(settings("horovod", hierarchical).at("HOROVOD_HIERARCHICAL_ALLREDUCE"), "1");
 }
 
@@ -91,7 +91,7 @@ TEST(Export, NcclGetsTheAlgorithmWhereItHasOne) {
   EXPECT_THAT(export_plan("nccl", plan(2), profile()).text,
               HasSubstr("allreduce,8388608,8388608,ring,simple,-1,-1,4,-1,-1\n"));
   Plan doubling = plan(2);
-  doubling.road = AllToAll{Collective::kHalvingDoubling};
+  doubling.road = AllReduce{Collective::kHalvingDoubling};
   EXPECT_FALSE(settings("nccl", doubling).contains("NCCL_ALGO"));
   EXPECT_THAT(gaps("nccl", doubling), Contains(HasSubstr("halving-doubling")));
 }
@@ -136,7 +136,7 @@ std::vector<Plan> all_kinds() {
        {Collective::kRing, Collective::kDoubleBinaryTree, Collective::kHierarchical,
         Collective::kHalvingDoubling, Collective::kLibrary}) {
     plans.push_back(plan(2));
-    plans.back().road = AllToAll{algorithm};
+    plans.back().road = AllReduce{algorithm};
   }
   for (const Placement placement : {Placement::kColocated, Placement::kDedicated}) {
     plans.push_back(plan(1));

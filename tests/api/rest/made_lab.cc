@@ -39,7 +39,7 @@ Cluster lab() {
   cluster.links[LinkClass::kIntraHost] = {fit_of(kInside), fit_of({1e-6, 1.1e-10}), fit_of({1e-6, 2e-10})};
   cluster.links[LinkClass::kInterHost] = {fit_of(kBetween), fit_of({2e-6, 8e-9}), fit_of({2e-6, 9e-9})};
   cluster.operations.push_back(
-      {AllToAll{Collective::kRing}, Operation::kAllReduce, 4, fit_of(kRing), fit_of({5e-5, 1.2e-8})});
+      {AllReduce{Collective::kRing}, Operation::kAllReduce, 4, fit_of(kRing), fit_of({5e-5, 1.2e-8})});
   cluster.operations.push_back({ParameterServer{4, Placement::kColocated, Assignment::kEven},
                                 Operation::kPushPull, 4, fit_of(kServers), fit_of({6e-5, 1.6e-8})});
   cluster.reduce_seconds_per_byte = {2e-11, 1e-12};
@@ -84,7 +84,7 @@ void measure(Store& store, const Cluster& cluster) {
   }
   sampler.add({.kind = "operation",
                .operation = Operation::kAllReduce,
-               .road = AllToAll{Collective::kRing},
+               .road = AllReduce{Collective::kRing},
                .workers = 4},
               kRing);
   store.end_session(session, WorkState::kComplete);

@@ -13,7 +13,7 @@ namespace {
 PlanView wfbp_view() {
   const Profile profile = *shipped_profile("resnet50");
   const Cluster cluster = tuner::made_cluster(4, 200e-6, 8e-9);
-  const tuner::Planning job(profile, cluster, 4, {AllToAll{}});
+  const tuner::Planning job(profile, cluster, 4, {AllReduce{}});
   return {{}, tuner::wfbp(job, job.roads[0]), profile, cluster, true};
 }
 

@@ -64,7 +64,7 @@ class Rank {
 };
 
 /// The last two layers' gradients in one message, the first one's in another.
-Plan fused_plan(const Profile& profile, int workers, const Road& road = AllToAll{}) {
+Plan fused_plan(const Profile& profile, int workers, const Road& road = AllReduce{}) {
   Plan plan = wait_free_plan(profile, workers, road);
   const auto tensors = tensors_of(profile);
   plan.messages = {{{{1, Bytes{0}, tensors[1].bytes}, {2, Bytes{0}, tensors[2].bytes}}},
@@ -231,12 +231,12 @@ std::string complaint(const Plan& plan, const Profile& profile, int ranks, Local
 const Profile kOne = profile_of({8});
 
 TEST(Engine, NamesWhomItWaitedFor) {
-  EXPECT_THAT(complaint(wait_free_plan(kOne, 2, AllToAll{}), kOne, 2, {}),
+  EXPECT_THAT(complaint(wait_free_plan(kOne, 2, AllReduce{}), kOne, 2, {}),
               HasSubstr("for rank 1 (host local1) in the reduce stage of message 0 (layer0.weight)"));
 }
 
 TEST(Engine, NamesWhomItWaitedForInsideItsHost) {
-  const Plan plan = wait_free_plan(kOne, 4, AllToAll{Collective::kHierarchical});
+  const Plan plan = wait_free_plan(kOne, 4, AllReduce{Collective::kHierarchical});
   EXPECT_THAT(complaint(plan, kOne, 4, {.ranks_per_host = 2}),
               HasSubstr("for rank 1 (host local0) in the reduce stage of message 0"));
 }
@@ -259,7 +259,7 @@ TEST(Engine, NamesWhomItWaitedForInTheSecondTree) {
     };
     communicator.run(part(), Clock::now() + std::chrono::seconds(100));
   };
-  const Plan plan = wait_free_plan(kOne, 2, AllToAll{Collective::kDoubleBinaryTree});
+  const Plan plan = wait_free_plan(kOne, 2, AllReduce{Collective::kDoubleBinaryTree});
   EXPECT_THAT(complaint(plan, kOne, 2, {}, first_tree_only),
               HasSubstr("for rank 1 (host local1) in the distribute stage of message 0"));
 }

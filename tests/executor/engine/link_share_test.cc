@@ -18,7 +18,7 @@ std::vector<double> shares_of(const Road& road, int workers, int rank, const std
 }
 
 TEST(LinkShare, LeavesARingTheWholeLink) {
-  EXPECT_THAT(shares_of(AllToAll{}, 3, 0, {0, 1, 2}), ElementsAre(1, 1, 1));
+  EXPECT_THAT(shares_of(AllReduce{}, 3, 0, {0, 1, 2}), ElementsAre(1, 1, 1));
 }
 
 TEST(LinkShare, DividesACardEvenlyAmongColocatedServersOnEveryHost) {

@@ -16,7 +16,7 @@ namespace {
 TEST(MessageLimits, FollowFromThePlan) {
   // Two messages of 4 kB on three ranks: 2 iterations * 2 stages * 2 * (8 kB + 2 * 3 * 64 B) = 67,072 B more.
   const Profile profile = profile_of({1000, 1000});
-  const Plan plan = wait_free_plan(profile, 3, AllToAll{});
+  const Plan plan = wait_free_plan(profile, 3, AllReduce{});
   const auto limits = [&](Bytes chunk) {
     return message_limits(plan, profile, make_settings(plan, profile, Result::kMean, chunk));
   };
@@ -27,7 +27,7 @@ TEST(MessageLimits, FollowFromThePlan) {
 
 TEST(MessageLimits, APlanWithLongPartsRunsOverSockets) {
   const Profile profile = profile_of({1'000'000});
-  const Plan plan = wait_free_plan(profile, 2, AllToAll{Collective::kRecursiveDoubling});
+  const Plan plan = wait_free_plan(profile, 2, AllReduce{Collective::kRecursiveDoubling});
   RunOptions options;
   options.iterations = 2;
   options.chunk = 4_MiB;

@@ -84,7 +84,7 @@ TEST_P(LargeMessages, EndWhereALibraryAsksBeforeItSends) {
   // may not start it: the rank's next sends of the one before must not wait behind the new one's.
   const Profile profile =
       profile_of({150'000, 150'000, 20'000, 150'000, 150'000, 1'000, 150'000}, Seconds{20e-6});
-  Plan plan = wait_free_plan(profile, 4, AllToAll{GetParam()});
+  Plan plan = wait_free_plan(profile, 4, AllReduce{GetParam()});
   RunOptions options = short_run();
   options.chunk = Bytes{60 << 10};
   options.iterations = 10;
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Roads, LargeMessages,
 TEST(RunPlan, CopiesOnlyWhatIsNoStretchOfMemory) {
   const Profile profile = profile_of({1000, 20, 3000});
   const std::vector<TensorRef> tensors = tensors_of(profile);
-  Plan plan = wait_free_plan(profile, 2, AllToAll{Collective::kRing});
+  Plan plan = wait_free_plan(profile, 2, AllReduce{Collective::kRing});
   plan.messages = {{{{2, {}, tensors[2].bytes}, {1, {}, tensors[1].bytes}, {0, {}, tensors[0].bytes}}}};
   plan.priority = {0};
   RunReport report = run_everywhere(plan, profile, short_run());
@@ -182,7 +182,7 @@ TEST(RunPlan, EndsOnAllRanksWithOneTextWhenTheyDisagree) {
   std::mutex mutex;
   std::vector<std::string> texts;
   on_ranks(3, [&](Transport& transport) {
-    Plan plan = wait_free_plan(profile, 3, AllToAll{});
+    Plan plan = wait_free_plan(profile, 3, AllReduce{});
     if (transport.peers().rank == 1) plan.credit = Bytes{77};
     try {
       run_plan(transport, plan, profile, short_run());
@@ -201,14 +201,14 @@ TEST(RunPlan, EndsOnAllRanksWithOneTextWhenTheyDisagree) {
 
 TEST(RunPlan, RefusesAPlanForAnotherNumberOfRanks) {
   const Profile profile = profile_of({1000});
-  const Plan plan = wait_free_plan(profile, 2, AllToAll{});
+  const Plan plan = wait_free_plan(profile, 2, AllReduce{});
   EXPECT_THROW(on_ranks(3, [&](Transport& transport) { run_plan(transport, plan, profile, short_run()); }),
                Error);
 }
 
 TEST(RunPlan, NamesRankTensorAndStageWhenAPeerStopsAnswering) {
   const Profile profile = profile_of({1000, 5000});
-  const Plan plan = wait_free_plan(profile, 2, AllToAll{});
+  const Plan plan = wait_free_plan(profile, 2, AllReduce{});
   RunOptions options = short_run();
   options.timeout = Seconds{2};
   std::latch other_ended(1);
@@ -240,7 +240,7 @@ TEST(RunPlan, NamesRankTensorAndStageWhenAPeerStopsAnswering) {
 
 TEST(RunPlan, WritesATraceThatIsJson) {
   const Profile profile = profile_of({1000, 20, 3000});
-  const Plan plan = wait_free_plan(profile, 2, AllToAll{});
+  const Plan plan = wait_free_plan(profile, 2, AllReduce{});
   RunOptions options = short_run();
   const auto directory =
       std::filesystem::path(::testing::TempDir()) / fmt::format("commtune_trace_test_{}", ::getpid());

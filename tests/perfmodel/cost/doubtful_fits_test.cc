@@ -19,7 +19,7 @@ TEST(DoubtfulFits, NameWhatExplainsItsSamplesBadlyWorstFirst) {
   Cluster cluster;
   cluster.links[LinkClass::kInterHost] = {fit(0.01, 0.02, 0.999), fit(0.02, 0.35, 0.99), {}};
   cluster.operations.push_back(
-      {AllToAll{Collective::kRing}, Operation::kAllReduce, 4, fit(0.02, 0.05, 0.99), fit(0.2, 0.6, 0.99)});
+      {AllReduce{Collective::kRing}, Operation::kAllReduce, 4, fit(0.02, 0.05, 0.99), fit(0.2, 0.6, 0.99)});
   EXPECT_THAT(
       doubtful_fits(cluster),
       ElementsAre("all-reduce, all-to-all ring, 4 workers, streamed: median residual 20.0 %, p90 60.0 %, "
@@ -39,7 +39,7 @@ TEST(DoubtfulFits, AreNotThoseOfOneSize) {
   Fit one = fit(0, 0, 0);
   one.quality.samples = 1;
   cluster.operations.push_back(
-      {AllToAll{Collective::kRing}, Operation::kAllReduce, 4, fit(0.01, 0.05, 0.99), one});
+      {AllReduce{Collective::kRing}, Operation::kAllReduce, 4, fit(0.01, 0.05, 0.99), one});
   EXPECT_TRUE(doubtful_fits(cluster).empty());
 }
 

@@ -97,7 +97,7 @@ TEST(PredictionLimit, HoldsMostOfWhatTheFitsDoubtDraws) {
 TEST(AtLimits, MovesFitsAndScalars) {
   Cluster cluster;
   cluster.links[LinkClass::kInterHost].alone = line_with_doubt();
-  cluster.operations.push_back({AllToAll{}, Operation::kAllReduce, 4, line_with_doubt(), line_with_doubt()});
+  cluster.operations.push_back({AllReduce{}, Operation::kAllReduce, 4, line_with_doubt(), line_with_doubt()});
   cluster.jitter_seconds = {1e-4, 1.96e-5};
   cluster.contention = {0.1, 0.5};
   const Cluster least = at_limits(cluster, Limit::kLower), most = at_limits(cluster, Limit::kUpper);

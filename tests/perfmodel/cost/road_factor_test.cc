@@ -10,7 +10,7 @@
 namespace commtune {
 namespace {
 
-const Road kRing = AllToAll{};
+const Road kRing = AllReduce{};
 const Road kServers = ParameterServer{4};
 
 Fit fit_of(double alpha, double beta, double deviation) {

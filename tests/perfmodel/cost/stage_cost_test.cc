@@ -46,7 +46,7 @@ Cluster cluster_of(int hosts, int slots = 1) {
 double alone(const StageCost& cost, Bytes m = kMessage) { return cost.alone(m).count(); }
 double occupied(const StageCost& cost, Bytes m = kMessage) { return cost.occupancy(m).count(); }
 
-Road a2a(Collective algorithm) { return AllToAll{algorithm}; }
+Road a2a(Collective algorithm) { return AllReduce{algorithm}; }
 Road ps(int servers, Placement placement, Assignment assignment = Assignment::kEven,
         LocalSum local_sum = LocalSum::kNone) {
   return ParameterServer{servers, placement, assignment, local_sum};
@@ -638,24 +638,24 @@ std::vector<std::string> behind(const Road& road, const Cluster& cluster, int wo
 
 TEST(FitsBehind, AreTheRoadsOwnWhereItWasMeasured) {
   Cluster cluster = cluster_of(8);
-  OperationFit ring{AllToAll{}, Operation::kAllReduce, 4, {}, {}};
+  OperationFit ring{AllReduce{}, Operation::kAllReduce, 4, {}, {}};
   ring.alone.curve = ring.streamed.curve = Curve{Seconds{1e-4}, SecondsPerByte{1e-9}};
   ring.alone.largest = ring.streamed.largest = 64_MiB;
   cluster.operations.push_back(ring);
-  EXPECT_EQ(behind(AllToAll{}, cluster, 4),
-            (std::vector<std::string>{"all-reduce, " + describe(AllToAll{}) + ", 4 workers, alone",
-                                      "all-reduce, " + describe(AllToAll{}) + ", 4 workers, streamed"}));
-  EXPECT_TRUE(behind(AllToAll{}, cluster, 1).empty());
+  EXPECT_EQ(behind(AllReduce{}, cluster, 4),
+            (std::vector<std::string>{"all-reduce, " + describe(AllReduce{}) + ", 4 workers, alone",
+                                      "all-reduce, " + describe(AllReduce{}) + ", 4 workers, streamed"}));
+  EXPECT_TRUE(behind(AllReduce{}, cluster, 1).empty());
 }
 
 TEST(FitsBehind, AreThoseThatCalibrateTheFormulaAndTheLinksElsewhere) {
   Cluster cluster = cluster_of(8);
-  OperationFit ring{AllToAll{}, Operation::kAllReduce, 4, {}, {}};
+  OperationFit ring{AllReduce{}, Operation::kAllReduce, 4, {}, {}};
   ring.alone.curve = Curve{Seconds{1e-4}, SecondsPerByte{1e-9}};
   ring.alone.largest = 64_MiB;
   cluster.operations.push_back(ring);
-  const std::vector<std::string> names = behind(AllToAll{}, cluster, 8);
-  EXPECT_EQ(names.front(), "all-reduce, " + describe(AllToAll{}) + ", 4 workers, alone");
+  const std::vector<std::string> names = behind(AllReduce{}, cluster, 8);
+  EXPECT_EQ(names.front(), "all-reduce, " + describe(AllReduce{}) + ", 4 workers, alone");
   EXPECT_NE(std::ranges::find(names, "link inter-host, alone"), names.end());
 }
 

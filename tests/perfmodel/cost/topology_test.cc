@@ -109,7 +109,7 @@ TEST(Cards, InsideOneHostEveryRankHasItsOwn) {
 }
 
 TEST(InsideOneHost, IsNoJobWhoseServersAreOnAnother) {
-  const Road ring = AllToAll{};
+  const Road ring = AllReduce{};
   const Road dedicated = ParameterServer{1, Placement::kDedicated, Assignment::kEven};
   EXPECT_TRUE(inside_one_host(topology_of(cluster_of(1, 4), 4), ring));
   EXPECT_TRUE(inside_one_host(topology_of(cluster_of(1, 4), 4), dedicated));

@@ -174,7 +174,7 @@ TEST(FitCluster, SeparatesStreamedFromAloneOperations) {
     }
   }
   const Cluster cluster = fit_cluster(samples, four_hosts());
-  const OperationFit* fit = find_operation(cluster, AllToAll{}, Operation::kAllReduce, 4);
+  const OperationFit* fit = find_operation(cluster, AllReduce{}, Operation::kAllReduce, 4);
   ASSERT_NE(fit, nullptr);
   EXPECT_NEAR(fit->alone.curve(Bytes{65536}).count(), 2e-3 + 12e-9 * 65536, 1e-5);
   EXPECT_NEAR(fit->streamed.curve(Bytes{65536}).count(), 3e-4 + 12e-9 * 65536, 1e-5);
@@ -185,7 +185,7 @@ std::optional<OperationFit> ring_of_three(const std::vector<ProbeSample>& sample
   ClusterFacts facts = four_hosts();
   facts.rank_hosts = {"a", "d", "b", "c"};
   const Cluster cluster = fit_cluster(samples, facts);
-  const OperationFit* fit = find_operation(cluster, AllToAll{}, Operation::kAllReduce, 3);
+  const OperationFit* fit = find_operation(cluster, AllReduce{}, Operation::kAllReduce, 3);
   return fit != nullptr ? std::optional(*fit) : std::nullopt;
 }
 
@@ -282,7 +282,7 @@ TEST(FitCluster, GivesRatesAndSlowDowns) {
   samples.push_back(scalar(Subject::kBacklog, 32, 4e-3));
   samples.back().quantity.road = ParameterServer{4};
   samples.push_back(scalar(Subject::kBacklog, 8, 1e-3));
-  samples.back().quantity.road = AllToAll{Collective::kRing};
+  samples.back().quantity.road = AllReduce{Collective::kRing};
   const Cluster cluster = fit_cluster(samples, four_hosts());
   EXPECT_NEAR(cluster.reduce_seconds_per_byte.value, 2e-10, 1e-15);
   EXPECT_NEAR(cluster.interference.value, 0.15, 1e-9);  // 2.3 / 2.0 - 1

@@ -36,7 +36,7 @@ Sample sample(Bytes size, double seconds) { return {size, Seconds{seconds}, Seco
 OperationSamples of(Collective algorithm) {
   OperationSamples samples;
   samples.quantity.subject = Subject::kOperation;
-  samples.quantity.road = AllToAll{algorithm};
+  samples.quantity.road = AllReduce{algorithm};
   samples.quantity.workers = 4;
   return samples;
 }
@@ -63,7 +63,7 @@ OperationSamples one_shot_of_one_size() {
 }
 
 const OperationFit& fit_on(const FittedOperations& fitted, Collective algorithm) {
-  return *std::ranges::find(fitted.fits, Road{AllToAll{algorithm}}, &OperationFit::road);
+  return *std::ranges::find(fitted.fits, Road{AllReduce{algorithm}}, &OperationFit::road);
 }
 
 TEST(FitOperations, AStreamOfOneSizeTakesItsStartUpFromRoadsThatWereMeasured) {
@@ -136,7 +136,7 @@ TEST(FitOperations, WithoutLinksTwoSizesMakeALine) {
 
 TEST(FitOperations, DoubtsACurveThatItsOwnSizesDoNotPredict) {
   const Cluster links = links_of_four();
-  const Formula formula = formula_of(AllToAll{}, links, 4);
+  const Formula formula = formula_of(AllReduce{}, links, 4);
   OperationSamples even = of(Collective::kRing);
   for (const Bytes size : {1_KiB, 16_KiB, 256_KiB, 4_MiB})
     even.alone.push_back(sample(size, 1.2 * formula.both.alone(size).count()));

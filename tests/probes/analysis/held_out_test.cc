@@ -56,7 +56,7 @@ Cluster with_rings(double four, double two) {
   cluster.links[LinkClass::kInterHost] = {line_fit(1e-4, 8e-9), line_fit(1e-5, 8e-9), {}};
   const auto add = [&](int workers, double factor) {
     const double stages = 2.0 * (workers - 1);
-    cluster.operations.push_back({AllToAll{},
+    cluster.operations.push_back({AllReduce{},
                                   Operation::kAllReduce,
                                   workers,
                                   line_fit(factor * stages * 1e-4, factor * stages / workers * 8e-9),

@@ -134,7 +134,7 @@ std::vector<Target> road_targets() {
   for (const Collective algorithm : {Collective::kRing, Collective::kHalvingDoubling, Collective::kOneShot}) {
     for (const int in_flight : {1, kStreaming}) {
       Target target = message_target();
-      target.quantity = {Subject::kOperation, AllToAll{algorithm}, Operation::kAllReduce, 4};
+      target.quantity = {Subject::kOperation, AllReduce{algorithm}, Operation::kAllReduce, 4};
       target.quantity.in_flight = in_flight;
       target.weight = algorithm == Collective::kRing ? 2 : 0.2;
       target.smallest = Bytes{16};
@@ -287,7 +287,7 @@ TEST(Agenda, LooksForTheBendWhereAnOperationDepartsFromItsGuess) {
   std::vector<ProbeSample> known;
   for (const int workers : {3, 4}) {
     Target target = message_target();
-    target.quantity = {Subject::kOperation, AllToAll{}, Operation::kAllReduce, workers};
+    target.quantity = {Subject::kOperation, AllReduce{}, Operation::kAllReduce, workers};
     targets.push_back(target);
     for (const auto& [size, seconds] :
          {std::pair{Bytes{1 << 10}, 100e-6}, std::pair{Bytes{1 << 20}, 8.5e-3}}) {

@@ -14,8 +14,8 @@ ClusterShape one_rank_each(std::size_t hosts) {
 
 TEST(BytesSent, AreTheRoadsOwn) {
   // Ring of 4: 3 quarters of the message in each of two stages.
-  EXPECT_DOUBLE_EQ(bytes_sent(AllToAll{Collective::kRing}, Operation::kAllReduce, 4), 1.5);
-  EXPECT_DOUBLE_EQ(bytes_sent(AllToAll{Collective::kRing}, Operation::kReduceScatter, 4), 0.75);
+  EXPECT_DOUBLE_EQ(bytes_sent(AllReduce{Collective::kRing}, Operation::kAllReduce, 4), 1.5);
+  EXPECT_DOUBLE_EQ(bytes_sent(AllReduce{Collective::kRing}, Operation::kReduceScatter, 4), 0.75);
   // One server on a worker's host answers three others with the whole message.
   EXPECT_DOUBLE_EQ(bytes_sent(ParameterServer{1}, Operation::kPushPull, 4), 3);
   // A server on each host: 3 quarters of the own push, 3 answers of a quarter.

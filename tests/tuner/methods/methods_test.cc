@@ -31,7 +31,7 @@ Profile three_layers() {
 
 Planning planning(const Profile& profile, int workers = 4) {
   return Planning(profile, made_cluster(8, 50e-6, 8e-9), workers,
-                  {AllToAll{}, ParameterServer{workers}, ParameterServer{2, Placement::kDedicated}});
+                  {AllReduce{}, ParameterServer{workers}, ParameterServer{2, Placement::kDedicated}});
 }
 
 const RoadOption& ring(const Planning& job) { return job.roads[0]; }
@@ -82,7 +82,7 @@ TEST(ByteScheduler, CutsAndOrdersByLayer) {
   EXPECT_EQ(plan.barrier, Barrier::kPerLayer);
 }
 
-TEST(ByteScheduler, FreezesItsOrderForAllToAll) {
+TEST(ByteScheduler, FreezesItsOrderForAllReduce) {
   // At 8 ns a byte a piece takes far longer than the backward pass: when the second one could go, everything
   // has appeared and layer a goes first, then b, then the rest of c.
   const Planning job = planning(three_layers());
@@ -126,7 +126,7 @@ TEST(Methods, BuildValidPlansAboveTheBoundForRandomJobs) {
     const double alpha = std::pow(10, -5 + 2 * (static_cast<double>(random() % 100) / 100));
     check_all(Planning(
         profile, made_cluster(8, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), 4,
-        {AllToAll{}, ParameterServer{4}, ParameterServer{2}, ParameterServer{4, Placement::kDedicated}}));
+        {AllReduce{}, ParameterServer{4}, ParameterServer{2}, ParameterServer{4, Placement::kDedicated}}));
   }
 }
 
@@ -146,9 +146,9 @@ TEST(Methods, BuildValidPlansForEveryShippedProfile) {
 }
 
 TEST(Methods, CostNothingOnOneWorker) {
-  const Planning job(three_layers(), Cluster{}, 1, {AllToAll{}, ParameterServer{1}});
+  const Planning job(three_layers(), Cluster{}, 1, {AllReduce{}, ParameterServer{1}});
   for (const Method& method : methods()) {
-    const RoadOption& option = job.roads[method.architecture == Architecture::kAllToAll ? 0 : 1];
+    const RoadOption& option = job.roads[method.architecture == Architecture::kAllReduce ? 0 : 1];
     EXPECT_DOUBLE_EQ(simulate(job.work, method.build(job, option), option.cost).iteration.count(),
                      job.work.compute());
   }
@@ -161,7 +161,7 @@ TEST(Methods, ExactFusionIsNeverWorseThanMgWfbpNorThatThanWfbp) {
     const Profile profile = made_profile(random, 60);
     const double alpha = std::pow(10, -5 + 2 * (static_cast<double>(random() % 100) / 100));
     const Planning job(profile, made_cluster(4, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), 4,
-                       {AllToAll{}});
+                       {AllReduce{}});
     const auto time = [&](const Plan& plan) {
       return simulate(job.work, plan, ring(job).cost).iteration.count();
     };

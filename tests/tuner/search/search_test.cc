@@ -27,7 +27,7 @@ Planning random_planning(std::mt19937_64& random, std::size_t layers) {
   Profile profile = made_profile(random, layers);
   profile.layers.front().tensors = {{"first", 400'000_B}};
   return Planning(profile, made_cluster(8, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), 4,
-                  {AllToAll{}, ParameterServer{4}, ParameterServer{4, Placement::kDedicated}});
+                  {AllReduce{}, ParameterServer{4}, ParameterServer{4, Placement::kDedicated}});
 }
 
 TEST(Atoms, HoldEveryByteOnceInOrderOfAppearance) {
@@ -233,7 +233,7 @@ TEST(JointSearch, SaysTheSameInFewerMessagesWhereAStartIsGoodEnough) {
   const Cluster cluster = made_cluster(4, 20e-6, 1e-9);
   Profile profile = *shipped_profile("resnet50");
   for (Layer& layer : profile.layers) layer.backward = 20 * layer.backward;
-  const Planning job(profile, cluster, 4, {AllToAll{Collective::kRing}});
+  const Planning job(profile, cluster, 4, {AllReduce{Collective::kRing}});
   Plan plan = wfbp(job, job.roads[0]);
   plan.barrier = Barrier::kPerLayer;
   const Prediction prediction = simulate(job.work, plan, job.roads[0].cost);
