@@ -22,7 +22,7 @@ enum class Subject {
   kCopy,       ///< copying `size` bytes that are not in the cache into a buffer, on all ranks at once
   kStep,       ///< a fixed compute step, with nothing (in flight 0) or with bytes (in flight > 0) moving
   kJitter,     ///< standard deviation of a fixed compute step between ranks and repetitions
-  kBacklog,    ///< how long each turn of a message more urgent than all others (a push or an answer, a step
+  kBacklog,    ///< how long each round of a message more urgent than all others (a push or an answer, a step
                ///< of a ring) waits while in_flight of the same size are under way on the same road
   kPlan,       ///< an iteration of a whole plan, of which `size` bytes of gradients travel (tuner/check.h)
 };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "perfmodel/bound/batched_bound.h"
-#include "perfmodel/bound/overtaking.h"
+#include "perfmodel/bound/preemptive_bound.h"
 #include "perfmodel/cost/least_cost.h"
 
 namespace commtune {
@@ -100,7 +100,7 @@ double started_bound(const Workload& work, const BatchedChannel& channel, double
 }
 
 /// elsewhere  seconds of latency on another channel that each message passes
-OvertakingChannel overtaking(const LeastCost& least, double elsewhere) {
+PreemptiveChannel preemptive_channel_of(const LeastCost& least, double elsewhere) {
   return {least.overhead, least.beta, least.latency - least.overhead + elsewhere};
 }
 
@@ -122,10 +122,10 @@ double alone_bound(const Workload& work, double latency) {
 }
 
 /// Bound for messages that pass one channel in several rounds.
-double turns_bound(const Workload& work, const LeastCost& least, double last_share, double known) {
+double rounds_bound(const Workload& work, const LeastCost& least, double last_share, double known) {
   const LeastCost last = after_last_round(least, last_share);
   const double bytes = length(jobs_of(work, last.beta, 0, last.latency));
-  return overtaking_bound(work, overtaking(last, 0), std::max(bytes, known));
+  return preemptive_bound(work, preemptive_channel_of(last, 0), std::max(bytes, known));
 }
 
 /// Bound of a road whose stages share a channel. Plans may run the stages as one operation or apart, so the
@@ -135,7 +135,7 @@ double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   if (cost.rounds.both() == 1) {
     return started_bound(work, {passing_of(both), 1}, length(jobs_of(work, both.beta, 0, both.latency)));
   }
-  const double coupled = turns_bound(work, both, cost.rounds.last_share(), alone_bound(work, both.latency));
+  const double coupled = rounds_bound(work, both, cost.rounds.last_share(), alone_bound(work, both.latency));
   if (cost.through_servers || !cost.may_part) return coupled;
   const LeastCost reduce = least_cost(cost.reduce, floor), distribute = least_cost(cost.distribute, floor);
   const LeastCost apart{reduce.latency + distribute.latency, reduce.beta + distribute.beta,
@@ -143,7 +143,7 @@ double shared_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   // None of the reduce's latency has to come after the last byte: others may be reduced first.
   const LeastCost last = after_last_round(distribute, cost.rounds.last_share(Stage::kDistribute));
   const LeastCost parted{apart.overhead + last.latency - last.overhead, apart.beta, apart.overhead};
-  return std::min(coupled, turns_bound(work, parted, 1, alone_bound(work, apart.latency)));
+  return std::min(coupled, rounds_bound(work, parted, 1, alone_bound(work, apart.latency)));
 }
 
 /// Bound of a road whose stages have a channel each.
@@ -152,8 +152,8 @@ double separate_bound(const Workload& work, const RoadCost& cost, Floor floor) {
   const double first = length(jobs_of(work, reduce.beta, 0, reduce.latency + distribute.latency));
   const double second = length(jobs_of(work, distribute.beta, reduce.latency, distribute.latency));
   const double known = std::max({first, second, work.compute()});
-  return overtaking_bound(work, overtaking(distribute, reduce.latency),
-                          overtaking_bound(work, overtaking(reduce, distribute.latency), known));
+  return preemptive_bound(work, preemptive_channel_of(distribute, reduce.latency),
+                          preemptive_bound(work, preemptive_channel_of(reduce, distribute.latency), known));
 }
 
 }  // namespace

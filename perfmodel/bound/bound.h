@@ -33,7 +33,8 @@ namespace commtune {
 ///
 /// Where a message passes in several rounds, 3 and 4 do not hold, and 2 holds only with the latency of a
 /// message's last round. Instead, the messages whose lowest layer is one of the first k pass within the times
-/// of the k-th, and few of them can be large (overtaking.h); and no message takes less than it takes alone.
+/// of the k-th, and few of them can be large (preemptive_bound.h); and no message takes less than it takes
+/// alone.
 ///
 /// Where compute slows traffic, the bound is computed on the traffic's clock (Workload).
 ///

@@ -204,7 +204,7 @@ class Formulas {
     const double sent =
         inside ? place_.workers - 1 : 1.0 * place_.per_host * (place_.workers - place_.per_host);
     const Link by = between_hosts();
-    return two_stages(passage(by, sent, sent, sent, sent, place_.workers - 1), {}, by, 1);
+    return two_stages(direct_stage(by, sent, sent, sent, sent, place_.workers - 1), {}, by, 1);
   }
 
   /// Pipelined: ceil(log2 N) latencies and each byte once. log2(N) alpha + m (beta + gamma).
@@ -233,8 +233,8 @@ class Formulas {
 
   /// One direction of one stage through servers: the busiest card passes `share` of a message (of
   /// `stream_share` on average when messages follow each other) as `parts` transfers.
-  StageCost passage(const Link& by, double share, double stream_share, double parts, double stream_parts,
-                    double summed) const {
+  StageCost direct_stage(const Link& by, double share, double stream_share, double parts, double stream_parts,
+                         double summed) const {
     const Curve alone = sum(of_share(by.step, share), line((parts - 1) * by.overhead(), 0));
     const Curve flow = sum(of_share(by.streamed, stream_share), line((stream_parts - 1) * by.overhead(), 0));
     const double alpha = alone.least_alpha().count();
@@ -321,8 +321,8 @@ class Formulas {
     const double parts = hashed ? pushers : std::max(pushers, s);
     const double stream_parts = hashed ? std::max(1.0, pushers / s) : parts;
     const double summed = hashed ? n : n / s;
-    Formula formula = two_stages(passage(by, share, load.stage, parts, stream_parts, summed),
-                                 passage(by, share, load.stage, parts, stream_parts, 0), by, 1 / s);
+    Formula formula = two_stages(direct_stage(by, share, load.stage, parts, stream_parts, summed),
+                                 direct_stage(by, share, load.stage, parts, stream_parts, 0), by, 1 / s);
     formula.server_binds = load.servers || gamma_ * n / s > least_time_per_byte(by.step).value * load.stage;
     return formula;
   }
@@ -338,11 +338,11 @@ class Formulas {
     const double parts = std::max(1.0, hashed ? pushers - 1 : std::max(pushers, s) - 1);
     const double stream_parts = hashed ? std::max(1.0, pushers / s) : parts;
     const double summed = hashed ? n : n / s;
-    Formula formula = two_stages(passage(by, one, load.stage, parts, stream_parts, summed),
-                                 passage(by, one, load.stage, parts, stream_parts, 0), by, 1 / s);
+    Formula formula = two_stages(direct_stage(by, one, load.stage, parts, stream_parts, summed),
+                                 direct_stage(by, one, load.stage, parts, stream_parts, 0), by, 1 / s);
     const double all_parts = std::max(1.0, hashed ? 2 * stream_parts : pushers + s - 2);
     formula.both.occupancy =
-        passage(by, load.together, load.together, all_parts, all_parts, summed).occupancy;
+        direct_stage(by, load.together, load.together, all_parts, all_parts, summed).occupancy;
     if (!hashed) overlap_stages(formula, load, by, road.servers);
     formula.server_binds =
         load.servers || gamma_ * n / s > least_time_per_byte(by.step).value * load.together;

@@ -49,9 +49,9 @@ struct RoadCost {
   bool shared_channel = true;    ///< false: reduce and distribute use opposite directions (dedicated servers)
   bool through_servers = false;  ///< the credit covers the push alone
   Rounds rounds;
-  /// The simulator takes several rounds as one turn of a message where there are more of them than this,
+  /// The simulator takes several of an algorithm's rounds as one where there are more of them than this,
   /// since each costs time there.
-  int most_turns = 8;
+  int most_rounds = 8;
   /// Of a busy channel, what nothing more urgent overtakes any more.
   Seconds backlog{};
   bool opaque = false;   ///< nobody sees how much of a message has been sent before it has ended
@@ -78,7 +78,7 @@ Operations operations_of(const Road& road);
 bool same_kind(const Road& a, const Road& b);
 
 /// How long after a message alone has been served, both stages as one, its last bytes have left and the next
-/// one's may follow: all but what its last turn takes to arrive.
+/// one's may follow: all but what its last round takes to arrive.
 Curve until_sent(const RoadCost& cost);
 
 /// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL.md

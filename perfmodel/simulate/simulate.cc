@@ -5,8 +5,8 @@
 
 #include "perfmodel/base/never.h"
 #include "perfmodel/simulate/compute_clock.h"
-#include "perfmodel/simulate/rank_set.h"
-#include "perfmodel/simulate/traffic.h"
+#include "perfmodel/simulate/network_model.h"
+#include "perfmodel/simulate/priority_set.h"
 #include "perfmodel/simulate/traffic_clock.h"
 
 namespace commtune {
@@ -70,7 +70,7 @@ class Simulator::Engine {
     clock_.reset(cost.interference);
     coupled_ = plan.sequence.empty();
     steps_ = coupled_ ? plan.messages() : plan.sequence.size();
-    traffic_.reset(road, steps_, plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes);
+    network_.reset(road, steps_, plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes);
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
@@ -91,7 +91,7 @@ class Simulator::Engine {
                                                 : work_.ready[plan_->lowest_layer[message]];
   }
 
-  Parcel parcel(std::uint32_t message) const {
+  InFlightMessage in_flight(std::uint32_t message) const {
     const double bytes = static_cast<double>(plan_->bytes[message]);
     return {message, bytes, plan_->copied[message] != 0 ? copy_ * bytes : 0};
   }
@@ -115,18 +115,18 @@ class Simulator::Engine {
     std::size_t arrived = 0;
     while (arrived < steps_ && !given_up()) {
       std::uint32_t next = next_step();
-      for (; next != waiting_.none() && traffic_.credit_allows(); next = next_step()) start(next);
-      if (traffic_.arrived().empty()) {
+      for (; next != waiting_.none() && network_.credit_allows(); next = next_step()) start(next);
+      if (network_.arrived().empty()) {
         if (clock_.disturbed() || release < now) release = next_release(now);
-        now = traffic_.advance(release, {next != waiting_.none(), clock_.disturbed()}, clock_);
+        now = network_.advance(release, {next != waiting_.none(), clock_.disturbed()}, clock_);
         if (release <= now) {
           take_released();
           release = next_release(now);
         }
       }
-      for (const Traffic::Arrival& arrival : traffic_.arrived()) take(arrival);
-      arrived += traffic_.arrived().size();
-      traffic_.forget_arrived();
+      for (const NetworkModel::Arrival& arrival : network_.arrived()) take(arrival);
+      arrived += network_.arrived().size();
+      network_.forget_arrived();
     }
   }
 
@@ -143,13 +143,13 @@ class Simulator::Engine {
     ++next_in_list_;
     ++events_;
     if (coupled_) {
-      traffic_.start(urgency, parcel(step.message), clock_);
+      network_.start(urgency, in_flight(step.message), clock_);
     } else {
-      traffic_.start(urgency, parcel(step.message), step.stage, clock_);
+      network_.start(urgency, in_flight(step.message), step.stage, clock_);
     }
   }
 
-  void take(const Traffic::Arrival& arrival) {
+  void take(const NetworkModel::Arrival& arrival) {
     const auto [message, stage] = by_urgency_[arrival.urgency];
     if (timeline_ != nullptr) {
       record(message, stage, arrival.reduce);
@@ -162,14 +162,14 @@ class Simulator::Engine {
     }
   }
 
-  void record(std::uint32_t message, Stage stage, Passage passage) {
+  void record(std::uint32_t message, Stage stage, StageInterval interval) {
     MessageSpan& span = timeline_->messages[message];
     if (stage == Stage::kReduce) {
-      span.reduce_start = Seconds{passage.from};
-      span.reduce_end = Seconds{passage.end};
+      span.reduce_start = Seconds{interval.from};
+      span.reduce_end = Seconds{interval.end};
     } else {
-      span.distribute_start = Seconds{passage.from};
-      span.distribute_end = Seconds{passage.end};
+      span.distribute_start = Seconds{interval.from};
+      span.distribute_end = Seconds{interval.end};
     }
   }
 
@@ -285,8 +285,8 @@ class Simulator::Engine {
     prediction.compute = Seconds{work_.real(work_.compute(), work_.compute())};
     const Seconds exposed = prediction.iteration - prediction.compute;
     prediction.exposed = exposed > kRounding * prediction.iteration ? exposed : Seconds{0};
-    const double beside_compute = std::max(0.0, traffic_.under_way() - (iteration_ - computing()));
-    prediction.communication = Seconds{work_.real(traffic_.under_way(), beside_compute)};
+    const double beside_compute = std::max(0.0, network_.under_way() - (iteration_ - computing()));
+    prediction.communication = Seconds{work_.real(network_.under_way(), beside_compute)};
     prediction.basis = cost.basis;
     prediction.extrapolated = plan_->messages() > 0 && (Bytes{smallest_} < cost.measured_smallest ||
                                                         Bytes{largest_} > cost.measured_largest);
@@ -296,7 +296,7 @@ class Simulator::Engine {
 
   Binding binding(const Prediction& prediction, const RoadCost& cost) const {
     if (prediction.exposed <= kNegligible * prediction.iteration) return Binding::kCompute;
-    if (2 * traffic_.bytes_time() < traffic_.under_way()) return Binding::kLatency;
+    if (2 * network_.bytes_time() < network_.under_way()) return Binding::kLatency;
     return cost.server_binds ? Binding::kServer : Binding::kBandwidth;
   }
 
@@ -327,7 +327,7 @@ class Simulator::Engine {
   bool coupled_ = true;
   std::size_t steps_ = 0;
   double copy_ = 0;
-  Traffic traffic_;
+  NetworkModel network_;
   ComputeClock clock_;
   bool walks_layers_ = false;
   std::vector<double> arrival_;  ///< by layer: when the last message is back whose lowest layer it is
@@ -340,7 +340,7 @@ class Simulator::Engine {
   std::vector<std::uint32_t> by_release_, counts_;
   std::size_t next_ = 0;            ///< index into by_release_ of the first message that is not released
   std::uint32_t next_in_list_ = 0;  ///< first step of a list that is not started
-  RankSet waiting_;
+  PrioritySet waiting_;
 };
 
 Simulator::Simulator(const Workload& work) : engine_(std::make_unique<Engine>(work)) {}

@@ -56,10 +56,10 @@ inline constexpr Seconds kNoLimit{std::numeric_limits<double>::infinity()};
 /// Communication. A message is released when its last gradient exists (or as Release says). Steps start in
 /// the plan's order (kList), or the most urgent released message starts first (kPriority); no step starts
 /// before one that precedes it in that order. A step starts as soon as the messages started before it have at
-/// most the credit left to send (through servers: to push). Messages under way share the channels (Traffic):
-/// dedicated servers have one channel for pushes and one for answers, all other roads one for everything. A
-/// message that is not one stretch of memory (FlatPlan::copied) takes longer by the time of copying it, half
-/// of that in each stage.
+/// most the credit left to send (through servers: to push). Messages under way share the channels
+/// (NetworkModel): dedicated servers have one channel for pushes and one for answers, all other roads one for
+/// everything. A message that is not one stretch of memory (FlatPlan::copied) takes longer by the time of
+/// copying it, half of that in each stage.
 ///
 /// The expected lateness of the slowest worker (RoadCost::straggling) is added to the iteration once.
 class Simulator {
@@ -71,7 +71,7 @@ class Simulator {
 
   /// plan      must satisfy check(); not verified again here
   /// timeline  filled when not null
-  /// cost      O(log messages) for each turn of a message, and O(pieces + layers)
+  /// cost      O(log messages) for each round of a message, and O(pieces + layers)
   Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
   Prediction run(const Plan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
 

@@ -6,7 +6,7 @@
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/bound/bound.h"
-#include "perfmodel/bound/overtaking.h"
+#include "perfmodel/bound/preemptive_bound.h"
 #include "tuner/messages.h"
 #include "tuner/search/atoms.h"
 #include "tuner/search/climb.h"
@@ -58,7 +58,7 @@ class Search {
   }
 
   SearchReport run() {
-    if (stream_.tensors() > 0) overtake();
+    if (stream_.tensors() > 0) try_preemptive_plans();
     if (stream_.tensors() > 0 && !good_enough()) {
       std::vector<Promising> drafts = seeds();
       for (std::size_t i = 0; i < std::min(kClimbs, drafts.size()) && !over(); ++i) climb_from(drafts[i]);
@@ -131,14 +131,14 @@ class Search {
   }
 
   /// The messages that are best where the more urgent overtakes, on roads over servers that all of them
-  /// share: as if nothing ever waited for what sockets hold, once, and at every turn.
-  void overtake() {
+  /// share: as if nothing ever waited for what sockets hold, once, and in every round.
+  void try_preemptive_plans() {
     for (const RoadOption& option : job_.roads) {
       if (!option.cost.through_servers || !option.cost.shared_channel || option.cost.in_turn > 0) continue;
       for (const int waits : {0, 1, 2}) {
         if (good_enough() || option.floor().count() >= best_time() || out()) break;
         if (waits > 0 && option.cost.backlog == Seconds{0}) break;
-        Plan plan = overtaking_plan(option, waits);
+        Plan plan = preemptive_plan(option, waits);
         const Prediction prediction = simulator_.run(plan, option.cost);
         if (prediction.iteration.count() < best_time()) best_ = {std::move(plan), prediction};
       }
@@ -146,9 +146,9 @@ class Search {
     fastest_ = std::min(fastest_, best_time());
   }
 
-  Plan overtaking_plan(const RoadOption& option, int waits) const {
+  Plan preemptive_plan(const RoadOption& option, int waits) const {
     const std::vector<double> places =
-        overtaking_messages(job_.work, overtaking_channel(option.cost, waits), job_.work.compute());
+        preemptive_messages(job_.work, preemptive_channel(option.cost, waits), job_.work.compute());
     Draft draft;
     for (auto place = places.rbegin(); place != places.rend(); ++place) {
       const std::uint64_t from_front = std::min(static_cast<std::uint64_t>(*place), stream_.bytes()) /

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-#include "perfmodel/bound/overtaking.h"
+#include "perfmodel/bound/preemptive_bound.h"
 #include "perfmodel/cost/topology.h"
 #include "perfmodel/fit/curve_ops.h"
 
@@ -264,7 +264,7 @@ TEST(LowerBound, IsNearTheBestPlanWhereStartUpsCount) {
   EXPECT_LT(gaps[gaps.size() * 95 / 100], 0.15);
 }
 
-TEST(OvertakingMessages, ReachTheBound) {
+TEST(PreemptiveMessages, ReachTheBound) {
   // Without latencies nothing but their own choice keeps messages that overtake each other from the bound.
   std::mt19937_64 random(47);
   for (int round = 0; round < 500; ++round) {
@@ -276,7 +276,7 @@ TEST(OvertakingMessages, ReachTheBound) {
     cost.both = {curve, curve};
     cost.reduce = cost.distribute = {times(curve, 0.5), times(curve, 0.5)};
     cost.through_servers = true;
-    const std::vector<double> ends = overtaking_messages(work, overtaking_channel(cost, 0), work.compute());
+    const std::vector<double> ends = preemptive_messages(work, preemptive_channel(cost, 0), work.compute());
     Plan plan;
     plan.barrier = Barrier::kPerLayer;
     plan.order = Order::kPriority;

@@ -143,7 +143,7 @@ TEST(RoadCost, DedicatedServersUseTwoChannels) {
   EXPECT_NEAR(alone(cost.distribute), 10e-6 + 3 * 2e-6 + 8e-3, 1e-12);
 }
 
-TEST(RoadCost, RoundsOfAlgorithmsAreTurnsAndEachConnectionHoldsAsMuch) {
+TEST(RoadCost, RoundsAreThoseOfAlgorithmsAndEachConnectionHoldsAsMuch) {
   Cluster cluster = cluster_of(8);
   cluster.backlog_seconds.value = 4e-3;
   cluster.connection_backlog_seconds.value = 1e-3;

@@ -100,7 +100,7 @@ TEST(Simulate, OnlyMessagesThatAreNoStretchAreCopied) {
 }
 
 TEST(Simulate, CreditOverlapsLatencies) {
-  // Alone 3 s + 0.05 s/B, of which the channel is kept 1 s + 0.05 s/B, all of it in two turns. Message 1: 4
+  // Alone 3 s + 0.05 s/B, of which the channel is kept 1 s + 0.05 s/B, all of it in two rounds. Message 1: 4
   // .. 6.5, there at 7.5, 7.5 .. 10, there at 11. Message 0 begins at 7, gives way at 7.5 and goes on at 10
   // .. 11, there at 12, and 12 .. 13.5, there at 14.5; forward 3: 17.5.
   RoadCost cost = line_cost(3, 0.05);
@@ -109,7 +109,7 @@ TEST(Simulate, CreditOverlapsLatencies) {
   plan.credit = 1_MiB;
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17.5);
   // Without credit it waits until message 1's last bytes have left at 10: 10 + 5 + 3. Half of them left in
-  // the first turn.
+  // the first round.
   for (const Bytes credit : {0_B, 16_B, 39_B}) {
     plan.credit = credit;
     EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 18) << credit.count;
@@ -160,7 +160,7 @@ TEST(Simulate, WhatIsUnderWayTogetherTakesTurns) {
   EXPECT_DOUBLE_EQ(timeline.messages[0].distribute_end.count(), 11);
 }
 
-TEST(Simulate, ASmallMessageWaitsAtEachTurn) {
+TEST(Simulate, ASmallMessageWaitsAtEachRound) {
   // Four rounds of 0.25 s and four of 2 s, each of which is there a second after it left. The small ones: 7
   // .. 7.25, 9.25 .. 9.5, 12.25 .. 12.5 and 15.25 .. 15.5, each behind one of the others.
   RoadCost cost;
@@ -659,7 +659,7 @@ TEST(Simulate, AgreesWithANaiveReferenceOnRandomPlans) {
   }
 }
 
-TEST(Simulate, WithoutLatenciesTurnsChangeWhoIsFirstButNotWhenAllHaveEnded) {
+TEST(Simulate, WithoutLatenciesRoundsChangeWhoIsFirstButNotWhenAllHaveEnded) {
   std::mt19937_64 random(20261122);
   for (int round = 0; round < 2000; ++round) {
     Job job = random_job(random);
@@ -667,10 +667,10 @@ TEST(Simulate, WithoutLatenciesTurnsChangeWhoIsFirstButNotWhenAllHaveEnded) {
     job.plan.barrier = Barrier::kFull;
     job.plan.credit = 1_MiB;
     job.cost.both.occupancy = job.cost.both.alone;
-    const double one_turn = time_of(job.profile, job.plan, job.cost);
+    const double one_round = time_of(job.profile, job.plan, job.cost);
     job.cost.rounds = {1 + static_cast<int>(random() % 9), static_cast<int>(random() % 9)};
     job.cost.backlog = Seconds{0.5 * static_cast<double>(random() % 5)};
-    ASSERT_NEAR(time_of(job.profile, job.plan, job.cost), one_turn, 1e-9) << "round " << round;
+    ASSERT_NEAR(time_of(job.profile, job.plan, job.cost), one_round, 1e-9) << "round " << round;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "perfmodel/bound/overtaking.h"
+#include "perfmodel/bound/preemptive_bound.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 
 class Program {
  public:
-  Program(const Workload& work, const OvertakingChannel& channel) : work_(work), channel_(channel) {
+  Program(const Workload& work, const PreemptiveChannel& channel) : work_(work), channel_(channel) {
     double bytes = 0;
     for (std::size_t i = 0; i < work.layers(); ++i) {
       bytes += static_cast<double>(work.layer_bytes[i]);
@@ -59,22 +59,22 @@ class Program {
   }
 
   const Workload& work_;
-  const OvertakingChannel channel_;
+  const PreemptiveChannel channel_;
   std::vector<double> until_;  ///< bytes of this layer and of all before it
 };
 
 }  // namespace
 
-OvertakingChannel overtaking_channel(const RoadCost& cost, int waits) {
+PreemptiveChannel preemptive_channel(const RoadCost& cost, int waits) {
   const LeastCost least = least_cost(cost.both, Floor::kBytes);
   return {least.overhead, least.beta, (least.latency - least.overhead) / 2 + waits * cost.backlog.count()};
 }
 
-double overtaking_bound(const Workload& work, const OvertakingChannel& channel, double known) {
+double preemptive_bound(const Workload& work, const PreemptiveChannel& channel, double known) {
   return Program(work, channel).search(known).ruled_out;
 }
 
-std::vector<double> overtaking_messages(const Workload& work, const OvertakingChannel& channel,
+std::vector<double> preemptive_messages(const Workload& work, const PreemptiveChannel& channel,
                                         double known) {
   const Program program(work, channel);
   std::vector<double> ends;

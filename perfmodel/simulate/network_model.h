@@ -11,8 +11,8 @@
 #include "perfmodel/cost/flat_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/simulate/compute_clock.h"
-#include "perfmodel/simulate/parcel.h"
-#include "perfmodel/simulate/rank_set.h"
+#include "perfmodel/simulate/in_flight_message.h"
+#include "perfmodel/simulate/priority_set.h"
 
 namespace commtune {
 
@@ -31,12 +31,13 @@ namespace commtune {
 ///
 /// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), that server handles one
 /// message after the other, however fast the channel is, since the channel is that of all servers together.
-class Traffic {
+class NetworkModel {
  public:
   struct Arrival {
     std::uint32_t urgency = 0;
-    Passage reduce;      ///< from the moment the first byte leaves until all bytes are summed
-    Passage distribute;  ///< from the moment the sum's first byte leaves until every worker has all of it
+    StageInterval reduce;  ///< from the moment the first byte leaves until all bytes are summed
+    StageInterval
+        distribute;  ///< from the moment the sum's first byte leaves until every worker has all of it
   };
 
   /// Empties the network. The road must live until the next reset.
@@ -46,10 +47,10 @@ class Traffic {
   void reset(const FlatRoad& road, std::size_t messages, std::uint64_t credit, std::uint64_t most);
 
   /// Starts both stages of a message at the moment of the last advance().
-  void start(std::uint32_t urgency, const Parcel& parcel, ComputeClock& clock);
+  void start(std::uint32_t urgency, const InFlightMessage& in_flight, ComputeClock& clock);
   /// Starts one stage of a message, at an urgency of its own. The end of a reduce is reported by the
   /// advance() that reaches it, not ahead of time, because the message's distribute waits for it.
-  void start(std::uint32_t urgency, const Parcel& parcel, Stage stage, ComputeClock& clock);
+  void start(std::uint32_t urgency, const InFlightMessage& in_flight, Stage stage, ComputeClock& clock);
 
   /// True if the messages under way have at most the credit left to hand to their sockets. Through servers
   /// only the bytes of pushes count.
@@ -78,24 +79,24 @@ class Traffic {
   static constexpr double kRounding = 1e-3;  // bytes: sums of rounds may miss a message's bytes by that much
   struct Message {
     double bytes = 0, unsent = 0;
-    double rate = 0;                // bytes that count as sent per second of channel time
-    double left = 0;                // seconds of channel time that its round still needs
-    std::array<double, 2> kept{};   // by stage: seconds for which a round keeps the channel
-    std::array<double, 2> lag{};    // by stage: seconds from the end of that until the round has arrived
-    double last_lag = 0;            // the same for the message's last round
-    double from = kNever;           // moment at which the first byte of this stage left
-    std::array<Passage, 2> passed;  // by stage
-    std::uint32_t server = 0;       // that handles it, where servers take messages in turn
-    int turn = 0;                   // number of its current round
-    int first = 0;                  // number of rounds of the reduce stage
-    int counted = 0;                // number of rounds after which the credit no longer counts it
-    int turns = 0;                  // number of rounds of both stages
-    bool told = false;              // report its arrival when it happens, not as soon as it is known
-    std::size_t stage() const { return turn < first ? 0 : 1; }
-    bool ends_stage() const { return turn + 1 == first || turn + 1 == turns; }  // with the current round
+    double rate = 0;               // bytes that count as sent per second of channel time
+    double left = 0;               // seconds of channel time that its round still needs
+    std::array<double, 2> kept{};  // by stage: seconds for which a round keeps the channel
+    std::array<double, 2> lag{};   // by stage: seconds from the end of that until the round has arrived
+    double last_lag = 0;           // the same for the message's last round
+    double from = kNever;          // moment at which the first byte of this stage left
+    std::array<StageInterval, 2> passed;  // by stage
+    std::uint32_t server = 0;             // that handles it, where servers take messages in turn
+    int round = 0;                        // number of its current round
+    int first = 0;                        // number of rounds of the reduce stage
+    int counted = 0;                      // number of rounds after which the credit no longer counts it
+    int rounds = 0;                       // number of rounds of both stages
+    bool told = false;                    // report its arrival when it happens, not as soon as it is known
+    std::size_t stage() const { return round < first ? 0 : 1; }
+    bool ends_stage() const { return round + 1 == first || round + 1 == rounds; }  // with the current round
   };
   struct Channel {
-    RankSet queue;
+    PrioritySet queue;
     double free = 0;           // moment at which the last byte that the sockets hold has left
     std::uint32_t served = 0;  // message whose bytes full sockets accept as fast as others leave
     double since = 0;          // moment up to which its accepted bytes have been accounted for
@@ -135,8 +136,8 @@ class Traffic {
     Message message;
     double copying = 0;
     std::array<double, 2> bytes_time{};
-    bool is_of(const Parcel& parcel) const {
-      return message.bytes == parcel.bytes && copying == parcel.copying;
+    bool is_of(const InFlightMessage& in_flight) const {
+      return message.bytes == in_flight.bytes && copying == in_flight.copying;
     }
   };
 
@@ -156,7 +157,7 @@ class Traffic {
   std::size_t channel_of(const Message& message) const {
     return !kKind.rest || shared_ ? 0 : message.stage();
   }
-  static void prepare(Priced& priced, const Parcel& parcel, const Rounds& turns);
+  static void prepare(Priced& priced, const InFlightMessage& in_flight, const Rounds& rounds);
   void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;
   void price_apart(Priced& priced) const;
   Message& put(std::uint32_t urgency, const Priced& priced);
@@ -166,15 +167,15 @@ class Traffic {
   template <Kind kKind>
   double advance_to(double until, Stops stops, ComputeClock& clock);
   template <Kind kKind>
-  void next_turn(std::uint32_t urgency);
+  void next_round(std::uint32_t urgency);
   template <Kind kKind>
   double room_in(const Channel& channel) const;
   template <Kind kKind>
-  void end_turn(Message& message);
+  void end_round(Message& message);
   template <Kind kKind>
   void take(Channel& channel, Message& message, double at, double time);
   template <Kind kKind>
-  void book(Channel& channel);
+  void account(Channel& channel);
   template <Kind kKind>
   void taken(Channel& channel);
   void arrive(std::uint32_t urgency);
@@ -186,7 +187,7 @@ class Traffic {
   void occupy(std::size_t number, ComputeClock& clock) const;
 
   const FlatRoad* road_ = nullptr;
-  Rounds turns_;
+  Rounds rounds_;
   bool shared_ = true;
   double backlog_ = 0, now_ = 0;
   std::vector<Message> messages_;    // by urgency

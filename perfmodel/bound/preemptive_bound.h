@@ -9,7 +9,7 @@
 namespace commtune {
 
 /// A channel that serves the most urgent message first and goes on with the others afterwards.
-struct OvertakingChannel {
+struct PreemptiveChannel {
   double overhead = 0, beta = 0;  ///< a message keeps it for overhead + beta * m
   double latency = 0;             ///< of what comes before and after it
 };
@@ -17,7 +17,7 @@ struct OvertakingChannel {
 /// The channel of a road over servers whose stages share one, as a line below its costs.
 ///
 /// waits  how often a message waits for what sockets hold (RoadCost::backlog)
-OvertakingChannel overtaking_channel(const RoadCost& cost, int waits);
+PreemptiveChannel preemptive_channel(const RoadCost& cost, int waits);
 
 /// Number the messages of a plan by their lowest layer, which says when a message may start and when it is
 /// wanted back; these times lie inside those of the next one. So the first k, which carry all bytes below the
@@ -26,10 +26,10 @@ OvertakingChannel overtaking_channel(const RoadCost& cost, int waits);
 /// finds out whether T can be reached, and how (nested intervals on one preemptive machine).
 ///
 /// returns  the largest T that this rules out, to 0.05 %; at least `known`, which is positive
-double overtaking_bound(const Workload& work, const OvertakingChannel& channel, double known);
+double preemptive_bound(const Workload& work, const PreemptiveChannel& channel, double known);
 
 /// Where the messages end that reach the least T, in bytes from the first layer's on; the last at all of
 /// them.
-std::vector<double> overtaking_messages(const Workload& work, const OvertakingChannel& channel, double known);
+std::vector<double> preemptive_messages(const Workload& work, const PreemptiveChannel& channel, double known);
 
 }  // namespace commtune

@@ -6,14 +6,14 @@
 namespace commtune {
 
 /// A message that is under way.
-struct Parcel {
+struct InFlightMessage {
   std::uint32_t number = 0;
   double bytes = 0;
   double copying = 0;  ///< seconds that copying it into a fusion buffer and back takes
 };
 
 /// When a stage of a message began and ended, in seconds from the start of the backward pass.
-struct Passage {
+struct StageInterval {
   double from = 0, end = 0;
 };
 

@@ -1,4 +1,4 @@
-#include "perfmodel/simulate/traffic.h"
+#include "perfmodel/simulate/network_model.h"
 
 #include <gtest/gtest.h>
 
@@ -24,72 +24,72 @@ class Network {
   explicit Network(RoadCost cost, std::uint64_t credit = 1 << 20, double kappa = 0)
       : cost_(std::move(cost)), flat_(cost_) {
     clock_.reset(kappa);
-    traffic_.reset(flat_, 8, credit, 1 << 20);
+    model_.reset(flat_, 8, credit, 1 << 20);
   }
 
   void start(std::uint32_t urgency, double bytes, double copying = 0) {
-    traffic_.start(urgency, {urgency, bytes, copying}, clock_);
+    model_.start(urgency, {urgency, bytes, copying}, clock_);
     ++under_way_;
   }
   void start(std::uint32_t urgency, double bytes, Stage stage) {
-    traffic_.start(urgency, {urgency, bytes, 0}, stage, clock_);
+    model_.start(urgency, {urgency, bytes, 0}, stage, clock_);
     ++under_way_;
   }
   /// Lets pass what happens until then.
   void pass(double until) {
-    while (traffic_.advance(until, kEachEvent, clock_) < until) collect();
+    while (model_.advance(until, kEachEvent, clock_) < until) collect();
     collect();
   }
   void end() {
     while (under_way_ > 0) {
-      traffic_.advance(std::numeric_limits<double>::infinity(), kEachEvent, clock_);
+      model_.advance(std::numeric_limits<double>::infinity(), kEachEvent, clock_);
       collect();
     }
   }
   /// When the credit allows another message; no later than `until`.
-  double pass_until_credit(double until) { return traffic_.advance(until, {true, false}, clock_); }
+  double pass_until_credit(double until) { return model_.advance(until, {true, false}, clock_); }
   /// When every worker has a message; what has not come is an error of the test's.
   double arrival(std::uint32_t urgency) const { return arrivals_.at(urgency).distribute.end; }
-  const Traffic::Arrival& passage(std::uint32_t urgency) const { return arrivals_.at(urgency); }
+  const NetworkModel::Arrival& intervals(std::uint32_t urgency) const { return arrivals_.at(urgency); }
   bool has_come(std::uint32_t urgency) const { return arrivals_.contains(urgency); }
 
-  Traffic& traffic() { return traffic_; }
+  NetworkModel& model() { return model_; }
   ComputeClock& clock() { return clock_; }
 
  private:
-  static constexpr Traffic::Stops kEachEvent{false, true};
+  static constexpr NetworkModel::Stops kEachEvent{false, true};
 
   void collect() {
-    for (const Traffic::Arrival& arrival : traffic_.arrived()) arrivals_[arrival.urgency] = arrival;
-    under_way_ -= static_cast<int>(traffic_.arrived().size());
-    traffic_.forget_arrived();
+    for (const NetworkModel::Arrival& arrival : model_.arrived()) arrivals_[arrival.urgency] = arrival;
+    under_way_ -= static_cast<int>(model_.arrived().size());
+    model_.forget_arrived();
   }
 
   const RoadCost cost_;
   const FlatRoad flat_;
-  Traffic traffic_;
+  NetworkModel model_;
   ComputeClock clock_;
-  std::map<std::uint32_t, Traffic::Arrival> arrivals_;
+  std::map<std::uint32_t, NetworkModel::Arrival> arrivals_;
   int under_way_ = 0;
 };
 
-TEST(Traffic, AMessageAloneTakesWhatItTakesAlone) {
-  // 40 B: 2 s of the channel in two turns, each of which is there 1.5 s after it left. 0 .. 1, there at 2.5;
+TEST(NetworkModel, AMessageAloneTakesWhatItTakesAlone) {
+  // 40 B: 2 s of the channel in two rounds, each of which is there 1.5 s after it left. 0 .. 1, there at 2.5;
   // 2.5 .. 3.5, there at 5. Without credit the same.
   for (const std::uint64_t credit : {1U << 20, 0U}) {
     Network network(line(3), credit);
     network.start(0, 40);
     network.end();
-    EXPECT_DOUBLE_EQ(network.passage(0).reduce.from, 0);
-    EXPECT_DOUBLE_EQ(network.passage(0).reduce.end, 2.5);
-    EXPECT_DOUBLE_EQ(network.passage(0).distribute.from, 2.5);
+    EXPECT_DOUBLE_EQ(network.intervals(0).reduce.from, 0);
+    EXPECT_DOUBLE_EQ(network.intervals(0).reduce.end, 2.5);
+    EXPECT_DOUBLE_EQ(network.intervals(0).distribute.from, 2.5);
     EXPECT_DOUBLE_EQ(network.arrival(0), 5);
-    EXPECT_DOUBLE_EQ(network.traffic().under_way(), 5);
-    EXPECT_DOUBLE_EQ(network.traffic().bytes_time(), 2);
+    EXPECT_DOUBLE_EQ(network.model().under_way(), 5);
+    EXPECT_DOUBLE_EQ(network.model().bytes_time(), 2);
   }
 }
 
-TEST(Traffic, TakesAsLongInHoweverManyRounds) {
+TEST(NetworkModel, TakesAsLongInHoweverManyRounds) {
   for (const Rounds rounds : {Rounds{1, 0}, Rounds{4, 4}, Rounds{40, 0}, Rounds{40, 40}}) {
     RoadCost cost = line(3);
     cost.rounds = rounds;
@@ -100,19 +100,19 @@ TEST(Traffic, TakesAsLongInHoweverManyRounds) {
   }
 }
 
-TEST(Traffic, TheMoreUrgentHasItsTurnsFirstAndNothingIsLost) {
-  // Two turns of 1 s each: the first one's 0 .. 2, then the other's 2 .. 4.
+TEST(NetworkModel, TheMoreUrgentHasItsRoundsFirstAndNothingIsLost) {
+  // Two rounds of 1 s each: the first one's 0 .. 2, then the other's 2 .. 4.
   Network network(line());
   network.start(0, 40);
   network.start(1, 40);
   network.end();
   EXPECT_DOUBLE_EQ(network.arrival(0), 2);
   EXPECT_DOUBLE_EQ(network.arrival(1), 4);
-  EXPECT_DOUBLE_EQ(network.traffic().under_way(), 4);
+  EXPECT_DOUBLE_EQ(network.model().under_way(), 4);
 }
 
-TEST(Traffic, TheMoreUrgentOvertakesWhatIsUnderWay) {
-  // Message 1 has 0 .. 0.5 of its first turn, message 0 its two at 0.5 .. 2.5, and message 1 the rest.
+TEST(NetworkModel, TheMoreUrgentOvertakesWhatIsUnderWay) {
+  // Message 1 has 0 .. 0.5 of its first round, message 0 its two at 0.5 .. 2.5, and message 1 the rest.
   Network network(line());
   network.start(1, 40);
   network.pass(0.5);
@@ -122,9 +122,10 @@ TEST(Traffic, TheMoreUrgentOvertakesWhatIsUnderWay) {
   EXPECT_DOUBLE_EQ(network.arrival(1), 4);
 }
 
-TEST(Traffic, NothingOvertakesWhatSocketsHold) {
-  // As above, but at 0.5 sockets have all of message 1's turn, until 1. Message 0's first turn leaves at 1 ..
-  // 2. They had it at 1.5 and took of message 1's second turn what leaves until 2.5 before message 0's next
+TEST(NetworkModel, NothingOvertakesWhatSocketsHold) {
+  // As above, but at 0.5 sockets have all of message 1's round, until 1. Message 0's first round leaves at 1
+  // ..
+  // 2. They had it at 1.5 and took of message 1's second round what leaves until 2.5 before message 0's next
   // one was there at 2: that leaves at 2.5 .. 3.5, and the rest of message 1 at 3.5 .. 4.
   RoadCost cost = line();
   cost.backlog = Seconds{0.5};
@@ -133,12 +134,12 @@ TEST(Traffic, NothingOvertakesWhatSocketsHold) {
   network.pass(0.5);
   network.start(0, 40);
   network.end();
-  EXPECT_DOUBLE_EQ(network.passage(0).reduce.from, 1);
+  EXPECT_DOUBLE_EQ(network.intervals(0).reduce.from, 1);
   EXPECT_DOUBLE_EQ(network.arrival(0), 3.5);
   EXPECT_DOUBLE_EQ(network.arrival(1), 4);
 }
 
-TEST(Traffic, DedicatedServersPushAndAnswerAtTheSameTime) {
+TEST(NetworkModel, DedicatedServersPushAndAnswerAtTheSameTime) {
   // 1 s each way: pushes 0 .. 1 .. 2, answers 1 .. 2 .. 3.
   RoadCost cost = line();
   cost.shared_channel = false;
@@ -148,61 +149,61 @@ TEST(Traffic, DedicatedServersPushAndAnswerAtTheSameTime) {
   network.end();
   EXPECT_DOUBLE_EQ(network.arrival(0), 2);
   EXPECT_DOUBLE_EQ(network.arrival(1), 3);
-  EXPECT_DOUBLE_EQ(network.traffic().bytes_time(), 2);  // of the busier channel
+  EXPECT_DOUBLE_EQ(network.model().bytes_time(), 2);  // of the busier channel
 }
 
-TEST(Traffic, CreditIsThereWhenSocketsHaveTakenEnough) {
+TEST(NetworkModel, CreditIsThereWhenSocketsHaveTakenEnough) {
   // 40 B in 2 s: 20 B are left after 1 s.
   Network network(line(), 20);
-  EXPECT_TRUE(network.traffic().credit_allows()) << "nothing is under way";
+  EXPECT_TRUE(network.model().credit_allows()) << "nothing is under way";
   network.start(0, 40);
-  EXPECT_FALSE(network.traffic().credit_allows());
+  EXPECT_FALSE(network.model().credit_allows());
   network.pass(0.9);
-  EXPECT_FALSE(network.traffic().credit_allows());
+  EXPECT_FALSE(network.model().credit_allows());
   EXPECT_DOUBLE_EQ(network.pass_until_credit(10), 1);
-  EXPECT_TRUE(network.traffic().credit_allows());
+  EXPECT_TRUE(network.model().credit_allows());
 }
 
-TEST(Traffic, ThroughServersTheCreditIsThereAfterThePush) {
+TEST(NetworkModel, ThroughServersTheCreditIsThereAfterThePush) {
   RoadCost cost = line(2);
   cost.through_servers = true;
   Network network(cost, 0);
   network.start(0, 40);
   network.pass(0.9);
-  EXPECT_FALSE(network.traffic().credit_allows());
+  EXPECT_FALSE(network.model().credit_allows());
   network.pass(1.1);
-  EXPECT_TRUE(network.traffic().credit_allows());
+  EXPECT_TRUE(network.model().credit_allows());
   EXPECT_FALSE(network.has_come(0));
 }
 
-TEST(Traffic, NobodySeesWhatAnOpaqueRoadHasSentBeforeItHasEnded) {
+TEST(NetworkModel, NobodySeesWhatAnOpaqueRoadHasSentBeforeItHasEnded) {
   RoadCost cost = line(3);
   cost.rounds = {1, 0};
   cost.opaque = true;
   Network network(cost, 20);
   network.start(0, 40);
   network.pass(4.9);
-  EXPECT_FALSE(network.traffic().credit_allows());
+  EXPECT_FALSE(network.model().credit_allows());
   EXPECT_FALSE(network.has_come(0));
   network.pass(5);
-  EXPECT_TRUE(network.traffic().credit_allows());
+  EXPECT_TRUE(network.model().credit_allows());
   EXPECT_TRUE(network.has_come(0));
 }
 
-TEST(Traffic, AStageOfItsOwnTakesWhatItTakes) {
+TEST(NetworkModel, AStageOfItsOwnTakesWhatItTakes) {
   // 1 s of the channel and 1.5 s more.
   Network network(line(3));
   network.start(0, 40, Stage::kReduce);
   network.pass(2.4);
   EXPECT_FALSE(network.has_come(0)) << "something waits for its end";
   network.pass(2.5);
-  EXPECT_DOUBLE_EQ(network.passage(0).reduce.end, 2.5);
+  EXPECT_DOUBLE_EQ(network.intervals(0).reduce.end, 2.5);
   network.start(1, 40, Stage::kDistribute);
   network.end();
   EXPECT_DOUBLE_EQ(network.arrival(1), 5);
 }
 
-TEST(Traffic, CopyingKeepsTheChannel) {
+TEST(NetworkModel, CopyingKeepsTheChannel) {
   // Two messages of 2 s of bytes, the first one copied for 1 s.
   Network network(line());
   network.start(0, 40, 1);
@@ -212,7 +213,7 @@ TEST(Traffic, CopyingKeepsTheChannel) {
   EXPECT_DOUBLE_EQ(network.arrival(1), 5);
 }
 
-TEST(Traffic, TellsTheComputeSideWhenTheChannelIsKept) {
+TEST(NetworkModel, TellsTheComputeSideWhenTheChannelIsKept) {
   // Compute at half speed past 0 .. 2: 3 s of work take until 4.
   Network network(line(), 1 << 20, 1);
   network.start(0, 40);
@@ -220,7 +221,7 @@ TEST(Traffic, TellsTheComputeSideWhenTheChannelIsKept) {
   EXPECT_DOUBLE_EQ(network.clock().when(3), 4);
 }
 
-TEST(Traffic, WholeMessagesQueueAtTheServerThatTheyGoTo) {
+TEST(NetworkModel, WholeMessagesQueueAtTheServerThatTheyGoTo) {
   // The card has four times the speed of a server: 40 B are pushed in 0.25 s, which a server takes in 1 s.
   // Messages 0 and 2 go to the first server, 1 to the second.
   RoadCost cost;
@@ -233,23 +234,23 @@ TEST(Traffic, WholeMessagesQueueAtTheServerThatTheyGoTo) {
   Network network(cost);
   for (std::uint32_t message = 0; message < 3; ++message) network.start(message, 40);
   network.end();
-  EXPECT_DOUBLE_EQ(network.passage(0).reduce.end, 1);
-  EXPECT_DOUBLE_EQ(network.passage(1).reduce.end, 1.25);
-  EXPECT_DOUBLE_EQ(network.passage(2).reduce.end, 2);
+  EXPECT_DOUBLE_EQ(network.intervals(0).reduce.end, 1);
+  EXPECT_DOUBLE_EQ(network.intervals(1).reduce.end, 1.25);
+  EXPECT_DOUBLE_EQ(network.intervals(2).reduce.end, 2);
 }
 
-TEST(Traffic, KnowsNothingOfWhatWasBeforeItWasReset) {
+TEST(NetworkModel, KnowsNothingOfWhatWasBeforeItWasReset) {
   const RoadCost cost = line(3);
   const FlatRoad road(cost);
   ComputeClock clock;
   clock.reset(0);
-  Traffic traffic;
+  NetworkModel model;
   for (int i = 0; i < 2; ++i) {
-    traffic.reset(road, 2, 0, 100);
-    EXPECT_EQ(traffic.under_way(), 0);
-    traffic.start(0, {0, 40, 0}, clock);
-    traffic.start(1, {1, 40, 0}, clock);
-    traffic.advance(std::numeric_limits<double>::infinity(), {false, true}, clock);
+    model.reset(road, 2, 0, 100);
+    EXPECT_EQ(model.under_way(), 0);
+    model.start(0, {0, 40, 0}, clock);
+    model.start(1, {1, 40, 0}, clock);
+    model.advance(std::numeric_limits<double>::infinity(), {false, true}, clock);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace commtune {
 
-/// Small integers of which the smallest is taken first.
-class RankSet {
+/// A set of priorities: small integers, of which the smallest is taken first.
+class PrioritySet {
  public:
   void reset(std::size_t size) {
     const std::size_t words = (size + 63) / 64;
@@ -19,11 +19,11 @@ class RankSet {
     lowest_ = words;
     none_ = static_cast<std::uint32_t>(64 * words + 63);
   }
-  void insert(std::uint32_t rank) {
-    words_[rank / 64] |= std::uint64_t{1} << (rank % 64);
-    lowest_ = std::min<std::size_t>(lowest_, rank / 64);
+  void insert(std::uint32_t priority) {
+    words_[priority / 64] |= std::uint64_t{1} << (priority % 64);
+    lowest_ = std::min<std::size_t>(lowest_, priority / 64);
   }
-  bool contains(std::uint32_t rank) const { return (words_[rank / 64] >> (rank % 64) & 1) != 0; }
+  bool contains(std::uint32_t priority) const { return (words_[priority / 64] >> (priority % 64) & 1) != 0; }
   /// none() of an empty set.
   std::uint32_t smallest() {
     const std::uint64_t* const words = words_.data();
@@ -35,7 +35,7 @@ class RankSet {
   }
   /// Larger than all that may be inserted.
   std::uint32_t none() const { return none_; }
-  void erase(std::uint32_t rank) { words_[rank / 64] &= ~(std::uint64_t{1} << (rank % 64)); }
+  void erase(std::uint32_t priority) { words_[priority / 64] &= ~(std::uint64_t{1} << (priority % 64)); }
 
  private:
   static constexpr std::uint64_t kGuard = std::uint64_t{1} << 63;

@@ -1,4 +1,4 @@
-#include "perfmodel/simulate/traffic.h"
+#include "perfmodel/simulate/network_model.h"
 
 namespace commtune {
 
@@ -18,12 +18,13 @@ Rounds no_more_than(int most, const Rounds& rounds) {
 
 }  // namespace
 
-void Traffic::reset(const FlatRoad& road, std::size_t messages, std::uint64_t credit, std::uint64_t most) {
+void NetworkModel::reset(const FlatRoad& road, std::size_t messages, std::uint64_t credit,
+                         std::uint64_t most) {
   road_ = &road;
   shared_ = road.cost->shared_channel;
-  turns_ = no_more_than(road.cost->most_turns, road.cost->rounds);
+  rounds_ = no_more_than(road.cost->most_rounds, road.cost->rounds);
   // One simulated round stands for several real ones, and bytes may be ahead of each of those.
-  backlog_ = road.cost->backlog.count() * road.cost->rounds.both() / turns_.both();
+  backlog_ = road.cost->backlog.count() * road.cost->rounds.both() / rounds_.both();
   now_ = 0;
   messages_.resize(messages);  // start() fills them in
   server_free_.assign(2 * static_cast<std::size_t>(road.cost->in_turn), 0.0);
@@ -44,14 +45,14 @@ void Traffic::reset(const FlatRoad& road, std::size_t messages, std::uint64_t cr
   bytes_time_ = {};
 }
 
-void Traffic::start(std::uint32_t urgency, const Parcel& parcel, ComputeClock& clock) {
+void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight, ComputeClock& clock) {
   const RoadCost& cost = *road_->cost;
   Priced& priced = priced_[0];
-  if (!priced.is_of(parcel)) {
-    prepare(priced, parcel, turns_);
+  if (!priced.is_of(in_flight)) {
+    prepare(priced, in_flight, rounds_);
     Message& message = priced.message;
     if (shared_) {
-      price(priced, road_->both, cost.rounds.last_share(), parcel.copying);
+      price(priced, road_->both, cost.rounds.last_share(), in_flight.copying);
     } else {
       price_apart(priced);
     }
@@ -61,17 +62,18 @@ void Traffic::start(std::uint32_t urgency, const Parcel& parcel, ComputeClock& c
     }
   }
   Message& message = put(urgency, priced);
-  if (!server_free_.empty()) message.server = parcel.number % static_cast<std::uint32_t>(cost.in_turn);
+  if (!server_free_.empty()) message.server = in_flight.number % static_cast<std::uint32_t>(cost.in_turn);
   begin(urgency, clock);
 }
 
-void Traffic::start(std::uint32_t urgency, const Parcel& parcel, Stage stage, ComputeClock& clock) {
+void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight, Stage stage,
+                         ComputeClock& clock) {
   const bool reduces = stage == Stage::kReduce;
   Priced& priced = priced_[reduces ? 0 : 1];
-  if (!priced.is_of(parcel)) {
-    prepare(priced, parcel, {reduces ? turns_.reduce : turns_.distribute, 0});
+  if (!priced.is_of(in_flight)) {
+    prepare(priced, in_flight, {reduces ? rounds_.reduce : rounds_.distribute, 0});
     price(priced, reduces ? road_->reduce : road_->distribute, road_->cost->rounds.last_share(stage),
-          parcel.copying / 2);
+          in_flight.copying / 2);
     priced.message.told = reduces;
   }
   put(urgency, priced);
@@ -79,27 +81,27 @@ void Traffic::start(std::uint32_t urgency, const Parcel& parcel, Stage stage, Co
 }
 
 /// Sets everything but the costs.
-void Traffic::prepare(Priced& priced, const Parcel& parcel, const Rounds& turns) {
+void NetworkModel::prepare(Priced& priced, const InFlightMessage& in_flight, const Rounds& rounds) {
   priced = {};
-  priced.copying = parcel.copying;
+  priced.copying = in_flight.copying;
   Message& message = priced.message;
-  message.bytes = message.unsent = parcel.bytes;
+  message.bytes = message.unsent = in_flight.bytes;
   message.passed.fill({kNever, 0});
-  message.first = turns.reduce;
-  message.turns = message.counted = turns.both();
+  message.first = rounds.reduce;
+  message.rounds = message.counted = rounds.both();
 }
 
 /// Sets the costs where all rounds share one channel. The last round has `last_share` of the latency.
-void Traffic::price(Priced& priced, const FlatCost& cost, double last_share, double copying) const {
+void NetworkModel::price(Priced& priced, const FlatCost& cost, double last_share, double copying) const {
   Message& message = priced.message;
   const double alone = cost.alone(message.bytes) + copying;
   const double occupancy = std::min(cost.occupancy(message.bytes) + copying, alone);
-  const int second = message.turns - message.first;
+  const int second = message.rounds - message.first;
   const double share = second > 0 ? road_->reduce_share(message.bytes) : 1;
   message.kept[0] = share * occupancy / message.first;
   message.kept[1] = second > 0 ? (1 - share) * occupancy / second : 0;
   message.last_lag = (alone - occupancy) * last_share;
-  message.lag.fill(message.turns > 1 ? (alone - occupancy - message.last_lag) / (message.turns - 1) : 0);
+  message.lag.fill(message.rounds > 1 ? (alone - occupancy - message.last_lag) / (message.rounds - 1) : 0);
   message.rate = occupancy > 0 ? message.bytes / occupancy : 0;
   priced.bytes_time[0] = of_bytes(cost, message.bytes, occupancy);
   if (!road_->cost->opaque) return;
@@ -109,7 +111,7 @@ void Traffic::price(Priced& priced, const FlatCost& cost, double last_share, dou
 }
 
 /// Sets the costs where each stage has a channel of its own and one round.
-void Traffic::price_apart(Priced& priced) const {
+void NetworkModel::price_apart(Priced& priced) const {
   Message& message = priced.message;
   const double copying = priced.copying / 2;
   for (std::size_t stage = 0; stage < 2; ++stage) {
@@ -123,14 +125,14 @@ void Traffic::price_apart(Priced& priced) const {
 }
 
 /// Adds a message at this urgency.
-Traffic::Message& Traffic::put(std::uint32_t urgency, const Priced& priced) {
+NetworkModel::Message& NetworkModel::put(std::uint32_t urgency, const Priced& priced) {
   bytes_time_[0] += priced.bytes_time[0];
   bytes_time_[1] += priced.bytes_time[1];
   return messages_[urgency] = priced.message;
 }
 
 template <typename Run>
-auto Traffic::of_kind(const ComputeClock& clock, const Run& run) {
+auto NetworkModel::of_kind(const ComputeClock& clock, const Run& run) {
   if (!shared_ || !server_free_.empty() || clock.disturbed()) return run.template operator()<Kind{}>();
   if (backlog_ > 0) {
     return limited_ ? run.template operator()<Kind{true, true, false}>()
@@ -140,28 +142,28 @@ auto Traffic::of_kind(const ComputeClock& clock, const Run& run) {
                   : run.template operator()<Kind{false, false, false}>();
 }
 
-void Traffic::begin(std::uint32_t urgency, ComputeClock& clock) {
+void NetworkModel::begin(std::uint32_t urgency, ComputeClock& clock) {
   const Message& message = messages_[urgency];
   ++sending_;
   unsent_ += message.unsent;
   if (travelling_++ == 0) under_way_until_ = std::max(under_way_until_, now_);
-  const bool sends_alone = limited_ && credit_ == 0 && message.counted == message.turns;
-  if (sends_alone && message.turns > 1) return pass_alone(urgency, clock);
+  const bool sends_alone = limited_ && credit_ == 0 && message.counted == message.rounds;
+  if (sends_alone && message.rounds > 1) return pass_alone(urgency, clock);
   of_kind(clock, [&]<Kind kKind>() {
-    next_turn<kKind>(urgency);
+    next_round<kKind>(urgency);
     if (channels_[0].called || (kKind.rest && clock.disturbed())) serve<kKind>(0, clock);
   });
 }
 
 /// With credit 0 no other message may send before this one has sent everything, so all its rounds but the
 /// last are simulated at once.
-void Traffic::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
+void NetworkModel::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
   Message& message = messages_[urgency];
   const double from = std::max(channels_[0].free, now_);
   double at = from, kept = 0;
-  for (; message.turn + 1 < message.turns; ++message.turn) {
+  for (; message.round + 1 < message.rounds; ++message.round) {
     const std::size_t stage = message.stage();
-    Passage& passed = message.passed[stage];
+    StageInterval& passed = message.passed[stage];
     passed.from = std::min(passed.from, at);
     kept += message.kept[stage];
     at += message.kept[stage] + message.lag[stage];
@@ -173,8 +175,8 @@ void Traffic::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
 
 /// A message has a round to send. The channel has to look at that unless its sockets are full and busy with a
 /// more urgent message.
-template <Traffic::Kind kKind>
-inline void Traffic::next_turn(std::uint32_t urgency) {
+template <NetworkModel::Kind kKind>
+inline void NetworkModel::next_round(std::uint32_t urgency) {
   Message& message = messages_[urgency];
   message.left = message.kept[message.stage()];
   Channel& channel = channels_[channel_of<kKind>(message)];
@@ -184,16 +186,16 @@ inline void Traffic::next_turn(std::uint32_t urgency) {
 
 /// Moment at which the sockets will have accepted enough bytes for the credit to allow another message;
 /// infinity if the current round ends before that.
-double Traffic::credit_moment() const {
+double NetworkModel::credit_moment() const {
   const Channel& channel = channels_[0];
   const double over = over_credit();
   if (!channel.full() || over <= kRounding) return kNever;
   const Message& message = messages_[channel.served];
-  if (message.turn >= message.counted || message.unsent <= over) return kNever;
+  if (message.round >= message.counted || message.unsent <= over) return kNever;
   return std::max(now_, channel.since + over / message.rate);
 }
 
-void Traffic::ComingQueue::make_room() {
+void NetworkModel::ComingQueue::make_room() {
   const auto begin = list_.begin();
   std::move(begin + static_cast<std::ptrdiff_t>(first_), begin + static_cast<std::ptrdiff_t>(end_), begin);
   end_ -= first_;
@@ -202,14 +204,14 @@ void Traffic::ComingQueue::make_room() {
 }
 
 /// True if serve() has to be called now.
-bool Traffic::due(const Channel& channel) const { return channel.called || channel.ends <= now_; }
+bool NetworkModel::due(const Channel& channel) const { return channel.called || channel.ends <= now_; }
 
-double Traffic::advance(double until, Stops stops, ComputeClock& clock) {
+double NetworkModel::advance(double until, Stops stops, ComputeClock& clock) {
   return of_kind(clock, [&]<Kind kKind>() { return advance_to<kKind>(until, stops, clock); });
 }
 
-template <Traffic::Kind kKind>
-double Traffic::advance_to(double until, Stops stops, ComputeClock& clock) {
+template <NetworkModel::Kind kKind>
+double NetworkModel::advance_to(double until, Stops stops, ComputeClock& clock) {
   const bool watches_credit = kKind.limited && stops.at_credit && limited_;
   const bool stops_at_event = kKind.rest && stops.at_event, apart = kKind.rest && !shared_;
   for (;;) {
@@ -221,28 +223,28 @@ double Traffic::advance_to(double until, Stops stops, ComputeClock& clock) {
     while (!coming_.empty() && coming_.soonest().at <= now_) take_soonest<kKind>();
     if (due(channels_[0]) || stops_at_event) serve<kKind>(0, clock);
     if (apart && (due(channels_[1]) || stops_at_event)) serve<kKind>(1, clock);
-    if (watches_credit && credit <= now_) book<kKind>(channels_[0]);
+    if (watches_credit && credit <= now_) account<kKind>(channels_[0]);
     const bool stopped = stops_at_event || (watches_credit && credit_allows());
     if (stopped || now_ >= until || !arrived_.empty()) break;
   }
-  if (kKind.limited && limited_) book<kKind>(channels_[0]);
+  if (kKind.limited && limited_) account<kKind>(channels_[0]);
   return now_;
 }
 
 /// Handles the earliest event: a message's next round is ready, or its last one has ended.
-template <Traffic::Kind kKind>
-inline void Traffic::take_soonest() {
+template <NetworkModel::Kind kKind>
+inline void NetworkModel::take_soonest() {
   const std::uint32_t urgency = coming_.soonest().urgency;
   coming_.pop();
   Message& message = messages_[urgency];
-  if (message.turn < message.turns) return next_turn<kKind>(urgency);
-  end_turn<kKind>(message);
+  if (message.round < message.rounds) return next_round<kKind>(urgency);
+  end_round<kKind>(message);
   arrive(urgency);
 }
 
 /// Accounts for the bytes that full sockets have accepted up to now: as many as have left them.
-template <Traffic::Kind kKind>
-inline void Traffic::book(Channel& channel) {
+template <NetworkModel::Kind kKind>
+inline void NetworkModel::account(Channel& channel) {
   if (!channel.full()) return;
   if (now_ > channel.since)
     take<kKind>(channel, messages_[channel.served], channel.since, now_ - channel.since);
@@ -250,31 +252,31 @@ inline void Traffic::book(Channel& channel) {
 }
 
 /// The sockets accept `time` seconds' worth of a message's bytes from the moment `at` on.
-template <Traffic::Kind kKind>
-inline void Traffic::take(Channel& channel, Message& message, double at, double time) {
+template <NetworkModel::Kind kKind>
+inline void NetworkModel::take(Channel& channel, Message& message, double at, double time) {
   const double done = std::min(time, message.left);
   const double from = std::max(channel.free, at);
   if (done > 0) message.from = std::min(message.from, from);
   channel.free = from + done;
   message.left -= done;
-  if (!kKind.limited || !limited_ || message.turn >= message.counted) return;
+  if (!kKind.limited || !limited_ || message.round >= message.counted) return;
   const double sent = std::min(message.unsent, done * message.rate);
   message.unsent -= sent;
   unsent_ -= sent;
 }
 
 /// Seconds' worth of bytes that the sockets may still accept ahead of the channel.
-template <Traffic::Kind kKind>
-inline double Traffic::room_in(const Channel& channel) const {
+template <NetworkModel::Kind kKind>
+inline double NetworkModel::room_in(const Channel& channel) const {
   if (!kKind.ahead || !(backlog_ > 0)) return 0;
   return std::max(0.0, backlog_ - std::max(0.0, channel.free - now_));
 }
 
 /// Lets the channel's sockets accept the most urgent bytes until they are full.
-template <Traffic::Kind kKind>
-void Traffic::serve(std::size_t number, ComputeClock& clock) {
+template <NetworkModel::Kind kKind>
+void NetworkModel::serve(std::size_t number, ComputeClock& clock) {
   Channel& channel = channels_[kKind.rest ? number : 0];
-  book<kKind>(channel);
+  account<kKind>(channel);
   if (channel.ends <= now_) taken<kKind>(channel);
   channel.called = false;
   channel.ends = kNever;
@@ -293,7 +295,7 @@ void Traffic::serve(std::size_t number, ComputeClock& clock) {
   if (kKind.rest && clock.disturbed()) occupy(number, clock);
 }
 
-void Traffic::occupy(std::size_t number, ComputeClock& clock) const {
+void NetworkModel::occupy(std::size_t number, ComputeClock& clock) const {
   const Channel& channel = channels_[number];
   const double busy_until = channel.full() ? channel.ends + backlog_ : channel.free;
   if (busy_until > now_) clock.occupy(number, now_, busy_until);
@@ -301,7 +303,7 @@ void Traffic::occupy(std::size_t number, ComputeClock& clock) const {
 
 /// Moment at which a round leaves that would leave at `left` if its server were free: the server may delay
 /// it.
-double Traffic::after_server(const Message& message, double left) {
+double NetworkModel::after_server(const Message& message, double left) {
   const std::size_t stage = message.stage();
   if (shared_ && stage > 0) return left;
   const double in = road_->reduce.alone.bytes_part(message.bytes),
@@ -314,8 +316,8 @@ double Traffic::after_server(const Message& message, double left) {
 
 /// The channel's sockets have accepted all of the current round. Its last byte leaves after all others that
 /// they hold.
-template <Traffic::Kind kKind>
-inline void Traffic::taken(Channel& channel) {
+template <NetworkModel::Kind kKind>
+inline void NetworkModel::taken(Channel& channel) {
   const std::uint32_t urgency = channel.served;
   Message& message = messages_[urgency];
   const double left = std::max(channel.free, now_);
@@ -324,31 +326,31 @@ inline void Traffic::taken(Channel& channel) {
   const std::size_t stage = message.stage();
   const double sent = !kKind.rest || server_free_.empty() ? left : after_server(message, left);
   if (!message.ends_stage()) {  // most rounds of a collective: only its next round follows
-    ++message.turn;
+    ++message.round;
     return coming_.push({sent + message.lag[stage], urgency});
   }
-  Passage& passed = message.passed[stage];
+  StageInterval& passed = message.passed[stage];
   passed.from = std::min(passed.from, message.from);
-  const bool last = message.turn + 1 == message.turns;
+  const bool last = message.round + 1 == message.rounds;
   passed.end = sent + (last ? message.last_lag : message.lag[stage]);
   message.from = kNever;
-  end_turn<kKind>(message);
-  if (message.turn == message.turns && !message.told) return arrive(urgency);
+  end_round<kKind>(message);
+  if (message.round == message.rounds && !message.told) return arrive(urgency);
   coming_.push({passed.end, urgency});
 }
 
-template <Traffic::Kind kKind>
-inline void Traffic::end_turn(Message& message) {
-  if (++message.turn != message.counted) return;
+template <NetworkModel::Kind kKind>
+inline void NetworkModel::end_round(Message& message) {
+  if (++message.round != message.counted) return;
   unsent_ -= message.unsent;
   message.unsent = 0;
   if (--sending_ == 0) unsent_ = 0;
 }
 
-void Traffic::arrive(std::uint32_t urgency) {
+void NetworkModel::arrive(std::uint32_t urgency) {
   Message& message = messages_[urgency];
   const double reduced = message.passed[0].end;
-  if (message.first == message.turns) message.passed[1] = {reduced, reduced};
+  if (message.first == message.rounds) message.passed[1] = {reduced, reduced};
   arrived_.push_back({urgency, message.passed[0], message.passed[1]});
   --travelling_;
   if (const double end = message.passed[1].end; end > under_way_until_) {
