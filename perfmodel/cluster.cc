@@ -25,7 +25,7 @@ constexpr std::uint64_t kMostSamples = 1'000'000'000;
 constexpr double kLargestAlpha = 1e6;   // seconds
 constexpr double kLargestBeta = 1e3;    // seconds per byte
 constexpr double kLargestScalar = 1e6;  // each in its own unit
-constexpr double kLargestFactor = 1e4;  // of a host's pace, and one over it the smallest
+constexpr double kLargestFactor = 1e4;  // of a host's slowdown, and one over it the smallest
 constexpr double kLargestDeviation = 10;
 constexpr double kLargest = std::numeric_limits<double>::max();
 
@@ -162,9 +162,9 @@ void visit_fields(Visitor& visit, Given& host) {
   constexpr fields::Real kFactor{1 / kLargestFactor, kLargestFactor};
   visit("name", host.name, fields::Name{});
   visit("slots", host.slots, fields::Whole{1, kMostSlots});
-  visit.when_set("latency_factor", host.pace.latency, kFactor, 1.0);
-  visit.when_set("time_per_byte_factor", host.pace.time_per_byte, kFactor, 1.0);
-  visit.when_set("compute_factor", host.pace.compute, kFactor, 1.0);
+  visit.when_set("latency_factor", host.slowdown.latency, kFactor, 1.0);
+  visit.when_set("time_per_byte_factor", host.slowdown.time_per_byte, kFactor, 1.0);
+  visit.when_set("compute_factor", host.slowdown.compute, kFactor, 1.0);
 }
 
 template <typename Visitor, fields::Of<Cluster> Given>

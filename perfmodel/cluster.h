@@ -14,17 +14,17 @@
 namespace commtune {
 
 /// How many times as slow a host is as the fits and profiles say; 1: no different. Positive.
-struct HostPace {
+struct HostSlowdown {
   double latency = 1;        ///< start-up of messages between it and other hosts
   double time_per_byte = 1;  ///< of its network card, either direction
   double compute = 1;        ///< forward, backward and update times of its ranks
-  bool operator==(const HostPace&) const = default;
+  bool operator==(const HostSlowdown&) const = default;
 };
 
 struct Host {
   std::string name;
   int slots = 1;  ///< ranks that it carries
-  HostPace pace{};
+  HostSlowdown slowdown{};
 };
 
 /// What two ranks have between them.

@@ -40,7 +40,7 @@ class FactorSearch {
  public:
   FactorSearch(const Plan& plan, const Profile& profile, const Cluster& cluster)
       : cost_(road_cost(plan.road, cluster, plan.workers)),
-        work_(profile, pace_of(cluster, plan.workers)),
+        work_(profile, slowdown_of(cluster, plan.workers)),
         flat_(plan, work_),
         simulator_(work_) {}
 

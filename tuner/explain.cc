@@ -116,13 +116,13 @@ class CriticalPath {
 };
 
 Cluster with_equal_hosts(Cluster cluster) {
-  for (Host& host : cluster.hosts) host.pace = {};
+  for (Host& host : cluster.hosts) host.slowdown = {};
   return cluster;
 }
 
 std::vector<Improvement> improvements(const Profile& profile, const Cluster& cluster, const Plan& plan,
                                       Seconds now) {
-  const auto work_on = [&](const Cluster& on) { return Workload(profile, pace_of(on, plan.workers)); };
+  const auto work_on = [&](const Cluster& on) { return Workload(profile, slowdown_of(on, plan.workers)); };
   const Workload work = work_on(cluster);
   const auto on_cluster = [&](const Cluster& changed) {
     return simulate(work_on(changed), plan, road_cost(plan.road, changed, plan.workers)).iteration;
@@ -142,7 +142,7 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
       {"servers at which nothing urgent waits", now - without(&Cluster::backlog_seconds)},
       {"workers that do not straggle", now - without(&Cluster::jitter_seconds)},
       {"a device a quarter faster",
-       now - simulate(Workload(scaled(profile, 1, 0.8), pace_of(cluster, plan.workers)), plan,
+       now - simulate(Workload(scaled(profile, 1, 0.8), slowdown_of(cluster, plan.workers)), plan,
                       road_cost(plan.road, cluster, plan.workers))
                  .iteration},
   };
@@ -178,7 +178,7 @@ void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Exp
 }  // namespace
 
 Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
-  const Workload work(profile, pace_of(cluster, plan.workers));
+  const Workload work(profile, slowdown_of(cluster, plan.workers));
   Explanation explanation;
   const RoadCost cost = road_cost(plan.road, cluster, plan.workers);
   explanation.prediction = simulate(work, plan, cost, &explanation.timeline);

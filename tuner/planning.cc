@@ -70,7 +70,7 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
     : profile(job_profile),
       profile_digest(digest(job_profile)),
       layout(layout_digest(job_profile)),
-      work(job_profile, pace_of(cluster, job_workers)),
+      work(job_profile, slowdown_of(cluster, job_workers)),
       alone(compute_of(job_profile)),
       workers(job_workers) {
   if (candidates.empty()) throw Error(ErrorCode::kBadInput, "roads: at least one must be allowed");
@@ -96,11 +96,11 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
 }
 
 Planning::Planning(const Profile& job_profile, int job_workers, std::vector<RoadOption> options,
-                   const JobPace& pace)
+                   const JobSlowdown& slowdown)
     : profile(job_profile),
       profile_digest(digest(job_profile)),
       layout(layout_digest(job_profile)),
-      work(job_profile, pace),
+      work(job_profile, slowdown),
       alone(compute_of(job_profile)),
       workers(job_workers),
       roads(std::move(options)) {

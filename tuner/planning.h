@@ -52,7 +52,8 @@ struct Planning {
   Planning(const Profile& profile, const Cluster& cluster, int workers, const std::vector<Road>& roads,
            const OutOfTime& out_of_time = {});
   /// With roads whose costs come from elsewhere.
-  Planning(const Profile& profile, int workers, std::vector<RoadOption> options, const JobPace& pace = {});
+  Planning(const Profile& profile, int workers, std::vector<RoadOption> options,
+           const JobSlowdown& slowdown = {});
 
   Profile profile;
   std::string profile_digest, layout;

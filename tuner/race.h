@@ -34,7 +34,7 @@ std::vector<Road> roads_of(const std::vector<Entry>& ranking);
 /// The job where traffic is slowed by another contention than was fitted.
 struct Slowed {
   Slowed(const Planning& job, const Cluster& cluster)
-      : work(job.profile, pace_of(cluster, job.workers)), simulator(work) {}
+      : work(job.profile, slowdown_of(cluster, job.workers)), simulator(work) {}
   Workload work;
   Simulator simulator;
 };

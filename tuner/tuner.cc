@@ -120,7 +120,7 @@ void sort_ranking(std::vector<Entry>& ranking) {
 void lower_to_limits(std::vector<RoadBound>& bounds, const Planning& job, const Cluster& cluster,
                      const OutOfTime& out_of_time) {
   const Cluster least = at_limits(cluster, Limit::kLower);
-  const Workload work(job.profile, pace_of(least, job.workers));
+  const Workload work(job.profile, slowdown_of(least, job.workers));
   for (RoadBound& bound : bounds) {
     if (is_out(out_of_time)) return;
     const RoadCost cost = moved(road_cost(bound.road, least, job.workers), -kNormal90, 0);

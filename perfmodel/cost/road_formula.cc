@@ -54,7 +54,7 @@ class Formulas {
     switch (road.algorithm) {
       case Collective::kRing:
       case Collective::kLibrary:  // whose algorithm is its own; carried by the ring's shape
-        return ring(pace(), place_.workers);
+        return ring(slowest_link(), place_.workers);
       case Collective::kHalvingDoubling:
         return halving_doubling();
       case Collective::kRecursiveDoubling:
@@ -107,7 +107,7 @@ class Formulas {
   }
 
   /// The slower of the links that a ring over all workers crosses.
-  Link pace() const {
+  Link slowest_link() const {
     Link slow = between_hosts();
     if (place_.hosts > 1 && place_.per_host > 1 && links_.contains(LinkClass::kIntraHost)) {
       const Link inside = link(LinkClass::kIntraHost);
@@ -209,7 +209,7 @@ class Formulas {
 
   /// Pipelined: ceil(log2 N) latencies and each byte once. log2(N) alpha + m (beta + gamma).
   Formula double_binary_tree() const {
-    const Link by = pace();
+    const Link by = slowest_link();
     const auto depth = static_cast<int>(std::bit_width(static_cast<unsigned>(place_.workers - 1)));
     const Curve deeper = line((depth - 1) * by.step.least_alpha().count(), 0);
     StageCost reduce = rounds(by, 1, 1, 1), distribute = rounds(by, 1, 1, 0);
@@ -288,13 +288,13 @@ class Formulas {
       const double pushed = pushed_by(card, road, inside);
       const double own = pushed * (all - card.servers) / all;
       const double answers = card.servers * (n - pushed) / all;
-      const double pace = inside ? 1 : card.pace.time_per_byte;
-      load.stage = std::max(load.stage, pace * std::max(own, answers));
-      load.together = std::max(load.together, pace * (own + answers));
-      load.one = std::max(load.one, pace * std::max(pushed, card.servers > 0 ? n - pushed : 0));
+      const double slowdown = inside ? 1 : card.slowdown.time_per_byte;
+      load.stage = std::max(load.stage, slowdown * std::max(own, answers));
+      load.together = std::max(load.together, slowdown * (own + answers));
+      load.one = std::max(load.one, slowdown * std::max(pushed, card.servers > 0 ? n - pushed : 0));
       double& side = card.servers > 0 ? with : without;
-      side = std::max(side, pace * (own + answers));
-      if (!inside) load.latency = std::max(load.latency, card.pace.latency);
+      side = std::max(side, slowdown * (own + answers));
+      if (!inside) load.latency = std::max(load.latency, card.slowdown.latency);
     }
     load.servers = without > 0 && with > without;
     return load;

@@ -89,11 +89,11 @@ int servers_of(const Road& road) {
 bool of_library(const Road& road) { return road == Road{AllReduce{Collective::kLibrary}}; }
 
 /// What a fit calibrates of a formula.
-enum class Pace { kAlone, kStreamed };
+enum class SendMode { kAlone, kStreamed };
 
-bool calibrates(const OperationFit& fit, const Road& road, Pace pace) {
+bool calibrates(const OperationFit& fit, const Road& road, SendMode mode) {
   if (fit.operation != operations_of(fit.road).both || fit.workers < 2) return false;
-  if (pace == Pace::kAlone) return same_kind(fit.road, road);
+  if (mode == SendMode::kAlone) return same_kind(fit.road, road);
   return !fit.streamed.curve.empty() &&
          (same_kind(fit.road, road) || !(of_library(road) || of_library(fit.road)));
 }
@@ -102,7 +102,7 @@ bool calibrates(const OperationFit& fit, const Road& road, Pace pace) {
 /// their messages alike before all others; of two that are as near the one nearer in workers, then the one
 /// with more servers, whatever order they were measured in. What a stream of messages costs above the links'
 /// share is the executor's work for each transfer: where no road of this kind was streamed another one tells.
-const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int workers, Pace pace) {
+const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int workers, SendMode mode) {
   const auto ratio = [](double a, double b) { return std::abs(std::log(a / b)); };
   const auto rank = [&](const OperationFit& fit) {
     const double by_workers = ratio(fit.workers, workers);
@@ -113,7 +113,7 @@ const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int wo
   };
   const OperationFit* nearest = nullptr;
   for (const OperationFit& fit : cluster.operations) {
-    if (!calibrates(fit, road, pace)) continue;
+    if (!calibrates(fit, road, mode)) continue;
     if (nearest == nullptr || rank(fit) < rank(*nearest)) nearest = &fit;
   }
   return nearest;
@@ -177,7 +177,8 @@ class PricedRoad {
 /// carried_streams of a road that is being priced.
 std::optional<Formula> streams_by_formula(PricedRoad& priced) {
   try {
-    const OperationFit* stream = nearest_fit(priced.road, priced.cluster, priced.workers, Pace::kStreamed);
+    const OperationFit* stream =
+        nearest_fit(priced.road, priced.cluster, priced.workers, SendMode::kStreamed);
     if (stream == nullptr) return std::nullopt;
     const Calibration calibrated = calibration_of_streams(*stream, priced.cluster);
     Formula formula = priced.formula();
@@ -322,8 +323,8 @@ std::optional<RoadCost> measured(PricedRoad& priced) {
 RoadCost by_formula(PricedRoad& priced) {
   const auto& [road, cluster, workers] = std::tie(priced.road, priced.cluster, priced.workers);
   const Formula& formula = priced.formula();
-  const OperationFit* other = nearest_fit(road, cluster, workers, Pace::kAlone);
-  const OperationFit* stream = nearest_fit(road, cluster, workers, Pace::kStreamed);
+  const OperationFit* other = nearest_fit(road, cluster, workers, SendMode::kAlone);
+  const OperationFit* stream = nearest_fit(road, cluster, workers, SendMode::kStreamed);
   const bool library = of_library(road);
   if (library && other == nullptr) {
     throw Error(ErrorCode::kNotFound,
@@ -495,9 +496,9 @@ std::vector<FitSource> fits_behind(const Road& road, const Cluster& cluster, int
     for (const OperationFit* fit : {found.both, found.reduce, found.distribute}) add(fit, true, true);
     if (found.all_streamed()) return sources;
   } else {
-    add(nearest_fit(road, cluster, workers, Pace::kAlone), true, false);
+    add(nearest_fit(road, cluster, workers, SendMode::kAlone), true, false);
   }
-  add(nearest_fit(road, cluster, workers, Pace::kStreamed), false, true);
+  add(nearest_fit(road, cluster, workers, SendMode::kStreamed), false, true);
   for (const FitSource& source : link_fits_of(cluster)) sources.push_back(source);
   return sources;
 }

@@ -10,24 +10,24 @@ namespace commtune {
 
 namespace {
 
-void append(std::vector<HostRow>& rows, int hosts, int ranks, const HostPace& pace) {
-  if (!rows.empty() && rows.back().ranks == ranks && rows.back().pace == pace) {
+void append(std::vector<HostRow>& rows, int hosts, int ranks, const HostSlowdown& slowdown) {
+  if (!rows.empty() && rows.back().ranks == ranks && rows.back().slowdown == slowdown) {
     rows.back().hosts += hosts;
   } else {
-    rows.push_back({hosts, ranks, pace});
+    rows.push_back({hosts, ranks, slowdown});
   }
 }
 
-HostPace slower(const HostPace& a, const HostPace& b) {
+HostSlowdown slower(const HostSlowdown& a, const HostSlowdown& b) {
   return {std::max(a.latency, b.latency), std::max(a.time_per_byte, b.time_per_byte),
           std::max(a.compute, b.compute)};
 }
 
 /// Takes workers for hosts of so many slots, as many hosts as are offered.
-int fill(Topology& place, int left, int hosts, int slots, const HostPace& pace) {
+int fill(Topology& place, int left, int hosts, int slots, const HostSlowdown& slowdown) {
   const int whole = std::min(hosts, left / slots), rest = whole < hosts ? left % slots : 0;
-  if (whole > 0) append(place.rows, whole, slots, pace);
-  if (rest > 0) append(place.rows, 1, rest, pace);
+  if (whole > 0) append(place.rows, whole, slots, slowdown);
+  if (rest > 0) append(place.rows, 1, rest, slowdown);
   return left - whole * slots - rest;
 }
 
@@ -36,14 +36,14 @@ void sum_up(Topology& place) {
   place.hosts = 0;
   place.per_host = 1;
   if (!place.rows.empty()) {
-    place.slowest = place.rows.front().pace;
+    place.slowest = place.rows.front().slowdown;
     place.fewest = place.rows.front().ranks;
   }
   for (const HostRow& row : place.rows) {
     place.hosts += row.hosts;
     place.per_host = std::max(place.per_host, row.ranks);
     place.fewest = std::min(place.fewest, row.ranks);
-    place.slowest = slower(place.slowest, row.pace);
+    place.slowest = slower(place.slowest, row.slowdown);
   }
 }
 
@@ -73,7 +73,7 @@ std::vector<Card> colocated_cards(const Topology& place, WorkerRow servers, bool
     for (auto host = changes.begin(); *host < hosts; ++host) {
       const int worker = begin + *host * ranks;
       const int here = serving(place, servers, worker, worker + ranks);
-      cards.push_back({1.0 * ranks, 1.0 * here, row.pace});
+      cards.push_back({1.0 * ranks, 1.0 * here, row.slowdown});
     }
     begin = end;
   }
@@ -85,7 +85,7 @@ std::vector<Card> dedicated_cards(const Topology& place, int servers, bool insid
   for (const HostRow& row : place.spare) {
     for (int host = 0; host < row.hosts && servers > 0; ++host) {
       const int here = std::min(servers, row.ranks);
-      cards.push_back({0, static_cast<double>(here), row.pace});
+      cards.push_back({0, static_cast<double>(here), row.slowdown});
       servers -= here;
     }
   }
@@ -118,14 +118,14 @@ Topology topology_of(const Cluster& cluster, int workers) {
   for (const Host& host : cluster.hosts) {
     const int slots = std::max(1, host.slots);
     if (left == 0) {
-      append(place.spare, 1, slots, host.pace);
+      append(place.spare, 1, slots, host.slowdown);
     } else {
-      left = fill(place, left, 1, slots, host.pace);
+      left = fill(place, left, 1, slots, host.slowdown);
     }
   }
   const bool alone = cluster.hosts.size() == 1 && !cluster.links.contains(LinkClass::kInterHost);
   if (left > 0 && alone) {
-    place.rows = {{1, workers, cluster.hosts.front().pace}};
+    place.rows = {{1, workers, cluster.hosts.front().slowdown}};
   } else if (left > 0) {
     fill(place, left, left, cluster.hosts.empty() ? 1 : std::max(1, cluster.hosts.front().slots), {});
   }
@@ -152,7 +152,7 @@ WorkerRow spared_workers(const Topology& place) {
   std::vector<bool> fast;
   for (const HostRow& row : place.rows) {
     fast.insert(fast.end(), static_cast<std::size_t>(row.hosts) * static_cast<std::size_t>(row.ranks),
-                row.pace.time_per_byte <= 1);
+                row.slowdown.time_per_byte <= 1);
   }
   const auto workers = static_cast<int>(fast.size());
   const auto slow = static_cast<int>(std::count(fast.begin(), fast.end(), false));
@@ -168,11 +168,11 @@ WorkerRow spared_workers(const Topology& place) {
   return longest;
 }
 
-JobPace pace_of(const Cluster& cluster, int workers) {
+JobSlowdown slowdown_of(const Cluster& cluster, int workers) {
   const Topology place = topology_of(cluster, workers);
   int slowest = 0;
   for (const HostRow& row : place.rows) {
-    if (row.pace.compute >= place.slowest.compute) slowest += row.hosts * row.ranks;
+    if (row.slowdown.compute >= place.slowest.compute) slowest += row.hosts * row.ranks;
   }
   return {place.slowest.compute, cluster.contention.value,
           Seconds{cluster.jitter_seconds.value * least_expected_maximum(slowest)}};

@@ -13,7 +13,7 @@ namespace commtune {
 struct HostRow {
   int hosts = 1;
   int ranks = 1;  ///< workers on each, or for spare hosts slots
-  HostPace pace{};
+  HostSlowdown slowdown{};
 };
 
 /// Where the N workers of a job are: hosts filled in the cluster's order, slot by slot.
@@ -22,7 +22,7 @@ struct Topology {
   int hosts = 1;                 ///< that carry at least one worker
   int per_host = 1;              ///< largest number of workers on one of them
   int fewest = 1;                ///< smallest
-  HostPace slowest{};            ///< the largest factors among them: what everybody waits for
+  HostSlowdown slowest{};        ///< the largest factors among them: what everybody waits for
   std::vector<HostRow> rows{};   ///< those hosts, in order
   std::vector<HostRow> spare{};  ///< the cluster's other hosts, in order: where dedicated servers live
 };
@@ -34,7 +34,7 @@ Topology topology_of(const Cluster& cluster, int workers);
 /// What a host's network card carries: the workers and servers on it.
 struct Card {
   double workers = 0, servers = 0;
-  HostPace pace{};
+  HostSlowdown slowdown{};
 };
 /// Whether nothing of a job leaves its one host. Dedicated servers on spare hosts do.
 bool inside_one_host(const Topology& place, const Road& road);
@@ -57,14 +57,14 @@ inline int first_server(const WorkerRow& spared, int servers) {
 }
 
 /// How a cluster treats a job's compute.
-struct JobPace {
+struct JobSlowdown {
   double compute = 1;     ///< every layer's time over the profile's: that of the slowest worker, which all
                           ///< others wait for before each message and after each barrier
   double contention = 0;  ///< traffic takes longer by this ratio while compute runs
   Seconds lateness{};     ///< by which the last of the slowest hosts' workers is behind their mean, at least
 };
 /// Of a job of so many workers.
-JobPace pace_of(const Cluster& cluster, int workers);
+JobSlowdown slowdown_of(const Cluster& cluster, int workers);
 
 /// E[max] of n independent standard normal values (Blom 1958), 0 for n = 1: how far the slowest worker is
 /// behind the mean, in standard deviations.

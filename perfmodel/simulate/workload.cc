@@ -6,9 +6,9 @@
 
 namespace commtune {
 
-Workload::Workload(const Profile& profile, const JobPace& pace)
-    : contention(pace.contention), lateness(pace.lateness), tensors(tensors_of(profile)) {
-  const double scale = pace.compute / (1 + pace.contention);
+Workload::Workload(const Profile& profile, const JobSlowdown& slowdown)
+    : contention(slowdown.contention), lateness(slowdown.lateness), tensors(tensors_of(profile)) {
+  const double scale = slowdown.compute / (1 + slowdown.contention);
   const std::size_t n = profile.layers.size();
   ready.resize(n);
   tail.resize(n);

@@ -16,10 +16,10 @@ namespace commtune {
 /// runs: traffic that is slowed by compute past a compute of its real length is traffic at full speed past a
 /// compute that is that much shorter. What leaves the simulator and the bounds is real time again.
 struct Workload {
-  explicit Workload(const Profile& profile, const JobPace& pace = {});
+  explicit Workload(const Profile& profile, const JobSlowdown& slowdown = {});
 
   double contention = 0;
-  Seconds lateness{};                             ///< JobPace::lateness; for bounds
+  Seconds lateness{};                             ///< JobSlowdown::lateness; for bounds
   std::vector<double> forward, backward, update;  ///< seconds per layer, forward order
   std::vector<double> ready;  ///< per layer: when its gradients exist, from the start of the backward pass
   std::vector<double> tail;   ///< per layer: update and forward time from this layer to the last

@@ -285,8 +285,8 @@ std::vector<Host> paced_hosts(std::span<const ProbeSample> samples,
   std::vector<Host> hosts = hosts_of(rank_hosts);
   for (const Verdict& verdict : analyse_links(samples, rank_hosts).verdicts) {
     if (verdict.kind == VerdictKind::kSlowPair) continue;
-    HostPace& pace = hosts[static_cast<std::size_t>(verdict.host)].pace;
-    double& factor = verdict.kind == VerdictKind::kLateHost ? pace.latency : pace.time_per_byte;
+    HostSlowdown& slowdown = hosts[static_cast<std::size_t>(verdict.host)].slowdown;
+    double& factor = verdict.kind == VerdictKind::kLateHost ? slowdown.latency : slowdown.time_per_byte;
     factor = std::max(factor, verdict.ratio);
   }
   return hosts;

@@ -160,7 +160,7 @@ class Chooser {
 
   void add_operation(const Road& road, Operation operation, int workers, double weight) {
     const Bytes last = is_one_shot(road) ? std::min(options_.last, kLargestOneShot) : options_.last;
-    const HostPace slowest = topology_of(surveyed_, workers).slowest;  // all wait for it
+    const HostSlowdown slowest = topology_of(surveyed_, workers).slowest;  // all wait for it
     for (const int in_flight : {1, kStreaming}) {
       Target target;
       target.quantity.subject = Subject::kOperation;

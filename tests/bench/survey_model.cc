@@ -194,11 +194,11 @@ std::optional<double> SurveyModel::joint(std::string_view model, int gpus, const
 /// finds is charged for the barrier that it has, or for one for all if that is faster.
 double SurveyModel::joint_charged(std::string_view model, int gpus, const std::vector<RoadOption>& roads,
                                   const Constants& constants, Barrier charged) const {
-  const JobPace pace{1, constants.contention};
+  const JobSlowdown slowdown{1, constants.contention};
   const Profile job_profile = profile(model, constants, charged);
   std::vector<RoadOption> options = roads;
-  for (RoadOption& option : options) option.bound = lower_bound(Workload(job_profile, pace), option.cost);
-  const Planning job(job_profile, gpus, std::move(options), pace);
+  for (RoadOption& option : options) option.bound = lower_bound(Workload(job_profile, slowdown), option.cost);
+  const Planning job(job_profile, gpus, std::move(options), slowdown);
   std::vector<Candidate> starts;
   std::vector<Plan> plans;
   for (const RoadOption& option : job.roads) {

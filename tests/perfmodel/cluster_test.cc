@@ -63,8 +63,8 @@ TEST(Cluster, SurvivesJson) {
   EXPECT_EQ(link.alone.curve(1_MiB), two_pieces().curve(1_MiB));
   EXPECT_EQ(link.alone.covariance, two_pieces().covariance);
   EXPECT_TRUE(link.duplex.curve.empty());
-  EXPECT_EQ(again.hosts[2].pace, (HostPace{2, 1.5, 3}));
-  EXPECT_EQ(again.hosts[3].pace.compute, 0.5);
+  EXPECT_EQ(again.hosts[2].slowdown, (HostSlowdown{2, 1.5, 3}));
+  EXPECT_EQ(again.hosts[3].slowdown.compute, 0.5);
   EXPECT_FALSE(json["hosts"][0].contains("compute_factor"));
   EXPECT_EQ(again.facts, four_hosts().facts);
   EXPECT_EQ(again.interference.half_width, 0.01);

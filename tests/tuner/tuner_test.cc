@@ -66,7 +66,7 @@ TEST(Tune, NothingInTheRankingIsBelowTheBoundWhereWorkersAreLate) {
     const Profile profile = made_profile(random, 40);
     Cluster cluster = made_cluster(8, 1e-4, 1e-9 * static_cast<double>(1 + random() % 8));
     cluster.jitter_seconds.value = 1e-3;
-    cluster.hosts[random() % 8].pace.compute = random() % 2 == 0 ? 1 : 1.2;
+    cluster.hosts[random() % 8].slowdown.compute = random() % 2 == 0 ? 1 : 1.2;
     TuneOptions options;
     options.workers = 2 + static_cast<int>(random() % 7);
     const Answer answer = tune(profile, cluster, options);
@@ -298,7 +298,7 @@ TEST(Tune, ServersKeepAwayFromASlowHostWhereverItIs) {
   options.draws = 0;
   for (const int slow : {0, 1, 3}) {
     Cluster cluster = made_cluster(4, 20e-6, 8e-9);
-    cluster.hosts[static_cast<std::size_t>(slow)].pace.time_per_byte = 4;
+    cluster.hosts[static_cast<std::size_t>(slow)].slowdown.time_per_byte = 4;
     const Answer answer = tune(profile, cluster, options);
     const auto* servers = std::get_if<ParameterServer>(&answer.ranking.front().plan.road);
     ASSERT_NE(servers, nullptr) << slow << ": " << describe(answer.ranking.front().plan.road);
@@ -314,7 +314,7 @@ TEST(Tune, ServersKeepAwayFromASlowHostWhereverItIs) {
 
 TEST(Tune, SlowHostsCountWhereTheyAreUsed) {
   Cluster cluster = made_cluster(4, 200e-6, 8e-9);
-  cluster.hosts[3].pace.compute = 1.5;
+  cluster.hosts[3].slowdown.compute = 1.5;
   const Answer slow = tune(*shipped_profile("resnet50"), cluster), even = small_answer();
   EXPECT_EQ(slow.compute, even.compute);  // of a host as the profile says
   for (const Entry& entry : slow.ranking) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "executor/base/descriptor.h"
-#include "executor/transport/tcp/pace.h"
+#include "executor/transport/tcp/send_pace.h"
 #include "executor/transport/tcp/transfers.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/units.h"
@@ -82,7 +82,7 @@ class Connection {
   const Peers* peers_;
   const MessageLimits* limits_;
   int peer_;
-  Pace pace_;
+  SendPace pace_;
 
   Queue sends_;     // in the order in which they were started
   Queue receives_;  // posted, not yet matched

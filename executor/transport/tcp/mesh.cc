@@ -13,8 +13,8 @@
 #include <string>
 
 #include "executor/transport/tcp/caller.h"
-#include "executor/transport/tcp/pace.h"
 #include "executor/transport/tcp/places.h"
+#include "executor/transport/tcp/send_pace.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune::tcp {

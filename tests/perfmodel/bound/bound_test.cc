@@ -108,7 +108,7 @@ RoadCost random_cost(std::mt19937_64& random) {
 }
 
 /// In half of the cases traffic is slowed by compute.
-JobPace random_pace(std::mt19937_64& random) {
+JobSlowdown random_slowdown(std::mt19937_64& random) {
   return {uniform(random, 0.5, 2), random() % 2 == 0 ? 0 : uniform(random, 0, 1.5), Seconds{0.1}};
 }
 
@@ -170,7 +170,7 @@ TEST(LowerBound, NoPlanOfASmallJobLiesBelowIt) {
   for (std::size_t n = 1; n <= 3; ++n) sequences.push_back(every_sequence(n));
   for (int round = 0; round < 2000; ++round) {
     const Profile profile = random_profile(random, 1 + random() % 3);
-    const Workload work(profile, random_pace(random));
+    const Workload work(profile, random_slowdown(random));
     const RoadCost cost = random_cost(random);
     Simulator simulator(work);
     const double bound = simulated_bound(work, cost);
@@ -201,7 +201,7 @@ TEST(LowerBound, NoPartitionOrPriorityLiesBelowIt) {
   std::mt19937_64 random(43);
   for (int round = 0; round < 3000; ++round) {
     const Profile profile = random_profile(random, 1 + random() % 6);
-    const Workload work(profile, random_pace(random));
+    const Workload work(profile, random_slowdown(random));
     const RoadCost cost = random_cost(random);
     Plan plan;
     plan.barrier = Barrier::kPerLayer;
@@ -243,7 +243,7 @@ TEST(LowerBound, IsNearTheBestPlanWhereStartUpsCount) {
   std::vector<double> gaps;
   for (int round = 0; round < 600; ++round) {
     const Profile profile = random_profile(random, 2 + random() % 4);
-    const Workload work(profile, random_pace(random));
+    const Workload work(profile, random_slowdown(random));
     const RoadCost cost = cost_of_start_ups(random);
     Simulator simulator(work);
     double best = std::numeric_limits<double>::infinity();
@@ -339,7 +339,7 @@ TEST(LowerBound, NoRandomPlanLiesBelowIt) {
   std::mt19937_64 random(46);
   for (int round = 0; round < 1000; ++round) {
     const Profile profile = random_profile(random, 1 + random() % 20);
-    const Workload work(profile, random_pace(random));
+    const Workload work(profile, random_slowdown(random));
     const RoadCost cost = random() % 2 == 0 ? cost_of_start_ups(random) : random_cost(random);
     Simulator simulator(work);
     const double bound = simulated_bound(work, cost);

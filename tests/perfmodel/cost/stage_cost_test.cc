@@ -277,8 +277,8 @@ TEST(RoadCost, HashedServersAreCalibratedByEvenOnes) {
   EXPECT_EQ(road_cost(hashed, cluster, 4).basis, Basis::kMeasured);
 }
 
-Cluster with_slow_host(Cluster cluster, std::size_t host, HostPace pace) {
-  cluster.hosts[host].pace = pace;
+Cluster with_slow_host(Cluster cluster, std::size_t host, HostSlowdown mode) {
+  cluster.hosts[host].slowdown = mode;
   return cluster;
 }
 

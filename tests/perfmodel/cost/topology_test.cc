@@ -18,15 +18,15 @@ Cluster cluster_of(int hosts, int slots = 1) {
   return cluster;
 }
 
-Cluster with_slow_host(Cluster cluster, std::size_t host, HostPace pace) {
-  cluster.hosts[host].pace = pace;
+Cluster with_slow_host(Cluster cluster, std::size_t host, HostSlowdown slowdown) {
+  cluster.hosts[host].slowdown = slowdown;
   return cluster;
 }
 
 TEST(Topology, SparesSlowHostsWhereverTheyAre) {
   const auto spared = [](const std::vector<std::size_t>& slow, int hosts, int slots) {
     Cluster cluster = cluster_of(hosts, slots);
-    for (const std::size_t host : slow) cluster.hosts[host].pace = {1, 3, 1};
+    for (const std::size_t host : slow) cluster.hosts[host].slowdown = {1, 3, 1};
     const WorkerRow row = spared_workers(topology_of(cluster, hosts * slots));
     return std::pair(row.first, row.count);
   };
@@ -49,21 +49,21 @@ TEST(Topology, FillsHostsSlotBySlot) {
 TEST(Topology, KnowsTheSlowestAndTheSpareHosts) {
   const Cluster cluster = with_slow_host(with_slow_host(cluster_of(4, 2), 1, {2, 3, 1.5}), 3, {9, 9, 9});
   const Topology place = topology_of(cluster, 5);
-  EXPECT_EQ(place.slowest, (HostPace{2, 3, 1.5}));
+  EXPECT_EQ(place.slowest, (HostSlowdown{2, 3, 1.5}));
   ASSERT_EQ(place.rows.size(), 3U);  // two slots, two slots of the slow one, one
   EXPECT_EQ(place.rows[2].ranks, 1);
   EXPECT_EQ(place.fewest, 1);
   ASSERT_EQ(place.spare.size(), 1U);
-  EXPECT_EQ(place.spare[0].pace.compute, 9);
+  EXPECT_EQ(place.spare[0].slowdown.compute, 9);
   EXPECT_EQ(topology_of(cluster_of(3, 4), 2048).rows.size(), 1U);  // alike neighbours are one row
 }
 
-TEST(PaceOf, IsThatOfTheHostsInUse) {
+TEST(SlowdownOf, IsThatOfTheHostsInUse) {
   Cluster cluster = with_slow_host(cluster_of(4), 2, {1, 1, 1.5});
   cluster.contention.value = 0.3;
-  EXPECT_EQ(pace_of(cluster, 4).compute, 1.5);
-  EXPECT_EQ(pace_of(cluster, 2).compute, 1);
-  EXPECT_EQ(pace_of(cluster, 2).contention, 0.3);
+  EXPECT_EQ(slowdown_of(cluster, 4).compute, 1.5);
+  EXPECT_EQ(slowdown_of(cluster, 2).compute, 1);
+  EXPECT_EQ(slowdown_of(cluster, 2).contention, 0.3);
 }
 
 TEST(Cards, HoldEveryWorkerAndServer) {
@@ -150,15 +150,15 @@ TEST(ExpectedMaximum, HasALowerLimit) {
   EXPECT_EQ(least_expected_maximum(1), 0);
 }
 
-TEST(Pace, OnlyWorkersOfTheSlowestHostsAreSurelyLate) {
+TEST(Slowdown, OnlyWorkersOfTheSlowestHostsAreSurelyLate) {
   Cluster cluster = cluster_of(4, 2);
   cluster.jitter_seconds.value = 1;
-  EXPECT_EQ(pace_of(cluster, 8).lateness.count(), least_expected_maximum(8));
-  cluster.hosts[1].pace.compute = cluster.hosts[2].pace.compute = 1.5;
-  EXPECT_EQ(pace_of(cluster, 8).lateness.count(), least_expected_maximum(4));
-  EXPECT_EQ(pace_of(cluster, 2).lateness.count(), least_expected_maximum(2));
-  cluster.hosts[1].pace.compute = 1.6;
-  EXPECT_EQ(pace_of(cluster, 3).lateness.count(), 0) << "one worker there has nobody to be behind";
+  EXPECT_EQ(slowdown_of(cluster, 8).lateness.count(), least_expected_maximum(8));
+  cluster.hosts[1].slowdown.compute = cluster.hosts[2].slowdown.compute = 1.5;
+  EXPECT_EQ(slowdown_of(cluster, 8).lateness.count(), least_expected_maximum(4));
+  EXPECT_EQ(slowdown_of(cluster, 2).lateness.count(), least_expected_maximum(2));
+  cluster.hosts[1].slowdown.compute = 1.6;
+  EXPECT_EQ(slowdown_of(cluster, 3).lateness.count(), 0) << "one worker there has nobody to be behind";
 }
 
 }  // namespace

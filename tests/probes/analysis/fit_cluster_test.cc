@@ -143,7 +143,7 @@ TEST(FitCluster, KnowsWhatBytesCostFromAllPairsThatAreAsFast) {
   EXPECT_NEAR(streamed.curve(Bytes{1 << 16}).count(), 8e-9 * (1 << 16), 0.02 * 8e-9 * (1 << 16));
 }
 
-TEST(FitCluster, GivesASlowHostAPaceOfItsOwn) {
+TEST(FitCluster, GivesASlowHostASlowdownOfItsOwn) {
   // Host c's card takes five times as long per byte, and its messages 2 ms longer to arrive.
   std::vector<ProbeSample> samples;
   for (const auto& [from, to] :
@@ -153,11 +153,11 @@ TEST(FitCluster, GivesASlowHostAPaceOfItsOwn) {
     samples.push_back(message(from, to, 8, 1 << 20, (slow ? 5 : 1) * 8e-9 * (1 << 20)));
   }
   const Cluster cluster = fit_cluster(samples, four_hosts());
-  EXPECT_EQ(cluster.hosts[0].pace, HostPace{});
-  EXPECT_EQ(cluster.hosts[1].pace, HostPace{});
-  EXPECT_NEAR(cluster.hosts[2].pace.time_per_byte, 5, 1e-9);
-  EXPECT_NEAR(cluster.hosts[2].pace.latency, 2.3e-3 / 3e-4, 1e-9);
-  EXPECT_EQ(cluster.hosts[2].pace.compute, 1);
+  EXPECT_EQ(cluster.hosts[0].slowdown, HostSlowdown{});
+  EXPECT_EQ(cluster.hosts[1].slowdown, HostSlowdown{});
+  EXPECT_NEAR(cluster.hosts[2].slowdown.time_per_byte, 5, 1e-9);
+  EXPECT_NEAR(cluster.hosts[2].slowdown.latency, 2.3e-3 / 3e-4, 1e-9);
+  EXPECT_EQ(cluster.hosts[2].slowdown.compute, 1);
 }
 
 TEST(FitCluster, SeparatesStreamedFromAloneOperations) {

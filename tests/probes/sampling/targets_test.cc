@@ -73,7 +73,7 @@ TEST(ChooseTargets, ExpectWhatTheSlowestOfTheirRanksTakes) {
   offer.algorithms = {Collective::kRing};
   const std::vector<Target> uniform = choose_targets(ProbeOptions{}, shape, offer);
   for (const std::string& name : shape.rank_hosts) shape.surveyed.hosts.push_back({name, 1});
-  shape.surveyed.hosts[3].pace = {2, 5, 1};  // not one of the first two
+  shape.surveyed.hosts[3].slowdown = {2, 5, 1};  // not one of the first two
   const std::vector<Target> slow = choose_targets(ProbeOptions{}, shape, offer);
   ASSERT_EQ(slow.size(), uniform.size());
   for (std::size_t i = 0; i < slow.size(); ++i) {

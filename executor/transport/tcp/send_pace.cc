@@ -1,4 +1,4 @@
-#include "executor/transport/tcp/pace.h"
+#include "executor/transport/tcp/send_pace.h"
 
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -46,7 +46,7 @@ double least_rate(unsigned round_trip) {
   return std::max(kLeastBurst - for_short_ways, 0.0) * kBurstsPerSecond;
 }
 
-void Pace::set(int fd, double link, double share, Bytes unsent_limit) {
+void SendPace::set(int fd, double link, double share, Bytes unsent_limit) {
   const double rate = share * link;
   limit_rate(fd, std::max(rate, least_rate(least_round_trip(fd))));
   const double wanted = std::max(kLeastUnsent, link * kUnsentTime.count());
@@ -57,7 +57,7 @@ void Pace::set(int fd, double link, double share, Bytes unsent_limit) {
   limit_unsent(fd, Bytes{quantum_});
 }
 
-std::size_t Pace::room(int fd) {
+std::size_t SendPace::room(int fd) {
   int unsent = 0;
   if (quantum_ == 0 || ioctl(fd, SIOCOUTQNSD, &unsent) != 0) return kUnlimited;
   const std::size_t room = quantum_ - std::min(quantum_, static_cast<std::size_t>(unsent));
@@ -66,7 +66,7 @@ std::size_t Pace::room(int fd) {
   return 0;
 }
 
-bool Pace::is_due() {
+bool SendPace::is_due() {
   if (due_ && Clock::now() < *due_) return false;
   due_.reset();
   return true;

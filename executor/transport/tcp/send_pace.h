@@ -17,7 +17,7 @@ namespace commtune::tcp {
 /// connection of such a link is asked how much it has unsent, and given as much as the whole link sends in a
 /// millisecond. That costs two wake-ups a millisecond and host: on a link on which 64 KiB leave sooner they
 /// cost more than they gain, and the kernel alone paces it.
-class Pace {
+class SendPace {
  public:
   /// link          bytes a second of the link that the connection shares with others
   /// share         its part of it, in (0, 1]: it sends no faster (SO_MAX_PACING_RATE) than that or, where
