@@ -182,8 +182,8 @@ void visit_fields(Visitor& visit, Given& cluster) {
   visit(fields::optional("copy_seconds_per_byte"), cluster.copy_seconds_per_byte, kObject);
   visit(fields::optional("interference"), cluster.interference, kObject);
   visit.when_set("contention", cluster.contention, kObject);
-  visit.when_set("backlog_seconds", cluster.backlog_seconds, kObject);
-  visit.when_set("connection_backlog_seconds", cluster.connection_backlog_seconds, kObject);
+  visit.when_set("backlog_seconds", cluster.head_of_line_seconds, kObject);
+  visit.when_set("connection_backlog_seconds", cluster.connection_head_of_line_seconds, kObject);
   visit(fields::optional("jitter_seconds"), cluster.jitter_seconds, kObject);
   visit.when_set("formula_deviation", cluster.formula_deviation, kObject);
   visit.when_set("plan_deviation", cluster.plan_deviation, fields::Real{0, kLargestDeviation});

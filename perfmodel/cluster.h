@@ -77,8 +77,9 @@ struct Cluster {
   Scalar copy_seconds_per_byte;    ///< copying one byte into a fusion buffer
   Scalar interference;             ///< kappa: compute slows by this ratio while bytes move
   Scalar contention;               ///< traffic takes longer by this ratio while compute runs
-  Scalar backlog_seconds;  ///< what sockets hold ahead of a server's busy card, which nothing overtakes
-  Scalar connection_backlog_seconds;  ///< what one connection holds ahead of a busy card, on all-reduce roads
+  Scalar head_of_line_seconds;  ///< what sockets hold ahead of a server's busy card, which nothing overtakes
+  Scalar connection_head_of_line_seconds;  ///< what one connection holds ahead of a busy card, on all-reduce
+                                           ///< roads
   Scalar jitter_seconds;  ///< standard deviation of a fixed compute step between ranks and iterations
 
   Deviation formula_deviation;  ///< of what formulas say of a road that was not measured

@@ -10,7 +10,7 @@
 #include "probes/host/cluster_facts.h"
 #include "probes/host/host_lock.h"
 #include "probes/protocol/conductor.h"
-#include "probes/sampling/backlog.h"
+#include "probes/sampling/head_of_line.h"
 #include "probes/sampling/link_survey.h"
 #include "probes/sampling/measurer.h"
 #include "probes/sampling/targets.h"
@@ -33,9 +33,9 @@ constexpr int kSteps = 20;
 constexpr Bytes kBusySize{256 << 10};
 constexpr int kBusyInFlight = 4;
 // What is urgent overtakes others of this size, at servers whose cards they keep busy.
-constexpr Bytes kBacklogSize{256 << 10};
-constexpr double kBacklogShare = 0.06;       // of the time that is left, each
-constexpr double kFirstBacklogShare = 0.15;  // its first try may take so much alone
+constexpr Bytes kHeadOfLineSize{256 << 10};
+constexpr double kHeadOfLineShare = 0.06;       // of the time that is left, each
+constexpr double kFirstHeadOfLineShare = 0.15;  // its first try may take so much alone
 // Lines that a person still reads: of what is missing, and of fits not to be trusted.
 constexpr std::size_t kMissingLines = 8;
 constexpr std::size_t kDoubtfulNamed = 4;
@@ -136,7 +136,7 @@ class Session {
     if (ranks() > 1) {
       shape_.surveyed.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
       offer_ = offered();
-      measure_backlogs();
+      measure_heads_of_line();
     }
     run_agenda();
     return finish();
@@ -207,10 +207,10 @@ class Session {
 
   /// Where sockets hold what nothing urgent overtakes: at a server's busy card, on the first road over
   /// servers that is offered, and on the one connection over which a ring sends.
-  std::vector<Quantity> backlogs() const {
+  std::vector<Quantity> heads_of_line() const {
     std::vector<Quantity> all;
     Quantity quantity;
-    quantity.subject = Subject::kBacklog;
+    quantity.subject = Subject::kHeadOfLine;
     quantity.workers = ranks();
     const auto servers = std::ranges::find_if(offer_.servers, [](const ParameterServer& each) {
       return each.placement == Placement::kColocated && each.assignment == Assignment::kEven;
@@ -226,48 +226,50 @@ class Session {
     return all;
   }
 
-  bool knows_backlog(const Road& road) const {
+  bool knows_head_of_line(const Road& road) const {
     return std::ranges::any_of(samples_, [&](const ProbeSample& sample) {
-      return sample.quantity.subject == Subject::kBacklog && sample.quantity.road == road;
+      return sample.quantity.subject == Subject::kHeadOfLine && sample.quantity.road == road;
     });
   }
 
   /// How long what is urgent waits behind messages that are under way.
-  void measure_backlogs() {
+  void measure_heads_of_line() {
     if (!shape_.between) return;
-    for (const Quantity& quantity : backlogs()) {
+    for (const Quantity& quantity : heads_of_line()) {
       if (measurer_.stop_requested()) return;
-      if (!knows_backlog(quantity.road)) measure_backlog(quantity);
+      if (!knows_head_of_line(quantity.road)) measure_head_of_line(quantity);
     }
   }
 
-  void measure_backlog(Quantity quantity) {
+  void measure_head_of_line(Quantity quantity) {
     const auto expected = [&](int ahead) {
-      return 2 * (shape_.between_guess.beta * kBacklogSize) * (ahead + 2);
+      return 2 * (shape_.between_guess.beta * kHeadOfLineSize) * (ahead + 2);
     };
     // A ring has a part of each message on a connection at a time.
     const bool servers = goes_through_servers(quantity.road);
     const int fewest = servers ? kFewestAhead : std::clamp(ranks(), kFewestAhead, kMostAhead);
-    const bool slow = expected(fewest) > kFirstBacklogShare * measurer_.left();
-    if (slow || !measurer_.may_send_backlog(kBacklogSize, fewest)) {
+    const bool slow = expected(fewest) > kFirstHeadOfLineShare * measurer_.left();
+    if (slow || !measurer_.may_measure_head_of_line(kHeadOfLineSize, fewest)) {
       notes_.push_back("how long what is urgent waits (" + describe(quantity.road) +
                        ") was not measured: too little " + (slow ? "time" : "traffic") + " is allowed");
       return;
     }
-    const auto measure = [&](int ahead) -> std::optional<BacklogTrial> {
-      if (measurer_.stop_requested() || !measurer_.may_send_backlog(kBacklogSize, ahead)) return std::nullopt;
+    const auto measure = [&](int ahead) -> std::optional<HeadOfLineTrial> {
+      if (measurer_.stop_requested() || !measurer_.may_measure_head_of_line(kHeadOfLineSize, ahead))
+        return std::nullopt;
       quantity.in_flight = ahead;
       const Seconds began = measurer_.elapsed();
-      const double wait = measurer_.backlog(quantity, kBacklogSize, expected(ahead));
-      return BacklogTrial{wait, measurer_.elapsed() - began};
+      const double wait = measurer_.head_of_line(quantity, kHeadOfLineSize, expected(ahead));
+      return HeadOfLineTrial{wait, measurer_.elapsed() - began};
     };
-    std::optional<Backlog> found = find_backlog(measure, fewest, kBacklogShare * measurer_.left());
+    std::optional<HeadOfLineWaits> found =
+        find_head_of_line(measure, fewest, kHeadOfLineShare * measurer_.left());
     if (!found) return;
     const MedianInterval interval = median_interval(found->waits);
     quantity.in_flight = found->ahead;
     const Seconds half_width{(interval.high - interval.low) / 2};
     keep({quantity,
-          {kBacklogSize, Seconds{interval.median}, half_width, static_cast<int>(found->waits.size())},
+          {kHeadOfLineSize, Seconds{interval.median}, half_width, static_cast<int>(found->waits.size())},
           found->waits});
   }
 

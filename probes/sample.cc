@@ -19,9 +19,9 @@ constexpr std::int64_t kMostRanks = 1'000'000;
 constexpr std::size_t kMostRepetitions = 1'000'000;
 
 constexpr std::pair<std::string_view, Subject> kSubjects[] = {
-    {"message", Subject::kMessage}, {"exchange", Subject::kExchange}, {"operation", Subject::kOperation},
-    {"sum", Subject::kSum},         {"copy", Subject::kCopy},         {"step", Subject::kStep},
-    {"jitter", Subject::kJitter},   {"backlog", Subject::kBacklog},   {"plan", Subject::kPlan}};
+    {"message", Subject::kMessage}, {"exchange", Subject::kExchange},  {"operation", Subject::kOperation},
+    {"sum", Subject::kSum},         {"copy", Subject::kCopy},          {"step", Subject::kStep},
+    {"jitter", Subject::kJitter},   {"backlog", Subject::kHeadOfLine}, {"plan", Subject::kPlan}};
 
 constexpr std::array kOperations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
                                  Operation::kPushPull,  Operation::kPush,          Operation::kPull};
@@ -42,7 +42,9 @@ bool between_two_ranks(Subject subject) {
   return subject == Subject::kMessage || subject == Subject::kExchange;
 }
 
-bool of_operation(Subject subject) { return subject == Subject::kOperation || subject == Subject::kBacklog; }
+bool of_operation(Subject subject) {
+  return subject == Subject::kOperation || subject == Subject::kHeadOfLine;
+}
 
 bool on_road(Subject subject) { return of_operation(subject) || subject == Subject::kPlan; }
 
@@ -111,7 +113,7 @@ std::string describe(const Quantity& quantity) {
     case Subject::kOperation:
       return commtune::to_string(quantity.operation) + ", " + commtune::describe(quantity.road) + ", " +
              std::to_string(quantity.workers) + " workers" + flight;
-    case Subject::kBacklog:
+    case Subject::kHeadOfLine:
       return "wait behind " + commtune::describe(quantity.road) + ", " + std::to_string(quantity.workers) +
              " workers" + flight;
     case Subject::kPlan:

@@ -22,18 +22,18 @@ enum class Subject {
   kCopy,       ///< copying `size` bytes that are not in the cache into a buffer, on all ranks at once
   kStep,       ///< a fixed compute step, with nothing (in flight 0) or with bytes (in flight > 0) moving
   kJitter,     ///< standard deviation of a fixed compute step between ranks and repetitions
-  kBacklog,    ///< how long each round of a message more urgent than all others (a push or an answer, a step
-               ///< of a ring) waits while in_flight of the same size are under way on the same road
-  kPlan,       ///< an iteration of a whole plan, of which `size` bytes of gradients travel (tuner/check.h)
+  kHeadOfLine,  ///< how long each round of a message more urgent than all others (a push or an answer, a step
+                ///< of a ring) waits while in_flight of the same size are under way on the same road
+  kPlan,        ///< an iteration of a whole plan, of which `size` bytes of gradients travel (tuner/check.h)
 };
 
 /// The thing that is measured, apart from the size. Fields that a subject has no use for keep their defaults,
 /// so that equal quantities compare equal.
 struct Quantity {
   Subject subject = Subject::kMessage;
-  Road road;                                    ///< kOperation, kBacklog, kPlan
-  Operation operation = Operation::kAllReduce;  ///< kOperation, kBacklog
-  int workers = 0;  ///< kOperation, kBacklog, kPlan: N of the group, its first ranks
+  Road road;                                    ///< kOperation, kHeadOfLine, kPlan
+  Operation operation = Operation::kAllReduce;  ///< kOperation, kHeadOfLine
+  int workers = 0;  ///< kOperation, kHeadOfLine, kPlan: N of the group, its first ranks
   int source = -1,
       destination = -1;  ///< ranks: kMessage, kExchange; source alone (whose time counts): kSum, kCopy
   int in_flight = 1;     ///< messages under way at the same time, each way

@@ -139,7 +139,7 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
       {"traffic that compute does not slow", now - without(&Cluster::contention)},
       {"hosts that are all alike", now - on_cluster(with_equal_hosts(cluster))},
       {"messages that need no fusion buffer", now - without(&Cluster::copy_seconds_per_byte)},
-      {"servers at which nothing urgent waits", now - without(&Cluster::backlog_seconds)},
+      {"servers at which nothing urgent waits", now - without(&Cluster::head_of_line_seconds)},
       {"workers that do not straggle", now - without(&Cluster::jitter_seconds)},
       {"a device a quarter faster",
        now - simulate(Workload(scaled(profile, 1, 0.8), slowdown_of(cluster, plan.workers)), plan,

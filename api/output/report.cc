@@ -208,10 +208,10 @@ std::string fit_table(const Cluster& cluster, FitDetail detail) {
   out += fmt::format("summing {}, copying {}, compute slows by {} while bytes move, jitter {}\n",
                      rate(cluster.reduce_seconds_per_byte), rate(cluster.copy_seconds_per_byte),
                      percent(cluster.interference.value), format_time(Seconds{cluster.jitter_seconds.value}));
-  if (cluster.backlog_seconds.value > 0 || cluster.connection_backlog_seconds.value > 0) {
-    out += fmt::format("what is urgent waits {} at a busy server, {} on a busy connection\n",
-                       format_time(Seconds{cluster.backlog_seconds.value}),
-                       format_time(Seconds{cluster.connection_backlog_seconds.value}));
+  if (cluster.head_of_line_seconds.value > 0 || cluster.connection_head_of_line_seconds.value > 0) {
+    out += fmt::format("head-of-line wait of what is urgent: {} at a busy server, {} on a busy connection\n",
+                       format_time(Seconds{cluster.head_of_line_seconds.value}),
+                       format_time(Seconds{cluster.connection_head_of_line_seconds.value}));
   }
   return out;
 }

@@ -230,8 +230,8 @@ json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveReques
            {{"reduce_seconds_per_byte", scalar(cluster.reduce_seconds_per_byte)},
             {"copy_seconds_per_byte", scalar(cluster.copy_seconds_per_byte)},
             {"interference", scalar(cluster.interference)},
-            {"backlog_seconds", scalar(cluster.backlog_seconds)},
-            {"connection_backlog_seconds", scalar(cluster.connection_backlog_seconds)},
+            {"backlog_seconds", scalar(cluster.head_of_line_seconds)},
+            {"connection_backlog_seconds", scalar(cluster.connection_head_of_line_seconds)},
             {"jitter_seconds", scalar(cluster.jitter_seconds)}}},
           {"curves", std::move(curves)}};
 }

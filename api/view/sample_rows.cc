@@ -19,9 +19,9 @@ constexpr const char* kNothingMoves = "nothing_moves";
 constexpr const char *kPlan = "plan", *kPredicted = "predicted_seconds", *kFactor = "cost_factor",
                      *kDeviation = "cost_deviation_ratio";
 
-constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange, Subject::kOperation,
-                                  Subject::kSum,     Subject::kCopy,     Subject::kStep,
-                                  Subject::kJitter,  Subject::kBacklog,  Subject::kPlan};
+constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange,   Subject::kOperation,
+                                  Subject::kSum,     Subject::kCopy,       Subject::kStep,
+                                  Subject::kJitter,  Subject::kHeadOfLine, Subject::kPlan};
 
 constexpr double kLongest = 1e9, kMost = 1e6;  // seconds; on costs
 
@@ -45,7 +45,8 @@ NewSample to_row(const probes::ProbeSample& sample) {
   const probes::Quantity& quantity = sample.quantity;
   NewSample row;
   row.kind = probes::to_string(quantity.subject);
-  const bool of_operation = quantity.subject == Subject::kOperation || quantity.subject == Subject::kBacklog;
+  const bool of_operation =
+      quantity.subject == Subject::kOperation || quantity.subject == Subject::kHeadOfLine;
   if (of_operation) row.operation = quantity.operation;
   if (of_operation || quantity.subject == Subject::kPlan) {
     row.road = quantity.road;

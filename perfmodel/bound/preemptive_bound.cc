@@ -67,7 +67,8 @@ class Program {
 
 PreemptiveChannel preemptive_channel(const RoadCost& cost, int waits) {
   const LeastCost least = least_cost(cost.both, Floor::kBytes);
-  return {least.overhead, least.beta, (least.latency - least.overhead) / 2 + waits * cost.backlog.count()};
+  return {least.overhead, least.beta,
+          (least.latency - least.overhead) / 2 + waits * cost.head_of_line.count()};
 }
 
 double preemptive_bound(const Workload& work, const PreemptiveChannel& channel, double known) {

@@ -16,7 +16,7 @@ struct PreemptiveChannel {
 
 /// The channel of a road over servers whose stages share one, as a line below its costs.
 ///
-/// waits  how often a message waits for what sockets hold (RoadCost::backlog)
+/// waits  how often a message waits for what sockets hold (RoadCost::head_of_line)
 PreemptiveChannel preemptive_channel(const RoadCost& cost, int waits);
 
 /// Number the messages of a plan by their lowest layer, which says when a message may start and when it is

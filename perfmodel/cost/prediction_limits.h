@@ -41,7 +41,7 @@ inline constexpr std::array<Scalar Cluster::*, 7> kScalars{&Cluster::reduce_seco
                                                            &Cluster::interference,
                                                            &Cluster::jitter_seconds,
                                                            &Cluster::contention,
-                                                           &Cluster::backlog_seconds,
-                                                           &Cluster::connection_backlog_seconds};
+                                                           &Cluster::head_of_line_seconds,
+                                                           &Cluster::connection_head_of_line_seconds};
 
 }  // namespace commtune

@@ -422,14 +422,14 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   if (road.algorithm == Collective::kHierarchical && place.hosts > 1 && place.per_host > 1) {
     cost.rounds.last = last_inside_hosts(cost, priced.cluster);
   }
-  cost.backlog = sending.connections * Seconds{priced.cluster.connection_backlog_seconds.value};
+  cost.head_of_line = sending.connections * Seconds{priced.cluster.connection_head_of_line_seconds.value};
   cost.opaque = road.algorithm == Collective::kLibrary;
 }
 
 void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced) {
   cost.shared_channel = road.placement == Placement::kColocated;
   cost.through_servers = true;
-  cost.backlog = Seconds{priced.cluster.backlog_seconds.value};
+  cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;
 }
 

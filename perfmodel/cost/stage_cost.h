@@ -53,7 +53,7 @@ struct RoadCost {
   /// since each costs time there.
   int most_rounds = 8;
   /// Of a busy channel, what nothing more urgent overtakes any more.
-  Seconds backlog{};
+  Seconds head_of_line{};
   bool opaque = false;   ///< nobody sees how much of a message has been sent before it has ended
   SecondsPerByte copy;   ///< gathering a message into a fusion buffer and scattering it back, per byte
   bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time

@@ -24,7 +24,7 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, std::uint64
   shared_ = road.cost->shared_channel;
   rounds_ = no_more_than(road.cost->most_rounds, road.cost->rounds);
   // One simulated round stands for several real ones, and bytes may be ahead of each of those.
-  backlog_ = road.cost->backlog.count() * road.cost->rounds.both() / rounds_.both();
+  head_of_line_ = road.cost->head_of_line.count() * road.cost->rounds.both() / rounds_.both();
   now_ = 0;
   messages_.resize(messages);  // start() fills them in
   server_free_.assign(2 * static_cast<std::size_t>(road.cost->in_turn), 0.0);
@@ -134,7 +134,7 @@ NetworkModel::Message& NetworkModel::put(std::uint32_t urgency, const Priced& pr
 template <typename Run>
 auto NetworkModel::of_kind(const ComputeClock& clock, const Run& run) {
   if (!shared_ || !server_free_.empty() || clock.disturbed()) return run.template operator()<Kind{}>();
-  if (backlog_ > 0) {
+  if (head_of_line_ > 0) {
     return limited_ ? run.template operator()<Kind{true, true, false}>()
                     : run.template operator()<Kind{false, true, false}>();
   }
@@ -268,8 +268,8 @@ inline void NetworkModel::take(Channel& channel, Message& message, double at, do
 /// Seconds' worth of bytes that the sockets may still accept ahead of the channel.
 template <NetworkModel::Kind kKind>
 inline double NetworkModel::room_in(const Channel& channel) const {
-  if (!kKind.ahead || !(backlog_ > 0)) return 0;
-  return std::max(0.0, backlog_ - std::max(0.0, channel.free - now_));
+  if (!kKind.ahead || !(head_of_line_ > 0)) return 0;
+  return std::max(0.0, head_of_line_ - std::max(0.0, channel.free - now_));
 }
 
 /// Lets the channel's sockets accept the most urgent bytes until they are full.
@@ -297,7 +297,7 @@ void NetworkModel::serve(std::size_t number, ComputeClock& clock) {
 
 void NetworkModel::occupy(std::size_t number, ComputeClock& clock) const {
   const Channel& channel = channels_[number];
-  const double busy_until = channel.full() ? channel.ends + backlog_ : channel.free;
+  const double busy_until = channel.full() ? channel.ends + head_of_line_ : channel.free;
   if (busy_until > now_) clock.occupy(number, now_, busy_until);
 }
 

@@ -26,8 +26,8 @@ namespace commtune {
 ///
 /// Order. The channel is given to the most urgent message that has a round to send, and a more urgent one
 /// takes it over in the middle of a round, because the executor sends in chunks. Only the bytes that sockets
-/// have accepted ahead of the channel (up to RoadCost::backlog seconds of them) leave in the order in which
-/// they were accepted.
+/// have accepted ahead of the channel (up to RoadCost::head_of_line seconds of them) leave in the order in
+/// which they were accepted.
 ///
 /// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), that server handles one
 /// message after the other, however fast the channel is, since the channel is that of all servers together.
@@ -189,7 +189,7 @@ class NetworkModel {
   const FlatRoad* road_ = nullptr;
   Rounds rounds_;
   bool shared_ = true;
-  double backlog_ = 0, now_ = 0;
+  double head_of_line_ = 0, now_ = 0;
   std::vector<Message> messages_;    // by urgency
   std::vector<double> server_free_;  // by server in turn and stage: moment at which it is free
   std::array<Channel, 2> channels_;

@@ -123,7 +123,7 @@ std::vector<Sample> stream_samples(const SamplesByPair& pairs) {
 struct Sorted {
   std::map<LinkClass, LinkSamples> links;
   std::vector<OperationSamples> operations;
-  std::vector<Sample> sum, copy, step_idle, step_busy, jitter, backlog, connection_backlog;
+  std::vector<Sample> sum, copy, step_idle, step_busy, jitter, head_of_line, connection_head_of_line;
 };
 
 OperationSamples& find_or_add(std::vector<OperationSamples>& operations, Quantity quantity) {
@@ -178,8 +178,8 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
     case Subject::kJitter:
       sorted.jitter.push_back(sample.sample);
       return;
-    case Subject::kBacklog:
-      (goes_through_servers(quantity.road) ? sorted.backlog : sorted.connection_backlog)
+    case Subject::kHeadOfLine:
+      (goes_through_servers(quantity.road) ? sorted.head_of_line : sorted.connection_head_of_line)
           .push_back(sample.sample);
       return;
     case Subject::kPlan:  // corrects fits, see correct_by_plans()
@@ -322,8 +322,8 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.copy_seconds_per_byte = rate_of(sorted.copy);
   cluster.interference = interference_of(sorted.step_idle, sorted.step_busy);
   cluster.jitter_seconds = last_of(sorted.jitter);
-  cluster.backlog_seconds = last_of(sorted.backlog);
-  cluster.connection_backlog_seconds = last_of(sorted.connection_backlog);
+  cluster.head_of_line_seconds = last_of(sorted.head_of_line);
+  cluster.connection_head_of_line_seconds = last_of(sorted.connection_head_of_line);
   correct_by_plans(cluster, samples);
   return cluster;
 }

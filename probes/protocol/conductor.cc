@@ -65,7 +65,7 @@ bool reports_moments(const Quantity& quantity) {
   switch (quantity.subject) {
     case Subject::kOperation:
     case Subject::kExchange:
-    case Subject::kBacklog:
+    case Subject::kHeadOfLine:
       return true;
     case Subject::kMessage:
       return quantity.in_flight > 1;

@@ -94,8 +94,8 @@ void Performer::measure(const Command& command, Report& report) {
       return measure_pair(command, report);
     case Subject::kOperation:
       return measure_operation(command, report);
-    case Subject::kBacklog:
-      return measure_backlog(command, report);
+    case Subject::kHeadOfLine:
+      return measure_head_of_line(command, report);
     case Subject::kSum:
     case Subject::kCopy:
       return measure_memory(command, report);
@@ -257,7 +257,7 @@ Task Performer::run_in_stream(Job& job, int number) {
   if (job.streaming.pending() > 0) job.streaming.release();
 }
 
-void Performer::measure_backlog(const Command& command, Report& report) {
+void Performer::measure_head_of_line(const Command& command, Report& report) {
   if (!takes_part(command)) return;
   const bool works = communicator_.rank() < command.quantity.workers;
   const auto slots = works ? static_cast<std::size_t>(command.messages) : 0;

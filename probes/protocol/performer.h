@@ -45,15 +45,15 @@ class Performer {
     const HostLayout hosts;  ///< of the command's workers
     Flow sending, receiving;
     std::unique_ptr<Server> server;  ///< if this rank is one
-    Group streaming;                 ///< kBacklog: empty once the stream is under way
-    Nanoseconds urgent_start{0};     ///< kBacklog
+    Group streaming;                 ///< kHeadOfLine: empty once the stream is under way
+    Nanoseconds urgent_start{0};     ///< kHeadOfLine
     std::vector<Task> tasks;         ///< last: destroyed before what they use
   };
 
   void pace(const Command& command);
   void measure(const Command& command, Report& report);
   void measure_operation(const Command& command, Report& report);
-  void measure_backlog(const Command& command, Report& report);
+  void measure_head_of_line(const Command& command, Report& report);
   void measure_pair(const Command& command, Report& report);
   void measure_memory(const Command& command, Report& report);
   void measure_steps(const Command& command, Report& report);

@@ -208,17 +208,17 @@ std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair&
 namespace {
 
 /// How often a message waits: there and back through servers, at each step of a ring.
-int turns_of(const Quantity& quantity) {
+int rounds_of(const Quantity& quantity) {
   return goes_through_servers(quantity.road) ? 2 : 2 * (quantity.workers - 1);
 }
 
-Bytes backlog_traffic(Bytes size, int ahead) {
+Bytes head_of_line_traffic(Bytes size, int ahead) {
   return Bytes{2 * size.count * static_cast<std::uint64_t>(ahead + 2)};
 }
 
 }  // namespace
 
-double Measurer::backlog(const Quantity& quantity, Bytes size, Seconds expected) {
+double Measurer::head_of_line(const Quantity& quantity, Bytes size, Seconds expected) {
   Command behind;
   behind.action = Action::kMeasure;
   behind.quantity = quantity;
@@ -230,15 +230,15 @@ double Measurer::backlog(const Quantity& quantity, Bytes size, Seconds expected)
   alone.quantity.in_flight = alone.messages = 1;
   const std::string what = label(quantity, size);
   show(what);
-  traffic_ += backlog_traffic(size, quantity.in_flight);
+  traffic_ += head_of_line_traffic(size, quantity.in_flight);
   const double without = alone_seconds(conductor_.perform(alone, expected, what));
   const double with = alone_seconds(conductor_.perform(behind, expected, what));
-  return std::max(0.0, (with - without) / turns_of(quantity));
+  return std::max(0.0, (with - without) / rounds_of(quantity));
 }
 
-bool Measurer::may_send_backlog(Bytes size, int ahead) const {
+bool Measurer::may_measure_head_of_line(Bytes size, int ahead) const {
   const std::optional<Bytes> left = traffic_left();
-  return !left || backlog_traffic(size, ahead) <= *left;
+  return !left || head_of_line_traffic(size, ahead) <= *left;
 }
 
 // --- steps ----------------------------------------------------------------------------------------------

@@ -50,9 +50,9 @@ class Measurer {
 
   /// How long a push, or an answer, of a most urgent message waits while `in_flight` others of its size pass
   /// the servers, in seconds: half of what it takes longer than alone.
-  double backlog(const Quantity& quantity, Bytes size, Seconds expected);
+  double head_of_line(const Quantity& quantity, Bytes size, Seconds expected);
   /// Whether traffic for that, behind so many messages, is left.
-  bool may_send_backlog(Bytes size, int ahead) const;
+  bool may_measure_head_of_line(Bytes size, int ahead) const;
 
   Seconds elapsed() const;
   Seconds left() const { return budget_ - elapsed(); }

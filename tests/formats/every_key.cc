@@ -152,8 +152,8 @@ Cluster fitted_machines() {
   cluster.copy_seconds_per_byte = {2.5e-11, 1e-12};
   cluster.interference = {0.01, 0.002};
   cluster.contention = {0.03, 0.004};
-  cluster.backlog_seconds = {0.005, 0.001};
-  cluster.connection_backlog_seconds = {0.0025, 0.0005};
+  cluster.head_of_line_seconds = {0.005, 0.001};
+  cluster.connection_head_of_line_seconds = {0.0025, 0.0005};
   cluster.jitter_seconds = {1e-4, 1e-5};
   cluster.formula_deviation = {0.25, 0.125};
   cluster.plan_deviation = 0.0625;
@@ -229,7 +229,7 @@ std::vector<probes::ProbeSample> every_sample() {
       {Subject::kCopy, {}, Operation::kAllReduce, 0, 1, -1, 1},
       {Subject::kStep, {}, Operation::kAllReduce, 0, -1, -1, 0},
       {Subject::kJitter, {}, Operation::kAllReduce, 0, -1, -1, 1},
-      {Subject::kBacklog, servers, Operation::kPush, 4, -1, -1, 4},
+      {Subject::kHeadOfLine, servers, Operation::kPush, 4, -1, -1, 4},
       {Subject::kPlan, ring, Operation::kAllReduce, 4, -1, -1, 1}};
   std::vector<probes::ProbeSample> samples;
   for (const probes::Quantity& quantity : quantities) {

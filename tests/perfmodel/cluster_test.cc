@@ -36,8 +36,8 @@ Cluster four_hosts() {
   cluster.reduce_seconds_per_byte = {2e-10, 1e-12};
   cluster.interference = {0.05, 0.01};
   cluster.contention = {1.1, 0.2};
-  cluster.backlog_seconds = {4e-3, 1e-4};
-  cluster.connection_backlog_seconds = {2e-3, 1e-4};
+  cluster.head_of_line_seconds = {4e-3, 1e-4};
+  cluster.connection_head_of_line_seconds = {2e-3, 1e-4};
   cluster.formula_deviation = {0.3, 0.2};
   cluster.plan_deviation = 0.03;
   return cluster;
@@ -72,8 +72,8 @@ TEST(Cluster, SurvivesJson) {
   EXPECT_EQ(again.formula_deviation, (Deviation{0.3, 0.2}));
   EXPECT_EQ(again.plan_deviation, 0.03);
   EXPECT_EQ(again.contention.value, 1.1);
-  EXPECT_EQ(again.backlog_seconds.value, 4e-3);
-  EXPECT_EQ(again.connection_backlog_seconds.value, 2e-3);
+  EXPECT_EQ(again.head_of_line_seconds.value, 4e-3);
+  EXPECT_EQ(again.connection_head_of_line_seconds.value, 2e-3);
 }
 
 template <typename Change>

@@ -107,7 +107,7 @@ TEST(Probe, MeasuresLinksRoadsAndMemory) {
   EXPECT_GT(cluster.reduce_seconds_per_byte.value, 0);
   EXPECT_GT(cluster.copy_seconds_per_byte.value, 0);
   EXPECT_EQ(outcomes[0].result.links.links.size(), 12u);  // 4 * 3 directions
-  EXPECT_EQ(std::ranges::count(sink.samples, Subject::kBacklog,
+  EXPECT_EQ(std::ranges::count(sink.samples, Subject::kHeadOfLine,
                                [](const ProbeSample& sample) { return sample.quantity.subject; }),
             2);  // at servers and on a ring
   EXPECT_FALSE(sink.samples.empty());
@@ -149,9 +149,9 @@ TEST(Probe, GoesOnFromEarlierSamples) {
     return std::ranges::count(recorder.samples, subject,
                               [](const ProbeSample& sample) { return sample.quantity.subject; });
   };
-  const auto once = {Subject::kJitter, Subject::kBacklog};
+  const auto once = {Subject::kJitter, Subject::kHeadOfLine};
   EXPECT_EQ(count(first, Subject::kJitter), 1);
-  EXPECT_EQ(count(first, Subject::kBacklog), 2);
+  EXPECT_EQ(count(first, Subject::kHeadOfLine), 2);
   options.already = first.samples;
   Recorder second;
   const auto outcomes = run_ranks(2, options, second);

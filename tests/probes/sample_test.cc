@@ -31,15 +31,15 @@ TEST(ProbeSample, SurvivesJson) {
   sum.quantity.source = 1;
   ProbeSample jitter;
   jitter.quantity.subject = Subject::kJitter;
-  ProbeSample backlog = operation_sample();
-  backlog.quantity.subject = Subject::kBacklog;
+  ProbeSample head_of_line = operation_sample();
+  head_of_line.quantity.subject = Subject::kHeadOfLine;
   ProbeSample plan;
   plan.quantity.subject = Subject::kPlan;
   plan.quantity.road = AllReduce{Collective::kHalvingDoubling};
   plan.quantity.workers = 4;
   plan.sample = {100_MiB, Seconds{0.35}, Seconds{0.01}, 7};
   plan.costs = {"0123456789abcdef", Seconds{0.253}, 1.31, 0.02};
-  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter, backlog, plan}) {
+  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter, head_of_line, plan}) {
     EXPECT_EQ(probe_sample_from_json(nlohmann::json::parse(to_json(sample).dump())), sample);
   }
 }

@@ -137,7 +137,7 @@ class Search {
       if (!option.cost.through_servers || !option.cost.shared_channel || option.cost.in_turn > 0) continue;
       for (const int waits : {0, 1, 2}) {
         if (good_enough() || option.floor().count() >= best_time() || out()) break;
-        if (waits > 0 && option.cost.backlog == Seconds{0}) break;
+        if (waits > 0 && option.cost.head_of_line == Seconds{0}) break;
         Plan plan = preemptive_plan(option, waits);
         const Prediction prediction = simulator_.run(plan, option.cost);
         if (prediction.iteration.count() < best_time()) best_ = {std::move(plan), prediction};

@@ -101,7 +101,7 @@ RoadCost random_cost(std::mt19937_64& random) {
   cost.rounds = {1 + static_cast<int>(random() % 3), 1 + static_cast<int>(random() % 3)};
   if (random() % 2 == 0) cost.rounds.last = uniform(random, 0, 1);
   if (!cost.shared_channel) cost.rounds = {1, 1};
-  if (random() % 2 == 0) cost.backlog = Seconds{uniform(random, 0, 2)};
+  if (random() % 2 == 0) cost.head_of_line = Seconds{uniform(random, 0, 2)};
   cost.interference = random() % 2 == 0 ? 0 : uniform(random, 0, 0.5);
   cost.straggling = Seconds{random() % 2 == 0 ? 0 : 0.1};
   return cost;

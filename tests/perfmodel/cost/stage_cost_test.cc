@@ -145,8 +145,8 @@ TEST(RoadCost, DedicatedServersUseTwoChannels) {
 
 TEST(RoadCost, RoundsAreThoseOfAlgorithmsAndEachConnectionHoldsAsMuch) {
   Cluster cluster = cluster_of(8);
-  cluster.backlog_seconds.value = 4e-3;
-  cluster.connection_backlog_seconds.value = 1e-3;
+  cluster.head_of_line_seconds.value = 4e-3;
+  cluster.connection_head_of_line_seconds.value = 1e-3;
   struct Expected {
     Collective algorithm;
     int workers, reduce, distribute, connections;
@@ -162,7 +162,8 @@ TEST(RoadCost, RoundsAreThoseOfAlgorithmsAndEachConnectionHoldsAsMuch) {
     const RoadCost cost = road_cost(a2a(algorithm), cluster, workers);
     EXPECT_EQ(cost.rounds.reduce, reduce) << to_string(algorithm) << ' ' << workers;
     EXPECT_EQ(cost.rounds.distribute, distribute) << to_string(algorithm) << ' ' << workers;
-    EXPECT_NEAR(cost.backlog.count(), connections * 1e-3, 1e-12) << to_string(algorithm) << ' ' << workers;
+    EXPECT_NEAR(cost.head_of_line.count(), connections * 1e-3, 1e-12)
+        << to_string(algorithm) << ' ' << workers;
     EXPECT_FALSE(cost.opaque);
   }
 }
@@ -188,10 +189,10 @@ TEST(RoadCost, LastRoundInsideHostsHidesLittle) {
 
 TEST(RoadCost, WhatSocketsHoldAtServers) {
   Cluster cluster = cluster_of(6);
-  cluster.backlog_seconds.value = 4e-3;
+  cluster.head_of_line_seconds.value = 4e-3;
   const RoadCost servers = road_cost(ps(2, Placement::kColocated), cluster, 4);
   EXPECT_TRUE(servers.through_servers);
-  EXPECT_EQ(servers.backlog, Seconds{4e-3});
+  EXPECT_EQ(servers.head_of_line, Seconds{4e-3});
   EXPECT_EQ(servers.rounds.reduce, 1);
   EXPECT_EQ(servers.rounds.distribute, 1);
   EXPECT_FALSE(road_cost(a2a(Collective::kRing), cluster, 4).through_servers);

@@ -128,7 +128,7 @@ TEST(NetworkModel, NothingOvertakesWhatSocketsHold) {
   // 2. They had it at 1.5 and took of message 1's second round what leaves until 2.5 before message 0's next
   // one was there at 2: that leaves at 2.5 .. 3.5, and the rest of message 1 at 3.5 .. 4.
   RoadCost cost = line();
-  cost.backlog = Seconds{0.5};
+  cost.head_of_line = Seconds{0.5};
   Network network(cost);
   network.start(1, 40);
   network.pass(0.5);

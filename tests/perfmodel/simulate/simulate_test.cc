@@ -139,7 +139,7 @@ TEST(Simulate, WhatIsUnderWayTogetherTakesTurns) {
   // one when the first has come.
   RoadCost cost = line_cost(0, 0.05);
   cost.rounds = {2, 0};
-  cost.backlog = Seconds{10};
+  cost.head_of_line = Seconds{10};
   Plan plan = tensor_by_tensor();
   plan.release = Release::kBackward;
   plan.credit = 1_MiB;
@@ -149,12 +149,12 @@ TEST(Simulate, WhatIsUnderWayTogetherTakesTurns) {
   EXPECT_DOUBLE_EQ(timeline.messages[1].reduce_start.count(), 9);
   EXPECT_DOUBLE_EQ(timeline.messages[1].distribute_end.count(), 13);  // 9 .. 10, 12 .. 13
   // As much as sockets hold, 0.5 s, is ahead of message 0's second round.
-  cost.backlog = Seconds{0.5};
+  cost.head_of_line = Seconds{0.5};
   time_of(two_layers(), plan, cost, &timeline);
   EXPECT_DOUBLE_EQ(timeline.messages[0].distribute_end.count(), 11.5);
   EXPECT_DOUBLE_EQ(timeline.messages[1].distribute_end.count(), 13);
   // Without credit they do not meet.
-  cost.backlog = Seconds{10};
+  cost.head_of_line = Seconds{10};
   plan.credit = 0_B;
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost, &timeline), 16);
   EXPECT_DOUBLE_EQ(timeline.messages[0].distribute_end.count(), 11);
@@ -167,7 +167,7 @@ TEST(Simulate, ASmallMessageWaitsAtEachRound) {
   cost.both.alone = Curve{Seconds{4}, SecondsPerByte{0.025}};
   cost.both.occupancy = Curve{Seconds{0}, SecondsPerByte{0.025}};
   cost.rounds = {4, 0};
-  cost.backlog = Seconds{10};
+  cost.head_of_line = Seconds{10};
   cost.measured_largest = 1_MiB;
   Profile profile = two_layers();
   profile.layers[1].tensors[0].bytes = 320_B;
@@ -232,7 +232,7 @@ TEST(Simulate, NothingOvertakesWhatSocketsHold) {
   // and only then tensor 0's: 10.5 .. 12.
   RoadCost cost = line_cost(1, 0.05);
   cost.through_servers = true;
-  cost.backlog = Seconds{1};
+  cost.head_of_line = Seconds{1};
   Plan plan = tensor_by_tensor();
   plan.priority = {1, 0};
   plan.order = Order::kPriority;
@@ -649,7 +649,7 @@ TEST(Simulate, AgreesWithANaiveReferenceOnRandomPlans) {
       const auto some = [&] { return static_cast<int>(random() % 20); };
       job.cost.rounds = {1 + some(), job.plan.sequence.empty() ? some() : 1 + some()};
       job.cost.rounds.last = uniform(random, 0, 1);
-      if (job.plan.order == Order::kList) job.cost.backlog = Seconds{uniform(random, 0, 1)};
+      if (job.plan.order == Order::kList) job.cost.head_of_line = Seconds{uniform(random, 0, 1)};
     }
     Timeline timeline;
     // Credits are kept to a thousandth of a byte, which takes no longer than 60 us here.
@@ -669,7 +669,7 @@ TEST(Simulate, WithoutLatenciesRoundsChangeWhoIsFirstButNotWhenAllHaveEnded) {
     job.cost.both.occupancy = job.cost.both.alone;
     const double one_round = time_of(job.profile, job.plan, job.cost);
     job.cost.rounds = {1 + static_cast<int>(random() % 9), static_cast<int>(random() % 9)};
-    job.cost.backlog = Seconds{0.5 * static_cast<double>(random() % 5)};
+    job.cost.head_of_line = Seconds{0.5 * static_cast<double>(random() % 5)};
     ASSERT_NEAR(time_of(job.profile, job.plan, job.cost), one_round, 1e-9) << "round " << round;
   }
 }
@@ -680,7 +680,7 @@ TEST(Simulate, NoMessageIsFasterThanAlone) {
     Job job = random_job(random);
     job.cost.rounds = {1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 9)};
     job.cost.rounds.last = uniform(random, 0, 1);
-    job.cost.backlog = Seconds{0.5 * static_cast<double>(random() % 5)};
+    job.cost.head_of_line = Seconds{0.5 * static_cast<double>(random() % 5)};
     if (!job.plan.sequence.empty()) continue;
     Timeline timeline;
     time_of(job.profile, job.plan, job.cost, &timeline);

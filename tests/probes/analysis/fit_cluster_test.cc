@@ -279,16 +279,16 @@ TEST(FitCluster, GivesRatesAndSlowDowns) {
   samples.push_back(scalar(Subject::kStep, 0, 2.0e-3));
   samples.push_back(scalar(Subject::kStep, 4, 2.3e-3));
   samples.push_back(scalar(Subject::kJitter, 1, 4e-5));
-  samples.push_back(scalar(Subject::kBacklog, 32, 4e-3));
+  samples.push_back(scalar(Subject::kHeadOfLine, 32, 4e-3));
   samples.back().quantity.road = ParameterServer{4};
-  samples.push_back(scalar(Subject::kBacklog, 8, 1e-3));
+  samples.push_back(scalar(Subject::kHeadOfLine, 8, 1e-3));
   samples.back().quantity.road = AllReduce{Collective::kRing};
   const Cluster cluster = fit_cluster(samples, four_hosts());
   EXPECT_NEAR(cluster.reduce_seconds_per_byte.value, 2e-10, 1e-15);
   EXPECT_NEAR(cluster.interference.value, 0.15, 1e-9);  // 2.3 / 2.0 - 1
   EXPECT_NEAR(cluster.jitter_seconds.value, 4e-5, 1e-12);
-  EXPECT_NEAR(cluster.backlog_seconds.value, 4e-3, 1e-12);
-  EXPECT_NEAR(cluster.connection_backlog_seconds.value, 1e-3, 1e-12);
+  EXPECT_NEAR(cluster.head_of_line_seconds.value, 4e-3, 1e-12);
+  EXPECT_NEAR(cluster.connection_head_of_line_seconds.value, 1e-3, 1e-12);
 }
 
 TEST(FitCluster, LeavesOutWhatOneSizeCannotCarry) {

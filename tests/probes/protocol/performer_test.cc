@@ -10,10 +10,10 @@
 namespace commtune::probes {
 namespace {
 
-Command backlog_of(int ahead, Seconds limit) {
+Command head_of_line_of(int ahead, Seconds limit) {
   Command command;
   command.action = Action::kMeasure;
-  command.quantity.subject = Subject::kBacklog;
+  command.quantity.subject = Subject::kHeadOfLine;
   command.quantity.road = ParameterServer{2};
   command.quantity.operation = Operation::kPushPull;
   command.quantity.workers = 2;
@@ -43,9 +43,10 @@ Report one_after_the_other(const Command& first, const Command& second) {
   return report;
 }
 
-TEST(Performer, ABacklogThatWasGivenUpMayStillGoOn) {
+TEST(Performer, AMeasurementThatWasGivenUpMayStillGoOn) {
   // The first rank has waited in vain when the second's messages arrive and resume what it left as it was.
-  const Report first = one_after_the_other(backlog_of(8, Seconds{20e-3}), backlog_of(8, Seconds{0.5}));
+  const Report first =
+      one_after_the_other(head_of_line_of(8, Seconds{20e-3}), head_of_line_of(8, Seconds{0.5}));
   EXPECT_EQ(first.head.failed, Failure::kGaveUp);
   EXPECT_EQ(first.head.waited_for, 1);
   EXPECT_TRUE(first.ends.empty());

@@ -125,11 +125,11 @@ export class ClusterPage extends Page {
   // ---- the rest ----
 
   private scalars(curves: FitCurves): TemplateResult {
-    const { reduce_seconds_per_byte: sum, copy_seconds_per_byte: copy, interference, backlog_seconds: backlog, connection_backlog_seconds: connection, jitter_seconds: jitter } = curves.scalars as Record<string, { value: number; half_width: number }>;
+    const { reduce_seconds_per_byte: sum, copy_seconds_per_byte: copy, interference, backlog_seconds: headOfLine, connection_backlog_seconds: connection, jitter_seconds: jitter } = curves.scalars as Record<string, { value: number; half_width: number }>;
     return html`<h2>Beside the links</h2><dl class="stats">
       ${stat('Summing', rateOf(sum!.value))} ${stat('Copying', rateOf(copy!.value))}
       ${stat('Compute slows by', percent(interference!.value), 'while bytes move')} ${stat('Jitter', time(jitter!.value), 'a step')}
-      ${stat('What is urgent waits', time(backlog!.value), 'at a busy server')} ${stat('It waits', time(connection!.value), 'on a busy connection')}
+      ${stat('Head-of-line wait', time(headOfLine!.value), 'of what is urgent, at a busy server')} ${stat('Head-of-line wait', time(connection!.value), 'on a busy connection')}
     </dl>`;
   }
 

@@ -1,4 +1,4 @@
-#include "probes/sampling/backlog.h"
+#include "probes/sampling/head_of_line.h"
 
 #include <gtest/gtest.h>
 
@@ -14,25 +14,25 @@ class Sockets {
  public:
   Sockets(int full, Seconds each) : full_(full), each_(each) {}
 
-  std::optional<Backlog> find(Seconds allowed) {
-    return find_backlog([this](int ahead) { return wait_behind(ahead); }, kFewestAhead, allowed);
+  std::optional<HeadOfLineWaits> find(Seconds allowed) {
+    return find_head_of_line([this](int ahead) { return wait_behind(ahead); }, kFewestAhead, allowed);
   }
 
   std::vector<int> tried;
   std::size_t most_tries = 100;
 
  private:
-  std::optional<BacklogTrial> wait_behind(int ahead) {
+  std::optional<HeadOfLineTrial> wait_behind(int ahead) {
     if (tried.size() == most_tries) return std::nullopt;
     tried.push_back(ahead);
-    return BacklogTrial{1e-3 * std::min(ahead, full_), ahead * each_};
+    return HeadOfLineTrial{1e-3 * std::min(ahead, full_), ahead * each_};
   }
 
   int full_;
   Seconds each_;
 };
 
-TEST(Backlog, StreamsGrowUntilTheWaitDoesNot) {
+TEST(HeadOfLineWaits, StreamsGrowUntilTheWaitDoesNot) {
   Sockets sockets(20, Seconds{0});
   const auto found = sockets.find(Seconds{1});
   ASSERT_TRUE(found);
@@ -42,17 +42,17 @@ TEST(Backlog, StreamsGrowUntilTheWaitDoesNot) {
   EXPECT_EQ(found->waits, (std::vector{20e-3, 20e-3, 20e-3}));
 }
 
-TEST(Backlog, StartsWithAsManyAsAreAskedFor) {
+TEST(HeadOfLineWaits, StartsWithAsManyAsAreAskedFor) {
   std::vector<int> tried;
   const auto wait = [&](int ahead) {
     tried.push_back(ahead);
-    return BacklogTrial{1e-3, Seconds{0}};
+    return HeadOfLineTrial{1e-3, Seconds{0}};
   };
-  ASSERT_TRUE(find_backlog(wait, 8, Seconds{1}));
+  ASSERT_TRUE(find_head_of_line(wait, 8, Seconds{1}));
   EXPECT_EQ(tried, (std::vector{8, 16, 8}));
 }
 
-TEST(Backlog, EndsAtTheLongestStream) {
+TEST(HeadOfLineWaits, EndsAtTheLongestStream) {
   Sockets sockets(100'000, Seconds{0});
   const auto found = sockets.find(Seconds{1});
   ASSERT_TRUE(found);
@@ -60,7 +60,7 @@ TEST(Backlog, EndsAtTheLongestStream) {
   EXPECT_EQ(found->waits.size(), 3u);
 }
 
-TEST(Backlog, WhatTheFirstTryTakesLimitsTheRest) {
+TEST(HeadOfLineWaits, WhatTheFirstTryTakesLimitsTheRest) {
   // The first takes 20 ms and the second 40: a third, of twice that, is not allowed, but another of these.
   Sockets sockets(100'000, Seconds{5e-3});
   const auto found = sockets.find(Seconds{100e-3});
@@ -69,7 +69,7 @@ TEST(Backlog, WhatTheFirstTryTakesLimitsTheRest) {
   EXPECT_EQ(found->waits, (std::vector{8e-3, 8e-3}));
 }
 
-TEST(Backlog, KeepsWhatWasFoundWhenAskedToStop) {
+TEST(HeadOfLineWaits, KeepsWhatWasFoundWhenAskedToStop) {
   Sockets sockets(20, Seconds{0});
   sockets.most_tries = 2;
   const auto found = sockets.find(Seconds{1});

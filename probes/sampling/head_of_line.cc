@@ -1,4 +1,4 @@
-#include "probes/sampling/backlog.h"
+#include "probes/sampling/head_of_line.h"
 
 namespace commtune::probes {
 
@@ -12,12 +12,12 @@ constexpr std::size_t kRepetitions = 3;
 /// Tries for as long as they may take.
 class Trials {
  public:
-  Trials(const TryBacklog& measure, Seconds allowed) : measure_(measure), left_(allowed) {}
+  Trials(const TryHeadOfLine& measure, Seconds allowed) : measure_(measure), left_(allowed) {}
 
   /// The first may always be made: what one message takes shows by it, slow hosts included.
   std::optional<double> wait_behind(int ahead) {
     if (each_ * ahead > left_) return std::nullopt;
-    const std::optional<BacklogTrial> trial = measure_(ahead);
+    const std::optional<HeadOfLineTrial> trial = measure_(ahead);
     if (!trial) return std::nullopt;
     if (each_ == Seconds{0}) each_ = trial->took / ahead;
     left_ -= each_ * ahead;
@@ -25,17 +25,17 @@ class Trials {
   }
 
  private:
-  const TryBacklog& measure_;
+  const TryHeadOfLine& measure_;
   Seconds left_, each_{0};
 };
 
 }  // namespace
 
-std::optional<Backlog> find_backlog(const TryBacklog& measure, int fewest, Seconds allowed) {
+std::optional<HeadOfLineWaits> find_head_of_line(const TryHeadOfLine& measure, int fewest, Seconds allowed) {
   Trials trials(measure, allowed);
   const std::optional<double> first = trials.wait_behind(fewest);
   if (!first) return std::nullopt;
-  Backlog found{fewest, {*first}};
+  HeadOfLineWaits found{fewest, {*first}};
   bool full = false;
   while (!full && 2 * found.ahead <= kMostAhead) {
     const std::optional<double> longer = trials.wait_behind(2 * found.ahead);
