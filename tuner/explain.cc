@@ -25,18 +25,18 @@ class CriticalPath {
       const MessageSpan& span = timeline.messages[m];
       const bool apart = span.distribute_start > span.reduce_end + same_;
       if (apart || !shared_channel) {
-        passages_.push_back({m, Stage::kReduce, span.reduce_start, span.reduce_end, ", reduce"});
-        passages_.push_back(
+        intervals_.push_back({m, Stage::kReduce, span.reduce_start, span.reduce_end, ", reduce"});
+        intervals_.push_back(
             {m, Stage::kDistribute, span.distribute_start, span.distribute_end, ", distribute"});
       } else {
-        passages_.push_back({m, Stage::kReduce, span.reduce_start, span.distribute_end, ""});
+        intervals_.push_back({m, Stage::kReduce, span.reduce_start, span.distribute_end, ""});
       }
     }
   }
 
   std::vector<CriticalStep> steps() {
-    const Passage* passage = through_forward();
-    while (passage != nullptr) passage = through(*passage);
+    const ChannelInterval* interval = through_forward();
+    while (interval != nullptr) interval = through(*interval);
     std::reverse(steps_.begin(), steps_.end());
     // A message leaves its channel to the next before it has arrived: from there on the next is what counts.
     for (std::size_t i = 0; i + 1 < steps_.size(); ++i) {
@@ -47,7 +47,7 @@ class CriticalPath {
 
  private:
   /// A message, or one stage of it, on its channel.
-  struct Passage {
+  struct ChannelInterval {
     std::size_t message;
     Stage stage;
     Seconds from, until;
@@ -56,7 +56,7 @@ class CriticalPath {
 
   /// The last stretch of forward layers that ran without waiting; returns what it waited for, if for a
   /// message.
-  const Passage* through_forward() {
+  const ChannelInterval* through_forward() {
     std::size_t first = timeline_.forward_end.size() - 1;
     const std::size_t last = first;
     while (first > 0 && timeline_.forward_start[first] <= timeline_.forward_end[first - 1] + same_) --first;
@@ -65,7 +65,7 @@ class CriticalPath {
                       from, timeline_.forward_end[last]});
     const Seconds computed = first > 0 ? timeline_.forward_end[first - 1] : timeline_.backward_end.front();
     if (from > computed + same_) {
-      for (const Passage& p : passages_) {
+      for (const ChannelInterval& p : intervals_) {
         if (p.until >= from - same_ && p.until <= from + same_) return &p;
       }
     }
@@ -73,28 +73,28 @@ class CriticalPath {
     return nullptr;
   }
 
-  /// What this waited for: its gradient, its own reduce, or the passage before it on its channel.
-  const Passage* through(const Passage& passage) {
-    const Message& message = plan_.messages[passage.message];
+  /// What this waited for: its gradient, its own reduce, or the interval before it on its channel.
+  const ChannelInterval* through(const ChannelInterval& interval) {
+    const Message& message = plan_.messages[interval.message];
     steps_.push_back({CriticalStep::Kind::kMessage,
-                      fmt::format("message {} ({}{})", passage.message, format_size(message_bytes(message)),
-                                  passage.which),
-                      passage.from, passage.until});
-    const MessageSpan& span = timeline_.messages[passage.message];
-    const Passage* own_reduce = nullptr;
-    const Passage* before = nullptr;
-    for (const Passage& p : passages_) {
-      if (p.from >= passage.from) continue;
-      if (p.message == passage.message) own_reduce = &p;
-      const bool same_channel = shared_channel_ || p.stage == passage.stage;
+                      fmt::format("message {} ({}{})", interval.message, format_size(message_bytes(message)),
+                                  interval.which),
+                      interval.from, interval.until});
+    const MessageSpan& span = timeline_.messages[interval.message];
+    const ChannelInterval* own_reduce = nullptr;
+    const ChannelInterval* before = nullptr;
+    for (const ChannelInterval& p : intervals_) {
+      if (p.from >= interval.from) continue;
+      if (p.message == interval.message) own_reduce = &p;
+      const bool same_channel = shared_channel_ || p.stage == interval.stage;
       if (same_channel && (before == nullptr || p.from > before->from)) before = &p;
     }
-    if (passage.stage == Stage::kDistribute && own_reduce != nullptr &&
-        passage.from <= span.reduce_end + same_) {
+    if (interval.stage == Stage::kDistribute && own_reduce != nullptr &&
+        interval.from <= span.reduce_end + same_) {
       return own_reduce;
     }
-    if (passage.stage == Stage::kReduce && passage.from <= span.released + same_) before = nullptr;
-    if (before == nullptr) through_backward(passage.from);
+    if (interval.stage == Stage::kReduce && interval.from <= span.released + same_) before = nullptr;
+    if (before == nullptr) through_backward(interval.from);
     return before;
   }
 
@@ -111,7 +111,7 @@ class CriticalPath {
   const Plan& plan_;
   const bool shared_channel_;
   const Seconds same_;
-  std::vector<Passage> passages_;
+  std::vector<ChannelInterval> intervals_;
   std::vector<CriticalStep> steps_;
 };
 

@@ -70,9 +70,9 @@ struct TimeLimit {
 };
 
 /// A method's plan on the road where it is fastest; nothing where the job has no road for it.
-std::optional<Candidate> best_of(const Method& method, const Planning& job, Simulator& simulator,
-                                 const OutOfTime& out_of_time) {
-  std::optional<Candidate> best;
+std::optional<PredictedPlan> best_of(const Method& method, const Planning& job, Simulator& simulator,
+                                     const OutOfTime& out_of_time) {
+  std::optional<PredictedPlan> best;
   for (const RoadOption* option : roads_by_bound(job, method.architecture)) {
     if (best && option->floor() >= best->prediction.iteration) break;
     if (is_out(out_of_time)) break;
@@ -80,7 +80,7 @@ std::optional<Candidate> best_of(const Method& method, const Planning& job, Simu
     plan.method = std::string(method.name);
     const Prediction prediction = simulator.run(plan, option->cost);
     if (!best || prediction.iteration < best->prediction.iteration)
-      best = Candidate{std::move(plan), prediction};
+      best = PredictedPlan{std::move(plan), prediction};
   }
   return best;
 }
@@ -91,7 +91,7 @@ const RoadOption& option_of(const Planning& job, const Road& road) {
   return *found;
 }
 
-Entry entry_of(const Planning& job, Candidate candidate, std::string title, Seconds bound) {
+Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title, Seconds bound) {
   Entry entry;
   entry.method = candidate.plan.method;
   entry.title = std::move(title);
@@ -213,9 +213,9 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   const std::optional<Planning> narrowed = with_roads(job, options.eligible);
   const Planning& preferred = narrowed ? *narrowed : job;
   Simulator simulator(job.work);
-  std::vector<Candidate> starts;
+  std::vector<PredictedPlan> starts;
   for (const Method& method : methods()) {
-    std::optional<Candidate> candidate = best_of(method, preferred, simulator, limit.out_of_time);
+    std::optional<PredictedPlan> candidate = best_of(method, preferred, simulator, limit.out_of_time);
     if (candidate) starts.push_back(*candidate);
     if (!candidate && narrowed) candidate = best_of(method, job, simulator, limit.out_of_time);
     if (!candidate) continue;

@@ -21,8 +21,8 @@ namespace commtune::bench {
 
 namespace {
 
-using tuner::Candidate;
 using tuner::Planning;
+using tuner::PredictedPlan;
 using tuner::RoadOption;
 
 /// ByteScheduler on all-reduce as the survey's scripts set it.
@@ -199,7 +199,7 @@ double SurveyModel::joint_charged(std::string_view model, int gpus, const std::v
   std::vector<RoadOption> options = roads;
   for (RoadOption& option : options) option.bound = lower_bound(Workload(job_profile, slowdown), option.cost);
   const Planning job(job_profile, gpus, std::move(options), slowdown);
-  std::vector<Candidate> starts;
+  std::vector<PredictedPlan> starts;
   std::vector<Plan> plans;
   for (const RoadOption& option : job.roads) {
     plans.push_back(plan_of(option.cost.may_part ? "MG-WFBP" : "WFBP-PS", job, option));

@@ -114,7 +114,7 @@ TEST(TimeLimit, EndsTheJointSearchWithNoWorsePlanThanItsStart) {
     for (TensorId id = static_cast<TensorId>(job.work.tensors.size()); id-- > 0;)
       plan.messages[0].pieces.push_back({id, Bytes{0}, job.work.tensors[id].bytes});
     plan.priority = {0};
-    const Candidate start{plan, simulate(job.work, plan, job.roads.front().cost)};
+    const PredictedPlan start{plan, simulate(job.work, plan, job.roads.front().cost)};
     for (const int most : {1, 2, 5, 20, 100}) {
       MadeClock clock{most};
       const SearchReport report = joint_search(job, {start}, {.out_of_time = clock.out_of_time()});

@@ -8,26 +8,26 @@
 #include "perfmodel/bound/bound.h"
 #include "perfmodel/bound/preemptive_bound.h"
 #include "tuner/messages.h"
-#include "tuner/search/atoms.h"
-#include "tuner/search/climb.h"
-#include "tuner/search/draft.h"
-#include "tuner/search/lighten.h"
-#include "tuner/search/nested.h"
+#include "tuner/search/local_search.h"
+#include "tuner/search/merge_messages.h"
+#include "tuner/search/nested_intervals.h"
+#include "tuner/search/stream_plan.h"
+#include "tuner/search/units.h"
 
 namespace commtune::tuner {
 
 namespace {
 
-/// Drafts that are worth climbing from, the best first.
-constexpr std::size_t kClimbs = 3;
-/// A seed may be this much slower than the best plan so far: climbing wins more than that back.
+/// Stream plans from which a local search is worth its time, the best first.
+constexpr std::size_t kLocalSearches = 3;
+/// A seed may be this much slower than the best plan so far: the local search wins more than that back.
 constexpr double kSlack = 1.1;
 /// What the least credit may cost on all-reduce roads: the fewer messages are under way, the less depends on
 /// how they share links, in which hosts are not alike. Through servers the most urgent overtakes.
 constexpr double kCreditPrice = 1.005;
 constexpr Bytes kSmallestCredit{16_KiB};  // but for none
 /// Roads with a channel for each stage need small messages to keep both busy.
-constexpr AtomOptions kFine{1.0 / 192, 1.0 / 64, 1.0 / 192};
+constexpr SearchUnitOptions kFine{1.0 / 192, 1.0 / 64, 1.0 / 192};
 /// Sums in another order differ by this part.
 constexpr double kRounding = 1e-12;
 
@@ -36,18 +36,18 @@ constexpr std::array kOtherNetworks{1.0, 0.9, 1.1};
 
 struct Promising {
   const RoadOption* option;
-  Draft draft;
+  StreamPlan stream_plan;
   double time;
 };
 
 class Search {
  public:
-  Search(const Planning& job, const std::vector<Candidate>& starts, const SearchOptions& options)
+  Search(const Planning& job, const std::vector<PredictedPlan>& starts, const SearchOptions& options)
       : job_(job),
         options_(options),
         stream_(job),
-        coarse_(atoms_of(job)),
-        fine_(atoms_of(job, kFine)),
+        coarse_(units_of(job)),
+        fine_(units_of(job, kFine)),
         simulator_(job.work) {
     const auto first = std::min_element(starts.begin(), starts.end(), faster);
     best_ = *first;
@@ -60,10 +60,11 @@ class Search {
   SearchReport run() {
     if (stream_.tensors() > 0) try_preemptive_plans();
     if (stream_.tensors() > 0 && !good_enough()) {
-      std::vector<Promising> drafts = seeds();
-      for (std::size_t i = 0; i < std::min(kClimbs, drafts.size()) && !over(); ++i) climb_from(drafts[i]);
+      std::vector<Promising> stream_plans = seeds();
+      for (std::size_t i = 0; i < std::min(kLocalSearches, stream_plans.size()) && !over(); ++i)
+        search_from(stream_plans[i]);
     }
-    if (stream_.tensors() > 0 && good_enough()) lighten();
+    if (stream_.tensors() > 0 && good_enough()) merge_messages();
     SearchReport report;
     report.stop = good_enough()                                ? StopReason::kBound
                   : simulator_.events() >= options_.max_events ? StopReason::kBudget
@@ -76,7 +77,7 @@ class Search {
   }
 
  private:
-  static bool faster(const Candidate& a, const Candidate& b) {
+  static bool faster(const PredictedPlan& a, const PredictedPlan& b) {
     return a.prediction.iteration < b.prediction.iteration;
   }
 
@@ -86,43 +87,43 @@ class Search {
   bool out() const { return is_out(options_.out_of_time); }
   bool over() const { return good_enough() || simulator_.events() >= options_.max_events || out(); }
 
-  /// The nested program's schedules on every road that could still win, the best first.
+  /// The schedules by nested intervals on every road that could still win, the best first.
   std::vector<Promising> seeds() {
     std::vector<const RoadOption*> roads;
     for (const RoadOption& option : job_.roads) roads.push_back(&option);
     std::stable_sort(roads.begin(), roads.end(),
                      [](const RoadOption* a, const RoadOption* b) { return a->floor() < b->floor(); });
-    std::vector<Promising> drafts;
+    std::vector<Promising> stream_plans;
     for (const RoadOption* option : roads) {
       if (option->cost.shared_channel) {
-        add_seed(drafts, *option, coarse_, {});
-        if (may_part(*option)) add_seed(drafts, *option, coarse_, {.parted = true});
+        add_seed(stream_plans, *option, coarse_, {});
+        if (may_part(*option)) add_seed(stream_plans, *option, coarse_, {.parted = true});
       } else {
-        add_seed(drafts, *option, coarse_, {});
+        add_seed(stream_plans, *option, coarse_, {});
         for (const double largest : {1.0 / 2, 1.0 / 4})
-          add_seed(drafts, *option, coarse_, {.largest = largest});
+          add_seed(stream_plans, *option, coarse_, {.largest = largest});
         for (double largest = 1.0 / 8; largest >= 1.0 / 128; largest /= 2) {
-          add_seed(drafts, *option, fine_, {.largest = largest});
+          add_seed(stream_plans, *option, fine_, {.largest = largest});
         }
       }
     }
-    std::stable_sort(drafts.begin(), drafts.end(),
+    std::stable_sort(stream_plans.begin(), stream_plans.end(),
                      [](const Promising& a, const Promising& b) { return a.time < b.time; });
-    return drafts;
+    return stream_plans;
   }
 
-  void add_seed(std::vector<Promising>& drafts, const RoadOption& option, const std::vector<Atom>& atoms,
-                const NestedOptions& options) {
+  void add_seed(std::vector<Promising>& stream_plans, const RoadOption& option,
+                const std::vector<SearchUnit>& units, const NestedIntervalOptions& options) {
     if (option.floor().count() >= fastest_ || fastest_ <= target() || out()) return;
     const double worst = kSlack * job_.work.clock(fastest_ - option.cost.straggling.count());
     const std::vector<Block> blocks =
-        nested_blocks(atoms, option.cost, job_.work.total_backward, worst, options);
+        nested_interval_blocks(units, option.cost, job_.work.total_backward, worst, options);
     if (blocks.empty()) return;
-    Promising found{&option, draft_of(atoms, blocks, stream_, options.parted), 0};
-    flatten(found.draft, stream_, flat_);
+    Promising found{&option, stream_plan_of(units, blocks, stream_, options.parted), 0};
+    flatten(found.stream_plan, stream_, flat_);
     found.time = simulator_.run(flat_, option.cost).iteration.count();
     fastest_ = std::min(fastest_, found.time);
-    drafts.push_back(std::move(found));
+    stream_plans.push_back(std::move(found));
   }
 
   /// Two stages on one channel that the road can run apart.
@@ -149,29 +150,30 @@ class Search {
   Plan preemptive_plan(const RoadOption& option, int waits) const {
     const std::vector<double> places =
         preemptive_messages(job_.work, preemptive_channel(option.cost, waits), job_.work.compute());
-    Draft draft;
+    StreamPlan stream_plan;
     for (auto place = places.rbegin(); place != places.rend(); ++place) {
       const std::uint64_t from_front = std::min(static_cast<std::uint64_t>(*place), stream_.bytes()) /
                                        stream_.element() * stream_.element();
       const std::uint64_t at = stream_.bytes() - from_front;
-      if (at > (draft.ends.empty() ? 0 : draft.ends.back().at)) draft.ends.push_back(stream_.cut(at));
+      if (at > (stream_plan.ends.empty() ? 0 : stream_plan.ends.back().at))
+        stream_plan.ends.push_back(stream_.cut(at));
     }
-    draft.ends.push_back(stream_.cut(stream_.bytes()));
-    for (std::uint32_t message = 0; message < draft.ends.size(); ++message) {
-      draft.steps.push_back({message, Stage::kReduce});
+    stream_plan.ends.push_back(stream_.cut(stream_.bytes()));
+    for (std::uint32_t message = 0; message < stream_plan.ends.size(); ++message) {
+      stream_plan.steps.push_back({message, Stage::kReduce});
     }
-    Plan plan = plan_of(draft, stream_, job_, option.road);
+    Plan plan = plan_of(stream_plan, stream_, job_, option.road);
     plan.order = Order::kPriority;
     plan.priority = layer_priorities(plan.messages, job_.work.tensors);
     plan.credit = kUnlimited;
     return plan;
   }
 
-  void climb_from(Promising& found) {
-    const ClimbLimits limits{
-        target(), std::min(options_.max_events, simulator_.events() + options_.max_events / kClimbs),
+  void search_from(Promising& found) {
+    const LocalSearchLimits limits{
+        target(), std::min(options_.max_events, simulator_.events() + options_.max_events / kLocalSearches),
         options_.out_of_time};
-    const double time = climb(found.draft, stream_, found.option->cost, simulator_, limits);
+    const double time = local_search(found.stream_plan, stream_, found.option->cost, simulator_, limits);
     if (time < best_time()) keep(found);
   }
 
@@ -179,7 +181,7 @@ class Search {
   /// measured and on ones somewhat faster and slower the plan is near the bound, and so must it stay.
   /// Neighbours are merged in the best plan itself and, where that is a start, in one that is searched for on
   /// its road.
-  void lighten() {
+  void merge_messages() {
     const auto option = std::find_if(job_.roads.begin(), job_.roads.end(),
                                      [this](const RoadOption& each) { return each.road == best_.plan.road; });
     const FlatPlan now(best_.plan, job_.work);
@@ -191,32 +193,34 @@ class Search {
       if (there.time > lower_bounds(job_.work, there.cost).simulated * (1 + options_.gap_limit)) return;
       allowed.push_back(std::move(there));
     }
-    const std::uint64_t max_events = simulator_.events() + options_.max_events / kClimbs;
-    std::vector<Draft> drafts;
-    if (auto same = draft_from(best_.plan, stream_)) drafts.push_back(*std::move(same));
+    const std::uint64_t max_events = simulator_.events() + options_.max_events / kLocalSearches;
+    std::vector<StreamPlan> stream_plans;
+    if (auto same = stream_plan_from(best_.plan, stream_)) stream_plans.push_back(*std::move(same));
     if (best_time() >= start_)
-      add_light(drafts, *option, {allowed.front().time.count(), max_events, options_.out_of_time});
-    for (Draft& draft : drafts) {
-      if (out() || !tuner::lighten(draft, stream_, simulator_, allowed, max_events, options_.out_of_time))
+      add_searched(stream_plans, *option, {allowed.front().time.count(), max_events, options_.out_of_time});
+    for (StreamPlan& stream_plan : stream_plans) {
+      if (out() ||
+          !tuner::merge_messages(stream_plan, stream_, simulator_, allowed, max_events, options_.out_of_time))
         continue;
-      if (draft.ends.size() >= best_.plan.messages.size()) continue;
-      Plan plan = plan_of(draft, stream_, job_, option->road);
+      if (stream_plan.ends.size() >= best_.plan.messages.size()) continue;
+      Plan plan = plan_of(stream_plan, stream_, job_, option->road);
       const Prediction prediction = simulator_.run(plan, option->cost);
       best_ = {std::move(plan), prediction};
       simplify(option->cost);
     }
   }
 
-  void add_light(std::vector<Draft>& drafts, const RoadOption& option, const ClimbLimits& limits) {
+  void add_searched(std::vector<StreamPlan>& stream_plans, const RoadOption& option,
+                    const LocalSearchLimits& limits) {
     const double worst = kSlack * job_.work.clock(best_time() - option.cost.straggling.count());
-    const auto blocks = nested_blocks(coarse_, option.cost, job_.work.total_backward, worst);
+    const auto blocks = nested_interval_blocks(coarse_, option.cost, job_.work.total_backward, worst);
     if (blocks.empty()) return;
-    drafts.push_back(draft_of(coarse_, blocks, stream_, false));
-    climb(drafts.back(), stream_, option.cost, simulator_, limits);
+    stream_plans.push_back(stream_plan_of(coarse_, blocks, stream_, false));
+    local_search(stream_plans.back(), stream_, option.cost, simulator_, limits);
   }
 
   void keep(const Promising& found) {
-    Plan plan = plan_of(found.draft, stream_, job_, found.option->road);
+    Plan plan = plan_of(found.stream_plan, stream_, job_, found.option->road);
     const Prediction prediction = simulator_.run(plan, found.option->cost);
     best_ = {std::move(plan), prediction};
     simplify(found.option->cost);
@@ -232,7 +236,7 @@ class Search {
   }
 
   void choose_credit(const RoadCost& cost) {
-    std::vector<Candidate> tried;
+    std::vector<PredictedPlan> tried;
     Plan plan = best_.plan;
     plan.credit = Bytes{0};
     for (Bytes next = kSmallestCredit; plan.credit.count < stream_.bytes(); next = Bytes{next.count * 2}) {
@@ -242,7 +246,7 @@ class Search {
     }
     const double least = std::min_element(tried.begin(), tried.end(), faster)->prediction.iteration.count();
     const double limit = std::min(std::min(least, best_time()) * kCreditPrice, std::max(best_time(), start_));
-    const auto chosen = std::find_if(tried.begin(), tried.end(), [&](const Candidate& candidate) {
+    const auto chosen = std::find_if(tried.begin(), tried.end(), [&](const PredictedPlan& candidate) {
       return candidate.prediction.iteration.count() <= limit;
     });
     if (chosen != tried.end()) best_ = std::move(*chosen);
@@ -257,11 +261,11 @@ class Search {
 
   const Planning& job_;
   const SearchOptions options_;
-  const Stream stream_;
-  const std::vector<Atom> coarse_, fine_;
+  const GradientStream stream_;
+  const std::vector<SearchUnit> coarse_, fine_;
   Simulator simulator_;
   FlatPlan flat_;
-  Candidate best_;
+  PredictedPlan best_;
   double bound_ = 0;
   double start_ = 0;    ///< of the best start: never to be worse than it
   double fastest_ = 0;  ///< of the starts and the seeds so far
@@ -275,7 +279,7 @@ void SearchOptions::check() const {
   }
 }
 
-SearchReport joint_search(const Planning& job, const std::vector<Candidate>& starts,
+SearchReport joint_search(const Planning& job, const std::vector<PredictedPlan>& starts,
                           const SearchOptions& options) {
   options.check();
   if (starts.empty()) throw Error(ErrorCode::kBadInput, "starts: at least one plan to start from");

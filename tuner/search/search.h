@@ -34,7 +34,7 @@ struct SearchReport {
 };
 
 /// A plan on one of the job's roads, with its prediction.
-struct Candidate {
+struct PredictedPlan {
   Plan plan;
   Prediction prediction;
 };
@@ -43,7 +43,7 @@ struct Candidate {
 ///
 /// starts   plans of the job, at least one; their roads must be among the job's
 /// returns  a plan that satisfies check(); deterministic
-SearchReport joint_search(const Planning& job, const std::vector<Candidate>& starts,
+SearchReport joint_search(const Planning& job, const std::vector<PredictedPlan>& starts,
                           const SearchOptions& options = {});
 
 }  // namespace commtune::tuner

@@ -13,11 +13,11 @@
 #include "tests/tuner/testbed.h"
 #include "tuner/methods/mg_wfbp.h"
 #include "tuner/methods/wfbp.h"
-#include "tuner/search/atoms.h"
-#include "tuner/search/climb.h"
-#include "tuner/search/draft.h"
-#include "tuner/search/lighten.h"
-#include "tuner/search/nested.h"
+#include "tuner/search/local_search.h"
+#include "tuner/search/merge_messages.h"
+#include "tuner/search/nested_intervals.h"
+#include "tuner/search/stream_plan.h"
+#include "tuner/search/units.h"
 
 namespace commtune::tuner {
 namespace {
@@ -30,29 +30,29 @@ Planning random_planning(std::mt19937_64& random, std::size_t layers) {
                   {AllReduce{}, ParameterServer{4}, ParameterServer{4, Placement::kDedicated}});
 }
 
-TEST(Atoms, HoldEveryByteOnceInOrderOfAppearance) {
+TEST(Units, HoldEveryByteOnceInOrderOfAppearance) {
   std::mt19937_64 random(1);
   for (int round = 0; round < 50; ++round) {
     const Planning job = random_planning(random, 60);
     std::uint64_t bytes = 0;
     double ready = 0;
-    for (const Atom& atom : atoms_of(job)) {
-      EXPECT_GE(atom.ready, ready);
-      ready = atom.ready;
+    for (const SearchUnit& unit : units_of(job)) {
+      EXPECT_GE(unit.ready, ready);
+      ready = unit.ready;
       std::uint64_t own = 0;
-      for (const Piece& piece : atom.pieces) own += piece.length.count;
-      EXPECT_EQ(own, atom.bytes);
+      for (const Piece& piece : unit.pieces) own += piece.length.count;
+      EXPECT_EQ(own, unit.bytes);
       bytes += own;
     }
     EXPECT_EQ(bytes, job.work.total_bytes);
   }
 }
 
-/// Every way to divide atoms into neighbouring blocks and to give each block a side, simulated.
-double best_nested(const std::vector<Atom>& atoms, const Stream& stream, const RoadCost& cost,
-                   Simulator& simulator, bool parted) {
+/// Every way to divide units into neighbouring blocks and to give each block a side, simulated.
+double best_by_nested_intervals(const std::vector<SearchUnit>& units, const GradientStream& stream,
+                                const RoadCost& cost, Simulator& simulator, bool parted) {
   double best = std::numeric_limits<double>::infinity();
-  const std::size_t n = atoms.size(), sides = parted ? 3 : 2;
+  const std::size_t n = units.size(), sides = parted ? 3 : 2;
   FlatPlan flat;
   for (unsigned cuts = 0; cuts < (1U << (n - 1)); ++cuts) {
     std::vector<Block> blocks{{0, 1, Side::kLeft}};
@@ -68,29 +68,29 @@ double best_nested(const std::vector<Atom>& atoms, const Stream& stream, const R
         block.side = static_cast<Side>(rest % sides);
         rest /= sides;
       }
-      flatten(draft_of(atoms, blocks, stream, parted), stream, flat);
+      flatten(stream_plan_of(units, blocks, stream, parted), stream, flat);
       best = std::min(best, simulator.run(flat, cost).iteration.count());
     }
   }
   return best;
 }
 
-TEST(Nested, FindsTheBestPlacementOfNeighbouringBlocks) {
+TEST(NestedIntervals, FindsTheBestPlacementOfNeighbouringBlocks) {
   std::mt19937_64 random(2);
   for (int round = 0; round < 60; ++round) {
     const Planning job = random_planning(random, 6);
-    const Stream stream(job);
-    const std::vector<Atom> atoms = atoms_of(job, {0, 0, 1, 1});  // one per tensor
-    if (atoms.size() > 7) continue;
+    const GradientStream stream(job);
+    const std::vector<SearchUnit> units = units_of(job, {0, 0, 1, 1});  // one per tensor
+    if (units.size() > 7) continue;
     Simulator simulator(job.work);
     FlatPlan flat;
     for (const bool parted : {false, true}) {
       const RoadCost& cost = job.roads[0].cost;
-      const double best = best_nested(atoms, stream, cost, simulator, parted);
-      const auto blocks =
-          nested_blocks(atoms, cost, job.work.total_backward, 1.2 * best, {.parted = parted, .steps = 400});
+      const double best = best_by_nested_intervals(units, stream, cost, simulator, parted);
+      const auto blocks = nested_interval_blocks(units, cost, job.work.total_backward, 1.2 * best,
+                                                 {.parted = parted, .steps = 400});
       ASSERT_FALSE(blocks.empty());
-      flatten(draft_of(atoms, blocks, stream, parted), stream, flat);
+      flatten(stream_plan_of(units, blocks, stream, parted), stream, flat);
       // Steps of 1/400 of 1.2 T; states are compared by when their channel is free, while messages end by a
       // lag later that grows or shrinks with their size; and a stream of parted stages can hide that lag.
       EXPECT_LE(simulator.run(flat, cost).iteration.count(), best * (parted ? 1.03 : 1.015))
@@ -99,53 +99,56 @@ TEST(Nested, FindsTheBestPlacementOfNeighbouringBlocks) {
   }
 }
 
-TEST(Nested, SaysWhenNothingIsFasterThanTheLimit) {
+TEST(NestedIntervals, SaysWhenNothingIsFasterThanTheLimit) {
   std::mt19937_64 random(3);
   const Planning job = random_planning(random, 20);
-  EXPECT_TRUE(
-      nested_blocks(atoms_of(job), job.roads[0].cost, job.work.total_backward, job.work.compute() * 0.5)
-          .empty());
-  EXPECT_TRUE(nested_blocks({}, job.roads[0].cost, 1, 1).empty());
+  EXPECT_TRUE(nested_interval_blocks(units_of(job), job.roads[0].cost, job.work.total_backward,
+                                     job.work.compute() * 0.5)
+                  .empty());
+  EXPECT_TRUE(nested_interval_blocks({}, job.roads[0].cost, 1, 1).empty());
 }
 
-TEST(Draft, BecomesTheSamePlanThatItWasJudgedAs) {
+TEST(StreamPlan, BecomesTheSamePlanThatItWasJudgedAs) {
   std::mt19937_64 random(4);
   for (int round = 0; round < 100; ++round) {
     const Planning job = random_planning(random, 30);
-    const Stream stream(job);
-    const std::vector<Atom> atoms = atoms_of(job);
+    const GradientStream stream(job);
+    const std::vector<SearchUnit> units = units_of(job);
     Simulator simulator(job.work);
     for (const bool parted : {false, true}) {
       const RoadOption& ring = job.roads[0];
-      const auto blocks = nested_blocks(atoms, ring.cost, job.work.total_backward, 10, {.parted = parted});
-      const Draft draft = draft_of(atoms, blocks, stream, parted);
-      const Plan plan = plan_of(draft, stream, job, ring.road);
+      const auto blocks =
+          nested_interval_blocks(units, ring.cost, job.work.total_backward, 10, {.parted = parted});
+      const StreamPlan stream_plan = stream_plan_of(units, blocks, stream, parted);
+      const Plan plan = plan_of(stream_plan, stream, job, ring.road);
       ASSERT_NO_THROW(check(plan, job.profile));
       FlatPlan flat;
-      flatten(draft, stream, flat);
+      flatten(stream_plan, stream, flat);
       ASSERT_DOUBLE_EQ(simulator.run(flat, ring.cost).iteration.count(),
                        simulator.run(plan, ring.cost).iteration.count());
     }
   }
 }
 
-TEST(Climb, NeverMakesADraftSlowerAndKeepsItValid) {
+TEST(LocalSearch, NeverMakesAStreamPlanSlowerAndKeepsItValid) {
   std::mt19937_64 random(5);
   for (int round = 0; round < 60; ++round) {
     const Planning job = random_planning(random, 30);
-    const Stream stream(job);
-    const std::vector<Atom> atoms = atoms_of(job);
+    const GradientStream stream(job);
+    const std::vector<SearchUnit> units = units_of(job);
     Simulator simulator(job.work);
     for (const RoadOption& option : job.roads) {
       const bool parted = option.cost.may_part && round % 2 == 0;
-      const auto blocks = nested_blocks(atoms, option.cost, job.work.total_backward, 10, {.parted = parted});
-      Draft draft = draft_of(atoms, blocks, stream, parted);
+      const auto blocks =
+          nested_interval_blocks(units, option.cost, job.work.total_backward, 10, {.parted = parted});
+      StreamPlan stream_plan = stream_plan_of(units, blocks, stream, parted);
       FlatPlan flat;
-      flatten(draft, stream, flat);
+      flatten(stream_plan, stream, flat);
       const double before = simulator.run(flat, option.cost).iteration.count();
-      const double after = climb(draft, stream, option.cost, simulator, {0, simulator.events() + 20'000});
+      const double after =
+          local_search(stream_plan, stream, option.cost, simulator, {0, simulator.events() + 20'000});
       EXPECT_LE(after, before);
-      const Plan plan = plan_of(draft, stream, job, option.road);
+      const Plan plan = plan_of(stream_plan, stream, job, option.road);
       ASSERT_NO_THROW(check(plan, job.profile));
       EXPECT_DOUBLE_EQ(simulator.run(plan, option.cost).iteration.count(), after);
       EXPECT_GE(after, option.bound.count() * (1 - 1e-12));
@@ -153,19 +156,20 @@ TEST(Climb, NeverMakesADraftSlowerAndKeepsItValid) {
   }
 }
 
-TEST(Draft, IsFoundAgainInItsPlan) {
+TEST(StreamPlan, IsFoundAgainInItsPlan) {
   std::mt19937_64 random(14);
   for (int round = 0; round < 100; ++round) {
     const Planning job = random_planning(random, 30);
-    const Stream stream(job);
-    const std::vector<Atom> atoms = atoms_of(job);
+    const GradientStream stream(job);
+    const std::vector<SearchUnit> units = units_of(job);
     for (const bool parted : {false, true}) {
       const auto blocks =
-          nested_blocks(atoms, job.roads[0].cost, job.work.total_backward, 10, {.parted = parted});
-      const Plan plan = plan_of(draft_of(atoms, blocks, stream, parted), stream, job, job.roads[0].road);
-      const auto draft = draft_from(plan, stream);
-      ASSERT_TRUE(draft);
-      Plan again = plan_of(*draft, stream, job, job.roads[0].road);
+          nested_interval_blocks(units, job.roads[0].cost, job.work.total_backward, 10, {.parted = parted});
+      const Plan plan =
+          plan_of(stream_plan_of(units, blocks, stream, parted), stream, job, job.roads[0].road);
+      const auto stream_plan = stream_plan_from(plan, stream);
+      ASSERT_TRUE(stream_plan);
+      Plan again = plan_of(*stream_plan, stream, job, job.roads[0].road);
       Simulator simulator(job.work);
       EXPECT_EQ(again.messages.size(), plan.messages.size());
       EXPECT_DOUBLE_EQ(simulator.run(again, job.roads[0].cost).iteration.count(),
@@ -174,57 +178,57 @@ TEST(Draft, IsFoundAgainInItsPlan) {
   }
 }
 
-TEST(Draft, IsNotEveryPlan) {
+TEST(StreamPlan, IsNotEveryPlan) {
   std::mt19937_64 random(15);
   const Planning job = random_planning(random, 10);
-  const Stream stream(job);
+  const GradientStream stream(job);
   Plan plan = wfbp(job, job.roads[0]);
-  ASSERT_TRUE(draft_from(plan, stream));
+  ASSERT_TRUE(stream_plan_from(plan, stream));
   Plan apart = plan;  // its first and its third message in one
   ASSERT_GE(apart.messages.size(), 3U);
   const std::vector<Piece> third = apart.messages[2].pieces;
   apart.messages[0].pieces.insert(apart.messages[0].pieces.end(), third.begin(), third.end());
   apart.messages.erase(apart.messages.begin() + 2);
-  EXPECT_FALSE(draft_from(apart, stream));
+  EXPECT_FALSE(stream_plan_from(apart, stream));
   plan.order = Order::kPriority;
-  EXPECT_FALSE(draft_from(plan, stream));
+  EXPECT_FALSE(stream_plan_from(plan, stream));
 }
 
-TEST(Lighten, MergesWhatCostsNothing) {
+TEST(MergeMessages, MergesWhatCostsNothing) {
   std::mt19937_64 random(16);
   std::size_t before = 0, after = 0;
   for (int round = 0; round < 60; ++round) {
     const Planning job = random_planning(random, 30);
-    const Stream stream(job);
+    const GradientStream stream(job);
     const RoadCost& cost = job.roads[0].cost;
-    auto draft = draft_from(wfbp(job, job.roads[0]), stream);
-    ASSERT_TRUE(draft);
+    auto stream_plan = stream_plan_from(wfbp(job, job.roads[0]), stream);
+    ASSERT_TRUE(stream_plan);
     Simulator simulator(job.work);
     FlatPlan flat;
-    flatten(*draft, stream, flat);
+    flatten(*stream_plan, stream, flat);
     const double time = simulator.run(flat, cost).iteration.count();
-    before += draft->ends.size();
+    before += stream_plan->ends.size();
     const std::vector<Allowed> allowed{{cost, Seconds{1.05 * time}}};
-    EXPECT_TRUE(lighten(*draft, stream, simulator, allowed, simulator.events() + 100'000));
-    after += draft->ends.size();
-    flatten(*draft, stream, flat);
+    EXPECT_TRUE(merge_messages(*stream_plan, stream, simulator, allowed, simulator.events() + 100'000));
+    after += stream_plan->ends.size();
+    flatten(*stream_plan, stream, flat);
     EXPECT_LE(simulator.run(flat, cost).iteration.count(), 1.05 * time);
-    EXPECT_NO_THROW(check(plan_of(*draft, stream, job, job.roads[0].road), job.profile));
+    EXPECT_NO_THROW(check(plan_of(*stream_plan, stream, job, job.roads[0].road), job.profile));
   }
   EXPECT_LT(after, before / 2);
 }
 
-TEST(Lighten, LeavesADraftThatIsTooSlowAlready) {
+TEST(MergeMessages, LeavesAStreamPlanThatIsTooSlowAlready) {
   std::mt19937_64 random(17);
   const Planning job = random_planning(random, 30);
-  const Stream stream(job);
-  auto draft = draft_from(wfbp(job, job.roads[0]), stream);
-  ASSERT_TRUE(draft);
-  const std::size_t before = draft->ends.size();
+  const GradientStream stream(job);
+  auto stream_plan = stream_plan_from(wfbp(job, job.roads[0]), stream);
+  ASSERT_TRUE(stream_plan);
+  const std::size_t before = stream_plan->ends.size();
   Simulator simulator(job.work);
   const std::vector<Allowed> allowed{{job.roads[0].cost, Seconds{job.work.compute() / 2}}};
-  EXPECT_FALSE(lighten(*draft, stream, simulator, allowed, 1'000'000));
-  EXPECT_EQ(draft->ends.size(), before);
+  EXPECT_FALSE(merge_messages(*stream_plan, stream, simulator, allowed, 1'000'000));
+  EXPECT_EQ(stream_plan->ends.size(), before);
 }
 
 TEST(JointSearch, SaysTheSameInFewerMessagesWhereAStartIsGoodEnough) {
@@ -247,14 +251,14 @@ TEST(JointSearch, IsNeverSlowerThanItsStartsNorBelowTheBound) {
   std::mt19937_64 random(6);
   for (int round = 0; round < 60; ++round) {
     const Planning job = random_planning(random, 40);
-    std::vector<Candidate> starts;
+    std::vector<PredictedPlan> starts;
     for (Plan plan : {wfbp(job, job.roads[0]), mg_wfbp(job, job.roads[0]), wfbp(job, job.roads[1])}) {
       const RoadCost& cost = plan.road == job.roads[0].road ? job.roads[0].cost : job.roads[1].cost;
       const Prediction prediction = simulate(job.work, plan, cost);
       starts.push_back({std::move(plan), prediction});
     }
     const SearchReport report = joint_search(job, starts);
-    for (const Candidate& start : starts)
+    for (const PredictedPlan& start : starts)
       EXPECT_LE(report.prediction.iteration, start.prediction.iteration * (1 + 1e-9));
     double bound = std::numeric_limits<double>::infinity();
     for (const RoadOption& option : job.roads) bound = std::min(bound, option.bound.count());

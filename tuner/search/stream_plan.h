@@ -2,9 +2,9 @@
 // A plan as the joint search holds it: cheap to change, cheap to judge.
 //
 // All gradients laid end to end in the order in which they appear (the last tensor first) are one stream of
-// bytes; every message is a stretch of it, which needs no fusion buffer. A draft is where the stretches end
-// and in which order their steps go. Where a plan's messages are no such stretches it cannot be a draft; such
-// plans enter the search as competitors only.
+// bytes; every message is a stretch of it, which needs no fusion buffer. A stream plan is where the stretches
+// end and in which order their steps go. Where a plan's messages are no such stretches it cannot be a stream
+// plan; such plans enter the search as competitors only.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "perfmodel/plan.h"
 #include "perfmodel/simulate/simulate.h"
 #include "tuner/planning.h"
-#include "tuner/search/nested.h"
+#include "tuner/search/nested_intervals.h"
 
 namespace commtune::tuner {
 
@@ -25,9 +25,9 @@ struct Cut {
 };
 
 /// The stream of a job's gradients.
-class Stream {
+class GradientStream {
  public:
-  explicit Stream(const Planning& job);
+  explicit GradientStream(const Planning& job);
 
   std::uint64_t bytes() const { return ends_.back(); }
   std::uint64_t element() const { return element_; }
@@ -50,7 +50,7 @@ class Stream {
   std::uint64_t element_ = 1;
 };
 
-struct Draft {
+struct StreamPlan {
   std::vector<Cut> ends;    ///< where each message ends; rising, the last at the end of the stream
   std::vector<Step> steps;  ///< coupled: one (kReduce) per message, else both stages
   bool decoupled = false;
@@ -61,22 +61,23 @@ struct Draft {
 };
 
 /// The blocks' schedule: left parts as they appear, then right parts as they are needed.
-Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, const Stream& stream,
-               bool decoupled);
+StreamPlan stream_plan_of(const std::vector<SearchUnit>& units, const std::vector<Block>& blocks,
+                          const GradientStream& stream, bool decoupled);
 
-/// The draft that becomes this plan's messages in its order; nothing where one of them is no stretch of the
-/// stream or the order is not the list's.
-std::optional<Draft> draft_from(const Plan& plan, const Stream& stream);
+/// The stream plan that becomes this plan's messages in its order; nothing where one of them is no stretch of
+/// the stream or the order is not the list's.
+std::optional<StreamPlan> stream_plan_from(const Plan& plan, const GradientStream& stream);
 
 /// Where in the order the steps of two messages go that become one.
 enum class Place { kOfFirst, kOfSecond };
 /// Makes a message and the next one in the stream one.
-void merge(Draft& draft, std::size_t message, Place place);
+void merge(StreamPlan& stream_plan, std::size_t message, Place place);
 
 /// For Simulator::run. Reuses the arrays of `flat`.
-void flatten(const Draft& draft, const Stream& stream, FlatPlan& flat);
+void flatten(const StreamPlan& stream_plan, const GradientStream& stream, FlatPlan& flat);
 
 /// The plan; `barrier` per layer unless the full barrier costs nothing is for the caller to decide.
-Plan plan_of(const Draft& draft, const Stream& stream, const Planning& job, const Road& road);
+Plan plan_of(const StreamPlan& stream_plan, const GradientStream& stream, const Planning& job,
+             const Road& road);
 
 }  // namespace commtune::tuner

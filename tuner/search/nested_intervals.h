@@ -13,8 +13,8 @@
 //   parted: E' = max(E, r) + c_reduce    D' = max(D, q) + c_distribute
 //
 // and T = max(E, B) + D when all is placed. All blocks left is exact fusion (MODEL.md section 5), all parted
-// is DeAR with exact fusion. The program keeps, per number of atoms placed, the pairs (E, D) that no other
-// pair beats, in steps of E: exact but for that rounding and for blocks whose atoms are not neighbours. Where
+// is DeAR with exact fusion. The program keeps, per number of units placed, the pairs (E, D) that no other
+// pair beats, in steps of E: exact but for that rounding and for blocks whose units are not neighbours. Where
 // the stages have a channel each, the slower one paces the schedule and the other one's time is added to each
 // block's lag; since a large block then holds up the second channel for the small one behind it, such roads
 // want blocks of limited size.
@@ -23,31 +23,32 @@
 #include <vector>
 
 #include "perfmodel/cost/stage_cost.h"
-#include "tuner/search/atoms.h"
+#include "tuner/search/units.h"
 
 namespace commtune::tuner {
 
 enum class Side { kLeft, kRight, kParted };
 
-/// Neighbouring atoms that travel as one message.
+/// Neighbouring units that travel as one message.
 struct Block {
   std::size_t first = 0, count = 0;
   Side side = Side::kLeft;
 };
 
-struct NestedOptions {
+struct NestedIntervalOptions {
   bool parted = false;     ///< the road's stages may be parted: costs are those of reduce and distribute
   std::size_t steps = 48;  ///< of E
-  double largest = 1;      ///< no block of several atoms carries more than this part of all bytes
+  double largest = 1;      ///< no block of several units carries more than this part of all bytes
 };
 
-/// Blocks in the order of their atoms, which must be in the order in which gradients appear.
+/// Blocks in the order of their units, which must be in the order in which gradients appear.
 ///
 /// compute_end  B, when the backward pass ends
 /// worst        a time that some schedule reaches: nothing slower is kept
 /// returns      empty when no schedule of this kind is faster than `worst`
-/// cost         O(atoms^2 * steps)
-std::vector<Block> nested_blocks(const std::vector<Atom>& atoms, const RoadCost& cost, double compute_end,
-                                 double worst, const NestedOptions& options = {});
+/// cost         O(units^2 * steps)
+std::vector<Block> nested_interval_blocks(const std::vector<SearchUnit>& units, const RoadCost& cost,
+                                          double compute_end, double worst,
+                                          const NestedIntervalOptions& options = {});
 
 }  // namespace commtune::tuner

@@ -1,4 +1,4 @@
-#include "tuner/search/lighten.h"
+#include "tuner/search/merge_messages.h"
 
 #include <algorithm>
 #include <array>
@@ -11,13 +11,13 @@ namespace {
 
 class Judge {
  public:
-  Judge(const Stream& stream, Simulator& simulator, std::span<const Allowed> allowed)
+  Judge(const GradientStream& stream, Simulator& simulator, std::span<const Allowed> allowed)
       : stream_(stream), simulator_(simulator), allowed_(allowed) {
     for (const Allowed& each : allowed) roads_.emplace_back(each.cost);
   }
 
-  bool passes(const Draft& draft) {
-    flatten(draft, stream_, flat_);
+  bool passes(const StreamPlan& stream_plan) {
+    flatten(stream_plan, stream_, flat_);
     for (std::size_t i = 0; i < roads_.size(); ++i) {
       if (simulator_.time(flat_, roads_[i], allowed_[i].time) > allowed_[i].time) return false;
     }
@@ -25,7 +25,7 @@ class Judge {
   }
 
  private:
-  const Stream& stream_;
+  const GradientStream& stream_;
   Simulator& simulator_;
   std::span<const Allowed> allowed_;
   std::vector<FlatRoad> roads_;
@@ -34,23 +34,24 @@ class Judge {
 
 }  // namespace
 
-bool lighten(Draft& draft, const Stream& stream, Simulator& simulator, std::span<const Allowed> allowed,
-             std::uint64_t max_events, const OutOfTime& out_of_time) {
+bool merge_messages(StreamPlan& stream_plan, const GradientStream& stream, Simulator& simulator,
+                    std::span<const Allowed> allowed, std::uint64_t max_events,
+                    const OutOfTime& out_of_time) {
   Judge judge(stream, simulator, allowed);
-  if (!judge.passes(draft)) return false;
-  Draft trial;
+  if (!judge.passes(stream_plan)) return false;
+  StreamPlan trial;
   const auto merges = [&](std::size_t message) {
     return std::ranges::any_of(std::array{Place::kOfSecond, Place::kOfFirst}, [&](Place place) {
       if (simulator.events() >= max_events || is_out(out_of_time)) return false;
-      trial = draft;
+      trial = stream_plan;
       merge(trial, message, place);
       return judge.passes(trial);
     });
   };
   for (bool lighter = true; std::exchange(lighter, false);) {
-    for (std::size_t message = 0; message + 1 < draft.ends.size();) {
+    for (std::size_t message = 0; message + 1 < stream_plan.ends.size();) {
       if (merges(message)) {
-        std::swap(draft, trial);
+        std::swap(stream_plan, trial);
         lighter = true;
       } else {
         ++message;

@@ -1,4 +1,4 @@
-#include "tuner/search/nested.h"
+#include "tuner/search/nested_intervals.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-/// A partial schedule: the first atoms are placed.
+/// A partial schedule: the first units are placed.
 struct State {
   double left_end = 0;           ///< E
   double right_length = kNever;  ///< D; infinite marks an empty place
-  std::uint16_t parent_atoms = 0;
+  std::uint16_t parent_units = 0;
   std::uint16_t parent_step = 0;
   Side side = Side::kLeft;
 };
@@ -65,17 +65,17 @@ BlockCost cost_of(const RoadCost& road, Bytes bytes, bool parted) {
 
 class Program {
  public:
-  Program(const std::vector<Atom>& atoms, const RoadCost& road, double compute_end, double worst,
-          const NestedOptions& options)
-      : atoms_(atoms),
+  Program(const std::vector<SearchUnit>& units, const RoadCost& road, double compute_end, double worst,
+          const NestedIntervalOptions& options)
+      : units_(units),
         road_(road),
         compute_end_(compute_end),
         worst_(worst),
         options_(options),
-        states_((atoms.size() + 1) * options.steps),
-        reached_(atoms.size() + 1),
-        bytes_(atoms.size() + 1, 0) {
-    for (std::size_t i = 0; i < atoms.size(); ++i) bytes_[i + 1] = bytes_[i] + atoms[i].bytes;
+        states_((units.size() + 1) * options.steps),
+        reached_(units.size() + 1),
+        bytes_(units.size() + 1, 0) {
+    for (std::size_t i = 0; i < units.size(); ++i) bytes_[i + 1] = bytes_[i] + units[i].bytes;
     const auto least = [](const StageCost& s) {
       return std::min(least_time_per_byte(s.alone), least_time_per_byte(s.occupancy)).value;
     };
@@ -85,7 +85,7 @@ class Program {
   }
 
   std::vector<Block> run() {
-    const std::size_t n = atoms_.size();
+    const std::size_t n = units_.size();
     const auto largest = static_cast<std::uint64_t>(options_.largest * static_cast<double>(bytes_.back()));
     offer(0, {0, 0, 0, 0, Side::kLeft});
     note_reached(0);
@@ -100,7 +100,7 @@ class Program {
   }
 
  private:
-  /// The states that so many atoms can be in and that no other beats in both ends, by rising left end, and
+  /// The states that so many units can be in and that no other beats in both ends, by rising left end, and
   /// the best that any of them has.
   struct Reached {
     std::vector<std::uint16_t> steps;
@@ -109,7 +109,7 @@ class Program {
 
   State& at(std::size_t placed, std::size_t step) { return states_[placed * options_.steps + step]; }
 
-  /// After all ways to place so many atoms were offered.
+  /// After all ways to place so many units were offered.
   void note_reached(std::size_t placed) {
     Reached& reached = reached_[placed];
     for (std::size_t step = 0; step < options_.steps; ++step) {
@@ -140,9 +140,9 @@ class Program {
     }
   }
 
-  /// All ways to place atoms [before, placed) as one block.
+  /// All ways to place units [before, placed) as one block.
   void extend(std::size_t before, std::size_t placed) {
-    const Atom& lowest = atoms_[placed - 1];
+    const SearchUnit& lowest = units_[placed - 1];
     const Reached& reached = reached_[before];
     if (reached.steps.empty()) return;
     const BlockCost cost = cost_of(road_, Bytes{bytes_[placed] - bytes_[before]}, options_.parted);
@@ -159,7 +159,7 @@ class Program {
     for (const std::uint16_t step : reached.steps) {
       const State& from = at(before, step);
       State next = from;
-      next.parent_atoms = static_cast<std::uint16_t>(before);
+      next.parent_units = static_cast<std::uint16_t>(before);
       next.parent_step = step;
       const double start = std::max(from.left_end, lowest.ready);
 
@@ -198,18 +198,18 @@ class Program {
     if (fastest == kNever) return blocks;
     for (std::size_t placed = n, step = best; placed > 0;) {
       const State& state = at(placed, step);
-      blocks.push_back({state.parent_atoms, placed - state.parent_atoms, state.side});
-      placed = state.parent_atoms;
+      blocks.push_back({state.parent_units, placed - state.parent_units, state.side});
+      placed = state.parent_units;
       step = state.parent_step;
     }
     std::reverse(blocks.begin(), blocks.end());
     return blocks;
   }
 
-  const std::vector<Atom>& atoms_;
+  const std::vector<SearchUnit>& units_;
   const RoadCost& road_;
   const double compute_end_, worst_;
-  const NestedOptions options_;
+  const NestedIntervalOptions options_;
   std::vector<State> states_;
   std::vector<Reached> reached_;
   std::vector<std::uint64_t> bytes_;
@@ -218,10 +218,11 @@ class Program {
 
 }  // namespace
 
-std::vector<Block> nested_blocks(const std::vector<Atom>& atoms, const RoadCost& cost, double compute_end,
-                                 double worst, const NestedOptions& options) {
-  if (atoms.empty() || !(worst > 0)) return {};
-  return Program(atoms, cost, compute_end, worst, options).run();
+std::vector<Block> nested_interval_blocks(const std::vector<SearchUnit>& units, const RoadCost& cost,
+                                          double compute_end, double worst,
+                                          const NestedIntervalOptions& options) {
+  if (units.empty() || !(worst > 0)) return {};
+  return Program(units, cost, compute_end, worst, options).run();
 }
 
 }  // namespace commtune::tuner

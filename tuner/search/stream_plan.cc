@@ -1,4 +1,4 @@
-#include "tuner/search/draft.h"
+#include "tuner/search/stream_plan.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,8 @@
 
 namespace commtune::tuner {
 
-Stream::Stream(const Planning& job) : ends_{0}, element_(element_size(job.profile.type).count) {
+GradientStream::GradientStream(const Planning& job)
+    : ends_{0}, element_(element_size(job.profile.type).count) {
   const std::vector<TensorRef>& tensors = job.work.tensors;
   for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) {
     ends_.push_back(ends_.back() + tensor->bytes.count);
@@ -15,28 +16,28 @@ Stream::Stream(const Planning& job) : ends_{0}, element_(element_size(job.profil
   }
 }
 
-std::size_t Stream::tensor_at(std::uint64_t place) const {
+std::size_t GradientStream::tensor_at(std::uint64_t place) const {
   const auto after = std::upper_bound(ends_.begin() + 1, ends_.end(), place);
   return static_cast<std::size_t>(after - ends_.begin()) - 1;
 }
 
-Cut Stream::cut(std::uint64_t place) const {
+Cut GradientStream::cut(std::uint64_t place) const {
   return {place, place > 0 ? static_cast<std::uint32_t>(tensor_at(place - 1)) : 0};
 }
 
-Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks, const Stream& stream,
-               bool decoupled) {
-  Draft draft;
-  draft.decoupled = decoupled;
-  draft.credit = kUnlimited;
+StreamPlan stream_plan_of(const std::vector<SearchUnit>& units, const std::vector<Block>& blocks,
+                          const GradientStream& stream, bool decoupled) {
+  StreamPlan stream_plan;
+  stream_plan.decoupled = decoupled;
+  stream_plan.credit = kUnlimited;
   std::uint64_t end = 0;
   for (const Block& block : blocks) {
-    for (std::size_t i = 0; i < block.count; ++i) end += atoms[block.first + i].bytes;
-    draft.ends.push_back(stream.cut(end));
+    for (std::size_t i = 0; i < block.count; ++i) end += units[block.first + i].bytes;
+    stream_plan.ends.push_back(stream.cut(end));
   }
   const auto place = [&](std::uint32_t message, bool reduce, bool distribute) {
-    if (reduce) draft.steps.push_back({message, Stage::kReduce});
-    if (distribute && decoupled) draft.steps.push_back({message, Stage::kDistribute});
+    if (reduce) stream_plan.steps.push_back({message, Stage::kReduce});
+    if (distribute && decoupled) stream_plan.steps.push_back({message, Stage::kDistribute});
   };
   const auto count = static_cast<std::uint32_t>(blocks.size());
   for (std::uint32_t m = 0; m < count; ++m) {
@@ -47,10 +48,10 @@ Draft draft_of(const std::vector<Atom>& atoms, const std::vector<Block>& blocks,
     const Side side = blocks[m].side;
     place(m, side == Side::kRight, side != Side::kLeft);
   }
-  return draft;
+  return stream_plan;
 }
 
-std::optional<Draft> draft_from(const Plan& plan, const Stream& stream) {
+std::optional<StreamPlan> stream_plan_from(const Plan& plan, const GradientStream& stream) {
   if (plan.order != Order::kList || plan.release != Release::kGradient) return {};
   struct Stretch {
     std::uint64_t begin, end;
@@ -73,71 +74,72 @@ std::optional<Draft> draft_from(const Plan& plan, const Stream& stream) {
   }
   std::sort(stretches.begin(), stretches.end(),
             [](const Stretch& a, const Stretch& b) { return a.begin < b.begin; });
-  Draft draft;
-  draft.decoupled = !plan.sequence.empty();
-  draft.credit = plan.credit;
+  StreamPlan stream_plan;
+  stream_plan.decoupled = !plan.sequence.empty();
+  stream_plan.credit = plan.credit;
   std::vector<std::uint32_t> number(stretches.size());
   for (const Stretch& stretch : stretches) {
-    number[stretch.message] = static_cast<std::uint32_t>(draft.ends.size());
-    draft.ends.push_back(stream.cut(stretch.end));
+    number[stretch.message] = static_cast<std::uint32_t>(stream_plan.ends.size());
+    stream_plan.ends.push_back(stream.cut(stretch.end));
   }
-  if (draft.decoupled) {
-    for (const Step& step : plan.sequence) draft.steps.push_back({number[step.message], step.stage});
+  if (stream_plan.decoupled) {
+    for (const Step& step : plan.sequence) stream_plan.steps.push_back({number[step.message], step.stage});
   } else {
-    for (const std::uint32_t message : number) draft.steps.push_back({message, Stage::kReduce});
+    for (const std::uint32_t message : number) stream_plan.steps.push_back({message, Stage::kReduce});
   }
-  return draft;
+  return stream_plan;
 }
 
-void merge(Draft& draft, std::size_t message, Place place) {
-  draft.ends.erase(draft.ends.begin() + static_cast<std::ptrdiff_t>(message));
+void merge(StreamPlan& stream_plan, std::size_t message, Place place) {
+  stream_plan.ends.erase(stream_plan.ends.begin() + static_cast<std::ptrdiff_t>(message));
   const auto kept = static_cast<std::uint32_t>(message);
   const std::uint32_t gone = place == Place::kOfFirst ? kept + 1 : kept;
-  std::erase_if(draft.steps, [gone](const Step& step) { return step.message == gone; });
-  for (Step& step : draft.steps) {
+  std::erase_if(stream_plan.steps, [gone](const Step& step) { return step.message == gone; });
+  for (Step& step : stream_plan.steps) {
     if (step.message > kept) --step.message;
   }
 }
 
-void flatten(const Draft& draft, const Stream& stream, FlatPlan& flat) {
+void flatten(const StreamPlan& stream_plan, const GradientStream& stream, FlatPlan& flat) {
   flat.clear();
   flat.order = Order::kList;
   flat.release = Release::kGradient;
   flat.barrier = Barrier::kPerLayer;
-  flat.credit = draft.credit.count;
+  flat.credit = stream_plan.credit.count;
   const auto add = [&](std::size_t message) {
-    flat.add_message(draft.end(message) - draft.begin(message), stream.layer(draft.ends[message].last),
-                     false);
+    flat.add_message(stream_plan.end(message) - stream_plan.begin(message),
+                     stream.layer(stream_plan.ends[message].last), false);
   };
-  if (draft.decoupled) {
-    for (std::size_t message = 0; message < draft.ends.size(); ++message) add(message);
-    flat.sequence = draft.steps;
+  if (stream_plan.decoupled) {
+    for (std::size_t message = 0; message < stream_plan.ends.size(); ++message) add(message);
+    flat.sequence = stream_plan.steps;
   } else {
-    for (const Step& step : draft.steps) add(step.message);
+    for (const Step& step : stream_plan.steps) add(step.message);
   }
 }
 
-Plan plan_of(const Draft& draft, const Stream& stream, const Planning& job, const Road& road) {
+Plan plan_of(const StreamPlan& stream_plan, const GradientStream& stream, const Planning& job,
+             const Road& road) {
   Plan plan = job.empty_plan(road);
   const auto message_of = [&](std::size_t index) {
     Message message;
-    const std::uint64_t begin = draft.begin(index), end = draft.end(index);
+    const std::uint64_t begin = stream_plan.begin(index), end = stream_plan.end(index);
     for (std::size_t i = stream.tensor_at(begin); i < stream.tensors() && stream.end(i) < end; ++i) {
       const std::uint64_t from = std::max(begin, stream.end(i)), until = std::min(end, stream.end(i + 1));
       message.pieces.push_back({stream.id(i), Bytes{from - stream.end(i)}, Bytes{until - from}});
     }
     return message;
   };
-  if (draft.decoupled) {
-    for (std::size_t message = 0; message < draft.ends.size(); ++message)
+  if (stream_plan.decoupled) {
+    for (std::size_t message = 0; message < stream_plan.ends.size(); ++message)
       plan.messages.push_back(message_of(message));
-    plan.sequence = draft.steps;
+    plan.sequence = stream_plan.steps;
   } else {
-    for (const Step& step : draft.steps) plan.messages.push_back(message_of(step.message));
+    for (const Step& step : stream_plan.steps) plan.messages.push_back(message_of(step.message));
   }
   plan.priority = list_priorities(plan.messages.size());
   plan.barrier = Barrier::kPerLayer;
-  plan.credit = draft.credit;
+  plan.credit = stream_plan.credit;
   return plan;
 }
 

@@ -1,4 +1,4 @@
-#include "tuner/search/climb.h"
+#include "tuner/search/local_search.h"
 
 #include <algorithm>
 #include <array>
@@ -15,16 +15,16 @@ constexpr double kWorthwhile = 1e-6;
 constexpr std::size_t kManySteps = 32;
 constexpr std::size_t kNear = 4;
 
-class Climber {
+class LocalSearch {
  public:
-  Climber(Draft& draft, const Stream& stream, const RoadCost& cost, Simulator& simulator,
-          const ClimbLimits& limits)
-      : best_(draft),
+  LocalSearch(StreamPlan& stream_plan, const GradientStream& stream, const RoadCost& cost,
+              Simulator& simulator, const LocalSearchLimits& limits)
+      : best_(stream_plan),
         stream_(stream),
         road_(cost),
         simulator_(simulator),
         limits_(limits),
-        time_(judge(draft, kNoLimit)) {}
+        time_(judge(stream_plan, kNoLimit)) {}
 
   double run() {
     while (!done()) {
@@ -43,8 +43,8 @@ class Climber {
            is_out(limits_.out_of_time);
   }
 
-  double judge(const Draft& draft, Seconds limit) {
-    flatten(draft, stream_, flat_);
+  double judge(const StreamPlan& stream_plan, Seconds limit) {
+    flatten(stream_plan, stream_, flat_);
     return simulator_.time(flat_, road_, limit).count();
   }
 
@@ -175,14 +175,14 @@ class Climber {
   bool split_at(std::size_t message, std::uint64_t place) {
     if (place <= best_.begin(message)) return false;
     const auto number = static_cast<std::uint32_t>(message);
-    Draft base = best_;
+    StreamPlan base = best_;
     base.ends.insert(base.ends.begin() + static_cast<std::ptrdiff_t>(message), stream_.cut(place));
     for (Step& step : base.steps) {
       if (step.message > number) ++step.message;
     }
     for (const std::uint32_t moves : {number, number + 1}) {
       const std::uint32_t stays = 2 * number + 1 - moves;
-      Draft halved = base;
+      StreamPlan halved = base;
       for (Step& step : halved.steps) {
         if (step.message == number) step.message = stays;
       }
@@ -193,7 +193,7 @@ class Climber {
 
   /// Tries the steps of a new message at every place; for decoupled ones next to each other, or the reduce
   /// beside its other half and the distribute anywhere.
-  bool insert_anywhere(const Draft& halved, std::uint32_t message, std::uint32_t other) {
+  bool insert_anywhere(const StreamPlan& halved, std::uint32_t message, std::uint32_t other) {
     const std::size_t n = halved.steps.size();
     const std::size_t stride = n > kManySteps ? n / kManySteps + 1 : 1;
     for (std::size_t at = 0; at <= n && !done(); at += stride) {
@@ -218,12 +218,12 @@ class Climber {
     return false;
   }
 
-  Draft& best_;
-  Draft trial_;
-  const Stream& stream_;
+  StreamPlan& best_;
+  StreamPlan trial_;
+  const GradientStream& stream_;
   const FlatRoad road_;
   Simulator& simulator_;
-  const ClimbLimits limits_;
+  const LocalSearchLimits limits_;
   FlatPlan flat_;
   std::vector<bool> reduced_;
   double time_;
@@ -231,9 +231,9 @@ class Climber {
 
 }  // namespace
 
-double climb(Draft& draft, const Stream& stream, const RoadCost& cost, Simulator& simulator,
-             const ClimbLimits& limits) {
-  return Climber{draft, stream, cost, simulator, limits}.run();
+double local_search(StreamPlan& stream_plan, const GradientStream& stream, const RoadCost& cost,
+                    Simulator& simulator, const LocalSearchLimits& limits) {
+  return LocalSearch{stream_plan, stream, cost, simulator, limits}.run();
 }
 
 }  // namespace commtune::tuner
