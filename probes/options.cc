@@ -22,7 +22,7 @@ void require(bool holds, const std::string& field, const std::string& value, con
 //
 // On paper, beyond what was emulated: N hosts have N - 1 rounds of pairs up to most_pairs_hosts and 12 above,
 // so 1,024 hosts have as many as 13 do, 1.2 s at 102 ms a round (1 Gb/s, 200 us). What grows is the lead that
-// a command needs to reach all ranks, 15 us each (conductor.cc): 15 ms at 1,024, of which 60 s hold at most
+// a command needs to reach all ranks, 15 us each (coordinator.cc): 15 ms at 1,024, of which 60 s hold at most
 // some 3,900. So a probe ends within kFixed + kPerHost N up to 35 hosts and within 60 s beyond, and measures
 // fewer sizes there; would_measure says which.
 Seconds default_budget(int hosts) {

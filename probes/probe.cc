@@ -9,10 +9,10 @@
 #include "perfmodel/cost/topology.h"
 #include "probes/host/cluster_facts.h"
 #include "probes/host/host_lock.h"
-#include "probes/protocol/conductor.h"
+#include "probes/protocol/coordinator.h"
 #include "probes/sampling/head_of_line.h"
 #include "probes/sampling/link_survey.h"
-#include "probes/sampling/measurer.h"
+#include "probes/sampling/measurement.h"
 #include "probes/sampling/targets.h"
 
 namespace commtune::probes {
@@ -112,13 +112,13 @@ MedianInterval deviation(const std::vector<double>& values) {
 /// Rank 0's probe from the first greeting to the last fit.
 class Session {
  public:
-  Session(Transport& transport, Conductor& conductor, const ProbeOptions& options, EventSink& sink)
+  Session(Transport& transport, Coordinator& coordinator, const ProbeOptions& options, EventSink& sink)
       : options_(options),
         sink_(sink),
-        conductor_(conductor),
+        coordinator_(coordinator),
         hosts_(distinct_hosts(transport.peers().hosts).size()),
-        measurer_(conductor, transport.peers().hosts, options,
-                  options.budget.value_or(default_budget(static_cast<int>(hosts_))), sink),
+        measurement_(coordinator, transport.peers().hosts, options,
+                     options.budget.value_or(default_budget(static_cast<int>(hosts_))), sink),
         budget_(options.budget.value_or(default_budget(static_cast<int>(hosts_)))) {}
 
   ProbeResult run(ClusterFacts facts) {
@@ -127,10 +127,10 @@ class Session {
     sink_.on_facts(facts_);
     for (ProbeSample& sample : sink_.earlier(facts_)) samples_.push_back(std::move(sample));
     if (ranks() > 1) {
-      conductor_.compare_clocks(kClockRounds);
-      const Seconds began = measurer_.elapsed();
+      coordinator_.compare_clocks(kClockRounds);
+      const Seconds began = measurement_.elapsed();
       survey();
-      split_.survey = measurer_.elapsed() - began;
+      split_.survey = measurement_.elapsed() - began;
     }
     measure_steps();
     if (ranks() > 1) {
@@ -138,7 +138,7 @@ class Session {
       offer_ = offered();
       measure_heads_of_line();
     }
-    run_agenda();
+    run_sampling_plan();
     return finish();
   }
 
@@ -161,23 +161,23 @@ class Session {
     shape_.rank_hosts = facts_.rank_hosts;
     shape_.within = pair_within_host(facts_.rank_hosts);
     const Found found = [this](const ProbeSample& sample) { keep(sample); };
-    if (shape_.within) shape_.within_guess = guess_link(measurer_, *shape_.within, found);
+    if (shape_.within) shape_.within_guess = guess_link(measurement_, *shape_.within, found);
     if (hosts_ < 2) return;
     SurveyResult result =
-        survey_links(measurer_, options_, facts_.rank_hosts, samples_, kSurveyShare * budget_, found);
+        survey_links(measurement_, options_, facts_.rank_hosts, samples_, kSurveyShare * budget_, found);
     shape_.between = result.typical;
     shape_.between_guess = result.between;
-    if (result.between.beta.value > 0) measurer_.set_pace(1 / result.between.beta.value);
+    if (result.between.beta.value > 0) measurement_.set_pace(1 / result.between.beta.value);
     notes_.insert(notes_.end(), result.notes.begin(), result.notes.end());
   }
 
   /// Compute steps, alone for the jitter, then while bytes move.
   void measure_steps() {
-    if (measurer_.stop_requested()) return;
+    if (measurement_.stop_requested()) return;
     if (!knows(Subject::kJitter, 1)) {
-      measurer_.show("jitter");
+      measurement_.show("jitter");
       std::vector<double> all;
-      for (const std::vector<double>& steps : measurer_.steps(options_.steps, kSteps)) {
+      for (const std::vector<double>& steps : measurement_.steps(options_.steps, kSteps)) {
         all.insert(all.end(), steps.begin(), steps.end());
       }
       keep(scalar_sample(Subject::kJitter, 1, deviation(all), all.size()));
@@ -193,13 +193,13 @@ class Session {
     const int messages =
         std::clamp(static_cast<int>(wanted / once), kBusyInFlight, static_cast<int>(kMostEnds));
     const Bytes needed{2 * kBusySize.count * static_cast<std::uint64_t>(messages)};
-    if (const auto traffic = measurer_.traffic_left(); traffic && *traffic < needed) {
+    if (const auto traffic = measurement_.traffic_left(); traffic && *traffic < needed) {
       notes_.push_back("interference was not measured: too little traffic is allowed");
       return;
     }
     std::vector<double> all;
     for (const std::vector<double>& steps :
-         measurer_.busy_steps(options_.steps, kBusySize, kBusyInFlight, messages, messages * once)) {
+         measurement_.busy_steps(options_.steps, kBusySize, kBusyInFlight, messages, messages * once)) {
       all.insert(all.end(), steps.begin(), steps.end());
     }
     if (!all.empty()) keep(scalar_sample(Subject::kStep, kBusyInFlight, median_interval(all), all.size()));
@@ -236,7 +236,7 @@ class Session {
   void measure_heads_of_line() {
     if (!shape_.between) return;
     for (const Quantity& quantity : heads_of_line()) {
-      if (measurer_.stop_requested()) return;
+      if (measurement_.stop_requested()) return;
       if (!knows_head_of_line(quantity.road)) measure_head_of_line(quantity);
     }
   }
@@ -248,22 +248,22 @@ class Session {
     // A ring has a part of each message on a connection at a time.
     const bool servers = goes_through_servers(quantity.road);
     const int fewest = servers ? kFewestAhead : std::clamp(ranks(), kFewestAhead, kMostAhead);
-    const bool slow = expected(fewest) > kFirstHeadOfLineShare * measurer_.left();
-    if (slow || !measurer_.may_measure_head_of_line(kHeadOfLineSize, fewest)) {
+    const bool slow = expected(fewest) > kFirstHeadOfLineShare * measurement_.left();
+    if (slow || !measurement_.may_measure_head_of_line(kHeadOfLineSize, fewest)) {
       notes_.push_back("how long what is urgent waits (" + describe(quantity.road) +
                        ") was not measured: too little " + (slow ? "time" : "traffic") + " is allowed");
       return;
     }
     const auto measure = [&](int ahead) -> std::optional<HeadOfLineTrial> {
-      if (measurer_.stop_requested() || !measurer_.may_measure_head_of_line(kHeadOfLineSize, ahead))
+      if (measurement_.stop_requested() || !measurement_.may_measure_head_of_line(kHeadOfLineSize, ahead))
         return std::nullopt;
       quantity.in_flight = ahead;
-      const Seconds began = measurer_.elapsed();
-      const double wait = measurer_.head_of_line(quantity, kHeadOfLineSize, expected(ahead));
-      return HeadOfLineTrial{wait, measurer_.elapsed() - began};
+      const Seconds began = measurement_.elapsed();
+      const double wait = measurement_.head_of_line(quantity, kHeadOfLineSize, expected(ahead));
+      return HeadOfLineTrial{wait, measurement_.elapsed() - began};
     };
     std::optional<HeadOfLineWaits> found =
-        find_head_of_line(measure, fewest, kHeadOfLineShare * measurer_.left());
+        find_head_of_line(measure, fewest, kHeadOfLineShare * measurement_.left());
     if (!found) return;
     const MedianInterval interval = median_interval(found->waits);
     quantity.in_flight = found->ahead;
@@ -283,7 +283,7 @@ class Session {
     command.quantity.workers = ranks();
     command.bytes = sizeof(float);
     try {
-      conductor_.perform(command, Seconds{0}, "the library's own all-reduce");
+      coordinator_.perform(command, Seconds{0}, "the library's own all-reduce");
       return true;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnavailable) throw;
@@ -324,8 +324,8 @@ class Session {
     return target;
   }
 
-  AgendaOptions agenda_options() const {
-    AgendaOptions result;
+  SamplingPlanOptions sampling_plan_options() const {
+    SamplingPlanOptions result;
     result.first = options_.first;
     result.last = options_.last;
     result.factor = options_.factor;
@@ -333,29 +333,30 @@ class Session {
     result.max_iterations = options_.max_iterations;
     result.width = options_.width;
     result.budget = budget_;
-    result.overhead = Seconds{2 * Seconds{conductor_.clocks().slowest_round_trip()}} + Seconds{2e-4};
+    result.overhead = Seconds{2 * Seconds{coordinator_.clocks().slowest_round_trip()}} + Seconds{2e-4};
     return result;
   }
 
-  void run_agenda() {
+  void run_sampling_plan() {
     const std::vector<Target> all = targets();
     const Seconds reserve = kFitTime + kFitTimePerTarget * static_cast<double>(all.size());
-    Agenda agenda(all, agenda_options(), samples_);
+    SamplingPlan sampling_plan(all, sampling_plan_options(), samples_);
     while (true) {
-      if (measurer_.stop_requested()) {
+      if (measurement_.stop_requested()) {
         end_ = ProbeEnd::kStopped;
         break;
       }
-      const std::optional<Visit> visit = agenda.next(measurer_.left() - reserve, measurer_.traffic_left());
+      const std::optional<Visit> visit =
+          sampling_plan.next(measurement_.left() - reserve, measurement_.traffic_left());
       if (!visit) {
-        end_ = agenda.complete() ? ProbeEnd::kComplete : ProbeEnd::kBudget;
+        end_ = sampling_plan.complete() ? ProbeEnd::kComplete : ProbeEnd::kBudget;
         break;
       }
-      const Seconds began = measurer_.elapsed();
-      keep(agenda.record(*visit, measurer_.measure(*visit)));
-      account(*visit, measurer_.elapsed() - began);
+      const Seconds began = measurement_.elapsed();
+      keep(sampling_plan.record(*visit, measurement_.measure(*visit)));
+      account(*visit, measurement_.elapsed() - began);
     }
-    missing_ = agenda.missing(kMissingLines);
+    missing_ = sampling_plan.missing(kMissingLines);
   }
 
   /// What is of neither links nor roads counts as the rest.
@@ -390,18 +391,18 @@ class Session {
     result.end = end_;
     result.would_measure = std::move(missing_);
     result.notes = std::move(notes_);
-    result.elapsed = measurer_.elapsed();
+    result.elapsed = measurement_.elapsed();
     split_.rest = result.elapsed - split_.survey - split_.links - split_.first_sizes - split_.refinement;
     result.split = split_;
-    result.traffic = measurer_.traffic();
+    result.traffic = measurement_.traffic();
     return result;
   }
 
   const ProbeOptions& options_;
   EventSink& sink_;
-  Conductor& conductor_;
+  Coordinator& coordinator_;
   std::size_t hosts_;
-  Measurer measurer_;
+  Measurement measurement_;
   Seconds budget_;
   ClusterFacts facts_;
   ClusterShape shape_;
@@ -425,18 +426,18 @@ ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& 
     follow(communicator, own, patience);
     return {};
   }
-  Conductor conductor(communicator, patience);
+  Coordinator coordinator(communicator, patience);
   try {
-    Session session(transport, conductor, options, sink);
-    const std::vector<Hello> hellos = conductor.greetings(own);
+    Session session(transport, coordinator, options, sink);
+    const std::vector<Hello> hellos = coordinator.greetings(own);
     for (const Hello& hello : hellos) {
       if (!hello.conflict.empty()) throw Error(ErrorCode::kConflict, hello.conflict);
     }
     ProbeResult result = session.run(facts_of(transport, hellos, options));
-    conductor.stop({});
+    coordinator.stop({});
     return result;
   } catch (const std::exception& error) {
-    conductor.stop(std::string("rank 0 ended the probe: ") + error.what());
+    coordinator.stop(std::string("rank 0 ended the probe: ") + error.what());
     throw;
   }
 }

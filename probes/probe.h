@@ -1,8 +1,9 @@
 #pragma once
 // Measures a cluster with the executor's own transports and roads, so that what is measured is what will run.
 //
-// Rank 0 conducts: it decides what is measured next and how often, tells all ranks, and collects the times.
-// The other ranks perform what they are told. So all agree on every repetition, whatever happens in between.
+// Rank 0 coordinates: it decides what is measured next and how often, tells all ranks, and collects the
+// times. The other ranks perform what they are told. So all agree on every repetition, whatever happens in
+// between.
 
 #include <string>
 #include <vector>

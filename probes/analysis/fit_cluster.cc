@@ -77,8 +77,8 @@ struct LinkSamples {
   SamplesByPair alone, streamed, duplex;
 };
 
-/// The survey streams a size once with as many under way as it needs for the matrix, the agenda several times
-/// with as many as the size needs: of one pair's samples of a size the most repeated counts.
+/// The survey streams a size once with as many under way as it needs for the matrix, the sampling plan
+/// several times with as many as the size needs: of one pair's samples of a size the most repeated counts.
 void add_most_repeated(std::vector<Sample>& samples, const Sample& sample) {
   const auto known = std::find_if(samples.begin(), samples.end(),
                                   [&](const Sample& other) { return other.size == sample.size; });

@@ -6,8 +6,8 @@
 
 namespace commtune::probes {
 
-std::vector<std::byte> pack(const Report& report) {
-  ReportHead head = report.head;
+std::vector<std::byte> pack(const FollowerReport& report) {
+  FollowerReportHead head = report.head;
   head.ends = static_cast<std::int32_t>(report.ends.size());
   const std::size_t tail = report.ends.size() * sizeof(Nanoseconds);
   std::vector<std::byte> bytes(sizeof head + tail);
@@ -16,8 +16,8 @@ std::vector<std::byte> pack(const Report& report) {
   return bytes;
 }
 
-Report unpack_report(std::span<const std::byte> bytes) {
-  Report report;
+FollowerReport unpack_report(std::span<const std::byte> bytes) {
+  FollowerReport report;
   const auto malformed = [&] {
     return Error(ErrorCode::kConflict,
                  "a report of " + std::to_string(bytes.size()) +

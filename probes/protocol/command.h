@@ -56,7 +56,7 @@ enum class Failure : std::int32_t {
 };
 
 /// What a rank has to say about a command.
-struct ReportHead {
+struct FollowerReportHead {
   std::uint64_t sequence = 0;
   Failure failed = Failure::kNone;
   std::int32_t waited_for = -1;  ///< for this rank, if it failed
@@ -66,19 +66,19 @@ struct ReportHead {
   std::int32_t ends = 0;         ///< how many follow
   std::int32_t unused = 0;
 };
-static_assert(std::is_trivially_copyable_v<ReportHead>);
+static_assert(std::is_trivially_copyable_v<FollowerReportHead>);
 
 /// On rank 0's clock once it has arrived there.
-struct Report {
-  ReportHead head;
+struct FollowerReport {
+  FollowerReportHead head;
   /// Operation: when each message had ended here. One way and both ways: when each message had arrived here
   /// (on a rank that only sends: none). One message alone: durations of round trips, at the source only.
   /// Local quantities: durations.
   std::vector<Nanoseconds> ends;
 };
 
-std::vector<std::byte> pack(const Report& report);
+std::vector<std::byte> pack(const FollowerReport& report);
 /// Throws Error{kConflict} for bytes that no report of this program has.
-Report unpack_report(std::span<const std::byte> bytes);
+FollowerReport unpack_report(std::span<const std::byte> bytes);
 
 }  // namespace commtune::probes

@@ -11,10 +11,10 @@ double seconds(Nanoseconds time) { return std::chrono::duration<double>(time).co
 
 }  // namespace
 
-double alone_seconds(std::span<const Report> reports) {
+double alone_seconds(std::span<const FollowerReport> reports) {
   Nanoseconds start = Nanoseconds::min();
   Nanoseconds end = Nanoseconds::min();
-  for (const Report& report : reports) {
+  for (const FollowerReport& report : reports) {
     if (report.head.started == Nanoseconds{0}) continue;
     start = std::max(start, report.head.started);
     for (const Nanoseconds one : report.ends) end = std::max(end, one);
@@ -22,7 +22,7 @@ double alone_seconds(std::span<const Report> reports) {
   return seconds(end - start);
 }
 
-double one_way_seconds(const Report& source, const Report& destination) {
+double one_way_seconds(const FollowerReport& source, const FollowerReport& destination) {
   Nanoseconds end = source.head.started;
   for (const Nanoseconds one : destination.ends) end = std::max(end, one);
   return seconds(end - source.head.started);
@@ -36,13 +36,13 @@ double steady_seconds(double shorter, int fewer, double longer, int more) {
   return (longer - shorter) / (more - fewer);
 }
 
-std::vector<double> half_round_trips(const Report& source) {
+std::vector<double> half_round_trips(const FollowerReport& source) {
   std::vector<double> result = durations(source);
   for (double& duration : result) duration /= 2;
   return result;
 }
 
-std::vector<double> durations(const Report& report) {
+std::vector<double> durations(const FollowerReport& report) {
   std::vector<double> result;
   for (const Nanoseconds duration : report.ends) result.push_back(seconds(duration));
   return result;

@@ -12,12 +12,12 @@ namespace commtune::probes {
 /// Duration of one operation, or of a stream of operations: from the last rank's start to the last rank's
 /// end, so that waiting for a rank that starts late does not count as communication. Ranks that take no part
 /// report no start and are left out. Ranks that only send report no end.
-double alone_seconds(std::span<const Report> reports);
+double alone_seconds(std::span<const FollowerReport> reports);
 
 /// Duration of a one-way stream: from the sender's start to the receiver's last end. It does not begin at a
 /// late receiver's start, because the sender does not wait for the receiver: bytes that cross the link before
 /// that would not be counted, and the stream would seem faster than the link.
-double one_way_seconds(const Report& source, const Report& destination);
+double one_way_seconds(const FollowerReport& source, const FollowerReport& destination);
 
 /// Seconds for one message in steady state: by how much longer the longer of two streams takes, per message
 /// that it has more. Both streams start and end alike, so latency and the opening of congestion windows
@@ -33,9 +33,9 @@ double one_way_seconds(const Report& source, const Report& destination);
 double steady_seconds(double shorter, int fewer, double longer, int more);
 
 /// One-way seconds of each message: half the durations of its round trips.
-std::vector<double> half_round_trips(const Report& source);
+std::vector<double> half_round_trips(const FollowerReport& source);
 
 /// The report's durations, in seconds.
-std::vector<double> durations(const Report& report);
+std::vector<double> durations(const FollowerReport& report);
 
 }  // namespace commtune::probes

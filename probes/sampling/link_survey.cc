@@ -63,14 +63,14 @@ ProbeSample sample_of(const Pair& pair, int in_flight, Bytes size, std::vector<d
 
 class Survey {
  public:
-  Survey(Measurer& measurer, const ProbeOptions& options, const std::vector<std::string>& rank_hosts,
+  Survey(Measurement& measurement, const ProbeOptions& options, const std::vector<std::string>& rank_hosts,
          std::vector<ProbeSample> known, Seconds limit, const Found& found)
-      : measurer_(measurer),
+      : measurement_(measurement),
         options_(options),
         rank_hosts_(rank_hosts),
         samples_(std::move(known)),
         limit_(limit),
-        until_(measurer.elapsed() + limit),
+        until_(measurement.elapsed() + limit),
         found_(found) {
     const std::vector<int> host = host_of_rank(rank_hosts);
     for (std::size_t rank = 0; rank < host.size(); ++rank) {
@@ -82,7 +82,7 @@ class Survey {
   SurveyResult run() {
     const auto hosts = static_cast<int>(first_rank_.size());
     result_.between =
-        guess_link(measurer_, ranks_of({0, 1}), [this](const ProbeSample& sample) { keep(sample); });
+        guess_link(measurement_, ranks_of({0, 1}), [this](const ProbeSample& sample) { keep(sample); });
     shape_ = shape_of(result_.between);
     one_by_one_ = hosts * (hosts - 1) / 2 * (one_latency() + kCommandTime) <= kOneByOneShare * limit_;
     const std::vector<int> rounds = rounds_to_run(hosts);
@@ -133,10 +133,11 @@ class Survey {
 
   /// True if time and traffic suffice for another round and nobody asks to stop.
   bool may_go_on() {
-    const auto traffic = measurer_.traffic_left();
+    const auto traffic = measurement_.traffic_left();
     const Bytes needed{5 * shape_.size.count *
                        static_cast<std::uint64_t>(shape_.messages + shape_.in_flight)};
-    return measurer_.elapsed() < until_ && (!traffic || *traffic >= needed) && !measurer_.stop_requested();
+    return measurement_.elapsed() < until_ && (!traffic || *traffic >= needed) &&
+           !measurement_.stop_requested();
   }
 
   bool has_stream(const Pair& ranks) const {
@@ -156,10 +157,11 @@ class Survey {
   }
 
   void run_round(int round) {
-    measurer_.show("links between hosts, round " + std::to_string(round + 1));
+    measurement_.show("links between hosts, round " + std::to_string(round + 1));
     measure_latencies(round);
     for (const Pairing direction : {Pairing::kForward, Pairing::kReverse}) {
-      keep_streams(measurer_.streams(direction, round, {}, shape_.size, shape_.in_flight, shape_.messages));
+      keep_streams(
+          measurement_.streams(direction, round, {}, shape_.size, shape_.in_flight, shape_.messages));
     }
   }
 
@@ -168,13 +170,14 @@ class Survey {
 
   void measure_latencies(int round) {
     if (!one_by_one_) {
-      keep_latencies(
-          measurer_.latencies(Pairing::kForward, round, {}, kSmall, small_messages(result_.between.latency)));
+      keep_latencies(measurement_.latencies(Pairing::kForward, round, {}, kSmall,
+                                            small_messages(result_.between.latency)));
       return;
     }
     const auto rounds = tournament(static_cast<int>(first_rank_.size()));
     for (const Pair& hosts : rounds[static_cast<std::size_t>(round)]) {
-      keep_latencies(measurer_.latencies(Pairing::kNone, 0, ranks_of(hosts), kSmall, messages_one_by_one()));
+      keep_latencies(
+          measurement_.latencies(Pairing::kNone, 0, ranks_of(hosts), kSmall, messages_one_by_one()));
     }
   }
 
@@ -192,7 +195,7 @@ class Survey {
   /// Measures the links that a verdict rests on again, each alone, so that neither noise nor a shared network
   /// is taken for a slow link. Ends when that changes no verdict and no group any more.
   void confirm() {
-    for (int i = 0; i < kConfirmations && measurer_.elapsed() < until_; ++i) {
+    for (int i = 0; i < kConfirmations && measurement_.elapsed() < until_; ++i) {
       const LinkReport suspected = report();
       const std::size_t verdicts = suspected.verdicts.size();
       const std::size_t groups = suspected.groups.size();
@@ -244,8 +247,9 @@ class Survey {
   void measure_alone(const Pair& hosts) {
     const Pair ranks = ranks_of(hosts);
     keep_latencies(
-        measurer_.latencies(Pairing::kNone, 0, ranks, kSmall, small_messages(result_.between.latency)));
-    keep_streams(measurer_.streams(Pairing::kNone, 0, ranks, shape_.size, shape_.in_flight, shape_.messages));
+        measurement_.latencies(Pairing::kNone, 0, ranks, kSmall, small_messages(result_.between.latency)));
+    keep_streams(
+        measurement_.streams(Pairing::kNone, 0, ranks, shape_.size, shape_.in_flight, shape_.messages));
   }
 
   /// Chooses the pair that stands for all: each pair counts with its slower direction, and the pair at the
@@ -270,7 +274,7 @@ class Survey {
     if (slower[hosts].latency > Seconds{0}) result_.between.latency = slower[hosts].latency;
   }
 
-  Measurer& measurer_;
+  Measurement& measurement_;
   const ProbeOptions& options_;
   const std::vector<std::string>& rank_hosts_;
   std::vector<ProbeSample> samples_;
@@ -285,24 +289,24 @@ class Survey {
 
 }  // namespace
 
-LinkGuess guess_link(Measurer& measurer, const Pair& pair, const Found& found) {
-  measurer.show("a first link");
-  const PairTimes small = measurer.latencies(Pairing::kNone, 0, pair, kSmall, kFewestSmall).front();
+LinkGuess guess_link(Measurement& measurement, const Pair& pair, const Found& found) {
+  measurement.show("a first link");
+  const PairTimes small = measurement.latencies(Pairing::kNone, 0, pair, kSmall, kFewestSmall).front();
   found(sample_of(pair, 1, kSmall, small.seconds));
   // A guess within a factor of two is enough, and on a slow link as soon as it can be had.
   constexpr int kFewInFlight = 2, kFewMessages = 6;
   const Bytes size = kSmallestPart;
   const PairTimes stream =
-      measurer.streams(Pairing::kNone, 0, pair, size, kFewInFlight, kFewMessages).front();
+      measurement.streams(Pairing::kNone, 0, pair, size, kFewInFlight, kFewMessages).front();
   std::vector<double> latencies = small.seconds;
   return {Seconds{median_interval(latencies).median},
           SecondsPerByte{stream.seconds.front() / static_cast<double>(size.count)}};
 }
 
-SurveyResult survey_links(Measurer& measurer, const ProbeOptions& options,
+SurveyResult survey_links(Measurement& measurement, const ProbeOptions& options,
                           const std::vector<std::string>& rank_hosts, std::vector<ProbeSample> known,
                           Seconds limit, const Found& found) {
-  return Survey(measurer, options, rank_hosts, std::move(known), limit, found).run();
+  return Survey(measurement, options, rank_hosts, std::move(known), limit, found).run();
 }
 
 }  // namespace commtune::probes

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "probes/sampling/measurer.h"
+#include "probes/sampling/measurement.h"
 #include "probes/sampling/targets.h"
 
 namespace commtune::probes {
@@ -28,11 +28,11 @@ using Found = std::function<void(const ProbeSample&)>;
 
 /// Measures pairs of hosts that `known` says nothing about, within `limit` of time.
 /// found  called with each new sample; a later one of the same quantity and size supersedes
-SurveyResult survey_links(Measurer& measurer, const ProbeOptions& options,
+SurveyResult survey_links(Measurement& measurement, const ProbeOptions& options,
                           const std::vector<std::string>& rank_hosts, std::vector<ProbeSample> known,
                           Seconds limit, const Found& found);
 
 /// A first idea of one link.
-LinkGuess guess_link(Measurer& measurer, const Pair& pair, const Found& found);
+LinkGuess guess_link(Measurement& measurement, const Pair& pair, const Found& found);
 
 }  // namespace commtune::probes

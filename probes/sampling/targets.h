@@ -7,8 +7,8 @@
 
 #include "perfmodel/cost/topology.h"
 #include "probes/options.h"
-#include "probes/protocol/schedule.h"
-#include "probes/sampling/agenda.h"
+#include "probes/protocol/tournament.h"
+#include "probes/sampling/sampling_plan.h"
 
 namespace commtune::probes {
 

@@ -8,7 +8,7 @@
 #include "perfmodel/cost/stage_cost.h"
 #include "probes/analysis/enough_sizes.h"
 #include "probes/analysis/fit_cluster.h"
-#include "probes/sampling/agenda.h"
+#include "probes/sampling/sampling_plan.h"
 
 namespace commtune::bench {
 

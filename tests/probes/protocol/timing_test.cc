@@ -5,8 +5,8 @@
 namespace commtune::probes {
 namespace {
 
-Report report(std::int64_t started, std::initializer_list<std::int64_t> ends) {
-  Report result;
+FollowerReport report(std::int64_t started, std::initializer_list<std::int64_t> ends) {
+  FollowerReport result;
   result.head.started = Nanoseconds{started};
   for (const std::int64_t end : ends) result.ends.push_back(Nanoseconds{end});
   return result;
@@ -14,18 +14,18 @@ Report report(std::int64_t started, std::initializer_list<std::int64_t> ends) {
 
 TEST(AloneSeconds, CountFromTheLastArrivalToTheLastEnd) {
   // Rank 1 came at 1500, rank 0 left last at 4500: 3000 ns, though rank 0 took 3500.
-  const std::vector<Report> reports{report(1000, {4500}), report(1500, {4200})};
+  const std::vector<FollowerReport> reports{report(1000, {4500}), report(1500, {4200})};
   EXPECT_NEAR(alone_seconds(reports), 3000e-9, 1e-15);
 }
 
 TEST(AloneSeconds, LeaveOutWhoTookNoPart) {
-  const std::vector<Report> reports{report(1000, {2000}), report(0, {})};
+  const std::vector<FollowerReport> reports{report(1000, {2000}), report(0, {})};
   EXPECT_NEAR(alone_seconds(reports), 1000e-9, 1e-15);
 }
 
 TEST(AloneSeconds, CountTheStartOfWhoOnlySends) {
   // The sender came last, at 1800; it has no end of its own.
-  const std::vector<Report> reports{report(1800, {}), report(1500, {2000, 4000})};
+  const std::vector<FollowerReport> reports{report(1800, {}), report(1500, {2000, 4000})};
   EXPECT_NEAR(alone_seconds(reports), 2200e-9, 1e-15);
 }
 

@@ -1,4 +1,4 @@
-#include "probes/protocol/performer.h"
+#include "probes/protocol/follower.h"
 
 #include <algorithm>
 #include <cstring>
@@ -8,8 +8,8 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
 #include "probes/analysis/links.h"
+#include "probes/load/compute_load.h"
 #include "probes/load/road_operation.h"
-#include "probes/load/stepper.h"
 
 namespace commtune::probes {
 
@@ -42,7 +42,7 @@ struct GaveUp {
 
 }  // namespace
 
-Performer::Performer(Communicator& communicator)
+Follower::Follower(Communicator& communicator)
     : communicator_(communicator), scratch_(RoadSettings{}.chunk.count), memory_(kColdBytes) {
   const std::vector<int> host = host_of_rank(communicator.peers().hosts);
   for (std::size_t rank = 0; rank < host.size(); ++rank) {
@@ -52,8 +52,8 @@ Performer::Performer(Communicator& communicator)
   }
 }
 
-Report Performer::perform(const Command& command) {
-  Report report;
+FollowerReport Follower::perform(const Command& command) {
+  FollowerReport report;
   report.head.sequence = command.sequence;
   report.head.received = now();
   if (command.action == Action::kMeasure) {
@@ -74,7 +74,7 @@ Report Performer::perform(const Command& command) {
 }
 
 /// As a plan on this road would have it; messages alone go as fast as they will.
-void Performer::pace(const Command& command) {
+void Follower::pace(const Command& command) {
   const Road& road = command.quantity.road;
   const std::pair paced{road, command.quantity.workers};
   if (command.pace == pace_ && (paced == paced_for_ || !(command.pace > 0))) return;
@@ -86,7 +86,7 @@ void Performer::pace(const Command& command) {
                                             : std::vector<double>(communicator_.peers().hosts.size(), 1.0));
 }
 
-void Performer::measure(const Command& command, Report& report) {
+void Follower::measure(const Command& command, FollowerReport& report) {
   pace(command);
   switch (command.quantity.subject) {
     case Subject::kMessage:
@@ -109,11 +109,11 @@ void Performer::measure(const Command& command, Report& report) {
 
 // --- time -----------------------------------------------------------------------------------------------
 
-void Performer::wait_for_start(Nanoseconds start) {
+void Follower::wait_for_start(Nanoseconds start) {
   while (now() < start) communicator_.progress(at(start));
 }
 
-void Performer::progress_until(const std::function<bool()>& done, Deadline until) {
+void Follower::progress_until(const std::function<bool()>& done, Deadline until) {
   while (!done()) {
     if (Clock::now() >= until) {
       const auto pending = communicator_.oldest();
@@ -123,7 +123,7 @@ void Performer::progress_until(const std::function<bool()>& done, Deadline until
   }
 }
 
-void Performer::finish(Job& job, Deadline until) {
+void Follower::finish(Job& job, Deadline until) {
   for (Task& task : job.tasks) task.start();
   progress_until(
       [&] {
@@ -133,7 +133,7 @@ void Performer::finish(Job& job, Deadline until) {
   for (const Task& task : job.tasks) task.result();
 }
 
-Performer::Job::Job(const Command& given, const Peers& peers)
+Follower::Job::Job(const Command& given, const Peers& peers)
     : command(given),
       hosts(peers, given.quantity.workers),
       sending{command, {}, {}, 0, 0},
@@ -145,14 +145,14 @@ Performer::Job::Job(const Command& given, const Peers& peers)
   }
 }
 
-Performer::Job& Performer::new_job(const Command& command) {
+Follower::Job& Follower::new_job(const Command& command) {
   job_ = std::make_unique<Job>(command, communicator_.peers());
   return *job_;
 }
 
 // --- operations -----------------------------------------------------------------------------------------
 
-Task Performer::run_message(Job& job, int number, std::span<std::byte> data) {
+Task Follower::run_message(Job& job, int number, std::span<std::byte> data) {
   Flow& flow = job.sending;
   const Quantity& quantity = flow.command.quantity;
   const RoadMessage on_its_way{
@@ -162,7 +162,7 @@ Task Performer::run_message(Job& job, int number, std::span<std::byte> data) {
   flow.ends[static_cast<std::size_t>(number)] = now();
 }
 
-Task Performer::run_messages(Job& job, std::size_t index) {
+Task Follower::run_messages(Job& job, std::size_t index) {
   Flow& flow = job.sending;
   for (std::size_t passed = 0; flow.next < flow.command.messages; ++passed) {
     const int message = flow.next++;
@@ -170,19 +170,19 @@ Task Performer::run_messages(Job& job, std::size_t index) {
   }
 }
 
-void Performer::open_servers(Job& job) {
+void Follower::open_servers(Job& job) {
   match(
       job.command.quantity.road, [](const AllReduce&) {},
       [&](const ParameterServer& servers) { open_server(job, servers); });
 }
 
-void Performer::close_servers(Job& job, Deadline until) {
+void Follower::close_servers(Job& job, Deadline until) {
   match(
       job.command.quantity.road, [](const AllReduce&) {},
       [&](const ParameterServer& servers) { close_server(job, servers, until); });
 }
 
-void Performer::open_server(Job& job, const ParameterServer& road) {
+void Follower::open_server(Job& job, const ParameterServer& road) {
   const Command& command = job.command;
   job.sending.base = 0;  // servers know messages by number
   if (server_of(road, command.quantity.workers, communicator_.rank()) < 0) return;
@@ -192,7 +192,7 @@ void Performer::open_server(Job& job, const ParameterServer& road) {
   job.server->start();
 }
 
-void Performer::close_server(Job& job, const ParameterServer& road, Deadline until) {
+void Follower::close_server(Job& job, const ParameterServer& road, Deadline until) {
   job.tasks.clear();
   if (communicator_.rank() < job.command.quantity.workers) {
     job.tasks.push_back(say_goodbye(communicator_, job.sending.settings, road));
@@ -201,7 +201,7 @@ void Performer::close_server(Job& job, const ParameterServer& road, Deadline unt
   if (job.server) progress_until([&] { return job.server->finished(); }, until);
 }
 
-void Performer::check_sums(const Command& command) {
+void Follower::check_sums(const Command& command) {
   if (const auto wrong = memory_.first_wrong()) {
     throw Error(ErrorCode::kConflict, describe(communicator_.peers(), communicator_.rank()) + ": " +
                                           describe(command.quantity) + ", element " +
@@ -210,7 +210,7 @@ void Performer::check_sums(const Command& command) {
   }
 }
 
-bool Performer::takes_part(const Command& command) const {
+bool Follower::takes_part(const Command& command) const {
   const int workers = command.quantity.workers, rank = communicator_.rank();
   return rank < workers ||
          match(
@@ -218,7 +218,7 @@ bool Performer::takes_part(const Command& command) const {
              [&](const ParameterServer& servers) { return server_of(servers, workers, rank) >= 0; });
 }
 
-void Performer::measure_operation(const Command& command, Report& report) {
+void Follower::measure_operation(const Command& command, FollowerReport& report) {
   if (!takes_part(command)) return;
   const Quantity& quantity = command.quantity;
   const bool works = communicator_.rank() < quantity.workers;
@@ -245,19 +245,19 @@ void Performer::measure_operation(const Command& command, Report& report) {
 
 /// Message 0, the most urgent, once the others are under way: through servers when the first of them is back;
 /// all-to-all, where the first may be back no sooner than the last, when all have begun.
-Task Performer::run_urgent(Job& job) {
+Task Follower::run_urgent(Job& job) {
   if (goes_through_servers(job.command.quantity.road)) co_await job.streaming.empty();
   job.urgent_start = now();
   co_await run_message(job, 0, memory_.place(0));
 }
 
 /// One of the others; the first of them to be back says that they are under way.
-Task Performer::run_in_stream(Job& job, int number) {
+Task Follower::run_in_stream(Job& job, int number) {
   co_await run_message(job, number, memory_.place(static_cast<std::size_t>(number)));
   if (job.streaming.pending() > 0) job.streaming.release();
 }
 
-void Performer::measure_head_of_line(const Command& command, Report& report) {
+void Follower::measure_head_of_line(const Command& command, FollowerReport& report) {
   if (!takes_part(command)) return;
   const bool works = communicator_.rank() < command.quantity.workers;
   const auto slots = works ? static_cast<std::size_t>(command.messages) : 0;
@@ -280,7 +280,7 @@ void Performer::measure_head_of_line(const Command& command, Report& report) {
 
 // --- pairs ----------------------------------------------------------------------------------------------
 
-std::optional<Pair> Performer::pair_of(const Command& command) const {
+std::optional<Pair> Follower::pair_of(const Command& command) const {
   const int me = communicator_.rank();
   if (command.pairing == Pairing::kNone) {
     const Pair pair{command.quantity.source, command.quantity.destination};
@@ -295,7 +295,7 @@ std::optional<Pair> Performer::pair_of(const Command& command) const {
   return std::nullopt;
 }
 
-Task Performer::send_messages(Flow& flow, int to, std::size_t index) {
+Task Follower::send_messages(Flow& flow, int to, std::size_t index) {
   const std::span<const std::byte> data = memory_.place(index);
   while (flow.next < flow.command.messages) {
     const auto message = static_cast<std::uint32_t>(flow.next++);
@@ -303,7 +303,7 @@ Task Performer::send_messages(Flow& flow, int to, std::size_t index) {
   }
 }
 
-Task Performer::receive_messages(Flow& flow, int from, std::size_t index) {
+Task Follower::receive_messages(Flow& flow, int from, std::size_t index) {
   const std::span<std::byte> data = memory_.place(index);
   while (flow.next < flow.command.messages) {
     const auto message = static_cast<std::uint32_t>(flow.next++);
@@ -313,7 +313,7 @@ Task Performer::receive_messages(Flow& flow, int from, std::size_t index) {
 }
 
 /// There and back, again and again; `ends` are durations.
-Task Performer::round_trips(Flow& flow, int with) {
+Task Follower::round_trips(Flow& flow, int with) {
   const std::span<std::byte> out = memory_.place(0);
   const std::span<std::byte> in = memory_.place(1);
   for (Nanoseconds& duration : flow.ends) {
@@ -326,7 +326,7 @@ Task Performer::round_trips(Flow& flow, int with) {
   }
 }
 
-Task Performer::echoes(Flow& flow, int with) {
+Task Follower::echoes(Flow& flow, int with) {
   const std::span<std::byte> data = memory_.place(0);
   for (; flow.next < flow.command.messages; ++flow.next) {
     const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next));
@@ -335,7 +335,7 @@ Task Performer::echoes(Flow& flow, int with) {
   }
 }
 
-void Performer::measure_pair(const Command& command, Report& report) {
+void Follower::measure_pair(const Command& command, FollowerReport& report) {
   const std::optional<Pair> pair = pair_of(command);
   if (!pair) return;
   const bool source = communicator_.rank() == pair->first;
@@ -363,7 +363,7 @@ void Performer::measure_pair(const Command& command, Report& report) {
 
 /// Every rank works at once, as in a training job, where the ranks of a host share its memory and its cores;
 /// the source reports.
-void Performer::measure_memory(const Command& command, Report& report) {
+void Follower::measure_memory(const Command& command, FollowerReport& report) {
   const bool sums = command.quantity.subject == Subject::kSum;
   // What is summed has just arrived; what is copied, a gradient, was written long before.
   memory_.lay_out(2, 2 * static_cast<std::size_t>(command.messages), command.bytes,
@@ -387,21 +387,21 @@ void Performer::measure_memory(const Command& command, Report& report) {
 
 /// Steps on a thread of their own, as in a training process: alone, or while all-reduces keep the network
 /// busy. Only steps that lie within that time count.
-void Performer::measure_steps(const Command& command, Report& report) {
-  Stepper stepper(command.steps);
+void Follower::measure_steps(const Command& command, FollowerReport& report) {
+  ComputeLoad compute_load(command.steps);
   wait_for_start(command.start);
   report.head.started = now();
   if (command.quantity.in_flight == 0) {
-    report.ends = stepper.run(command.messages);
+    report.ends = compute_load.run(command.messages);
     return;
   }
   const auto slots = static_cast<std::size_t>(command.quantity.in_flight);
   memory_.lay_out(slots, static_cast<std::size_t>(command.messages), command.bytes, Places::kAll);
   Job& job = new_job(command);
   for (std::size_t i = 0; i < slots; ++i) job.tasks.push_back(run_messages(job, i));
-  stepper.start();
+  compute_load.start();
   finish(job, at(report.head.started + command.limit));
-  report.ends = stepper.stop();
+  report.ends = compute_load.stop();
 }
 
 }  // namespace commtune::probes

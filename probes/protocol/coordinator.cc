@@ -1,4 +1,4 @@
-#include "probes/protocol/conductor.h"
+#include "probes/protocol/coordinator.h"
 
 #include <algorithm>
 #include <cstring>
@@ -52,7 +52,7 @@ void set_text(Command& command, const std::string& text) {
 }
 
 /// Moments become those of this rank's clock; durations stay as they are.
-void shift(Report& report, Nanoseconds ahead, bool ends_are_moments) {
+void shift(FollowerReport& report, Nanoseconds ahead, bool ends_are_moments) {
   report.head.received -= ahead;
   report.head.answered -= ahead;
   if (report.head.started != Nanoseconds{0}) report.head.started -= ahead;
@@ -91,9 +91,9 @@ std::string list(const Peers& peers, const std::vector<int>& ranks) {
 
 }  // namespace
 
-Conductor::Conductor(Communicator& communicator, Patience patience)
+Coordinator::Coordinator(Communicator& communicator, Patience patience)
     : communicator_(communicator),
-      performer_(communicator),
+      follower_(communicator),
       patience_(patience),
       clocks_(communicator.size()),
       outgoing_(static_cast<std::size_t>(communicator.size())),
@@ -103,14 +103,14 @@ Conductor::Conductor(Communicator& communicator, Patience patience)
 
 // --- receiving ------------------------------------------------------------------------------------------
 
-Task Conductor::receive_into(Incoming& incoming, int from, Tag tag) {
+Task Coordinator::receive_into(Incoming& incoming, int from, Tag tag) {
   const Completion completion = co_await communicator_.receive(from, tag, incoming.bytes);
   incoming.returned = now();
   incoming.length = completion.bytes;
   incoming.done = true;
 }
 
-void Conductor::start_receiving(Tag tag) {
+void Coordinator::start_receiving(Tag tag) {
   receiving_.clear();
   for (int rank = 1; rank < communicator_.size(); ++rank) {
     Incoming& incoming = incoming_[static_cast<std::size_t>(rank)];
@@ -120,7 +120,7 @@ void Conductor::start_receiving(Tag tag) {
   }
 }
 
-std::vector<int> Conductor::missing() const {
+std::vector<int> Coordinator::missing() const {
   std::vector<int> ranks;
   for (int rank = 1; rank < communicator_.size(); ++rank) {
     if (!incoming_[static_cast<std::size_t>(rank)].done) ranks.push_back(rank);
@@ -128,17 +128,17 @@ std::vector<int> Conductor::missing() const {
   return ranks;
 }
 
-bool Conductor::all_received() const {
+bool Coordinator::all_received() const {
   return std::all_of(incoming_.begin() + 1, incoming_.end(),
                      [](const Incoming& incoming) { return incoming.done; });
 }
 
-void Conductor::progress_until_received(Deadline until) {
+void Coordinator::progress_until_received(Deadline until) {
   while (!all_received() && Clock::now() < until) communicator_.progress(until);
 }
 
 /// Who is silent: if it is everybody, the silence is more likely to be on this end.
-Error Conductor::silence(const std::string& what, Seconds waited) const {
+Error Coordinator::silence(const std::string& what, Seconds waited) const {
   const std::vector<int> silent = missing();
   const Peers& peers = communicator_.peers();
   std::string text;
@@ -152,7 +152,7 @@ Error Conductor::silence(const std::string& what, Seconds waited) const {
 
 // --- commands -------------------------------------------------------------------------------------------
 
-std::vector<Hello> Conductor::greetings(const Hello& own) {
+std::vector<Hello> Coordinator::greetings(const Hello& own) {
   std::vector<Hello> hellos{own};
   start_receiving(kHelloTag);
   progress_until_received(in(patience_.timeout));
@@ -164,34 +164,34 @@ std::vector<Hello> Conductor::greetings(const Hello& own) {
 }
 
 /// Sends each follower its command, performs this rank's own, and waits for all reports.
-void Conductor::exchange(const std::vector<Command>& commands, Report& own, Seconds limit,
-                         const std::string& what) {
+void Coordinator::exchange(const std::vector<Command>& commands, FollowerReport& own, Seconds limit,
+                           const std::string& what) {
   outgoing_ = commands;
   start_receiving(kReportTag);
   for (int rank = 1; rank < communicator_.size(); ++rank) {
     const Command& command = outgoing_[static_cast<std::size_t>(rank)];
     communicator_.send(rank, kCommandTag, std::as_bytes(std::span(&command, 1)), sends_);
   }
-  own = performer_.perform(outgoing_[0]);
+  own = follower_.perform(outgoing_[0]);
   const Seconds waiting = own.head.failed != Failure::kNone ? patience_.grace : limit + patience_.grace;
   progress_until_received(in(waiting));
   if (!all_received()) throw silence(what, own.head.failed != Failure::kNone ? limit + waiting : waiting);
 }
 
-void Conductor::compare_clocks(int rounds) {
+void Coordinator::compare_clocks(int rounds) {
   for (int i = 0; i < rounds; ++i) {
     perform(Command{}, Seconds{0}, "the clocks");
   }
 }
 
 /// How far ahead a moment must be so that all ranks know of it before.
-Nanoseconds Conductor::lead() const {
+Nanoseconds Coordinator::lead() const {
   const auto way = static_cast<double>(clocks_.slowest_round_trip().count()) / 2;
   const auto fixed = static_cast<double>((kLeadAlways + kLeadPerRank * communicator_.size()).count());
   return Nanoseconds{static_cast<std::int64_t>((way * 1.25 + fixed) * lead_factor_)};
 }
 
-std::vector<Report> Conductor::perform(Command command, Seconds expected, const std::string& what) {
+std::vector<FollowerReport> Coordinator::perform(Command command, Seconds expected, const std::string& what) {
   command.sequence = ++sequence_;
   const Seconds limit = patience_.timeout + 5 * expected;
   command.limit = std::chrono::duration_cast<Nanoseconds>(limit);
@@ -203,14 +203,14 @@ std::vector<Report> Conductor::perform(Command command, Seconds expected, const 
       commands[static_cast<std::size_t>(rank)].start = start + clocks_.ahead(rank);
     }
   }
-  Report own;
+  FollowerReport own;
   exchange(commands, own, limit, what);
 
-  std::vector<Report> reports{std::move(own)};
+  std::vector<FollowerReport> reports{std::move(own)};
   bool late = false;
   for (int rank = 1; rank < communicator_.size(); ++rank) {
     const Incoming& incoming = incoming_[static_cast<std::size_t>(rank)];
-    Report report = unpack_report(std::span(incoming.bytes).first(incoming.length));
+    FollowerReport report = unpack_report(std::span(incoming.bytes).first(incoming.length));
     const Nanoseconds ahead = clocks_.ahead(rank);
     clocks_.add(rank, {sent, report.head.received, report.head.answered, incoming.returned});
     shift(report, ahead, reports_moments(command.quantity));
@@ -220,7 +220,7 @@ std::vector<Report> Conductor::perform(Command command, Seconds expected, const 
   lead_factor_ = late ? std::min(lead_factor_ * 1.5, kMostLead) : std::max(lead_factor_ * 0.99, 1.0);
 
   for (int rank = 0; rank < communicator_.size(); ++rank) {
-    const ReportHead& head = reports[static_cast<std::size_t>(rank)].head;
+    const FollowerReportHead& head = reports[static_cast<std::size_t>(rank)].head;
     if (head.failed == Failure::kNone) continue;
     if (head.failed == Failure::kUnavailable) {
       throw Error(ErrorCode::kUnavailable, what + ": the transport has no such operation");
@@ -234,7 +234,7 @@ std::vector<Report> Conductor::perform(Command command, Seconds expected, const 
   return reports;
 }
 
-void Conductor::stop(const std::string& reason) noexcept {
+void Coordinator::stop(const std::string& reason) noexcept {
   try {
     Command command;
     command.action = Action::kStop;
@@ -274,7 +274,7 @@ void follow(Communicator& communicator, const Hello& own, Patience patience) {
   const Seconds longest = patience.timeout * kFollowerPatience;
   const std::string hello = pack(own);
   communicator.run(greet(communicator, hello), in(longest));
-  Performer performer(communicator);
+  Follower follower(communicator);
   bool failed = false;
   while (true) {
     Command command;
@@ -284,7 +284,7 @@ void follow(Communicator& communicator, const Hello& own, Patience patience) {
       if (command.text[0] != '\0') throw Error(ErrorCode::kPeerLost, command.text.data());
       return;
     }
-    Report report = performer.perform(command);
+    FollowerReport report = follower.perform(command);
     failed = failed || report.head.failed == Failure::kGaveUp;
     report.head.answered = now();
     const std::vector<std::byte> bytes = pack(report);

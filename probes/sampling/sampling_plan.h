@@ -1,11 +1,11 @@
 #pragma once
 // What to measure next: the adaptive control of a probe, as a deterministic value without clocks or sockets.
 //
-// Each target is a cost as a function of size. The agenda repeatedly takes the step with the largest expected
-// gain per second: a new size (far from measured ones, beyond the measured range, or where the fit so far
-// explains its neighbours badly), or more repetitions where the median's interval is still wide, at another
-// moment, since a host's state lasts longer than a visit. So whatever the budget, what has been measured when
-// it is spent was worth the most.
+// Each target is a cost as a function of size. The sampling plan repeatedly takes the step with the largest
+// expected gain per second: a new size (far from measured ones, beyond the measured range, or where the fit
+// so far explains its neighbours badly), or more repetitions where the median's interval is still wide, at
+// another moment, since a host's state lasts longer than a visit. So whatever the budget, what has been
+// measured when it is spent was worth the most.
 
 #include <cstdint>
 #include <map>
@@ -24,7 +24,7 @@ namespace commtune::probes {
 /// A warm-up is no larger: enough to open a connection's congestion window.
 inline constexpr Bytes kWarmUpBytes{256 << 10};
 
-struct AgendaOptions {
+struct SamplingPlanOptions {
   Bytes first{4}, last{64 << 20};
   double factor = 4;
   int iterations = 3, max_iterations = 60;
@@ -47,11 +47,11 @@ struct Visit {
   bool of_first_sizes = false;  ///< the target's fit may not rest on its sizes yet (enough_sizes.h)
 };
 
-class Agenda {
+class SamplingPlan {
  public:
   /// already  samples that count as measured, whatever session they came from
-  Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
-         std::span<const ProbeSample> already);
+  SamplingPlan(const std::vector<Target>& targets, const SamplingPlanOptions& options,
+               std::span<const ProbeSample> already);
 
   /// The most valuable visit that fits into the time and the traffic that are left; nullopt if none does.
   std::optional<Visit> next(Seconds left, std::optional<Bytes> traffic_left);
@@ -94,7 +94,7 @@ class Agenda {
   std::vector<Step> steps() const;
   Bytes traffic(const Step& step) const;
 
-  AgendaOptions options_;
+  SamplingPlanOptions options_;
   std::vector<TargetState> states_;
   std::map<int, double> between_visits_;  ///< by class of time: how far visits of a size are apart
   Seconds left_{};                        ///< of the budget, when next() was asked last

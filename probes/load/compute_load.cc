@@ -1,4 +1,4 @@
-#include "probes/load/stepper.h"
+#include "probes/load/compute_load.h"
 
 #include <sys/prctl.h>
 #include <time.h>
@@ -48,12 +48,12 @@ int rounds_of_a_step() {
 
 }  // namespace
 
-Stepper::Stepper(StepKind kind) : kind_(kind) {
+ComputeLoad::ComputeLoad(StepKind kind) : kind_(kind) {
   durations_.reserve(kMostEnds);
   if (kind_ == StepKind::kProcessor) rounds_of_a_step();
 }
 
-void Stepper::step(Nanoseconds due) {
+void ComputeLoad::step(Nanoseconds due) {
   switch (kind_) {
     case StepKind::kTimeline:
       return sleep_until(due);
@@ -63,7 +63,7 @@ void Stepper::step(Nanoseconds due) {
   }
 }
 
-std::vector<Nanoseconds> Stepper::run(int steps) {
+std::vector<Nanoseconds> ComputeLoad::run(int steps) {
   prctl(PR_SET_TIMERSLACK, kTimerSlackNanoseconds, 0, 0, 0);
   const Nanoseconds begin = now();
   Nanoseconds before = begin;
@@ -76,11 +76,11 @@ std::vector<Nanoseconds> Stepper::run(int steps) {
   return durations_;
 }
 
-void Stepper::start() {
+void ComputeLoad::start() {
   thread_ = std::jthread([this] { run(static_cast<int>(kMostEnds)); });
 }
 
-std::vector<Nanoseconds> Stepper::stop() {
+std::vector<Nanoseconds> ComputeLoad::stop() {
   // The step under way may end after the bytes do: it does not count.
   stopping_ = true;
   thread_.join();

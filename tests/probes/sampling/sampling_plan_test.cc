@@ -1,4 +1,4 @@
-#include "probes/sampling/agenda.h"
+#include "probes/sampling/sampling_plan.h"
 
 #include <gmock/gmock.h>
 
@@ -28,8 +28,8 @@ Target message_target(int destination = 1) {
   return target;
 }
 
-AgendaOptions small_options() {
-  AgendaOptions options;
+SamplingPlanOptions small_options() {
+  SamplingPlanOptions options;
   options.last = Bytes{16 << 20};
   options.budget = Seconds{4};
   return options;
@@ -41,12 +41,13 @@ struct Simulation {
   Seconds spent{0};
   Bytes sent;
 
-  void run(Agenda& agenda, Seconds budget, double noise, std::optional<Bytes> traffic = std::nullopt) {
+  void run(SamplingPlan& sampling_plan, Seconds budget, double noise,
+           std::optional<Bytes> traffic = std::nullopt) {
     std::mt19937_64 random(1);
     std::normal_distribution<double> factor(1, noise);
     for (int i = 0; i < 10'000; ++i) {
       const auto left = traffic ? std::optional(*traffic - sent) : std::nullopt;
-      const auto visit = agenda.next(budget - spent, left);
+      const auto visit = sampling_plan.next(budget - spent, left);
       if (!visit) return;
       std::vector<double> times;
       for (int r = 0; r < visit->repetitions; ++r) {
@@ -55,9 +56,9 @@ struct Simulation {
       }
       spent += visit->first ? Seconds{1e-3} : Seconds{0};
       sent += visit->sends;
-      samples.push_back(agenda.record(*visit, times));
+      samples.push_back(sampling_plan.record(*visit, times));
     }
-    FAIL() << "the agenda has no end";
+    FAIL() << "the sampling plan has no end";
   }
 
   Bytes largest() const {
@@ -67,38 +68,38 @@ struct Simulation {
   }
 };
 
-TEST(Agenda, EndsWhenEverySizeIsKnownWell) {
-  Agenda agenda({message_target()}, small_options(), {});
+TEST(SamplingPlan, EndsWhenEverySizeIsKnownWell) {
+  SamplingPlan sampling_plan({message_target()}, small_options(), {});
   Simulation simulation;
-  simulation.run(agenda, Seconds{1000}, 0.001);
-  EXPECT_TRUE(agenda.complete());
-  EXPECT_TRUE(agenda.missing(5).empty());
+  simulation.run(sampling_plan, Seconds{1000}, 0.001);
+  EXPECT_TRUE(sampling_plan.complete());
+  EXPECT_TRUE(sampling_plan.missing(5).empty());
   EXPECT_EQ(simulation.largest(), Bytes{16 << 20});
 }
 
-TEST(Agenda, NeverSpendsMoreThanItHas) {
+TEST(SamplingPlan, NeverSpendsMoreThanItHas) {
   for (const double budget : {0.05, 0.5, 2.0}) {
-    Agenda agenda({message_target(), message_target(2)}, small_options(), {});
+    SamplingPlan sampling_plan({message_target(), message_target(2)}, small_options(), {});
     Simulation simulation;
-    simulation.run(agenda, Seconds{budget}, 0.02);
+    simulation.run(sampling_plan, Seconds{budget}, 0.02);
     EXPECT_LE(simulation.spent.count(), budget * 1.05);
-    EXPECT_FALSE(agenda.complete());
-    EXPECT_FALSE(agenda.missing(5).empty());
+    EXPECT_FALSE(sampling_plan.complete());
+    EXPECT_FALSE(sampling_plan.missing(5).empty());
   }
 }
 
-TEST(Agenda, KeepsToTheTraffic) {
-  Agenda agenda({message_target()}, small_options(), {});
+TEST(SamplingPlan, KeepsToTheTraffic) {
+  SamplingPlan sampling_plan({message_target()}, small_options(), {});
   Simulation simulation;
-  simulation.run(agenda, Seconds{1000}, 0.02, Bytes{8 << 20});
+  simulation.run(sampling_plan, Seconds{1000}, 0.02, Bytes{8 << 20});
   EXPECT_LE(simulation.sent, Bytes{8 << 20});
   EXPECT_LT(simulation.largest(), Bytes{8 << 20});
 }
 
-TEST(Agenda, CoversAllTargetsBeforeItRefinesOne) {
-  Agenda agenda({message_target(1), message_target(2), message_target(3)}, small_options(), {});
+TEST(SamplingPlan, CoversAllTargetsBeforeItRefinesOne) {
+  SamplingPlan sampling_plan({message_target(1), message_target(2), message_target(3)}, small_options(), {});
   Simulation simulation;
-  simulation.run(agenda, Seconds{0.2}, 0.02);
+  simulation.run(sampling_plan, Seconds{0.2}, 0.02);
   for (const int destination : {1, 2, 3}) {
     const auto count =
         std::count_if(simulation.samples.begin(), simulation.samples.end(),
@@ -107,7 +108,7 @@ TEST(Agenda, CoversAllTargetsBeforeItRefinesOne) {
   }
 }
 
-TEST(Agenda, StreamsEachOperationBeforeItRefinesOne) {
+TEST(SamplingPlan, StreamsEachOperationBeforeItRefinesOne) {
   // Where two sizes of each and its stream fit, but not many more.
   std::vector<Target> targets;
   for (const int destination : {1, 2, 3}) {
@@ -118,9 +119,9 @@ TEST(Agenda, StreamsEachOperationBeforeItRefinesOne) {
       targets.push_back(target);
     }
   }
-  Agenda agenda(targets, small_options(), {});
+  SamplingPlan sampling_plan(targets, small_options(), {});
   Simulation simulation;
-  simulation.run(agenda, Seconds{0.8}, 0.02);
+  simulation.run(sampling_plan, Seconds{0.8}, 0.02);
   for (const int destination : {1, 2, 3}) {
     EXPECT_TRUE(std::ranges::any_of(simulation.samples, [&](const ProbeSample& sample) {
       return sample.quantity.destination == destination && sample.quantity.in_flight > 1;
@@ -147,17 +148,18 @@ std::vector<Target> road_targets() {
   return targets;
 }
 
-TEST(Agenda, BringsEveryRoadToSizesThatAFitMayRestOnBeforeItRefinesAny) {
+TEST(SamplingPlan, BringsEveryRoadToSizesThatAFitMayRestOnBeforeItRefinesAny) {
   const std::vector<Target> targets = road_targets();
-  Agenda agenda(targets, small_options(), {});
+  SamplingPlan sampling_plan(targets, small_options(), {});
   std::map<std::size_t, std::set<Bytes>> sizes;
   int visits = 0;
   for (; visits < 100; ++visits) {
-    const auto visit = agenda.next(Seconds{100}, std::nullopt);
+    const auto visit = sampling_plan.next(Seconds{100}, std::nullopt);
     ASSERT_TRUE(visit);
     if (!visit->of_first_sizes) break;
     sizes[visit->target].insert(visit->size);
-    agenda.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), truth(visit->size)));
+    sampling_plan.record(*visit,
+                         std::vector(static_cast<std::size_t>(visit->repetitions), truth(visit->size)));
   }
   EXPECT_EQ(visits, 3 * static_cast<int>(targets.size()));  // and no more than that takes
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -166,27 +168,27 @@ TEST(Agenda, BringsEveryRoadToSizesThatAFitMayRestOnBeforeItRefinesAny) {
   }
 }
 
-TEST(Agenda, TakesNoSizeFirstForWhichOthersWouldGoWithout) {
+TEST(SamplingPlan, TakesNoSizeFirstForWhichOthersWouldGoWithout) {
   // At 1.2 us a byte a stream of 512 KiB takes seconds, of which there are four.
   std::vector<Target> targets = road_targets();
   for (Target& target : targets) target.beta.value *= 100;
-  Agenda agenda(targets, small_options(), {});
+  SamplingPlan sampling_plan(targets, small_options(), {});
   Seconds spent{};
   std::map<std::size_t, int> sizes;
-  while (const auto visit = agenda.next(small_options().budget - spent, std::nullopt)) {
+  while (const auto visit = sampling_plan.next(small_options().budget - spent, std::nullopt)) {
     if (!visit->of_first_sizes) break;
     ++sizes[visit->target];
     spent += visit->expected;
     const double each = 400e-6 + 1.2e-6 * static_cast<double>(visit->size.count);
-    agenda.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), each));
+    sampling_plan.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), each));
   }
   for (std::size_t i = 0; i < targets.size(); ++i) EXPECT_EQ(sizes[i], 3) << i;
 }
 
-TEST(Agenda, RepeatsWhereTheIntervalIsWide) {
-  Agenda agenda({message_target()}, small_options(), {});
+TEST(SamplingPlan, RepeatsWhereTheIntervalIsWide) {
+  SamplingPlan sampling_plan({message_target()}, small_options(), {});
   Simulation simulation;
-  simulation.run(agenda, Seconds{1000}, 0.05);
+  simulation.run(sampling_plan, Seconds{1000}, 0.05);
   for (const ProbeSample& last : simulation.samples) {
     const auto later = std::find_if(simulation.samples.rbegin(), simulation.samples.rend(),
                                     [&](const auto& other) { return other.sample.size == last.sample.size; });
@@ -195,15 +197,15 @@ TEST(Agenda, RepeatsWhereTheIntervalIsWide) {
   }
 }
 
-TEST(Agenda, RefinesSizesAroundAProtocolSwitch) {
+TEST(SamplingPlan, RefinesSizesAroundAProtocolSwitch) {
   // With the time for about a dozen sizes, more of them lie around the switch than where the line is
   // straight.
-  AgendaOptions options = small_options();
+  SamplingPlanOptions options = small_options();
   options.first = Bytes{256};
   options.factor = 2;
-  Agenda agenda({message_target()}, options, {});
+  SamplingPlan sampling_plan({message_target()}, options, {});
   Simulation simulation;
-  simulation.run(agenda, Seconds{0.35}, 0.0005);
+  simulation.run(sampling_plan, Seconds{0.35}, 0.0005);
   int near = 0;
   for (const ProbeSample& sample : simulation.samples) {
     near += sample.sample.size >= Bytes{32 << 10} && sample.sample.size <= Bytes{128 << 10} ? 1 : 0;
@@ -211,20 +213,20 @@ TEST(Agenda, RefinesSizesAroundAProtocolSwitch) {
   EXPECT_GE(near, 3);
 }
 
-TEST(Agenda, VisitsASizeAgainAtAnotherMoment) {
+TEST(SamplingPlan, VisitsASizeAgainAtAnotherMoment) {
   // 10 links of 11 sizes, some 12 ms a visit: a second for each to be visited once. What a visit says is off
   // by up to 10 % for all of its repetitions, which agree within 0.1 %.
-  AgendaOptions options = small_options();
+  SamplingPlanOptions options = small_options();
   options.last = Bytes{4096};
   std::vector<Target> targets;
   for (int destination = 1; destination <= 10; ++destination) targets.push_back(message_target(destination));
-  Agenda agenda(targets, options, {});
+  SamplingPlan sampling_plan(targets, options, {});
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> mood(0.9, 1.1), noise(0.999, 1.001);
   std::map<std::pair<int, Bytes>, std::vector<Seconds>> visits;
   std::map<std::pair<int, Bytes>, ProbeSample> last;
   for (Seconds left = options.budget; left > Seconds{0.5};) {
-    const auto visit = agenda.next(left, std::nullopt);
+    const auto visit = sampling_plan.next(left, std::nullopt);
     if (!visit) break;
     const std::pair key{visit->quantity.destination, visit->size};
     visits[key].push_back(left);
@@ -234,7 +236,7 @@ TEST(Agenda, VisitsASizeAgainAtAnotherMoment) {
     for (int i = 0; i < visit->repetitions; ++i)
       times.push_back(truth(visit->size) * of_the_visit * noise(random));
     left -= visit->expected;
-    last[key] = agenda.record(*visit, times);
+    last[key] = sampling_plan.record(*visit, times);
   }
   std::size_t again = 0, apart = 0, doubtful = 0;
   for (const auto& [key, moments] : visits) {
@@ -251,11 +253,11 @@ TEST(Agenda, VisitsASizeAgainAtAnotherMoment) {
   EXPECT_GT(doubtful, again * 3 / 4);
 }
 
-TEST(Agenda, LooksForTheBendBetweenStartUpAndBytes) {
+TEST(SamplingPlan, LooksForTheBendBetweenStartUpAndBytes) {
   // 300 us at 4 B and 8.39 ms at 1 MiB, 8 ns a byte: the line between them is up to twice the larger of
   // start-up and bytes, most at 37.5 KB, where these are equal. Nothing tells sizes of equal gain apart
   // otherwise.
-  AgendaOptions options = small_options();
+  SamplingPlanOptions options = small_options();
   options.last = Bytes{1 << 20};
   std::vector<ProbeSample> ends;
   for (const auto& [size, seconds] : {std::pair{Bytes{4}, 300e-6}, std::pair{Bytes{1 << 20}, 8.39e-3}}) {
@@ -264,7 +266,7 @@ TEST(Agenda, LooksForTheBendBetweenStartUpAndBytes) {
     sample.sample = {size, Seconds{seconds}, Seconds{seconds / 1000}, 20};
     ends.push_back(sample);
   }
-  const auto visit = Agenda({message_target()}, options, ends).next(Seconds{100}, std::nullopt);
+  const auto visit = SamplingPlan({message_target()}, options, ends).next(Seconds{100}, std::nullopt);
   ASSERT_TRUE(visit);
   EXPECT_GE(visit->size, Bytes{2 << 10});
   EXPECT_LE(visit->size, Bytes{64 << 10});
@@ -276,12 +278,12 @@ TEST(Agenda, LooksForTheBendBetweenStartUpAndBytes) {
   ends.push_back(ends.front());
   ends.back().sample = {Bytes{1 << 20}, Seconds{8.39e-3}, Seconds{8e-6}, 20};
   const auto other =
-      Agenda({message_target(2), message_target(1)}, options, ends).next(Seconds{100}, std::nullopt);
+      SamplingPlan({message_target(2), message_target(1)}, options, ends).next(Seconds{100}, std::nullopt);
   ASSERT_TRUE(other);
   EXPECT_EQ(other->quantity.destination, 1);
 }
 
-TEST(Agenda, LooksForTheBendWhereAnOperationDepartsFromItsGuess) {
+TEST(SamplingPlan, LooksForTheBendWhereAnOperationDepartsFromItsGuess) {
   // Two operations between 1 KiB and 1 MiB: one takes what its guess says, the other four times as long.
   std::vector<Target> targets;
   std::vector<ProbeSample> known;
@@ -298,15 +300,15 @@ TEST(Agenda, LooksForTheBendWhereAnOperationDepartsFromItsGuess) {
       known.push_back(sample);
     }
   }
-  AgendaOptions options = small_options();
+  SamplingPlanOptions options = small_options();
   options.first = Bytes{1 << 10};
   options.last = Bytes{1 << 20};
-  const auto visit = Agenda(targets, options, known).next(Seconds{100}, std::nullopt);
+  const auto visit = SamplingPlan(targets, options, known).next(Seconds{100}, std::nullopt);
   ASSERT_TRUE(visit);
   EXPECT_EQ(visit->quantity.workers, 4);
 }
 
-TEST(Agenda, ExpectsNoByteForLessThanItsGuess) {
+TEST(SamplingPlan, ExpectsNoByteForLessThanItsGuess) {
   // Start-up hid what bytes take at 128 KiB; it does not at 8 MiB.
   Target target = message_target();
   std::vector<ProbeSample> known;
@@ -316,28 +318,28 @@ TEST(Agenda, ExpectsNoByteForLessThanItsGuess) {
     sample.sample = {size, Seconds{size == Bytes{4} ? 20e-3 : 20.1e-3}, Seconds{1e-5}, 20};
     known.push_back(sample);
   }
-  const Agenda agenda({target}, small_options(), known);
-  EXPECT_GT(agenda.expected(0, Bytes{8 << 20}).count(), 20e-3 + 8e-9 * (8 << 20) * 0.9);
+  const SamplingPlan sampling_plan({target}, small_options(), known);
+  EXPECT_GT(sampling_plan.expected(0, Bytes{8 << 20}).count(), 20e-3 + 8e-9 * (8 << 20) * 0.9);
 }
 
-TEST(Agenda, GoesOnFromEarlierSamples) {
-  Agenda first({message_target()}, small_options(), {});
+TEST(SamplingPlan, GoesOnFromEarlierSamples) {
+  SamplingPlan first({message_target()}, small_options(), {});
   Simulation before;
   before.run(first, Seconds{1000}, 0.001);
-  Agenda second({message_target()}, small_options(), before.samples);
+  SamplingPlan second({message_target()}, small_options(), before.samples);
   EXPECT_TRUE(second.complete());
 }
 
-TEST(Agenda, KeepsAsManyUnderWayAsASizeBeganWith) {
+TEST(SamplingPlan, KeepsAsManyUnderWayAsASizeBeganWith) {
   // The guess of the time per byte is far too high: the next visit of the same size knows better, and still
   // must not make another quantity of it.
   Target target = message_target();
   target.quantity.in_flight = kStreaming;
   target.largest = Bytes{512 << 10};
   target.beta = SecondsPerByte{1e-6};
-  Agenda agenda({target}, small_options(), {});
+  SamplingPlan sampling_plan({target}, small_options(), {});
   Simulation simulation;
-  simulation.run(agenda, Seconds{1000}, 0.05);
+  simulation.run(sampling_plan, Seconds{1000}, 0.05);
   std::map<Bytes, int> under_way;
   int repeated = 0;
   for (const ProbeSample& sample : simulation.samples) {
@@ -347,16 +349,16 @@ TEST(Agenda, KeepsAsManyUnderWayAsASizeBeganWith) {
   }
   EXPECT_GT(repeated, 0);
   // So does a probe that goes on from these samples.
-  AgendaOptions narrower = small_options();
+  SamplingPlanOptions narrower = small_options();
   narrower.width = 0.002;
-  Agenda later({target}, narrower, simulation.samples);
+  SamplingPlan later({target}, narrower, simulation.samples);
   const auto visit = later.next(Seconds{100}, std::nullopt);
   ASSERT_TRUE(visit);
   ASSERT_TRUE(under_way.contains(visit->size));
   EXPECT_EQ(visit->quantity.in_flight, under_way[visit->size]);
 }
 
-TEST(Agenda, BeginsAStreamAtTheLargestSizeThatFitsAVisit) {
+TEST(SamplingPlan, BeginsAStreamAtTheLargestSizeThatFitsAVisit) {
   // 12 ns a byte: ten messages of 512 KiB take 63 ms, three such repetitions and a warm-up 0.26 s, which is
   // within a twentieth of 8 s; a hundred times slower only small ones are.
   Target target = message_target();
@@ -365,41 +367,41 @@ TEST(Agenda, BeginsAStreamAtTheLargestSizeThatFitsAVisit) {
   target.largest = Bytes{512 << 10};
   target.startup = Seconds{50e-6};
   target.beta = SecondsPerByte{12e-9};
-  AgendaOptions options = small_options();
+  SamplingPlanOptions options = small_options();
   options.budget = Seconds{8};
-  Agenda agenda({target}, options, {});
-  const auto first = agenda.next(Seconds{100}, std::nullopt);
+  SamplingPlan sampling_plan({target}, options, {});
+  const auto first = sampling_plan.next(Seconds{100}, std::nullopt);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->size, Bytes{512 << 10});
   // Where that does not fit any more, a smaller one does.
-  const auto later = agenda.next(Seconds{0.1}, std::nullopt);
+  const auto later = sampling_plan.next(Seconds{0.1}, std::nullopt);
   ASSERT_TRUE(later);
   EXPECT_LT(later->size, Bytes{512 << 10});
   Simulation simulation;
-  simulation.run(agenda, Seconds{1000}, 0.001);
+  simulation.run(sampling_plan, Seconds{1000}, 0.001);
   for (const ProbeSample& sample : simulation.samples) EXPECT_GE(sample.sample.size, target.smallest);
   target.beta = SecondsPerByte{1.2e-6};
-  Agenda slow({target}, options, {});
+  SamplingPlan slow({target}, options, {});
   EXPECT_LT(slow.next(Seconds{100}, std::nullopt)->size, Bytes{64 << 10});
 }
 
-TEST(Agenda, WarmsEveryFirstStreamOfASizeUp) {
+TEST(SamplingPlan, WarmsEveryFirstStreamOfASizeUp) {
   Target target = message_target();
   target.quantity.in_flight = kStreaming;
   target.largest = Bytes{512 << 10};
-  Agenda agenda({target}, small_options(), {});
+  SamplingPlan sampling_plan({target}, small_options(), {});
   std::set<Bytes> visited;
   for (int i = 0; i < 8; ++i) {
-    const auto visit = agenda.next(Seconds{100}, std::nullopt);
+    const auto visit = sampling_plan.next(Seconds{100}, std::nullopt);
     ASSERT_TRUE(visit);
     EXPECT_EQ(visit->first, visited.insert(visit->size).second) << visit->size.count;
     const double each = truth(visit->size);
-    agenda.record(*visit, std::vector{each, 1.2 * each});
+    sampling_plan.record(*visit, std::vector{each, 1.2 * each});
   }
   EXPECT_GT(visited.size(), 2U);
 }
 
-TEST(Agenda, LooksBetweenTheEndsOfAStreamWhoseMiddleIsOpen) {
+TEST(SamplingPlan, LooksBetweenTheEndsOfAStreamWhoseMiddleIsOpen) {
   // Handing over takes 100 us, bytes of 512 KiB 6.3 ms. A message of some KiB takes the longer of the two
   // where hosts work on several at once, and their sum where processors have no time to.
   Target target = message_target();
@@ -410,16 +412,16 @@ TEST(Agenda, LooksBetweenTheEndsOfAStreamWhoseMiddleIsOpen) {
   target.largest = Bytes{512 << 10};
   target.startup = Seconds{100e-6};
   target.beta = SecondsPerByte{12e-9};
-  AgendaOptions options = small_options();
+  SamplingPlanOptions options = small_options();
   options.budget = Seconds{8};
-  Agenda agenda({target}, options, {});
+  SamplingPlan sampling_plan({target}, options, {});
   std::vector<Bytes> visited;
   for (int i = 0; i < 3; ++i) {
-    const auto visit = agenda.next(Seconds{100}, std::nullopt);
+    const auto visit = sampling_plan.next(Seconds{100}, std::nullopt);
     ASSERT_TRUE(visit);
     visited.push_back(visit->size);
     const double each = 100e-6 + 12e-9 * static_cast<double>(visit->size.count);
-    agenda.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), each));
+    sampling_plan.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), each));
   }
   EXPECT_EQ(visited[0], Bytes{512 << 10});
   EXPECT_LE(visited[1], Bytes{1 << 10});

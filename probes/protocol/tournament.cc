@@ -1,4 +1,4 @@
-#include "probes/protocol/schedule.h"
+#include "probes/protocol/tournament.h"
 
 #include <algorithm>
 #include <iterator>

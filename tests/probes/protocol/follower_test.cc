@@ -1,4 +1,4 @@
-#include "probes/protocol/performer.h"
+#include "probes/protocol/follower.h"
 
 #include <gtest/gtest.h>
 
@@ -25,27 +25,27 @@ Command head_of_line_of(int ahead, Seconds limit) {
 }
 
 /// Two ranks of which the second begins when the first has ended; what the first reports.
-Report one_after_the_other(const Command& first, const Command& second) {
+FollowerReport one_after_the_other(const Command& first, const Command& second) {
   auto transports = make_local_transports(2);
   std::latch gave_up(1), resumed(1);
   std::jthread other([&] {
     Communicator communicator(*transports[1]);
-    Performer performer(communicator);
+    Follower follower(communicator);
     gave_up.wait();
-    performer.perform(second);
+    follower.perform(second);
     resumed.count_down();
   });
   Communicator communicator(*transports[0]);
-  Performer performer(communicator);
-  Report report = performer.perform(first);
+  Follower follower(communicator);
+  FollowerReport report = follower.perform(first);
   gave_up.count_down();
   while (!resumed.try_wait()) communicator.progress(Clock::now() + std::chrono::milliseconds(1));
   return report;
 }
 
-TEST(Performer, AMeasurementThatWasGivenUpMayStillGoOn) {
+TEST(Follower, AMeasurementThatWasGivenUpMayStillGoOn) {
   // The first rank has waited in vain when the second's messages arrive and resume what it left as it was.
-  const Report first =
+  const FollowerReport first =
       one_after_the_other(head_of_line_of(8, Seconds{20e-3}), head_of_line_of(8, Seconds{0.5}));
   EXPECT_EQ(first.head.failed, Failure::kGaveUp);
   EXPECT_EQ(first.head.waited_for, 1);

@@ -1,9 +1,9 @@
-#include "probes/sampling/measurer.h"
+#include "probes/sampling/measurement.h"
 
 #include <algorithm>
 
 #include "probes/analysis/links.h"
-#include "probes/load/stepper.h"
+#include "probes/load/compute_load.h"
 #include "probes/protocol/timing.h"
 
 namespace commtune::probes {
@@ -17,7 +17,7 @@ std::string label(const Quantity& quantity, Bytes size) {
   return describe(quantity) + ", " + format_size(size);
 }
 
-double seconds_of(const Quantity& quantity, const std::vector<Report>& reports) {
+double seconds_of(const Quantity& quantity, const std::vector<FollowerReport>& reports) {
   if (quantity.subject != Subject::kMessage) return alone_seconds(reports);
   return one_way_seconds(reports[static_cast<std::size_t>(quantity.source)],
                          reports[static_cast<std::size_t>(quantity.destination)]);
@@ -25,9 +25,9 @@ double seconds_of(const Quantity& quantity, const std::vector<Report>& reports) 
 
 }  // namespace
 
-Measurer::Measurer(Conductor& conductor, std::vector<std::string> rank_hosts, const ProbeOptions& options,
-                   Seconds budget, EventSink& sink)
-    : conductor_(conductor),
+Measurement::Measurement(Coordinator& coordinator, std::vector<std::string> rank_hosts,
+                         const ProbeOptions& options, Seconds budget, EventSink& sink)
+    : coordinator_(coordinator),
       rank_hosts_(std::move(rank_hosts)),
       options_(options),
       budget_(budget),
@@ -40,19 +40,19 @@ Measurer::Measurer(Conductor& conductor, std::vector<std::string> rank_hosts, co
   }
 }
 
-Seconds Measurer::elapsed() const { return Clock::now() - began_; }
+Seconds Measurement::elapsed() const { return Clock::now() - began_; }
 
-std::optional<Bytes> Measurer::traffic_left() const {
+std::optional<Bytes> Measurement::traffic_left() const {
   if (options_.traffic == Bytes{0}) return std::nullopt;
   return options_.traffic > traffic_ ? options_.traffic - traffic_ : Bytes{0};
 }
 
-bool Measurer::stop_requested() {
+bool Measurement::stop_requested() {
   stopped_ = stopped_ || sink_.stop_requested();
   return stopped_;
 }
 
-void Measurer::show(const std::string& what) {
+void Measurement::show(const std::string& what) {
   const Deadline time = Clock::now();
   if (shown_ != Deadline{} && time - shown_ < kBetweenShows) return;
   shown_ = time;
@@ -62,7 +62,7 @@ void Measurer::show(const std::string& what) {
 
 // --- visits ---------------------------------------------------------------------------------------------
 
-Command Measurer::command_for(const Visit& visit) const {
+Command Measurement::command_for(const Visit& visit) const {
   Command command;
   command.action = Action::kMeasure;
   command.quantity = visit.quantity;
@@ -72,32 +72,32 @@ Command Measurer::command_for(const Visit& visit) const {
   return command;
 }
 
-void Measurer::warm_up(const Command& command, const Visit& visit, const std::string& what) {
+void Measurement::warm_up(const Command& command, const Visit& visit, const std::string& what) {
   Command smaller = command;
   smaller.bytes = std::min(command.bytes, kWarmUpBytes.count);
   smaller.messages = command.quantity.in_flight;
   for (int i = 0; i < options_.warmup; ++i) {
-    conductor_.perform(smaller, visit.expected, what);
+    coordinator_.perform(smaller, visit.expected, what);
   }
 }
 
-std::vector<double> Measurer::one_way_times(Command command, const Visit& visit) {
+std::vector<double> Measurement::one_way_times(Command command, const Visit& visit) {
   const int dropped = visit.first ? options_.warmup : 0;
   command.messages = std::min(visit.repetitions + dropped, kMostRoundTrips);
-  const std::vector<Report> reports =
-      conductor_.perform(command, visit.expected, label(visit.quantity, visit.size));
-  const Report& source = reports[static_cast<std::size_t>(visit.quantity.source)];
+  const std::vector<FollowerReport> reports =
+      coordinator_.perform(command, visit.expected, label(visit.quantity, visit.size));
+  const FollowerReport& source = reports[static_cast<std::size_t>(visit.quantity.source)];
   std::vector<double> times =
       visit.quantity.subject != Subject::kMessage ? durations(source) : half_round_trips(source);
   times.erase(times.begin(), times.begin() + std::min<std::ptrdiff_t>(dropped, std::ssize(times) - 1));
   return times;
 }
 
-std::vector<double> Measurer::repeat(const Command& command, const Visit& visit, const std::string& what) {
+std::vector<double> Measurement::repeat(const Command& command, const Visit& visit, const std::string& what) {
   if (visit.first) warm_up(command, visit, what);
   const bool streamed = visit.quantity.in_flight > 1;
   const auto once_more = [&](const Command& one) {
-    return seconds_of(visit.quantity, conductor_.perform(one, visit.expected, what));
+    return seconds_of(visit.quantity, coordinator_.perform(one, visit.expected, what));
   };
   Command shorter = command;
   shorter.messages = visit.quantity.in_flight;
@@ -118,7 +118,7 @@ std::vector<double> Measurer::repeat(const Command& command, const Visit& visit,
   return wholes;
 }
 
-std::vector<double> Measurer::measure(const Visit& visit) {
+std::vector<double> Measurement::measure(const Visit& visit) {
   const std::string what = label(visit.quantity, visit.size);
   show(what);
   const Command command = command_for(visit);
@@ -128,7 +128,7 @@ std::vector<double> Measurer::measure(const Visit& visit) {
 
 // --- pairs ----------------------------------------------------------------------------------------------
 
-std::vector<Pair> Measurer::pairs_of(Pairing pairing, int round, const Pair& pair) const {
+std::vector<Pair> Measurement::pairs_of(Pairing pairing, int round, const Pair& pair) const {
   if (pairing == Pairing::kNone) return {pair};
   std::vector<Pair> pairs;
   const auto rounds = tournament(static_cast<int>(first_rank_.size()));
@@ -140,8 +140,8 @@ std::vector<Pair> Measurer::pairs_of(Pairing pairing, int round, const Pair& pai
   return pairs;
 }
 
-std::vector<PairTimes> Measurer::latencies(Pairing pairing, int round, const Pair& pair, Bytes size,
-                                           int count) {
+std::vector<PairTimes> Measurement::latencies(Pairing pairing, int round, const Pair& pair, Bytes size,
+                                              int count) {
   Command command;
   command.action = Action::kMeasure;
   command.pairing = pairing;
@@ -151,7 +151,8 @@ std::vector<PairTimes> Measurer::latencies(Pairing pairing, int round, const Pai
   command.bytes = size.count;
   command.messages = count + 1;
   traffic_ += Bytes{size.count * static_cast<std::uint64_t>(command.messages)};
-  const std::vector<Report> reports = conductor_.perform(command, Seconds{0}, "latencies between hosts");
+  const std::vector<FollowerReport> reports =
+      coordinator_.perform(command, Seconds{0}, "latencies between hosts");
   std::vector<PairTimes> result;
   for (const Pair& ends : pairs_of(pairing, round, pair)) {
     std::vector<double> times = half_round_trips(reports[static_cast<std::size_t>(ends.first)]);
@@ -166,15 +167,15 @@ namespace {
 // The first of two streams opens the connection's window; the faster one counts.
 constexpr int kPairStreams = 2;
 
-double pair_seconds(const std::vector<Report>& reports, const Pair& pair) {
+double pair_seconds(const std::vector<FollowerReport>& reports, const Pair& pair) {
   return one_way_seconds(reports[static_cast<std::size_t>(pair.first)],
                          reports[static_cast<std::size_t>(pair.second)]);
 }
 
 }  // namespace
 
-std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair& pair, Bytes size,
-                                         int in_flight, int messages) {
+std::vector<PairTimes> Measurement::streams(Pairing pairing, int round, const Pair& pair, Bytes size,
+                                            int in_flight, int messages) {
   Command command;
   command.action = Action::kMeasure;
   command.pairing = pairing;
@@ -192,7 +193,8 @@ std::vector<PairTimes> Measurer::streams(Pairing pairing, int round, const Pair&
   for (int i = 0; i < kPairStreams; ++i) {
     for (std::vector<PairTimes>* streams : {&longer, &shorter}) {
       command.messages = streams == &longer ? messages : in_flight;
-      const std::vector<Report> reports = conductor_.perform(command, Seconds{0}, "streams between hosts");
+      const std::vector<FollowerReport> reports =
+          coordinator_.perform(command, Seconds{0}, "streams between hosts");
       for (PairTimes& times : *streams) times.seconds.push_back(pair_seconds(reports, times.pair));
     }
   }
@@ -218,7 +220,7 @@ Bytes head_of_line_traffic(Bytes size, int ahead) {
 
 }  // namespace
 
-double Measurer::head_of_line(const Quantity& quantity, Bytes size, Seconds expected) {
+double Measurement::head_of_line(const Quantity& quantity, Bytes size, Seconds expected) {
   Command behind;
   behind.action = Action::kMeasure;
   behind.quantity = quantity;
@@ -231,12 +233,12 @@ double Measurer::head_of_line(const Quantity& quantity, Bytes size, Seconds expe
   const std::string what = label(quantity, size);
   show(what);
   traffic_ += head_of_line_traffic(size, quantity.in_flight);
-  const double without = alone_seconds(conductor_.perform(alone, expected, what));
-  const double with = alone_seconds(conductor_.perform(behind, expected, what));
+  const double without = alone_seconds(coordinator_.perform(alone, expected, what));
+  const double with = alone_seconds(coordinator_.perform(behind, expected, what));
   return std::max(0.0, (with - without) / rounds_of(quantity));
 }
 
-bool Measurer::may_measure_head_of_line(Bytes size, int ahead) const {
+bool Measurement::may_measure_head_of_line(Bytes size, int ahead) const {
   const std::optional<Bytes> left = traffic_left();
   return !left || head_of_line_traffic(size, ahead) <= *left;
 }
@@ -245,27 +247,27 @@ bool Measurer::may_measure_head_of_line(Bytes size, int ahead) const {
 
 namespace {
 
-std::vector<std::vector<double>> durations_by_rank(const std::vector<Report>& reports) {
+std::vector<std::vector<double>> durations_by_rank(const std::vector<FollowerReport>& reports) {
   std::vector<std::vector<double>> result;
   result.reserve(reports.size());
-  for (const Report& report : reports) result.push_back(durations(report));
+  for (const FollowerReport& report : reports) result.push_back(durations(report));
   return result;
 }
 
 }  // namespace
 
-std::vector<std::vector<double>> Measurer::steps(StepKind kind, int steps) {
+std::vector<std::vector<double>> Measurement::steps(StepKind kind, int steps) {
   Command command;
   command.action = Action::kMeasure;
   command.steps = kind;
   command.quantity.subject = Subject::kStep;
   command.quantity.in_flight = 0;
   command.messages = steps;
-  return durations_by_rank(conductor_.perform(command, steps * Seconds{kStepLength}, "compute steps"));
+  return durations_by_rank(coordinator_.perform(command, steps * Seconds{kStepLength}, "compute steps"));
 }
 
-std::vector<std::vector<double>> Measurer::busy_steps(StepKind kind, Bytes size, int in_flight, int messages,
-                                                      Seconds expected) {
+std::vector<std::vector<double>> Measurement::busy_steps(StepKind kind, Bytes size, int in_flight,
+                                                         int messages, Seconds expected) {
   Command command;
   command.action = Action::kMeasure;
   command.steps = kind;
@@ -277,7 +279,7 @@ std::vector<std::vector<double>> Measurer::busy_steps(StepKind kind, Bytes size,
   command.bytes = size.count;
   command.messages = messages;
   traffic_ += Bytes{2 * size.count * static_cast<std::uint64_t>(messages)};
-  return durations_by_rank(conductor_.perform(command, expected, "compute steps while bytes move"));
+  return durations_by_rank(coordinator_.perform(command, expected, "compute steps while bytes move"));
 }
 
 }  // namespace commtune::probes

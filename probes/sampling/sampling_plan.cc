@@ -1,4 +1,4 @@
-#include "probes/sampling/agenda.h"
+#include "probes/sampling/sampling_plan.h"
 
 #include <algorithm>
 #include <cassert>
@@ -56,8 +56,8 @@ Quantity as_target(Quantity quantity) {
 
 }  // namespace
 
-Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
-               std::span<const ProbeSample> already)
+SamplingPlan::SamplingPlan(const std::vector<Target>& targets, const SamplingPlanOptions& options,
+                           std::span<const ProbeSample> already)
     : options_(options) {
   for (const Target& target : targets) {
     TargetState state;
@@ -75,23 +75,23 @@ Agenda::Agenda(const std::vector<Target>& targets, const AgendaOptions& options,
   }
 }
 
-double Agenda::repetition_time(const TargetState& state, Bytes size) const {
+double SamplingPlan::repetition_time(const TargetState& state, Bytes size) const {
   return state.repetition_time(size, options_.overhead);
 }
 
-double Agenda::visit_time(const TargetState& state, Bytes size, int repetitions) const {
+double SamplingPlan::visit_time(const TargetState& state, Bytes size, int repetitions) const {
   if (is_back_to_back(state.target.quantity)) {
     return repetitions * state.back_to_back_time(size) + options_.overhead.count();
   }
   return repetitions * repetition_time(state, size);
 }
 
-Seconds Agenda::expected(std::size_t target, Bytes size) const {
+Seconds SamplingPlan::expected(std::size_t target, Bytes size) const {
   return Seconds{repetition_time(states_[target], size)};
 }
 
 /// Of a size that was not measured yet.
-int Agenda::first_repetitions(const TargetState& state, Bytes size) const {
+int SamplingPlan::first_repetitions(const TargetState& state, Bytes size) const {
   const double once = repetition_time(state, size);
   int repetitions = 0;
   if (state.streams()) {
@@ -112,7 +112,7 @@ int Agenda::first_repetitions(const TargetState& state, Bytes size) const {
 }
 
 /// Of a size that was not measured yet, for a target of weight 1.
-double Agenda::widening_gain(const TargetState& state, Bytes size) const {
+double SamplingPlan::widening_gain(const TargetState& state, Bytes size) const {
   if (state.points.empty()) return gains().first * (state.streams() ? gains().first_stream : 1);
   const auto above = state.points.lower_bound(size);
   if (above == state.points.begin() || above == state.points.end()) {
@@ -148,7 +148,7 @@ double Agenda::widening_gain(const TargetState& state, Bytes size) const {
 }
 
 /// A size that was not measured yet.
-Agenda::Step Agenda::widening(std::size_t index, Bytes size) const {
+SamplingPlan::Step SamplingPlan::widening(std::size_t index, Bytes size) const {
   const TargetState& state = states_[index];
   Step step{index, size, first_repetitions(state, size), 0, 0, false};
   step.seconds = visit_time(state, size, step.repetitions) +
@@ -159,7 +159,7 @@ Agenda::Step Agenda::widening(std::size_t index, Bytes size) const {
 
 /// How far visits of a size are apart, by how long it takes: what disturbs a host for some time matters to
 /// short operations most. Learnt from sizes that were visited more than once.
-void Agenda::learn_between_visits() {
+void SamplingPlan::learn_between_visits() {
   std::map<int, std::vector<double>> known;
   for (const TargetState& state : states_) {
     for (const auto& [size, point] : state.points) {
@@ -174,7 +174,7 @@ void Agenda::learn_between_visits() {
 }
 
 /// Of a median, as far as it is known.
-double Agenda::width(const TargetState& state, const TargetState::Point& point) const {
+double SamplingPlan::width(const TargetState& state, const TargetState::Point& point) const {
   if (point.times.repetitions() == 1) return gains().unknown_width;
   // A stream is many messages, and long.
   const bool streamed = state.streams();
@@ -184,8 +184,8 @@ double Agenda::width(const TargetState& state, const TargetState::Point& point) 
 }
 
 /// Another visit of a measured size, with as many repetitions as one had so far, within limits.
-std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size,
-                                              const TargetState::Point& point) const {
+std::optional<SamplingPlan::Step> SamplingPlan::narrowing(std::size_t index, Bytes size,
+                                                          const TargetState::Point& point) const {
   const TargetState& state = states_[index];
   const int done = point.times.repetitions();
   const double wide = width(state, point);
@@ -203,7 +203,7 @@ std::optional<Agenda::Step> Agenda::narrowing(std::size_t index, Bytes size,
 }
 
 /// Whether it is long enough ago that a size was visited for the next visit to tell something new.
-bool Agenda::rested(const Step& step, Seconds left) const {
+bool SamplingPlan::rested(const Step& step, Seconds left) const {
   const auto& points = states_[step.state].points;
   const auto known = points.find(step.size);
   return known == points.end() || known->second.times.visits() == 0 ||
@@ -212,7 +212,7 @@ bool Agenda::rested(const Step& step, Seconds left) const {
 
 /// Of a stream that was not measured at all: what bytes cost shows best at the largest size that takes no
 /// more than a visit's share of the budget, with few messages under way, which get less in each other's way.
-void Agenda::prefer_largest(std::span<Step> by_size) const {
+void SamplingPlan::prefer_largest(std::span<Step> by_size) const {
   const double share = gains().visit_share * options_.budget.count();
   const double most = gains().first_sizes ? std::min(share, longest_first_visit()) : share;
   const auto affordable =
@@ -224,14 +224,14 @@ void Agenda::prefer_largest(std::span<Step> by_size) const {
 }
 
 /// What a visit may take so that all targets get the sizes that a fit may rest on.
-double Agenda::longest_first_visit() const {
+double SamplingPlan::longest_first_visit() const {
   const auto visits = static_cast<double>(kEnoughSizes * states_.size());
   return gains().first_sizes_share * options_.budget.count() / visits;
 }
 
 /// Of a target whose sizes are not enough for a fit: those that bring it on and that it can afford beside all
 /// others, or the cheapest of them, come before what any target gets beyond such sizes.
-void Agenda::mark_first_sizes(const TargetState& state, std::span<Step> by_size) const {
+void SamplingPlan::mark_first_sizes(const TargetState& state, std::span<Step> by_size) const {
   const bool any_helps =
       std::ranges::none_of(by_size, [&](const Step& step) { return state.spans_with(step.size); });
   const auto helps = [&](const Step& step) { return any_helps || state.spans_with(step.size); };
@@ -243,7 +243,7 @@ void Agenda::mark_first_sizes(const TargetState& state, std::span<Step> by_size)
   for (Step& step : by_size) step.of_first_sizes = helps(step) && step.seconds <= most;
 }
 
-std::vector<Agenda::Step> Agenda::steps() const {
+std::vector<SamplingPlan::Step> SamplingPlan::steps() const {
   std::vector<Step> result;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const auto began = result.size();
@@ -263,7 +263,7 @@ std::vector<Agenda::Step> Agenda::steps() const {
   return result;
 }
 
-Bytes Agenda::traffic(const Step& step) const {
+Bytes SamplingPlan::traffic(const Step& step) const {
   const TargetState& state = states_[step.state];
   const bool streamed = state.streams();
   const int messages = (step.repetitions + 1) * (streamed ? state.stream_messages(step.size) : 1);
@@ -271,7 +271,7 @@ Bytes Agenda::traffic(const Step& step) const {
       std::ceil(state.target.sent * static_cast<double>(step.size.count) * messages))};
 }
 
-std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_left) {
+std::optional<Visit> SamplingPlan::next(Seconds left, std::optional<Bytes> traffic_left) {
   left_ = left;
   const std::vector<Step> all = steps();
   const auto fits = [&](const Step& step) {
@@ -295,7 +295,7 @@ std::optional<Visit> Agenda::next(Seconds left, std::optional<Bytes> traffic_lef
   return visit;
 }
 
-ProbeSample Agenda::record(const Visit& visit, std::span<const double> seconds) {
+ProbeSample SamplingPlan::record(const Visit& visit, std::span<const double> seconds) {
   assert(!seconds.empty());
   TargetState& state = states_[visit.target];
   state.record(visit.size, visit.quantity.in_flight, seconds, left_);
@@ -304,9 +304,9 @@ ProbeSample Agenda::record(const Visit& visit, std::span<const double> seconds) 
   return {visit.quantity, times.sample(visit.size), times.seconds()};
 }
 
-bool Agenda::complete() const { return steps().empty(); }
+bool SamplingPlan::complete() const { return steps().empty(); }
 
-std::vector<std::string> Agenda::missing(std::size_t most) const {
+std::vector<std::string> SamplingPlan::missing(std::size_t most) const {
   std::vector<std::string> lines;
   for (const Step& step : steps()) {
     if (lines.size() == most) break;

@@ -15,19 +15,19 @@
 #include "executor/transport/communicator.h"
 #include "probes/load/message_memory.h"
 #include "probes/protocol/command.h"
-#include "probes/protocol/schedule.h"
+#include "probes/protocol/tournament.h"
 
 namespace commtune::probes {
 
 /// Everything runs on the thread that calls perform(), which is the communication thread.
-class Performer {
+class Follower {
  public:
-  explicit Performer(Communicator& communicator);
+  explicit Follower(Communicator& communicator);
 
   /// Waits for the start, measures, and reports. A rank that waits longer than the command's limit reports
   /// that and for whom; what it was in the middle of is left as it is, and no further command may be
   /// performed. throws  Error{kPeerLost} from the transport, Error{kConflict} when a sum is wrong
-  Report perform(const Command& command);
+  FollowerReport perform(const Command& command);
 
  private:
   /// Messages of one command on their way through this rank.
@@ -51,12 +51,12 @@ class Performer {
   };
 
   void pace(const Command& command);
-  void measure(const Command& command, Report& report);
-  void measure_operation(const Command& command, Report& report);
-  void measure_head_of_line(const Command& command, Report& report);
-  void measure_pair(const Command& command, Report& report);
-  void measure_memory(const Command& command, Report& report);
-  void measure_steps(const Command& command, Report& report);
+  void measure(const Command& command, FollowerReport& report);
+  void measure_operation(const Command& command, FollowerReport& report);
+  void measure_head_of_line(const Command& command, FollowerReport& report);
+  void measure_pair(const Command& command, FollowerReport& report);
+  void measure_memory(const Command& command, FollowerReport& report);
+  void measure_steps(const Command& command, FollowerReport& report);
 
   Task run_message(Job& job, int number, std::span<std::byte> data);
   Task run_messages(Job& job, std::size_t slot);

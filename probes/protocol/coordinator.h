@@ -1,5 +1,5 @@
 #pragma once
-// The two sides of a probe: the conductor on rank 0 says what all ranks do next and collects what they
+// The two sides of a probe: the coordinator on rank 0 says what all ranks do next and collects what they
 // report; the followers do it until they are told to stop.
 
 #include <functional>
@@ -11,7 +11,7 @@
 #include "perfmodel/base/error.h"
 #include "probes/protocol/clock_table.h"
 #include "probes/protocol/command.h"
-#include "probes/protocol/performer.h"
+#include "probes/protocol/follower.h"
 
 namespace commtune::probes {
 
@@ -28,9 +28,9 @@ struct Patience {
   Seconds grace{2};     ///< further time to find out who else is silent
 };
 
-class Conductor {
+class Coordinator {
  public:
-  Conductor(Communicator& communicator, Patience patience);
+  Coordinator(Communicator& communicator, Patience patience);
 
   /// The greetings of all ranks, this one's included, by rank. Throws Error{kTimeout} naming those missing.
   std::vector<Hello> greetings(const Hello& own);
@@ -45,7 +45,7 @@ class Conductor {
   /// returns   reports by rank with all moments (not durations) moved to this rank's clock
   /// throws    Error{kTimeout} naming the ranks that are silent, or who waited for whom;
   ///           Error{kUnavailable} when the transport lacks the operation: the next command may be given
-  std::vector<Report> perform(Command command, Seconds expected, const std::string& what);
+  std::vector<FollowerReport> perform(Command command, Seconds expected, const std::string& what);
 
   /// Sends every follower home: without a reason the probe has ended well; otherwise they throw an Error with
   /// it. Waits a moment for the messages to leave; never throws.
@@ -67,11 +67,12 @@ class Conductor {
   void progress_until_received(Deadline until);
   std::vector<int> missing() const;
   Error silence(const std::string& what, Seconds waited) const;
-  void exchange(const std::vector<Command>& commands, Report& own, Seconds limit, const std::string& what);
+  void exchange(const std::vector<Command>& commands, FollowerReport& own, Seconds limit,
+                const std::string& what);
   Nanoseconds lead() const;
 
   Communicator& communicator_;
-  Performer performer_;
+  Follower follower_;
   Patience patience_;
   ClockTable clocks_;
   std::uint64_t sequence_ = 0;
@@ -84,7 +85,7 @@ class Conductor {
 };
 
 /// What every other rank runs: greets, then performs commands until it is told to stop.
-/// throws  Error with the conductor's reason, Error{kTimeout} when rank 0 is silent
+/// throws  Error with the coordinator's reason, Error{kTimeout} when rank 0 is silent
 void follow(Communicator& communicator, const Hello& own, Patience patience);
 
 }  // namespace commtune::probes

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "probes/options.h"
-#include "probes/protocol/conductor.h"
-#include "probes/protocol/schedule.h"
-#include "probes/sampling/agenda.h"
+#include "probes/protocol/coordinator.h"
+#include "probes/protocol/tournament.h"
 #include "probes/sampling/event_sink.h"
+#include "probes/sampling/sampling_plan.h"
 
 namespace commtune::probes {
 
@@ -21,11 +21,11 @@ struct PairTimes {
   std::vector<double> seconds;
 };
 
-class Measurer {
+class Measurement {
  public:
   /// hosts  of the ranks; the budget runs from construction
-  Measurer(Conductor& conductor, std::vector<std::string> rank_hosts, const ProbeOptions& options,
-           Seconds budget, EventSink& sink);
+  Measurement(Coordinator& coordinator, std::vector<std::string> rank_hosts, const ProbeOptions& options,
+              Seconds budget, EventSink& sink);
 
   /// Operations from now on run as a plan would run them: no rank sends faster than a link carries.
   /// bytes_per_second  0: no limit
@@ -68,7 +68,7 @@ class Measurer {
   void warm_up(const Command& command, const Visit& visit, const std::string& what);
   std::vector<Pair> pairs_of(Pairing pairing, int round, const Pair& pair) const;
 
-  Conductor& conductor_;
+  Coordinator& coordinator_;
   std::vector<std::string> rank_hosts_;
   std::vector<int> first_rank_;  ///< of each host
   const ProbeOptions& options_;

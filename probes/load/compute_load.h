@@ -14,9 +14,9 @@ namespace commtune::probes {
 /// How long a step shall last: a layer of a large model.
 inline constexpr Nanoseconds kStepLength{2'000'000};
 
-class Stepper {
+class ComputeLoad {
  public:
-  explicit Stepper(StepKind kind);
+  explicit ComputeLoad(StepKind kind);
 
   /// Runs so many steps on the calling thread and returns how long each took.
   std::vector<Nanoseconds> run(int steps);
