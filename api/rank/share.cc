@@ -12,8 +12,8 @@ namespace commtune::api {
 namespace {
 
 constexpr std::chrono::seconds kPatience{60};
-constexpr Tag kLengthTag = make_tag(Channel::kControl, 0x0A0D0);
-constexpr Tag kTextTag = make_tag(Channel::kControl, 0x0A0D1);
+constexpr Tag kLengthTag = make_tag(TagSpace::kControl, 0x0A0D0);
+constexpr Tag kTextTag = make_tag(TagSpace::kControl, 0x0A0D1);
 
 /// Waits until `open` transfers have ended.
 void finish(Transport& transport, int open, const std::string& waiting_for) {

@@ -128,7 +128,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& prof
       left_(layers_),
       times_(plan.messages.size()),
       scratch_(std::min<std::size_t>(options.road.chunk.count, largest_message(plan))),
-      schedule_(plan, release_layers(plan, profile), layers_) {
+      step_order_(plan, release_layers(plan, profile), layers_) {
   for (const Layer& layer : profile.layers) {
     for (const Tensor& tensor : layer.tensors) tensor_names_.push_back(tensor.name);
   }
@@ -274,15 +274,15 @@ void Engine::take_new_gradients() {
   const std::uint64_t iteration = ready / (layers_ + 1);
   if (iteration != iteration_seen_) {
     iteration_seen_ = iteration;
-    schedule_.begin();
+    step_order_.begin();
   }
-  schedule_.release(ready % (layers_ + 1));
+  step_order_.release(ready % (layers_ + 1));
 }
 
 void Engine::start_what_may() {
-  while (const std::optional<NextStep> step = schedule_.next()) {
+  while (const std::optional<NextStep> step = step_order_.next()) {
     if (!credit_allows()) return;
-    schedule_.started();
+    step_order_.started();
     start(*step);
   }
 }
@@ -298,9 +298,9 @@ bool Engine::credit_allows() const {
 
 /// Bytes of its current kind of step that have left, over all iterations.
 std::uint64_t Engine::sent(const MessageState& message) const {
-  const std::uint64_t pushed = communicator_.sent(Channel::kReduce, message.number);
+  const std::uint64_t pushed = communicator_.sent(TagSpace::kReduce, message.number);
   if (goes_through_servers(plan_.road)) return pushed;
-  return pushed + communicator_.sent(Channel::kDistribute, message.number);
+  return pushed + communicator_.sent(TagSpace::kDistribute, message.number);
 }
 
 /// In the message's own bytes. How much a rank sends for a message is the road's business; it is the same in
@@ -367,7 +367,7 @@ Task Engine::run_reduce(MessageState& message) {
   message.data = message.buffer->gather(fusion_);
   co_await algorithm(std::get<AllReduce>(plan_.road).algorithm).reduce(road_message(message));
   message.times->reduced = Clock::now();
-  schedule_.reduced(message.number);
+  step_order_.reduced(message.number);
   step_ended(message);
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "executor/engine/message_buffer.h"
-#include "executor/engine/schedule.h"
+#include "executor/engine/step_order.h"
 #include "executor/roads/parameter_server/parameter_server.h"
 #include "executor/roads/road.h"
 #include "executor/transport/communicator.h"
@@ -143,7 +143,7 @@ class Engine {
   Scratch scratch_;
   FusionPool fusion_;
   std::vector<std::unique_ptr<MessageState>> messages_;
-  Schedule schedule_;
+  StepOrder step_order_;
   std::unique_ptr<Server> server_;
   std::uint64_t iteration_seen_ = 0;
   std::uint64_t credited_bytes_ = 0;          // of steps that the credit counts

@@ -13,7 +13,7 @@ namespace {
 
 /// While one is on its way back, the other keeps the link busy; of short ones as many as the longest has
 /// bytes.
-std::size_t chunks_ahead(const RoadMessage& message, const Stream& stream, Range range) {
+std::size_t chunks_ahead(const RoadMessage& message, const ChunkStream& stream, Range range) {
   constexpr std::size_t kFewest = 2;
   const std::size_t all = chunks(range.length, stream.chunk_bytes);
   if (all <= kFewest) return all;
@@ -22,7 +22,7 @@ std::size_t chunks_ahead(const RoadMessage& message, const Stream& stream, Range
 }
 
 /// Chunks from..to-1 of a range.
-void send_chunks(const RoadMessage& message, const Stream& stream, Range range, std::size_t from,
+void send_chunks(const RoadMessage& message, const ChunkStream& stream, Range range, std::size_t from,
                  std::size_t to, Group& group) {
   for (std::size_t i = from; i < to; ++i) {
     message.communicator.send(stream.peer, stream.tag, message.part(chunk(range, stream.chunk_bytes, i)),
@@ -32,11 +32,11 @@ void send_chunks(const RoadMessage& message, const Stream& stream, Range range, 
 
 }  // namespace
 
-void start_send(const RoadMessage& message, const Stream& stream, Range range, Group& group) {
+void start_send(const RoadMessage& message, const ChunkStream& stream, Range range, Group& group) {
   send_chunks(message, stream, range, 0, chunks(range.length, stream.chunk_bytes), group);
 }
 
-Sending::Sending(const RoadMessage& message, const Stream& stream, Range range, Group& group)
+Sending::Sending(const RoadMessage& message, const ChunkStream& stream, Range range, Group& group)
     : message_(message),
       stream_(stream),
       range_(range),
@@ -50,7 +50,7 @@ void Sending::go_on() {
   send_chunks(message_, stream_, range_, std::exchange(sent_, all), all, group_);
 }
 
-Task receive_and_add(RoadMessage message, Stream stream, Range range, Sending* in_return) {
+Task receive_and_add(RoadMessage message, ChunkStream stream, Range range, Sending* in_return) {
   struct Incoming {
     Transfer transfer;
     Scratch::Block block;
@@ -77,7 +77,7 @@ Task receive_and_add(RoadMessage message, Stream stream, Range range, Sending* i
   if (in_return != nullptr) in_return->go_on();  // nothing came
 }
 
-Task receive_in_place(RoadMessage message, Stream stream, Range range, Sending* in_return) {
+Task receive_in_place(RoadMessage message, ChunkStream stream, Range range, Sending* in_return) {
   const std::size_t count = chunks(range.length, stream.chunk_bytes);
   const auto place = [&](std::size_t i) { return message.part(chunk(range, stream.chunk_bytes, i)); };
   Group others;
@@ -91,7 +91,7 @@ Task receive_in_place(RoadMessage message, Stream stream, Range range, Sending* 
   co_await others.empty();
 }
 
-Task exchange_and_add(RoadMessage message, Stream stream, Range range) {
+Task exchange_and_add(RoadMessage message, ChunkStream stream, Range range) {
   struct Exchange {
     Transfer send, receive;
     Scratch::Block block;

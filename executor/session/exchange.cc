@@ -14,9 +14,9 @@
 namespace commtune {
 namespace {
 
-constexpr Tag kTextTag = make_tag(Channel::kControl, 1);
-constexpr Tag kClockTag = make_tag(Channel::kControl, 2);
-constexpr Tag kMoreTag = make_tag(Channel::kControl, 3);
+constexpr Tag kTextTag = make_tag(TagSpace::kControl, 1);
+constexpr Tag kClockTag = make_tag(TagSpace::kControl, 2);
+constexpr Tag kMoreTag = make_tag(TagSpace::kControl, 3);
 
 /// A text travels in parts of so many bytes, the first unasked, the others when the receiver has had the one
 /// before: it never holds much more than has come.

@@ -1,5 +1,5 @@
 #pragma once
-// What ranks tell each other outside the training: who runs what, and what came of it. Control channel.
+// What ranks tell each other outside the training: who runs what, and what came of it. Control tag space.
 
 #include <string>
 #include <vector>

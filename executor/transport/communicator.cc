@@ -61,8 +61,8 @@ void Communicator::assign(TransferId id, std::uint32_t slot) {
 }
 
 std::uint32_t Communicator::urgency_of(Tag tag) const {
-  if (channel_of(tag) == Channel::kControl) return 0;
-  const auto& by_number = channel_of(tag) == Channel::kReduce ? urgency_.reduce : urgency_.distribute;
+  if (tag_space_of(tag) == TagSpace::kControl) return 0;
+  const auto& by_number = tag_space_of(tag) == TagSpace::kReduce ? urgency_.reduce : urgency_.distribute;
   const std::uint32_t number = message_of(tag);
   return number < by_number.size() ? by_number[number] : number;
 }
@@ -128,14 +128,14 @@ std::optional<Transfer> Communicator::library_all_reduce(int ranks, DataType typ
 }
 
 void Communicator::count_sent(const Slot& slot) {
-  if (channel_of(slot.tag) == Channel::kControl) return;
-  auto& sent = channel_of(slot.tag) == Channel::kReduce ? sent_reduce_ : sent_distribute_;
+  if (tag_space_of(slot.tag) == TagSpace::kControl) return;
+  auto& sent = tag_space_of(slot.tag) == TagSpace::kReduce ? sent_reduce_ : sent_distribute_;
   const std::uint32_t number = message_of(slot.tag);
   if (number < sent.size()) sent[number] += slot.bytes;
 }
 
-std::uint64_t Communicator::sent(Channel channel, std::uint32_t number) const {
-  const auto& sent = channel == Channel::kReduce ? sent_reduce_ : sent_distribute_;
+std::uint64_t Communicator::sent(TagSpace space, std::uint32_t number) const {
+  const auto& sent = space == TagSpace::kReduce ? sent_reduce_ : sent_distribute_;
   return number < sent.size() ? sent[number] : 0;
 }
 
@@ -210,7 +210,7 @@ std::optional<Pending> Communicator::oldest() const {
 std::optional<Pending> Communicator::oldest(std::uint32_t number) const {
   std::optional<Pending> best;
   for (const Slot& slot : slots_) {
-    if (slot.state != State::kPending || channel_of(slot.tag) == Channel::kControl) continue;
+    if (slot.state != State::kPending || tag_space_of(slot.tag) == TagSpace::kControl) continue;
     if (message_of(slot.tag) == number && says_more(slot.receive, slot.started, best)) {
       best = Pending{slot.peer, slot.tag, slot.receive, slot.started};
     }

@@ -76,7 +76,7 @@ struct Pending {
 
 /// In which order messages use a link that is busy. The smaller number goes first; by message number.
 struct Urgency {
-  std::vector<std::uint32_t> reduce, distribute;  ///< by channel; empty: by the number itself
+  std::vector<std::uint32_t> reduce, distribute;  ///< by tag space; empty: by the number itself
 };
 
 /// Sends to one peer beyond kPosted bytes wait here, the most urgent first, instead of in the transport,
@@ -126,8 +126,8 @@ class Communicator {
   /// transfers ended: none after wake() or at the deadline.
   std::size_t progress(Deadline until);
 
-  /// Bytes of this number's messages on a data channel that have left so far, over all iterations.
-  std::uint64_t sent(Channel channel, std::uint32_t number) const;
+  /// Bytes of this number's messages in a data tag space that have left so far, over all iterations.
+  std::uint64_t sent(TagSpace space, std::uint32_t number) const;
 
   /// Starts `task` and makes progress until it is done, then rethrows what it threw.
   /// throws Error{kTimeout} naming the peer waited for longest when the deadline passes.
@@ -135,7 +135,7 @@ class Communicator {
 
   /// The receive (or, without one, the send) that has been under way for longest; nullopt when none is.
   std::optional<Pending> oldest() const;
-  /// The same among all streams of this message, on the data channels (kReduce, kDistribute).
+  /// The same among all streams of this message, in the data tag spaces (kReduce, kDistribute).
   std::optional<Pending> oldest(std::uint32_t number) const;
 
  private:

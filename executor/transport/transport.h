@@ -21,19 +21,19 @@ using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
 
 /// Separate matching spaces, so that a receive which takes any tag of one kind never takes another kind.
-enum class Channel : std::uint32_t { kControl = 0, kReduce = 1, kDistribute = 2 };
-inline constexpr int kChannels = 3;
+enum class TagSpace : std::uint32_t { kControl = 0, kReduce = 1, kDistribute = 2 };
+inline constexpr int kTagSpaces = 3;
 
 /// Matches a send with its receive; messages of one (sender, tag) pair arrive in the order in which they were
-/// sent. A tag is a channel and a number.
+/// sent. A tag is a tag space and a number.
 using Tag = std::uint32_t;
 inline constexpr std::uint32_t kTagNumbers = 1u << 28;        ///< numbers run from 0 to kTagNumbers - 2
-inline constexpr std::uint32_t kAnyNumber = kTagNumbers - 1;  ///< receives only: any number of the channel
+inline constexpr std::uint32_t kAnyNumber = kTagNumbers - 1;  ///< receives only: any number of the space
 
-constexpr Tag make_tag(Channel channel, std::uint32_t number) {
-  return (static_cast<std::uint32_t>(channel) << 28) | number;
+constexpr Tag make_tag(TagSpace space, std::uint32_t number) {
+  return (static_cast<std::uint32_t>(space) << 28) | number;
 }
-constexpr Channel channel_of(Tag tag) { return static_cast<Channel>(tag >> 28); }
+constexpr TagSpace tag_space_of(Tag tag) { return static_cast<TagSpace>(tag >> 28); }
 constexpr std::uint32_t number_of(Tag tag) { return tag & (kTagNumbers - 1); }
 
 /// A transfer that was started: index into the transport's own table, reused after its completion was

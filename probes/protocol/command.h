@@ -17,8 +17,8 @@
 
 namespace commtune::probes {
 
-inline constexpr Tag kCommandTag = make_tag(Channel::kControl, 101);
-inline constexpr Tag kReportTag = make_tag(Channel::kControl, 102);
+inline constexpr Tag kCommandTag = make_tag(TagSpace::kControl, 101);
+inline constexpr Tag kReportTag = make_tag(TagSpace::kControl, 102);
 
 enum class Action : std::uint32_t {
   kAnswer,   ///< nothing but an answer: for the clocks, and to see who is there

@@ -12,7 +12,7 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr Tag kHelloTag = make_tag(Channel::kControl, 103);
+constexpr Tag kHelloTag = make_tag(TagSpace::kControl, 103);
 constexpr std::size_t kMostHelloBytes = 64 << 10;  // the facts of a host are some 2 KB
 
 // A follower that hears nothing for so many time-outs gives rank 0 up: it may be fitting, or diagnosing.

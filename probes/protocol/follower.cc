@@ -299,7 +299,7 @@ Task Follower::send_messages(Flow& flow, int to, std::size_t index) {
   const std::span<const std::byte> data = memory_.place(index);
   while (flow.next < flow.command.messages) {
     const auto message = static_cast<std::uint32_t>(flow.next++);
-    co_await communicator_.send(to, make_tag(Channel::kReduce, flow.base + message), data);
+    co_await communicator_.send(to, make_tag(TagSpace::kReduce, flow.base + message), data);
   }
 }
 
@@ -307,7 +307,7 @@ Task Follower::receive_messages(Flow& flow, int from, std::size_t index) {
   const std::span<std::byte> data = memory_.place(index);
   while (flow.next < flow.command.messages) {
     const auto message = static_cast<std::uint32_t>(flow.next++);
-    co_await communicator_.receive(from, make_tag(Channel::kReduce, flow.base + message), data);
+    co_await communicator_.receive(from, make_tag(TagSpace::kReduce, flow.base + message), data);
     flow.ends[message] = now();
   }
 }
@@ -317,7 +317,7 @@ Task Follower::round_trips(Flow& flow, int with) {
   const std::span<std::byte> out = memory_.place(0);
   const std::span<std::byte> in = memory_.place(1);
   for (Nanoseconds& duration : flow.ends) {
-    const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next++));
+    const auto tag = make_tag(TagSpace::kReduce, flow.base + static_cast<std::uint32_t>(flow.next++));
     const Nanoseconds start = now();
     const Transfer back = communicator_.receive(with, tag, in);
     co_await communicator_.send(with, tag, out);
@@ -329,7 +329,7 @@ Task Follower::round_trips(Flow& flow, int with) {
 Task Follower::echoes(Flow& flow, int with) {
   const std::span<std::byte> data = memory_.place(0);
   for (; flow.next < flow.command.messages; ++flow.next) {
-    const auto tag = make_tag(Channel::kReduce, flow.base + static_cast<std::uint32_t>(flow.next));
+    const auto tag = make_tag(TagSpace::kReduce, flow.base + static_cast<std::uint32_t>(flow.next));
     co_await communicator_.receive(with, tag, data);
     co_await communicator_.send(with, tag, data);
   }

@@ -24,7 +24,7 @@ TEST(HostileText, ALengthThatNobodyCouldAllocateIsRefused) {
   on_ranks(2, [](Transport& transport) {
     if (transport.peers().rank == 1) {
       const std::uint64_t length = std::uint64_t{1} << 62;
-      transport.send(0, make_tag(Channel::kControl, 1), std::as_bytes(std::span(&length, 1)));
+      transport.send(0, make_tag(TagSpace::kControl, 1), std::as_bytes(std::span(&length, 1)));
       wait_for(transport, 1);
       return;
     }

@@ -37,8 +37,8 @@ struct Branch {
       : node(tree_node(tree, message.settings.workers, message.communicator.rank())),
         range(segment(message.data.size(), element_size(message.settings.type).count, 2, tree)),
         chunk_bytes(message.settings.chunk_for(message.data.size(), 2)),
-        up(lane_tag(Channel::kReduce, message.number, static_cast<std::uint32_t>(tree))),
-        down(lane_tag(Channel::kDistribute, message.number, static_cast<std::uint32_t>(tree))) {}
+        up(lane_tag(TagSpace::kReduce, message.number, static_cast<std::uint32_t>(tree))),
+        down(lane_tag(TagSpace::kDistribute, message.number, static_cast<std::uint32_t>(tree))) {}
 
   bool is_root() const { return node.parent < 0; }
   std::size_t chunk_count() const { return chunks(range.length, chunk_bytes); }

@@ -12,13 +12,13 @@ struct Stretch {
 };
 
 struct Halving {
-  explicit Halving(const RoadMessage& message, Channel channel_used)
+  explicit Halving(const RoadMessage& message, TagSpace space_used)
       : bytes(message.data.size()),
         element(element_size(message.settings.type).count),
         rank(message.communicator.rank()),
         workers(message.settings.workers),
         size(folded_size(workers)),
-        channel(channel_used),
+        space(space_used),
         number(message.number),
         chunk_bytes(message.settings.chunk_for(bytes, size)) {}
 
@@ -33,11 +33,11 @@ struct Halving {
     const std::size_t begin = segment(bytes, element, size, stretch.first).offset;
     return {begin, segment(bytes, element, size, stretch.first + stretch.count - 1).end() - begin};
   }
-  Stream stream(int peer) const { return {peer, make_tag(channel, number), chunk_bytes}; }
+  ChunkStream stream(int peer) const { return {peer, make_tag(space, number), chunk_bytes}; }
 
   std::size_t bytes, element;
   int rank, workers, size;
-  Channel channel;
+  TagSpace space;
   std::uint32_t number;
   std::size_t chunk_bytes;
 };
@@ -45,7 +45,7 @@ struct Halving {
 }  // namespace
 
 Task halving_reduce_scatter(RoadMessage message) {
-  const Halving halving(message, Channel::kReduce);
+  const Halving halving(message, TagSpace::kReduce);
   Group sends;
   if (halving.folded()) {
     start_send(message, halving.stream(halving.fold_partner()), halving.whole(), sends);
@@ -58,7 +58,7 @@ Task halving_reduce_scatter(RoadMessage message) {
   }
   Stretch mine{0, halving.size};
   for (int distance = halving.size / 2; distance > 0; distance /= 2) {
-    const Stream stream = halving.stream(halving.rank ^ distance);
+    const ChunkStream stream = halving.stream(halving.rank ^ distance);
     const bool upper = (halving.rank & distance) != 0;
     Sending sending(message, stream, halving.range(mine.half(!upper)), sends);
     mine = mine.half(upper);
@@ -70,7 +70,7 @@ Task halving_reduce_scatter(RoadMessage message) {
 }
 
 Task doubling_all_gather(RoadMessage message) {
-  const Halving halving(message, Channel::kDistribute);
+  const Halving halving(message, TagSpace::kDistribute);
   if (halving.folded()) {
     co_await receive_in_place(message, halving.stream(halving.fold_partner()), halving.whole());
     message.report(Stage::kDistribute);
@@ -79,7 +79,7 @@ Task doubling_all_gather(RoadMessage message) {
   Group sends;
   Stretch mine{halving.rank, 1};
   for (int distance = 1; distance < halving.size; distance *= 2) {
-    const Stream stream = halving.stream(halving.rank ^ distance);
+    const ChunkStream stream = halving.stream(halving.rank ^ distance);
     const bool upper = (halving.rank & distance) != 0;
     const Stretch theirs{upper ? mine.first - distance : mine.first + distance, distance};
     Sending sending(message, stream, halving.range(mine), sends);

@@ -66,7 +66,7 @@ class Swap {
   }
 
  private:
-  Tag tag() const { return make_tag(Channel::kReduce, message_.number); }
+  Tag tag() const { return make_tag(TagSpace::kReduce, message_.number); }
 
   const RoadMessage& message_;
   const int rank_, workers_;

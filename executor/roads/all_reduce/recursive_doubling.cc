@@ -10,7 +10,8 @@ Task recursive_doubling_all_reduce(RoadMessage message) {
   const int size = folded_size(settings.workers);
   const Range whole{0, message.data.size()};
   const auto stream = [&](int peer) {
-    return Stream{peer, make_tag(Channel::kReduce, message.number), settings.chunk_for(whole.length, 1)};
+    return ChunkStream{peer, make_tag(TagSpace::kReduce, message.number),
+                       settings.chunk_for(whole.length, 1)};
   };
   Group sends;
   if (rank >= size) {

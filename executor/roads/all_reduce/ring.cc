@@ -61,15 +61,15 @@ struct Incoming {
 
 /// Steps first..end-1 of the 2(N-1) steps: in step t rank r sends segment r-t and takes segment r-t-1, adding
 /// to it while t < N-1 and replacing it after that.
-Task run_steps(RoadMessage message, Circle circle, int first, int end, Channel channel) {
+Task run_steps(RoadMessage message, Circle circle, int first, int end, TagSpace space) {
   Communicator& communicator = message.communicator;
   const RoadSettings& settings = message.settings;
   if (circle.size == 1) {
-    if (channel == Channel::kReduce) settings.finish(message.data);
+    if (space == TagSpace::kReduce) settings.finish(message.data);
     co_return;
   }
   const int last_reduce = circle.size - 2;
-  const Tag tag = make_tag(channel, message.number);
+  const Tag tag = make_tag(space, message.number);
   Group sends;
   Window<Incoming> window(settings.window);
   Cursor cursor(message, circle, first, end);
@@ -119,15 +119,15 @@ Circle circle_of(const RoadMessage& message) {
 }
 
 Task ring_all_reduce(RoadMessage message, Circle circle) {
-  return run_steps(message, circle, 0, 2 * (circle.size - 1), Channel::kReduce);
+  return run_steps(message, circle, 0, 2 * (circle.size - 1), TagSpace::kReduce);
 }
 
 Task ring_reduce_scatter(RoadMessage message, Circle circle) {
-  return run_steps(message, circle, 0, circle.size - 1, Channel::kReduce);
+  return run_steps(message, circle, 0, circle.size - 1, TagSpace::kReduce);
 }
 
 Task ring_all_gather(RoadMessage message, Circle circle) {
-  return run_steps(message, circle, circle.size - 1, 2 * (circle.size - 1), Channel::kDistribute);
+  return run_steps(message, circle, circle.size - 1, 2 * (circle.size - 1), TagSpace::kDistribute);
 }
 
 Task ring_all_reduce(RoadMessage message) {

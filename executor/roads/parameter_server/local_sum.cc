@@ -6,9 +6,9 @@
 namespace commtune {
 namespace {
 
-/// Both ways on the distribute channel: a server in this process takes whatever comes on the other one.
-Tag there(const RoadMessage& message) { return lane_tag(Channel::kDistribute, message.number, 1); }
-Tag back(const RoadMessage& message) { return lane_tag(Channel::kDistribute, message.number, 2); }
+/// Both ways in the distribute tag space: a server in this process takes whatever comes on the other one.
+Tag there(const RoadMessage& message) { return lane_tag(TagSpace::kDistribute, message.number, 1); }
+Tag back(const RoadMessage& message) { return lane_tag(TagSpace::kDistribute, message.number, 2); }
 
 }  // namespace
 

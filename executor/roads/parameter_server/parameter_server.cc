@@ -75,7 +75,7 @@ struct Server::Sum {
 };
 
 /// A sum on its way back.
-struct Server::Answer {
+struct Server::PullReply {
   Scratch::Block total;
   Group sends;
 };
@@ -127,7 +127,7 @@ bool Server::finished() {
       all = false;
     }
   }
-  return all && answers_.empty();
+  return all && replies_.empty();
 }
 
 Task Server::serve(int worker) {
@@ -140,7 +140,7 @@ Task Server::serve(int worker) {
   const auto post = [&] {
     Incoming incoming{{}, scratch_.take()};
     incoming.transfer =
-        communicator_.receive(worker, make_tag(Channel::kReduce, kAnyNumber), incoming.block.bytes(room));
+        communicator_.receive(worker, make_tag(TagSpace::kReduce, kAnyNumber), incoming.block.bytes(room));
     window.push(std::move(incoming));
   };
   while (!window.full()) post();
@@ -238,17 +238,17 @@ void Server::log_chunk(std::uint32_t number) {
 
 void Server::send_back(std::uint32_t number, Sum& sum) {
   reap();
-  if (idle_answers_.empty()) idle_answers_.push_back(std::make_unique<Answer>());
-  answers_.push_back(std::move(idle_answers_.back()));
-  idle_answers_.pop_back();
-  Answer& answer = *answers_.back();
+  if (idle_replies_.empty()) idle_replies_.push_back(std::make_unique<PullReply>());
+  replies_.push_back(std::move(idle_replies_.back()));
+  idle_replies_.pop_back();
+  PullReply& answer = *replies_.back();
   answer.total = std::move(sum.total);
   // Starting after its own rank, so that servers do not all answer the same worker first.
   const std::size_t pushers = sum.pushers.size();
   for (std::size_t i = 1; i <= pushers; ++i) {
     const int worker = sum.pushers[(static_cast<std::size_t>(communicator_.rank()) + i) % pushers];
     if (worker == communicator_.rank()) continue;
-    communicator_.send(worker, make_tag(Channel::kDistribute, number), sum.result, answer.sends);
+    communicator_.send(worker, make_tag(TagSpace::kDistribute, number), sum.result, answer.sends);
   }
   sum.next = 0;
   Group* const answered = std::exchange(sum.own_answered, nullptr);
@@ -259,15 +259,15 @@ void Server::send_back(std::uint32_t number, Sum& sum) {
 }
 
 void Server::reap() {
-  for (std::size_t i = 0; i < answers_.size();) {
-    if (answers_[i]->sends.pending() > 0) {
+  for (std::size_t i = 0; i < replies_.size();) {
+    if (replies_[i]->sends.pending() > 0) {
       ++i;
       continue;
     }
-    answers_[i]->total = {};
-    idle_answers_.push_back(std::move(answers_[i]));
-    answers_[i] = std::move(answers_.back());
-    answers_.pop_back();
+    replies_[i]->total = {};
+    idle_replies_.push_back(std::move(replies_[i]));
+    replies_[i] = std::move(replies_.back());
+    replies_.pop_back();
   }
 }
 
@@ -309,8 +309,8 @@ Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* he
         answers.hold();
         here->offer(message.number, index, bytes, answers);
       } else {
-        communicator.receive(rank, make_tag(Channel::kDistribute, message.number), bytes, answers);
-        communicator.send(rank, make_tag(Channel::kReduce, message.number), bytes, pushes);
+        communicator.receive(rank, make_tag(TagSpace::kDistribute, message.number), bytes, answers);
+        communicator.send(rank, make_tag(TagSpace::kReduce, message.number), bytes, pushes);
       }
     }
   }
@@ -326,7 +326,7 @@ Task say_goodbye(Communicator& communicator, const RoadSettings& settings, const
     const int rank = server_rank(road, settings.workers, server);
     if (rank == communicator.rank()) continue;
     for (int i = 0; i < settings.window; ++i) {
-      communicator.send(rank, make_tag(Channel::kReduce, kGoodbye), {}, sends);
+      communicator.send(rank, make_tag(TagSpace::kReduce, kGoodbye), {}, sends);
     }
   }
   co_await sends.empty();

@@ -16,8 +16,8 @@
 // Bytes on the wire per message of m bytes, one direction: a worker sends m (dedicated) or m(S-1)/S (one of S
 // colocated), a server sends N m/S (dedicated) or (N-1)m/S. Steps: 2, whatever N.
 //
-// Tags: a push carries the message's number on Channel::kReduce, and a server takes pushes in whatever order
-// each worker chooses; an answer carries the same number on Channel::kDistribute.
+// Tags: a push carries the message's number on TagSpace::kReduce, and a server takes pushes in whatever order
+// each worker chooses; an answer carries the same number on TagSpace::kDistribute.
 
 #include <cstdint>
 #include <memory>
@@ -77,7 +77,7 @@ class Server {
 
  private:
   struct Sum;
-  struct Answer;
+  struct PullReply;
   /// Where the chunks of a message's parts are in under_way_: part p's from begin[p] to begin[p + 1].
   using PartChunks = std::vector<std::size_t>;
   Task serve(int worker);
@@ -99,7 +99,7 @@ class Server {
   std::vector<std::vector<std::size_t>> next_chunk_;          // [worker][message], of the worker's part
   std::vector<std::vector<std::unique_ptr<Sum>>> under_way_;  // [message][chunk]
   std::vector<std::unique_ptr<Sum>> idle_sums_;
-  std::vector<std::unique_ptr<Answer>> answers_, idle_answers_;
+  std::vector<std::unique_ptr<PullReply>> replies_, idle_replies_;
   std::vector<Clock::time_point> first_arrival_;  // by message, of the sums under way
   std::vector<std::size_t> complete_chunks_;      // by message
   std::vector<Served> log_;

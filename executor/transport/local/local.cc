@@ -29,7 +29,7 @@ struct Receive {
 };
 
 bool meets(const Arrival& message, const Receive& receive) {
-  if (message.from != receive.from || channel_of(message.tag) != channel_of(receive.tag)) return false;
+  if (message.from != receive.from || tag_space_of(message.tag) != tag_space_of(receive.tag)) return false;
   return number_of(receive.tag) == kAnyNumber || receive.tag == message.tag;
 }
 

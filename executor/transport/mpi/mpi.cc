@@ -79,7 +79,7 @@ class MpiTransport final : public Transport {
   void remove_active(std::size_t index);
   void test();
   void throw_for(const Active& active, int code);
-  MPI_Comm communicator(Tag tag) const { return channels_[static_cast<std::size_t>(channel_of(tag))]; }
+  MPI_Comm communicator(Tag tag) const { return spaces_[static_cast<std::size_t>(tag_space_of(tag))]; }
   MPI_Comm library_communicator(int ranks);
   MPI_Op operation(DataType type);
   void find_peers();
@@ -93,7 +93,7 @@ class MpiTransport final : public Transport {
   }
 
   Peers peers_;
-  std::array<MPI_Comm, kChannels> channels_{};
+  std::array<MPI_Comm, kTagSpaces> spaces_{};
   MPI_Comm library_ = MPI_COMM_NULL;
   std::array<MPI_Op, 2> half_operations_{MPI_OP_NULL, MPI_OP_NULL};
   std::vector<MPI_Request> requests_;
@@ -121,9 +121,9 @@ MpiTransport::MpiTransport() {
     throw Error(ErrorCode::kUnavailable,
                 "MPI_Init_thread: this MPI library lacks MPI_THREAD_SERIALIZED, which the executor needs");
   }
-  for (MPI_Comm& channel : channels_) {
-    expect(MPI_Comm_dup(MPI_COMM_WORLD, &channel), "MPI_Comm_dup");
-    MPI_Comm_set_errhandler(channel, MPI_ERRORS_RETURN);
+  for (MPI_Comm& space : spaces_) {
+    expect(MPI_Comm_dup(MPI_COMM_WORLD, &space), "MPI_Comm_dup");
+    MPI_Comm_set_errhandler(space, MPI_ERRORS_RETURN);
   }
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   find_peers();
@@ -140,7 +140,7 @@ MpiTransport::~MpiTransport() {
     if (op != MPI_OP_NULL) MPI_Op_free(&op);
   }
   if (library_ != MPI_COMM_NULL) MPI_Comm_free(&library_);
-  for (MPI_Comm& channel : channels_) MPI_Comm_free(&channel);
+  for (MPI_Comm& space : spaces_) MPI_Comm_free(&space);
   MPI_Finalize();
 }
 
@@ -332,7 +332,7 @@ void MpiTransport::test() {
   const int count = static_cast<int>(requests_.size());
   if (count == 0) {
     int flag = 0;  // nothing of ours under way, but the library may have to answer others
-    MPI_Iprobe(MPI_ANY_SOURCE, 0, channels_[0], &flag, MPI_STATUS_IGNORE);
+    MPI_Iprobe(MPI_ANY_SOURCE, 0, spaces_[0], &flag, MPI_STATUS_IGNORE);
     return;
   }
   indices_.resize(requests_.size());
@@ -349,7 +349,7 @@ void MpiTransport::test() {
       MPI_Get_count(&status, MPI_BYTE, &bytes);
       active.bytes = static_cast<std::size_t>(bytes);
       ring_later(active.peer);  // a long message's sender waits to hear that it was taken
-      active.tag = make_tag(channel_of(active.tag), static_cast<std::uint32_t>(status.MPI_TAG));
+      active.tag = make_tag(tag_space_of(active.tag), static_cast<std::uint32_t>(status.MPI_TAG));
     } else if (!active.staging.empty()) {
       std::memcpy(active.staged_for.data(), active.staging.data(), active.staging.size());
     }

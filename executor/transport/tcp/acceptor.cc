@@ -17,7 +17,7 @@ bool on_one_host(const Peers& peers, int a, int b) {
 
 }  // namespace
 
-std::vector<Listener> open_listeners(const Peers& peers, Card& mine) {
+std::vector<Listener> open_listeners(const Peers& peers, AddressCard& mine) {
   bool from_here = false, from_others = false;
   for (int rank = peers.rank + 1; rank < peers.size(); ++rank) {
     (on_one_host(peers, rank, peers.rank) ? from_here : from_others) = true;
@@ -90,7 +90,7 @@ void Acceptor::accept(const Listener& listener) {
 
 bool Acceptor::may_be_a_rank(const Listener& listener, std::uint32_t ip) const {
   if (listener.loopback) return ip == kLoopback;
-  return std::ranges::any_of(known_.cards, [&](const Card& card) { return card.lists(ip); });
+  return std::ranges::any_of(known_.cards, [&](const AddressCard& card) { return card.lists(ip); });
 }
 
 bool Acceptor::comes_from(const Stranger& stranger, int rank) const {

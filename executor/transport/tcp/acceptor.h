@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "executor/transport/tcp/card.h"
+#include "executor/transport/tcp/address_card.h"
 #include "executor/transport/tcp/handshake.h"
 #include "executor/transport/tcp/introduction.h"
 #include "executor/transport/tcp/places.h"
@@ -31,7 +31,7 @@ struct Listener {
 
 /// Listens where higher ranks will come from and nowhere else, and enters the ports on this rank's card.
 /// throws  Error{kUnavailable}
-std::vector<Listener> open_listeners(const Peers& peers, Card& mine);
+std::vector<Listener> open_listeners(const Peers& peers, AddressCard& mine);
 
 class Acceptor {
  public:

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/transport/tcp/card.h"
+#include "executor/transport/tcp/address_card.h"
 #include "executor/transport/tcp/handshake.h"
 #include "executor/transport/tcp/introduction.h"
 #include "executor/transport/tcp/places.h"

@@ -11,10 +11,10 @@
 namespace commtune::tcp {
 namespace {
 
-constexpr Tag kIntroductionTag = make_tag(Channel::kControl, kTagNumbers - 2);
+constexpr Tag kIntroductionTag = make_tag(TagSpace::kControl, kTagNumbers - 2);
 
 struct Letter {
-  Card card;
+  AddressCard card;
   Secret secret{};  // rank 0's counts
 };
 static_assert(std::is_trivially_copyable_v<Letter>);
@@ -36,15 +36,16 @@ void finish(Transport& bootstrap, std::size_t pending, Deadline deadline) {
   }
 }
 
-void check(const Card& card, const Peers& peers, int rank) {
-  if (card.count <= Card::kMaxAddresses) return;
-  throw Error(ErrorCode::kConflict, fmt::format("card of {}: {} addresses, must be at most {}",
-                                                describe(peers, rank), card.count, Card::kMaxAddresses));
+void check(const AddressCard& card, const Peers& peers, int rank) {
+  if (card.count <= AddressCard::kMaxAddresses) return;
+  throw Error(ErrorCode::kConflict,
+              fmt::format("card of {}: {} addresses, must be at most {}", describe(peers, rank), card.count,
+                          AddressCard::kMaxAddresses));
 }
 
 }  // namespace
 
-Introduction introduce(Transport& bootstrap, const Card& mine, Deadline deadline) {
+Introduction introduce(Transport& bootstrap, const AddressCard& mine, Deadline deadline) {
   const Peers& peers = bootstrap.peers();
   std::vector<Letter> letters(peers.hosts.size());
   Letter& own = letters[static_cast<std::size_t>(peers.rank)];

@@ -4,19 +4,19 @@
 
 #include <vector>
 
-#include "executor/transport/tcp/card.h"
+#include "executor/transport/tcp/address_card.h"
 #include "executor/transport/tcp/handshake.h"
 #include "executor/transport/transport.h"
 
 namespace commtune::tcp {
 
 struct Introduction {
-  std::vector<Card> cards;  ///< by rank
-  Secret secret{};          ///< the same on all ranks of a run, another one in each run
+  std::vector<AddressCard> cards;  ///< by rank
+  Secret secret{};                 ///< the same on all ranks of a run, another one in each run
 };
 
 /// Collective. Throws Error{kTimeout}, and Error{kConflict} naming a rank whose card is none of this
 /// program's.
-Introduction introduce(Transport& bootstrap, const Card& mine, Deadline deadline);
+Introduction introduce(Transport& bootstrap, const AddressCard& mine, Deadline deadline);
 
 }  // namespace commtune::tcp

@@ -42,9 +42,10 @@ bool spans_hosts(const Peers& peers) {
 }
 
 /// On every rank, so that all end with the same error: a rank that is only connected to would wait in vain.
-void require_addresses(const Peers& peers, const std::vector<Card>& cards, const std::string& network) {
+void require_addresses(const Peers& peers, const std::vector<AddressCard>& cards,
+                       const std::string& network) {
   if (!spans_hosts(peers)) return;
-  const auto without = std::ranges::find(cards, 0U, &Card::count);
+  const auto without = std::ranges::find(cards, 0U, &AddressCard::count);
   if (without == cards.end()) return;
   const std::string who = describe(peers, static_cast<int>(without - cards.begin()));
   throw Error(ErrorCode::kUnavailable,
@@ -80,7 +81,7 @@ std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& opt
   const Deadline deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(options.connect_timeout);
   const Peers& peers = bootstrap.peers();
-  Card mine = own_card(options.network);
+  AddressCard mine = own_card(options.network);
   const std::vector<Listener> listeners = open_listeners(peers, mine);
   const Introduction known = introduce(bootstrap, mine, deadline);
   require_addresses(peers, known.cards, options.network);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "executor/base/descriptor.h"
-#include "executor/transport/tcp/card.h"
+#include "executor/transport/tcp/address_card.h"
 
 namespace commtune::tcp {
 

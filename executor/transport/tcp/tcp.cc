@@ -12,8 +12,8 @@
 #include <cstring>
 #include <utility>
 
-#include "executor/transport/tcp/connection.h"
 #include "executor/transport/tcp/mesh.h"
+#include "executor/transport/tcp/peer_connection.h"
 #include "executor/transport/tcp/transfers.h"
 #include "perfmodel/base/error.h"
 
@@ -105,7 +105,7 @@ class TcpTransport final : public Transport {
     }
   }
 
-  tcp::Connection& connection_to(int peer) { return connections_[static_cast<std::size_t>(peer)]; }
+  tcp::PeerConnection& connection_to(int peer) { return connections_[static_cast<std::size_t>(peer)]; }
 
   TransferId open(int peer, Tag tag, std::byte* data, std::size_t size) {
     assert(peer >= 0 && peer < peers().size() && peer != peers().rank);
@@ -116,8 +116,8 @@ class TcpTransport final : public Transport {
   /// Waits for events until the deadline (in the past: only looks) and moves what can move.
   void poll_once(Deadline until, bool& woken) {
     std::array<epoll_event, 64> events;
-    const bool more = std::ranges::any_of(connections_, &tcp::Connection::readable);
-    for (const tcp::Connection& connection : connections_) {
+    const bool more = std::ranges::any_of(connections_, &tcp::PeerConnection::readable);
+    for (const tcp::PeerConnection& connection : connections_) {
       if (const auto due = connection.due()) until = std::min(until, *due);
     }
     const auto left =
@@ -136,7 +136,7 @@ class TcpTransport final : public Transport {
       }
       connections_[event.data.u64].on_events(event.events);
     }
-    for (tcp::Connection& connection : connections_) {
+    for (tcp::PeerConnection& connection : connections_) {
       if (connection.readable()) connection.drain(ahead_);
       connection.flush_if_due();
     }
@@ -153,8 +153,8 @@ class TcpTransport final : public Transport {
   bool was_paced_ = false;  // after the last share_links()
   MessageLimits limits_;
   tcp::Transfers transfers_;
-  std::vector<tcp::Connection> connections_;  // by rank
-  std::vector<int> held_;                     // peers for whom small messages wait
+  std::vector<tcp::PeerConnection> connections_;  // by rank
+  std::vector<int> held_;                         // peers for whom small messages wait
   std::vector<std::byte> ahead_ = std::vector<std::byte>(kReadAhead);
   // Last, hence destroyed first: it leaves the job, together with the other ranks, before the sockets close.
   std::unique_ptr<Transport> bootstrap_;

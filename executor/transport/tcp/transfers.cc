@@ -3,7 +3,7 @@
 namespace commtune::tcp {
 
 bool fits(Tag receive, Tag sent) {
-  return receive == sent || (number_of(receive) == kAnyNumber && channel_of(receive) == channel_of(sent));
+  return receive == sent || (number_of(receive) == kAnyNumber && tag_space_of(receive) == tag_space_of(sent));
 }
 
 TransferId Transfers::open(std::byte* data, std::size_t size, Tag tag) {

@@ -254,8 +254,8 @@ TEST(Engine, NamesWhomItWaitedForInTheSecondTree) {
     Communicator communicator(transport);
     std::vector<std::byte> half(16);
     const auto part = [&]() -> Task {
-      co_await communicator.send(0, lane_tag(Channel::kReduce, 0, 0), half);
-      co_await communicator.receive(0, lane_tag(Channel::kDistribute, 0, 0), half);
+      co_await communicator.send(0, lane_tag(TagSpace::kReduce, 0, 0), half);
+      co_await communicator.receive(0, lane_tag(TagSpace::kDistribute, 0, 0), half);
     };
     communicator.run(part(), Clock::now() + std::chrono::seconds(100));
   };

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "executor/transport/tcp/connection.h"
 #include "executor/transport/tcp/handshake.h"
+#include "executor/transport/tcp/peer_connection.h"
 #include "executor/transport/tcp/transfers.h"
 #include "perfmodel/base/error.h"
 #include "tests/fuzz/require.h"
@@ -78,16 +78,16 @@ class Listening {
   std::list<std::vector<std::byte>> memory_;  // of receives, each its own, so that a sanitizer sees its end
   std::vector<std::byte> ahead_ = std::vector<std::byte>(40);
   Descriptor other_;
-  std::optional<tcp::Connection> connection_;
+  std::optional<tcp::PeerConnection> connection_;
 };
 
 void converse(View bytes) {
   Listening listening;
-  listening.receive(make_tag(Channel::kReduce, 1), 16);
-  listening.receive(make_tag(Channel::kControl, kAnyNumber), 64);
+  listening.receive(make_tag(TagSpace::kReduce, 1), 16);
+  listening.receive(make_tag(TagSpace::kControl, kAnyNumber), 64);
   listening.send(bytes.first(bytes.size() / 2));
-  listening.receive(make_tag(Channel::kReduce, 2), 300);  // may have come already
-  listening.receive(make_tag(Channel::kDistribute, kAnyNumber), 0);
+  listening.receive(make_tag(TagSpace::kReduce, 2), 300);  // may have come already
+  listening.receive(make_tag(TagSpace::kDistribute, kAnyNumber), 0);
   listening.send(bytes.subspan(bytes.size() / 2));
   listening.hang_up();
 }

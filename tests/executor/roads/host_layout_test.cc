@@ -87,7 +87,7 @@ TEST(HostPlace, OfFiveHundredRanksSpeaksToItsOwnHostOnly) {
   RecordingTransport transport(many(70));
   Communicator communicator(transport);
   const RoadMessage message{communicator, scratch, settings, hosts, 0, data};
-  Task task = reduce_inside(message, HostPlace(message), make_tag(Channel::kReduce, 0));
+  Task task = reduce_inside(message, HostPlace(message), make_tag(TagSpace::kReduce, 0));
   task.start();
   EXPECT_EQ(transport.started().size(), std::size_t{kSlots});
   for (const auto& started : transport.started()) EXPECT_EQ(started.peer % kHosts, 70 % kHosts);

@@ -17,8 +17,8 @@ using ::testing::HasSubstr;
 constexpr std::size_t kKiB = 1024;
 constexpr Deadline kPast{};  // progress() only looks
 
-Tag reduce(std::uint32_t number) { return make_tag(Channel::kReduce, number); }
-Tag distribute(std::uint32_t number) { return make_tag(Channel::kDistribute, number); }
+Tag reduce(std::uint32_t number) { return make_tag(TagSpace::kReduce, number); }
+Tag distribute(std::uint32_t number) { return make_tag(TagSpace::kDistribute, number); }
 
 /// Rank 0 of three, one a host.
 class CommunicatorTest : public ::testing::Test {
@@ -84,7 +84,7 @@ TEST_F(CommunicatorTest, StreamsOfAMessageAreAsUrgentAsItIs) {
   communicator_.set_urgency({{1, 0}, {}});
   send(0, 40 * kKiB);
   send(0, 40 * kKiB);
-  send_tagged(lane_tag(Channel::kReduce, 1, 1), 40 * kKiB);
+  send_tagged(lane_tag(TagSpace::kReduce, 1, 1), 40 * kKiB);
   EXPECT_EQ(transport_.started().size(), 3U);
 }
 
@@ -98,19 +98,19 @@ TEST_F(CommunicatorTest, PostsLessOnALinkOfWhichASendGetsAPart) {
 TEST_F(CommunicatorTest, CountsWhatHasLeftOfAMessageInAllItsStreams) {
   communicator_.set_urgency({{0, 1}, {0, 1}});
   send(1, 100);
-  send_tagged(lane_tag(Channel::kReduce, 1, 1), 20);
+  send_tagged(lane_tag(TagSpace::kReduce, 1, 1), 20);
   send_tagged(distribute(1), 3);
-  EXPECT_EQ(communicator_.sent(Channel::kReduce, 1), 0U);
+  EXPECT_EQ(communicator_.sent(TagSpace::kReduce, 1), 0U);
   for (TransferId id = 0; id < 3; ++id) end(id);
-  EXPECT_EQ(communicator_.sent(Channel::kReduce, 1), 120U);
-  EXPECT_EQ(communicator_.sent(Channel::kDistribute, 1), 3U);
-  EXPECT_EQ(communicator_.sent(Channel::kReduce, 0), 0U);
+  EXPECT_EQ(communicator_.sent(TagSpace::kReduce, 1), 120U);
+  EXPECT_EQ(communicator_.sent(TagSpace::kDistribute, 1), 3U);
+  EXPECT_EQ(communicator_.sent(TagSpace::kReduce, 0), 0U);
 }
 
 TEST_F(CommunicatorTest, FindsWhomAMessageWaitsForInAnyOfItsStreams) {
   for (const std::uint32_t lane : {0U, 1U, 2U}) {
     const std::uint32_t message = 10 + lane;
-    receive_tagged(lane_tag(Channel::kReduce, message, lane), 2);
+    receive_tagged(lane_tag(TagSpace::kReduce, message, lane), 2);
     const auto pending = communicator_.oldest(message);
     ASSERT_TRUE(pending) << "stream " << lane;
     EXPECT_EQ(pending->peer, 2);
@@ -119,7 +119,7 @@ TEST_F(CommunicatorTest, FindsWhomAMessageWaitsForInAnyOfItsStreams) {
 }
 
 TEST_F(CommunicatorTest, NoMessageWaitsForWhatIsSaidBesideTheTraining) {
-  receive_tagged(make_tag(Channel::kControl, 4), 1);
+  receive_tagged(make_tag(TagSpace::kControl, 4), 1);
   EXPECT_FALSE(communicator_.oldest(4));
   EXPECT_TRUE(communicator_.oldest());
 }
@@ -135,7 +135,7 @@ TEST_F(CommunicatorTest, ReceivesSayMoreAboutWhoIsLateThanOlderSends) {
 TEST_F(CommunicatorTest, ATransferGivesItsCompletionToWhoAwaitsIt) {
   Completion got;
   const auto take = [&]() -> Task {
-    got = co_await communicator_.receive(1, make_tag(Channel::kReduce, kAnyNumber), memory_);
+    got = co_await communicator_.receive(1, make_tag(TagSpace::kReduce, kAnyNumber), memory_);
   };
   Task task = take();
   task.start();

@@ -41,7 +41,7 @@ void moves_every_size(Transport& transport) {
   for (const std::size_t bytes : {0UL, 1UL, 4UL, 4096UL, 65536UL, 65537UL, 1UL << 20, (3UL << 20) + 7}) {
     const auto out = pattern(bytes, peers.rank);
     std::vector<std::byte> in(bytes);
-    const Tag tag = make_tag(Channel::kReduce, 5);
+    const Tag tag = make_tag(TagSpace::kReduce, 5);
     const TransferId receive = transport.receive(previous_of(peers), tag, in);
     const TransferId send = transport.send(next_of(peers), tag, out);
     for (const Completion& completion : wait_for(transport, 2)) {
@@ -56,7 +56,7 @@ void moves_every_size(Transport& transport) {
 void keeps_the_order_of_one_tag(Transport& transport) {
   const Peers& peers = transport.peers();
   constexpr int kCount = 50;
-  const Tag tag = make_tag(Channel::kReduce, 0);
+  const Tag tag = make_tag(TagSpace::kReduce, 0);
   std::vector<int> out(kCount);
   std::vector<int> in(kCount, -1);
   for (int i = 0; i < kCount; ++i) out[static_cast<std::size_t>(i)] = i;
@@ -75,12 +75,12 @@ void matches_tags_and_channels_apart(Transport& transport) {
   int from_b = 0;
   int from_c = 0;
   // Received in another order than sent, and the same number on two channels.
-  transport.send(next_of(peers), make_tag(Channel::kReduce, 1), bytes_of(a));
-  transport.send(next_of(peers), make_tag(Channel::kReduce, 2), bytes_of(b));
-  transport.send(next_of(peers), make_tag(Channel::kDistribute, 1), bytes_of(c));
-  transport.receive(previous_of(peers), make_tag(Channel::kDistribute, 1), bytes_of(from_c));
-  transport.receive(previous_of(peers), make_tag(Channel::kReduce, 2), bytes_of(from_b));
-  transport.receive(previous_of(peers), make_tag(Channel::kReduce, 1), bytes_of(from_a));
+  transport.send(next_of(peers), make_tag(TagSpace::kReduce, 1), bytes_of(a));
+  transport.send(next_of(peers), make_tag(TagSpace::kReduce, 2), bytes_of(b));
+  transport.send(next_of(peers), make_tag(TagSpace::kDistribute, 1), bytes_of(c));
+  transport.receive(previous_of(peers), make_tag(TagSpace::kDistribute, 1), bytes_of(from_c));
+  transport.receive(previous_of(peers), make_tag(TagSpace::kReduce, 2), bytes_of(from_b));
+  transport.receive(previous_of(peers), make_tag(TagSpace::kReduce, 1), bytes_of(from_a));
   wait_for(transport, 6);
   EXPECT_EQ(from_a, a);
   EXPECT_EQ(from_b, b);
@@ -93,22 +93,22 @@ void any_number_takes_what_comes_next_on_its_channel(Transport& transport) {
   int got_other = 0;
   std::vector<int> in(3, -1);
   std::vector<std::size_t> position(64, 99);  // by transfer
-  transport.receive(previous_of(peers), make_tag(Channel::kDistribute, 7), bytes_of(got_other));
+  transport.receive(previous_of(peers), make_tag(TagSpace::kDistribute, 7), bytes_of(got_other));
   for (std::size_t i = 0; i < in.size(); ++i) {
     const TransferId id =
-        transport.receive(previous_of(peers), make_tag(Channel::kReduce, kAnyNumber), bytes_of(in[i]));
+        transport.receive(previous_of(peers), make_tag(TagSpace::kReduce, kAnyNumber), bytes_of(in[i]));
     position.at(id) = i;
   }
-  transport.send(next_of(peers), make_tag(Channel::kDistribute, 7), bytes_of(other));
+  transport.send(next_of(peers), make_tag(TagSpace::kDistribute, 7), bytes_of(other));
   const std::vector<int> out = {70, 30, 50};
   for (const int& value : out) {
-    transport.send(next_of(peers), make_tag(Channel::kReduce, static_cast<std::uint32_t>(value)),
+    transport.send(next_of(peers), make_tag(TagSpace::kReduce, static_cast<std::uint32_t>(value)),
                    bytes_of(value));
   }
   std::size_t seen = 0;
   for (const Completion& completion : wait_for(transport, 8)) {
     if (position.at(completion.transfer) == 99 || completion.bytes != sizeof(int)) continue;
-    if (channel_of(completion.tag) != Channel::kReduce) continue;
+    if (tag_space_of(completion.tag) != TagSpace::kReduce) continue;
     ++seen;
     const std::size_t i = position.at(completion.transfer);
     EXPECT_EQ(number_of(completion.tag), static_cast<std::uint32_t>(out[i]));
@@ -122,7 +122,7 @@ void a_receive_may_have_room_to_spare(Transport& transport) {
   const Peers& peers = transport.peers();
   const auto out = pattern(100, peers.rank);
   std::vector<std::byte> in(4096);
-  const Tag tag = make_tag(Channel::kReduce, 3);
+  const Tag tag = make_tag(TagSpace::kReduce, 3);
   const TransferId receive = transport.receive(previous_of(peers), tag, in);
   transport.send(next_of(peers), tag, out);
   for (const Completion& completion : wait_for(transport, 2)) {
@@ -151,7 +151,7 @@ void many_transfers_with_everybody(Transport& transport) {
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
-    const Tag tag = make_tag(Channel::kReduce, static_cast<std::uint32_t>(i % kEach));
+    const Tag tag = make_tag(TagSpace::kReduce, static_cast<std::uint32_t>(i % kEach));
     transport.receive(sender[i], tag, in[i]);
     transport.send(sender[i], tag, out[i]);
   }
@@ -174,11 +174,11 @@ void a_crowd_of_any_sizes(Transport& transport) {
   }
   const auto receive_those = [&](std::uint32_t rest) {
     for (std::uint32_t i = rest; i < kCount; i += 2)
-      transport.receive(previous_of(peers), make_tag(Channel::kReduce, i), in[i]);
+      transport.receive(previous_of(peers), make_tag(TagSpace::kReduce, i), in[i]);
   };
   receive_those(0);
   for (std::uint32_t i = 0; i < kCount; ++i)
-    transport.send(next_of(peers), make_tag(Channel::kReduce, i), out[i]);
+    transport.send(next_of(peers), make_tag(TagSpace::kReduce, i), out[i]);
   const std::size_t ended = wait_for(transport, kCount / 2).size();
   receive_those(1);
   wait_for(transport, std::size_t{2} * kCount - ended);
@@ -211,17 +211,17 @@ void an_answer_lands_on_its_question(Transport& transport) {
   if (peers.rank == 0) {
     std::vector<std::byte> sum(1 << 20);
     for (int peer = 1; peer < peers.size(); ++peer) {
-      transport.receive(peer, make_tag(Channel::kReduce, 1), sum);
+      transport.receive(peer, make_tag(TagSpace::kReduce, 1), sum);
       wait_for(transport, 1);
       std::reverse(sum.begin(), sum.end());
-      transport.send(peer, make_tag(Channel::kDistribute, 1), sum);
+      transport.send(peer, make_tag(TagSpace::kDistribute, 1), sum);
       wait_for(transport, 1);
     }
     return;
   }
   auto data = pattern(1 << 20, peers.rank);
-  transport.receive(0, make_tag(Channel::kDistribute, 1), data);
-  transport.send(0, make_tag(Channel::kReduce, 1), data);
+  transport.receive(0, make_tag(TagSpace::kDistribute, 1), data);
+  transport.send(0, make_tag(TagSpace::kReduce, 1), data);
   wait_for(transport, 2);
   std::reverse(data.begin(), data.end());
   EXPECT_EQ(data, pattern(1 << 20, peers.rank));
@@ -267,7 +267,7 @@ void synchronize(Transport& transport) {
   const Peers& peers = transport.peers();
   std::byte out{};
   std::vector<std::byte> in(static_cast<std::size_t>(peers.size()));
-  const Tag tag = make_tag(Channel::kControl, 0);
+  const Tag tag = make_tag(TagSpace::kControl, 0);
   for (int peer = 0; peer < peers.size(); ++peer) {
     if (peer == peers.rank) continue;
     transport.receive(peer, tag, std::span(in).subspan(static_cast<std::size_t>(peer), 1));

@@ -33,13 +33,13 @@ std::uint64_t sent_before_the_last_comes(RoadSettings settings, std::vector<std:
     if (rank == 0) {
       const auto until = Clock::now() + std::chrono::milliseconds(200);
       while (Clock::now() < until) communicator.progress(until);
-      before = communicator.sent(Channel::kReduce, 0);
+      before = communicator.sent(TagSpace::kReduce, 0);
       may_start.count_down();
     }
     const auto late = Clock::now() + std::chrono::seconds(200);
     while (!task.done() && Clock::now() < late) communicator.progress(late);
     task.result();
-    if (rank == 0) in_the_end = communicator.sent(Channel::kReduce, 0);
+    if (rank == 0) in_the_end = communicator.sent(TagSpace::kReduce, 0);
   });
   return before;
 }

@@ -77,7 +77,7 @@ Exchange exchange(LocalSum local_sum) {
              const RoadMessage message{communicator, scratch, settings,
                                        hosts,        0,       std::as_writable_bytes(std::span(data))};
              communicator.run(push_pull(message, road, nullptr), deadline);
-             seen.pushed[rank] = communicator.sent(Channel::kReduce, 0);
+             seen.pushed[rank] = communicator.sent(TagSpace::kReduce, 0);
              seen.result[rank] = data;
              communicator.run(say_goodbye(communicator, settings, road), deadline);
            },

@@ -37,7 +37,7 @@ TEST(HostilePush, OneToAMessageThatThePlanDoesNotHaveIsRefused) {
   testing::on_ranks(2, [](Transport& transport) {
     const std::array<std::byte, 8> pushed{};
     if (transport.peers().rank == 1) {
-      transport.send(0, make_tag(Channel::kReduce, 77), pushed);
+      transport.send(0, make_tag(TagSpace::kReduce, 77), pushed);
       testing::wait_for(transport, 1);
       return;
     }

@@ -21,8 +21,8 @@ INSTANTIATE_TEST_SUITE_P(Local, LocalTransportTest, ::testing::ValuesIn(conforma
 TEST(LocalTransport, RefusesAMessageLongerThanItsReceive) {
   auto ends = make_local_transports(2);
   std::array<std::byte, 8> data{};
-  ends[0]->send(1, make_tag(Channel::kReduce, 0), data);
-  ends[1]->receive(0, make_tag(Channel::kReduce, 0), std::span(data).first(4));
+  ends[0]->send(1, make_tag(TagSpace::kReduce, 0), data);
+  ends[1]->receive(0, make_tag(TagSpace::kReduce, 0), std::span(data).first(4));
   try {
     ends[1]->wait(Clock::now());
     FAIL() << "nothing was thrown";

@@ -30,7 +30,7 @@ using tcp::kLoopback;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr Tag kTag = make_tag(Channel::kReduce, 0);
+constexpr Tag kTag = make_tag(TagSpace::kReduce, 0);
 
 Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
 
@@ -83,7 +83,7 @@ void survives(const Attack& attack) {
   on_ranks(2,
            [&](Transport& local) {
              if (local.peers().rank == 0) return hear_right_ranks(local);
-             const tcp::Introduction known = tcp::introduce(local, tcp::Card{}, soon());
+             const tcp::Introduction known = tcp::introduce(local, tcp::AddressCard{}, soon());
              attack(known);
              const auto mesh = tcp::meet(local.peers(), known, {}, soon());
              const Greeting greeting{.number = 101};
@@ -231,7 +231,7 @@ TEST(HostilePeer, ATakenRankIsRefusedAndTheFirstKept) {
                return synchronize(local);
              }
              // Rank 2 speaks for both, so that rank 0 still listens when rank 1 has its place.
-             const tcp::Introduction known = tcp::introduce(local, tcp::Card{}, soon());
+             const tcp::Introduction known = tcp::introduce(local, tcp::AddressCard{}, soon());
              if (local.peers().rank == 1) return synchronize(local);
              const RawPeer first = knock(known), second = knock(known), other = knock(known);
              EXPECT_TRUE(prove_to_be(1, first, known.secret));
@@ -246,7 +246,7 @@ TEST(HostilePeer, ATakenRankIsRefusedAndTheFirstKept) {
 
 TEST(HostilePeer, NoMoreStrangersWaitThanThereIsRoomFor) {
   const Peers peers{0, {"a", "a"}, {0, 0}};
-  tcp::Introduction known{std::vector<tcp::Card>(2), tcp::make_secret()};
+  tcp::Introduction known{std::vector<tcp::AddressCard>(2), tcp::make_secret()};
   const std::vector<tcp::Listener> listeners = tcp::open_listeners(peers, known.cards[0]);
   tcp::Places places(peers);
   tcp::Acceptor acceptor(peers, known, listeners, places);
@@ -268,7 +268,7 @@ TEST(HostilePeer, NoMoreStrangersWaitThanThereIsRoomFor) {
 void expect_unmasked(const std::function<tcp::Proof(const tcp::Proof&)>& answer) {
   std::atomic<bool> done{false};
   const auto pretend = [&](Transport& local) {
-    tcp::Card card;
+    tcp::AddressCard card;
     const std::vector<tcp::Listener> listeners = tcp::open_listeners(local.peers(), card);
     tcp::introduce(local, card, soon());
     while (!done) {
@@ -320,7 +320,7 @@ TEST(HostilePeer, ARunThatFailsToConnectSaysWhoWasRefused) {
   on_ranks(2,
            [](Transport& local) {
              if (local.peers().rank == 1) {
-               const tcp::Introduction known = tcp::introduce(local, tcp::Card{}, soon());
+               const tcp::Introduction known = tcp::introduce(local, tcp::AddressCard{}, soon());
                const RawPeer peer = knock(known);
                peer.say(hello_of(7));
                return synchronize(local);
@@ -354,7 +354,7 @@ Error error_after(const std::vector<std::byte>& sent, const MessageLimits& limit
   on_ranks(2,
            [&](Transport& local) {
              if (local.peers().rank == 1) {
-               const tcp::Introduction known = tcp::introduce(local, tcp::Card{}, soon());
+               const tcp::Introduction known = tcp::introduce(local, tcp::AddressCard{}, soon());
                const RawPeer peer = knock(known);
                EXPECT_TRUE(prove_to_be(1, peer, known.secret));
                peer.send(sent);
@@ -363,7 +363,7 @@ Error error_after(const std::vector<std::byte>& sent, const MessageLimits& limit
              const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
              transport->limit_messages(limits);
              std::array<std::byte, 8> room{};
-             transport->receive(1, make_tag(Channel::kControl, 9), room);
+             transport->receive(1, make_tag(TagSpace::kControl, 9), room);
              try {
                const Deadline until = soon();
                while (Clock::now() < until) transport->wait(until);
@@ -415,20 +415,20 @@ TEST(HostileSizes, EmptyMessagesAreBoundedToo) {
 }
 
 TEST(HostileSizes, OneThatHasNoRoomInItsReceiveIsRefused) {
-  EXPECT_THAT(error_after(bytes_of(tcp::Header{9, make_tag(Channel::kControl, 9), 0})).what(),
+  EXPECT_THAT(error_after(bytes_of(tcp::Header{9, make_tag(TagSpace::kControl, 9), 0})).what(),
               HasSubstr("9 B where at most 8 B were expected"));
 }
 
 TEST(HostileSizes, TagsThatNoRankSendsAreRefused) {
   for (const tcp::Header& header :
-       {tcp::Header{4, 7U << 28, 0}, tcp::Header{4, make_tag(Channel::kReduce, kAnyNumber), 0},
+       {tcp::Header{4, 7U << 28, 0}, tcp::Header{4, make_tag(TagSpace::kReduce, kAnyNumber), 0},
         tcp::Header{4, kTag, 1}}) {
     EXPECT_THAT(error_after(bytes_of(header)).what(), HasSubstr("no such tag is sent"));
   }
 }
 
 TEST(HostileSizes, ClosingHalfWayThroughAMessageIsALostPeer) {
-  const auto header = bytes_of(tcp::Header{8, make_tag(Channel::kControl, 9), 0});
+  const auto header = bytes_of(tcp::Header{8, make_tag(TagSpace::kControl, 9), 0});
   for (std::size_t sent = 0; sent < header.size() + 8; sent += 4) {
     std::vector<std::byte> bytes = header;
     bytes.resize(sent);

@@ -12,7 +12,7 @@
 #include <span>
 
 #include "executor/base/descriptor.h"
-#include "executor/transport/tcp/card.h"
+#include "executor/transport/tcp/address_card.h"
 
 namespace commtune::testing {
 

@@ -53,7 +53,7 @@ TEST(TcpTransport, NamesTheRankThatClosedItsConnection) {
              auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
              if (local.peers().rank == 1) return;
              std::array<std::byte, 8> data{};
-             transport->receive(1, make_tag(Channel::kReduce, 0), data);
+             transport->receive(1, make_tag(TagSpace::kReduce, 0), data);
              try {
                while (transport->wait(Clock::now() + std::chrono::seconds(200)).empty()) {
                }
@@ -91,7 +91,7 @@ TEST(TcpTransport, SmallMessagesTravelTogether) {
     std::array<std::array<std::byte, 100>, kCount> data{};
     synchronize(transport);
     for (std::uint32_t i = 0; i < kCount; ++i) {
-      const Tag tag = make_tag(Channel::kReduce, i);
+      const Tag tag = make_tag(TagSpace::kReduce, i);
       if (transport.peers().rank == 0) {
         transport.send(1, tag, data[i]);
       } else {
@@ -105,7 +105,7 @@ TEST(TcpTransport, SmallMessagesTravelTogether) {
 TEST(TcpTransport, ALargeMessageTakesSmallOnesAlong) {
   std::binary_semaphore arrived(0);
   on_tcp_ranks(2, [&](Transport& transport) {
-    const Tag first = make_tag(Channel::kReduce, 0), second = make_tag(Channel::kReduce, 1);
+    const Tag first = make_tag(TagSpace::kReduce, 0), second = make_tag(TagSpace::kReduce, 1);
     std::array<std::byte, 100> small{};
     std::vector<std::byte> large(1 << 20);
     if (transport.peers().rank == 0) {
@@ -136,9 +136,9 @@ Seconds time_of_two_megabytes(double share, std::optional<double> set_pace = std
         synchronize(transport);
         const Clock::time_point start = Clock::now();
         if (transport.peers().rank == 0) {
-          transport.send(1, make_tag(Channel::kReduce, 0), data);
+          transport.send(1, make_tag(TagSpace::kReduce, 0), data);
         } else {
-          transport.receive(0, make_tag(Channel::kReduce, 0), data);
+          transport.receive(0, make_tag(TagSpace::kReduce, 0), data);
         }
         wait_for(transport, 1);
         if (transport.peers().rank == 1) time = Clock::now() - start;

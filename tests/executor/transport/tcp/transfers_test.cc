@@ -5,7 +5,7 @@
 namespace commtune::tcp {
 namespace {
 
-Tag reduce(std::uint32_t number) { return make_tag(Channel::kReduce, number); }
+Tag reduce(std::uint32_t number) { return make_tag(TagSpace::kReduce, number); }
 
 /// Receives with these tags, queued in this order.
 std::vector<TransferId> queued(Transfers& transfers, Queue& queue, const std::vector<Tag>& tags) {
@@ -35,7 +35,7 @@ TEST(Transfers, AreTakenByTagFromAnyPlaceOfAQueue) {
 
 TEST(Transfers, OfAnyNumberFitTheirChannelAlone) {
   EXPECT_TRUE(fits(reduce(kAnyNumber), reduce(7)));
-  EXPECT_FALSE(fits(reduce(kAnyNumber), make_tag(Channel::kDistribute, 7)));
+  EXPECT_FALSE(fits(reduce(kAnyNumber), make_tag(TagSpace::kDistribute, 7)));
   EXPECT_FALSE(fits(reduce(6), reduce(7)));
 }
 

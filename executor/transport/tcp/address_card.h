@@ -32,7 +32,7 @@ struct Address {
 };
 
 /// Travels as it lies in memory: all ranks run the same program on the same kind of processor.
-struct Card {
+struct AddressCard {
   static constexpr std::size_t kMaxAddresses = 8;
   std::uint32_t loopback_port = 0;  ///< where its rank listens on 127.0.0.1; 0: not there
   std::uint32_t count = 0;
@@ -46,7 +46,7 @@ struct Card {
 /// This host's IPv4 addresses on interfaces that are up, loopback left out; only those in `network` if it is
 /// given. Ports are still 0.
 /// throws  Error{kBadInput} for a network that is none, Error{kUnavailable}
-Card own_card(const std::string& network);
+AddressCard own_card(const std::string& network);
 
 /// From which of its addresses a rank connects to which of another host's.
 struct Way {
@@ -57,6 +57,6 @@ struct Way {
 /// Addresses of one network where there are some, else the other's first, from the one of ours that the
 /// kernel's routes choose. An address that both hosts have, such as that of a container's bridge, leads back
 /// to the own host: it is taken only where there is no other. nullopt if one of the cards has no address.
-std::optional<Way> way_between(const Card& mine, const Card& theirs);
+std::optional<Way> way_between(const AddressCard& mine, const AddressCard& theirs);
 
 }  // namespace commtune::tcp

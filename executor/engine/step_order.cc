@@ -1,11 +1,11 @@
-#include "executor/engine/schedule.h"
+#include "executor/engine/step_order.h"
 
 #include <algorithm>
 #include <numeric>
 
 namespace commtune {
 
-Schedule::Schedule(const Plan& plan, std::vector<std::size_t> release_layer, std::size_t layers)
+StepOrder::StepOrder(const Plan& plan, std::vector<std::size_t> release_layer, std::size_t layers)
     : sequence_(plan.sequence),
       order_(plan.order),
       priority_(plan.priority),
@@ -20,13 +20,13 @@ Schedule::Schedule(const Plan& plan, std::vector<std::size_t> release_layer, std
   waiting_.reserve(release_layer_.size());
 }
 
-void Schedule::begin() {
+void StepOrder::begin() {
   released_ = next_released_ = started_ = 0;
   waiting_.clear();
   std::fill(reduced_.begin(), reduced_.end(), false);
 }
 
-void Schedule::release(std::size_t count) {
+void StepOrder::release(std::size_t count) {
   released_ = count;
   if (order_ != Order::kPriority) return;
   const auto later = [&](std::uint32_t a, std::uint32_t b) { return priority_[a] > priority_[b]; };
@@ -36,7 +36,7 @@ void Schedule::release(std::size_t count) {
   }
 }
 
-std::optional<NextStep> Schedule::next() const {
+std::optional<NextStep> StepOrder::next() const {
   if (order_ == Order::kPriority) {
     if (waiting_.empty()) return std::nullopt;
     return NextStep{waiting_.front()};
@@ -48,14 +48,14 @@ std::optional<NextStep> Schedule::next() const {
   return NextStep{message};
 }
 
-std::optional<NextStep> Schedule::next_of_sequence() const {
+std::optional<NextStep> StepOrder::next_of_sequence() const {
   const Step& step = sequence_[started_];
   const bool may = step.stage == Stage::kReduce ? is_released(step.message) : reduced_[step.message];
   if (!may) return std::nullopt;
   return NextStep{step.message, step.stage, false};
 }
 
-void Schedule::started() {
+void StepOrder::started() {
   ++started_;
   if (order_ != Order::kPriority) return;
   const auto later = [&](std::uint32_t a, std::uint32_t b) { return priority_[a] > priority_[b]; };

@@ -1,4 +1,4 @@
-#include "executor/transport/tcp/card.h"
+#include "executor/transport/tcp/address_card.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::optional<Address> address_of(const ifaddrs& interface) {
   return Address{ntohl(ip.sin_addr.s_addr), ntohl(mask.sin_addr.s_addr)};
 }
 
-std::optional<Way> way_in_one_network(const Card& mine, const Card& theirs, bool shared_too) {
+std::optional<Way> way_in_one_network(const AddressCard& mine, const AddressCard& theirs, bool shared_too) {
   for (const Address& from : mine.all()) {
     for (const Address& to : theirs.all()) {
       if (!shared_too && mine.lists(to.ip)) continue;
@@ -52,11 +52,11 @@ std::string to_text(const Endpoint& endpoint) {
   return fmt::format("{}:{}", to_text(endpoint.ip), endpoint.port);
 }
 
-bool Card::lists(std::uint32_t ip) const {
+bool AddressCard::lists(std::uint32_t ip) const {
   return std::ranges::any_of(all(), [&](const Address& address) { return address.ip == ip; });
 }
 
-Card own_card(const std::string& network) {
+AddressCard own_card(const std::string& network) {
   const std::optional<Ipv4Network> wanted = read_network(network);
   if (!network.empty() && !wanted) {
     throw Error(ErrorCode::kBadInput,
@@ -67,8 +67,9 @@ Card own_card(const std::string& network) {
     throw Error(ErrorCode::kUnavailable, fmt::format("listing network interfaces: {}", std::strerror(errno)));
   }
   const std::unique_ptr<ifaddrs, FreeInterfaces> list(found);
-  Card card;
-  for (const ifaddrs* i = list.get(); i != nullptr && card.count < Card::kMaxAddresses; i = i->ifa_next) {
+  AddressCard card;
+  for (const ifaddrs* i = list.get(); i != nullptr && card.count < AddressCard::kMaxAddresses;
+       i = i->ifa_next) {
     const std::optional<Address> address = address_of(*i);
     if (!address || (!wanted && (i->ifa_flags & IFF_LOOPBACK) != 0)) continue;
     if (wanted && (address->ip & wanted->mask) != wanted->address) continue;
@@ -77,7 +78,7 @@ Card own_card(const std::string& network) {
   return card;
 }
 
-std::optional<Way> way_between(const Card& mine, const Card& theirs) {
+std::optional<Way> way_between(const AddressCard& mine, const AddressCard& theirs) {
   if (mine.count == 0 || theirs.count == 0) return std::nullopt;
   if (const auto way = way_in_one_network(mine, theirs, false)) return way;
   for (const Address& to : theirs.all()) {

@@ -17,10 +17,10 @@ struct NextStep {
   bool both = true;  ///< coupled: both stages as one operation
 };
 
-class Schedule {
+class StepOrder {
  public:
   /// release_layer  by message: the layer whose gradient, as the last one, lets it go
-  Schedule(const Plan& plan, std::vector<std::size_t> release_layer, std::size_t layers);
+  StepOrder(const Plan& plan, std::vector<std::size_t> release_layer, std::size_t layers);
 
   /// A new iteration: nothing is released, nothing has started.
   void begin();

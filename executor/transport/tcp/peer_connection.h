@@ -22,12 +22,12 @@ namespace commtune::tcp {
 ///
 /// All that move bytes throw Error{kPeerLost} where the peer has gone while something is still due, and
 /// Error{kConflict} for a message with more bytes than its receive has room or the limits allow.
-class Connection {
+class PeerConnection {
  public:
   /// transfers  of the rank, peers, its view of the others, and limits of what they send, which may change:
   ///            must outlive the connection
-  Connection(Descriptor socket, Transfers& transfers, const Peers& peers, const MessageLimits& limits,
-             int peer);
+  PeerConnection(Descriptor socket, Transfers& transfers, const Peers& peers, const MessageLimits& limits,
+                 int peer);
 
   /// Whether there is one: a rank has none to itself.
   explicit operator bool() const { return static_cast<bool>(socket_); }

@@ -1,4 +1,4 @@
-#include "executor/transport/tcp/connection.h"
+#include "executor/transport/tcp/peer_connection.h"
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
@@ -43,11 +43,11 @@ std::uint64_t weight(const Header& early) { return early.size + MessageLimits::k
 
 }  // namespace
 
-Connection::Connection(Descriptor socket, Transfers& transfers, const Peers& peers,
-                       const MessageLimits& limits, int peer)
+PeerConnection::PeerConnection(Descriptor socket, Transfers& transfers, const Peers& peers,
+                               const MessageLimits& limits, int peer)
     : socket_(std::move(socket)), transfers_(&transfers), peers_(&peers), limits_(&limits), peer_(peer) {}
 
-void Connection::share_link(double pace, double share, Bytes unsent_limit) {
+void PeerConnection::share_link(double pace, double share, Bytes unsent_limit) {
   pace_ = {};
   limit_unsent(socket(), unsent_limit);
   if (pace == 0) {
@@ -59,11 +59,11 @@ void Connection::share_link(double pace, double share, Bytes unsent_limit) {
   }
 }
 
-void Connection::check_open() const {
+void PeerConnection::check_open() const {
   if (closed_) throw lost("it has closed its connection");
 }
 
-bool Connection::send(TransferId id) {
+bool PeerConnection::send(TransferId id) {
   const bool idle = sends_.empty();
   transfers_->append(sends_, id);
   if (!writable_ || !(idle || held_)) return false;
@@ -74,7 +74,7 @@ bool Connection::send(TransferId id) {
   return !std::exchange(held_, true);
 }
 
-void Connection::receive(TransferId id) {
+void PeerConnection::receive(TransferId id) {
   const Transfer& transfer = (*transfers_)[id];
   const auto early = std::ranges::find_if(
       early_, [&](const Early& candidate) { return fits(transfer.header.tag, candidate.header.tag); });
@@ -95,22 +95,22 @@ void Connection::receive(TransferId id) {
   early_.erase(early);
 }
 
-void Connection::on_events(std::uint32_t events) {
+void PeerConnection::on_events(std::uint32_t events) {
   constexpr std::uint32_t kEnd = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
   if ((events & (EPOLLIN | kEnd)) != 0) readable_ = true;
   if ((events & kEnd) != 0) ending_ = true;
   if ((events & EPOLLOUT) != 0) writable_ = true;
 }
 
-void Connection::flush_held() {
+void PeerConnection::flush_held() {
   if (held_) flush();
 }
 
-void Connection::flush_if_due() {
+void PeerConnection::flush_if_due() {
   if (writable_ && !sends_.empty() && pace_.is_due()) flush();
 }
 
-void Connection::flush() {
+void PeerConnection::flush() {
   held_ = false;
   while (!sends_.empty()) {
     const std::size_t room = pace_.room(socket());
@@ -130,7 +130,7 @@ void Connection::flush() {
   }
 }
 
-void Connection::account_sent(std::size_t sent) {
+void PeerConnection::account_sent(std::size_t sent) {
   while (!sends_.empty()) {
     Transfer& transfer = (*transfers_)[sends_.first];
     const std::size_t left = sizeof(Header) + transfer.header.size - transfer.done;
@@ -144,7 +144,7 @@ void Connection::account_sent(std::size_t sent) {
   }
 }
 
-void Connection::drain(std::span<std::byte> ahead) {
+void PeerConnection::drain(std::span<std::byte> ahead) {
   for (std::size_t total = 0; total < kReadBudget;) {
     const std::span<std::byte> rest = rest_of_payload();
     const std::array<iovec, 2> parts{{{rest.data(), rest.size()}, {ahead.data(), ahead.size()}}};
@@ -172,7 +172,7 @@ void Connection::drain(std::span<std::byte> ahead) {
 }
 
 /// Headers and payloads that follow each other, from any point of a message to any other.
-void Connection::unpack(std::span<const std::byte> bytes) {
+void PeerConnection::unpack(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const bool in_payload = header_bytes_ == sizeof(Header);
     const std::span<std::byte> place = in_payload ? rest_of_payload() : rest_of_header();
@@ -188,22 +188,22 @@ void Connection::unpack(std::span<const std::byte> bytes) {
   }
 }
 
-std::span<std::byte> Connection::rest_of_header() {
+std::span<std::byte> PeerConnection::rest_of_header() {
   return std::as_writable_bytes(std::span(&incoming_, 1)).subspan(header_bytes_);
 }
 
-std::span<std::byte> Connection::rest_of_payload() {
+std::span<std::byte> PeerConnection::rest_of_payload() {
   if (header_bytes_ < sizeof(Header)) return {};
   std::byte* const data = early_target_ != nullptr ? early_target_->data.data() : (*transfers_)[target_].data;
   return std::span(data, incoming_.size).subspan(payload_bytes_);
 }
 
-void Connection::account_received(std::size_t payload) {
+void PeerConnection::account_received(std::size_t payload) {
   payload_bytes_ += payload;
   if (payload_bytes_ == incoming_.size) finish_incoming();
 }
 
-void Connection::begin_incoming() {
+void PeerConnection::begin_incoming() {
   check_header();
   target_ = transfers_->take(receives_, incoming_.tag);
   if (target_ != kNoTransfer) {
@@ -214,7 +214,7 @@ void Connection::begin_incoming() {
   if (incoming_.size == 0) finish_incoming();
 }
 
-void Connection::keep_early() {
+void PeerConnection::keep_early() {
   if (early_bytes_ + weight(incoming_) > limits_->early.count) {
     throw Error(ErrorCode::kConflict,
                 fmt::format("{} sent {} B before they were asked for, and {} B more: must be at most {} B",
@@ -225,7 +225,7 @@ void Connection::keep_early() {
   early_target_ = &early_.back();
 }
 
-void Connection::finish_incoming() {
+void PeerConnection::finish_incoming() {
   if (early_target_ != nullptr) {
     early_target_->complete = true;
   } else {
@@ -237,8 +237,8 @@ void Connection::finish_incoming() {
   payload_bytes_ = 0;
 }
 
-void Connection::check_header() const {
-  const bool known = static_cast<int>(channel_of(incoming_.tag)) < kChannels &&
+void PeerConnection::check_header() const {
+  const bool known = static_cast<int>(tag_space_of(incoming_.tag)) < kTagSpaces &&
                      number_of(incoming_.tag) != kAnyNumber && incoming_.reserved == 0;
   if (!known) {
     throw Error(ErrorCode::kConflict, fmt::format("{} sent a message with tag {:#x}: no such tag is sent",
@@ -252,16 +252,16 @@ void Connection::check_header() const {
   }
 }
 
-void Connection::check_room(const Header& message, TransferId receive) const {
+void PeerConnection::check_room(const Header& message, TransferId receive) const {
   const std::size_t room = (*transfers_)[receive].header.size;
   if (message.size <= room) return;
   throw Error(ErrorCode::kConflict,
               fmt::format("{} sent {} B where at most {} B were expected (channel {}, number {})",
                           describe(*peers_, peer_), message.size, room,
-                          static_cast<std::uint32_t>(channel_of(message.tag)), number_of(message.tag)));
+                          static_cast<std::uint32_t>(tag_space_of(message.tag)), number_of(message.tag)));
 }
 
-void Connection::close() {
+void PeerConnection::close() {
   closed_ = true;
   readable_ = false;
   writable_ = false;
@@ -269,7 +269,7 @@ void Connection::close() {
   if (owed) throw lost("closed its connection in the middle of a transfer");
 }
 
-Error Connection::lost(std::string_view why) const {
+Error PeerConnection::lost(std::string_view why) const {
   return Error(ErrorCode::kPeerLost, fmt::format("lost {}: {}", describe(*peers_, peer_), why));
 }
 

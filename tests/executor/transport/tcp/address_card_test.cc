@@ -1,4 +1,4 @@
-#include "executor/transport/tcp/card.h"
+#include "executor/transport/tcp/address_card.h"
 
 #include <gtest/gtest.h>
 
@@ -14,19 +14,19 @@ constexpr std::uint32_t ip(std::uint32_t a, std::uint32_t b, std::uint32_t c, st
   return a << 24 | b << 16 | c << 8 | d;
 }
 
-Card card_of(std::initializer_list<Address> addresses) {
-  Card card;
+AddressCard card_of(std::initializer_list<Address> addresses) {
+  AddressCard card;
   for (const Address& address : addresses) card.addresses[card.count++] = address;
   return card;
 }
 
-TEST(Card, AnAddressAndAPortAreWrittenAsUsual) {
+TEST(AddressCard, AnAddressAndAPortAreWrittenAsUsual) {
   EXPECT_EQ(to_text(kLoopback), "127.0.0.1");
   EXPECT_EQ(to_text(Endpoint{ip(10, 0, 0, 255), 65535}), "10.0.0.255:65535");
 }
 
-TEST(Card, OfOneNetworkHasAddressesOfItAlone) {
-  const Card card = own_card("127.0.0.0/8");
+TEST(AddressCard, OfOneNetworkHasAddressesOfItAlone) {
+  const AddressCard card = own_card("127.0.0.0/8");
   ASSERT_EQ(card.count, 1U);
   EXPECT_TRUE(card.lists(kLoopback));
   EXPECT_FALSE(own_card("").lists(kLoopback));
@@ -34,9 +34,9 @@ TEST(Card, OfOneNetworkHasAddressesOfItAlone) {
   EXPECT_THROW(own_card("127.0.0.0/33"), Error);
 }
 
-TEST(Card, AWayLeadsThroughANetworkThatBothHave) {
-  const Card mine = card_of({{ip(10, 1, 0, 1), kMask}, {ip(10, 2, 0, 1), kMask}});
-  const Card theirs = card_of({{ip(10, 3, 0, 2), kMask, 1}, {ip(10, 2, 0, 2), kMask, 2}});
+TEST(AddressCard, AWayLeadsThroughANetworkThatBothHave) {
+  const AddressCard mine = card_of({{ip(10, 1, 0, 1), kMask}, {ip(10, 2, 0, 1), kMask}});
+  const AddressCard theirs = card_of({{ip(10, 3, 0, 2), kMask, 1}, {ip(10, 2, 0, 2), kMask, 2}});
   const auto way = way_between(mine, theirs);
   ASSERT_TRUE(way);
   EXPECT_EQ(way->from, ip(10, 2, 0, 1));
@@ -44,7 +44,7 @@ TEST(Card, AWayLeadsThroughANetworkThatBothHave) {
   EXPECT_EQ(way->to.port, 2U);
 }
 
-TEST(Card, ABridgeThatEveryHostHasLeadsNowhere) {
+TEST(AddressCard, ABridgeThatEveryHostHasLeadsNowhere) {
   const Address bridge{ip(172, 17, 0, 1), 0xffff0000};
   const auto way =
       way_between(card_of({bridge, {ip(10, 1, 0, 1), kMask}}), card_of({bridge, {ip(10, 1, 0, 2), kMask}}));
@@ -52,16 +52,16 @@ TEST(Card, ABridgeThatEveryHostHasLeadsNowhere) {
   EXPECT_EQ(way->to.ip, ip(10, 1, 0, 2));
 }
 
-TEST(Card, WithoutAnAddressThereIsNoWay) {
-  const Card card = card_of({{ip(10, 1, 0, 1), kMask}});
-  EXPECT_FALSE(way_between(card, Card{}));
-  EXPECT_FALSE(way_between(Card{}, card));
+TEST(AddressCard, WithoutAnAddressThereIsNoWay) {
+  const AddressCard card = card_of({{ip(10, 1, 0, 1), kMask}});
+  EXPECT_FALSE(way_between(card, AddressCard{}));
+  EXPECT_FALSE(way_between(AddressCard{}, card));
 }
 
-TEST(Card, ARankListensOnlyWhereHigherRanksComeFrom) {
+TEST(AddressCard, ARankListensOnlyWhereHigherRanksComeFrom) {
   // Ranks 0 and 1 on one host, rank 2 on another.
   const auto listeners_of = [](int rank) {
-    Card card = card_of({{kLoopback + 5, 0xff000000}});
+    AddressCard card = card_of({{kLoopback + 5, 0xff000000}});
     return open_listeners({rank, {"a", "a", "b"}, {0, 0, 1}}, card).size();
   };
   EXPECT_EQ(listeners_of(0), 2U);

@@ -1,0 +1,78 @@
+#include "executor/engine/step_order.h"
+
+#include <gtest/gtest.h>
+
+namespace commtune {
+namespace {
+
+Plan plan_of(std::size_t messages) {
+  Plan plan;
+  plan.messages.resize(messages);
+  for (std::size_t i = 0; i < messages; ++i) plan.priority.push_back(static_cast<std::int32_t>(i));
+  return plan;
+}
+
+TEST(StepOrder, KeepsTheListOrderEvenWhenALaterMessageIsReady) {
+  // Message 0 waits for layer 0, message 1 only for layer 1 (the last one, ready first).
+  StepOrder step_order(plan_of(2), {0, 1}, 2);
+  step_order.begin();
+  step_order.release(1);
+  EXPECT_FALSE(step_order.next());
+  step_order.release(2);
+  ASSERT_TRUE(step_order.next());
+  EXPECT_EQ(step_order.next()->message, 0U);
+  step_order.started();
+  EXPECT_EQ(step_order.next()->message, 1U);
+  step_order.started();
+  EXPECT_TRUE(step_order.all_started());
+  EXPECT_FALSE(step_order.next());
+}
+
+TEST(StepOrder, TakesTheMostUrgentOfWhatIsReady) {
+  Plan plan = plan_of(3);
+  plan.order = Order::kPriority;
+  plan.priority = {30, 10, 20};
+  StepOrder step_order(plan, {2, 0, 1}, 3);
+  step_order.begin();
+  step_order.release(1);  // layer 2: message 0
+  EXPECT_EQ(step_order.next()->message, 0U);
+  step_order.release(3);  // all: message 1 is the most urgent now
+  EXPECT_EQ(step_order.next()->message, 1U);
+  step_order.started();
+  EXPECT_EQ(step_order.next()->message, 2U);
+  step_order.started();
+  EXPECT_EQ(step_order.next()->message, 0U);
+  step_order.started();
+  EXPECT_FALSE(step_order.next());
+}
+
+TEST(StepOrder, ADistributeWaitsForItsOwnReduceAndForItsTurn) {
+  Plan plan = plan_of(2);
+  plan.sequence = {
+      {0, Stage::kReduce}, {0, Stage::kDistribute}, {1, Stage::kReduce}, {1, Stage::kDistribute}};
+  StepOrder step_order(plan, {0, 0}, 1);
+  step_order.begin();
+  step_order.release(1);
+  EXPECT_EQ(step_order.next()->stage, Stage::kReduce);
+  step_order.started();
+  EXPECT_FALSE(step_order.next());  // message 1 could go, but its turn is later
+  step_order.reduced(0);
+  EXPECT_EQ(step_order.next()->stage, Stage::kDistribute);
+  EXPECT_FALSE(step_order.next()->both);
+  step_order.started();
+  EXPECT_EQ(step_order.next()->message, 1U);
+}
+
+TEST(StepOrder, BeginsEveryIterationAfresh) {
+  StepOrder step_order(plan_of(1), {0}, 1);
+  for (int iteration = 0; iteration < 2; ++iteration) {
+    step_order.begin();
+    EXPECT_FALSE(step_order.next());
+    step_order.release(1);
+    EXPECT_TRUE(step_order.next());
+    step_order.started();
+  }
+}
+
+}  // namespace
+}  // namespace commtune
