@@ -14,7 +14,7 @@ struct Left {
   std::string owner;
 };
 
-std::vector<Left> left_behind(Connection& db, const std::string& table,
+std::vector<Left> left_behind(DatabaseConnection& db, const std::string& table,
                               const std::function<bool(const std::string&)>& gone) {
   std::vector<Left> left;
   Query query = db.query("SELECT id, owner FROM " + table + " WHERE state = 'running'");
@@ -31,7 +31,7 @@ std::string why(const Left& left) { return "its process (" + left.owner + ") is 
 }  // namespace
 
 Abandoned Store::interrupt_abandoned(const std::function<bool(const std::string&)>& gone) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Abandoned ended;
   // Mostly there is nothing, and then nobody has to wait for the right to write.
   if (left_behind(db, "runs", gone).empty() && left_behind(db, "sessions", gone).empty()) return ended;

@@ -14,8 +14,8 @@ using Backup = std::unique_ptr<sqlite3_backup, FinishBackup>;
 
 }  // namespace
 
-void copy_database(Connection& from, const std::filesystem::path& target) {
-  Connection to(target, Connection::Mode::kReadWrite, from.busy_timeout());
+void copy_database(DatabaseConnection& from, const std::filesystem::path& target) {
+  DatabaseConnection to(target, DatabaseConnection::Mode::kReadWrite, from.busy_timeout());
   const Backup backup(sqlite3_backup_init(to.handle(), "main", from.handle(), "main"));
   if (backup == nullptr) {
     to.fail(sqlite3_errcode(to.handle()));

@@ -3,12 +3,12 @@
 
 #include <filesystem>
 
-#include "store/connection.h"
+#include "store/database_connection.h"
 
 namespace commtune::sql {
 
 /// Writes a copy of the database to `target`, which must not exist, and leaves it on the disk, whole. Throws
 /// Error{kStorage} naming the target.
-void copy_database(Connection& from, const std::filesystem::path& target);
+void copy_database(DatabaseConnection& from, const std::filesystem::path& target);
 
 }  // namespace commtune::sql

@@ -19,7 +19,7 @@ ClusterRow read_cluster(Query& query) {
   return row;
 }
 
-std::optional<RowId> same_cluster(Connection& db, const Cluster& cluster) {
+std::optional<RowId> same_cluster(DatabaseConnection& db, const Cluster& cluster) {
   Query query =
       db.query("SELECT id FROM clusters WHERE name = ? AND fingerprint = ? AND transport = ? AND hosts = ?");
   bind_values(query, cluster.name, cluster.fingerprint, cluster.transport, cluster.hosts);
@@ -32,7 +32,7 @@ constexpr const char* kNextSeen = "(SELECT coalesce(max(seen_order), 0) + 1 FROM
 
 RowId Store::put_cluster(const Cluster& cluster) {
   require(!cluster.name.empty(), "cluster.name", "\"\"", "must not be empty");
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   const Timestamp now = impl_->now();
   std::optional<RowId> id = same_cluster(db, cluster);
@@ -55,7 +55,7 @@ RowId Store::put_cluster(const Cluster& cluster) {
 }
 
 void Store::see_facts(RowId id, const std::map<std::string, std::string>& facts) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   const auto row = find_cluster(id);
   if (!row)

@@ -45,7 +45,8 @@ struct Subject {
   int workers = 0;
 };
 
-void insert_curve(Connection& db, RowId fit, RowId session, const Subject& subject, const Fit& curve) {
+void insert_curve(DatabaseConnection& db, RowId fit, RowId session, const Subject& subject,
+                  const Fit& curve) {
   if (curve.curve.empty()) {
     return;
   }
@@ -59,7 +60,7 @@ void insert_curve(Connection& db, RowId fit, RowId session, const Subject& subje
       .run();
 }
 
-void insert_curves(Connection& db, RowId fit, RowId session, const Cluster& cluster) {
+void insert_curves(DatabaseConnection& db, RowId fit, RowId session, const Cluster& cluster) {
   for (const auto& [link, fits] : cluster.links) {
     const std::string name = "link " + to_string(link);
     insert_curve(db, fit, session, {name, "alone", {}, 0}, fits.alone);
@@ -106,7 +107,7 @@ void check_same_cluster(const Cluster& snapshot, const ClusterRow& row) {
 RowId Store::add_fit(const NewFit& fit) {
   const nlohmann::json snapshot = to_json(fit.cluster);
   cluster_from_json(snapshot);  // what is stored can be read again
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   const ClusterRow cluster = cluster_of(*this, fit.session);
   check_same_cluster(fit.cluster, cluster);

@@ -28,13 +28,13 @@ JobLogLine read_line(Query& query) {
 
 std::string name_of(RowId id) { return "job " + std::to_string(id); }
 
-std::optional<JobRow> find_job(Connection& db, RowId id) {
+std::optional<JobRow> find_job(DatabaseConnection& db, RowId id) {
   Query query = db.query(kSelectJobs + " WHERE id = ?");
   bind_values(query, id);
   return find_row(db, query, name_of(id), read_job);
 }
 
-JobRow require_job(Connection& db, RowId id) {
+JobRow require_job(DatabaseConnection& db, RowId id) {
   auto job = find_job(db, id);
   if (!job) {
     throw Error(ErrorCode::kNotFound, name_of(id) + ": there is none in the store");
@@ -42,7 +42,7 @@ JobRow require_job(Connection& db, RowId id) {
   return *std::move(job);
 }
 
-void require_running(Connection& db, RowId id) {
+void require_running(DatabaseConnection& db, RowId id) {
   const JobState state = require_job(db, id).state;
   if (state != JobState::kRunning) {
     throw Error(ErrorCode::kConflict, name_of(id) + " is not running: it is " + to_string(state));
@@ -51,7 +51,7 @@ void require_running(Connection& db, RowId id) {
 
 /// The job that was queued under the same key before, if any. Throws Error{kConflict} when it asks for
 /// something else.
-std::optional<RowId> asked_before(Connection& db, const NewJob& job) {
+std::optional<RowId> asked_before(DatabaseConnection& db, const NewJob& job) {
   if (job.idempotency_key.empty()) {
     return std::nullopt;
   }
@@ -69,7 +69,7 @@ std::optional<RowId> asked_before(Connection& db, const NewJob& job) {
 }
 
 /// The oldest queued job whose cluster is free.
-std::optional<RowId> next_in_turn(Connection& db) {
+std::optional<RowId> next_in_turn(DatabaseConnection& db) {
   Query query = db.query(
       "SELECT id FROM jobs AS job WHERE state = 'queued' AND NOT EXISTS "
       "(SELECT 1 FROM jobs WHERE state = 'running' AND cluster = job.cluster) ORDER BY id LIMIT 1");
@@ -77,7 +77,8 @@ std::optional<RowId> next_in_turn(Connection& db) {
 }
 
 /// The running jobs whose owner is gone.
-std::vector<RowId> abandoned_jobs(Connection& db, const std::function<bool(const std::string&)>& gone) {
+std::vector<RowId> abandoned_jobs(DatabaseConnection& db,
+                                  const std::function<bool(const std::string&)>& gone) {
   std::vector<RowId> abandoned;
   Query query = db.query("SELECT id, owner FROM jobs WHERE state = 'running' ORDER BY id");
   while (query.next()) {
@@ -113,7 +114,7 @@ Jobs::Jobs(Store& store) : impl_(store.impl_.get()) {}
 
 RowId Jobs::enqueue(const NewJob& job) {
   require(!job.kind.empty(), "job.kind", "\"\"", "must not be empty");
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   if (const auto known = asked_before(db, job)) {
     return *known;
@@ -133,7 +134,7 @@ RowId Jobs::enqueue(const NewJob& job) {
 }
 
 std::optional<JobRow> Jobs::take_next(const std::string& owner) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   const std::optional<RowId> id = next_in_turn(db);
   if (!id) {
@@ -149,7 +150,7 @@ std::optional<JobRow> Jobs::take_next(const std::string& owner) {
 
 void Jobs::report(RowId id, double progress, const std::string& stage) {
   require(progress >= 0 && progress <= 1, "progress", std::to_string(progress), "must be 0 to 1");
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   require_running(db, id);
   Query query = db.query("UPDATE jobs SET progress = ?, stage = ? WHERE id = ?");
@@ -158,7 +159,7 @@ void Jobs::report(RowId id, double progress, const std::string& stage) {
 }
 
 void Jobs::append_log(RowId id, std::string_view line) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   require_row(db, "jobs", "job", id);
   Query query = db.query("INSERT INTO job_log (job, at, line) VALUES (?, ?, ?)");
@@ -167,7 +168,7 @@ void Jobs::append_log(RowId id, std::string_view line) {
 }
 
 JobState Jobs::request_cancel(RowId id) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   JobState state = require_job(db, id).state;
   if (state == JobState::kQueued) {
@@ -187,7 +188,7 @@ bool Jobs::cancel_requested(RowId id) const { return require_job(impl_->db, id).
 void Jobs::finish(RowId id, JobState state, const nlohmann::json& result, const std::string& error) {
   require(state != JobState::kQueued && state != JobState::kRunning, "state", to_string(state),
           "a job ends in another state");
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   require_running(db, id);
   Query query = db.query(
@@ -199,7 +200,7 @@ void Jobs::finish(RowId id, JobState state, const nlohmann::json& result, const 
 }
 
 std::vector<RowId> Jobs::interrupt_abandoned(const std::function<bool(const std::string&)>& gone) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   std::vector<RowId> abandoned = abandoned_jobs(db, gone);
   for (const RowId id : abandoned) {
@@ -210,7 +211,7 @@ std::vector<RowId> Jobs::interrupt_abandoned(const std::function<bool(const std:
 }
 
 void Jobs::requeue(RowId id, std::optional<TokenId> token) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   const JobState state = require_job(db, id).state;
   if (state != JobState::kInterrupted && state != JobState::kFailed) {

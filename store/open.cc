@@ -60,7 +60,7 @@ struct Identity {
 };
 
 /// In one statement, so that it never sees half of what another process writes at its first opening.
-Identity identify(Connection& db) {
+Identity identify(DatabaseConnection& db) {
   sql::Query query = db.query(
       "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)"
       " FROM pragma_application_id, pragma_user_version");
@@ -73,7 +73,7 @@ Identity identify(Connection& db) {
 }
 
 /// Throws unless the file is ours (or blank) and of a version that this program can use.
-void check_identity(const Connection& db, const Identity& identity, Access access) {
+void check_identity(const DatabaseConnection& db, const Identity& identity, Access access) {
   const int newest = newest_schema();
   if (identity.blank()) {
     if (access == Access::kReadOnly) {
@@ -96,7 +96,7 @@ void check_identity(const Connection& db, const Identity& identity, Access acces
   }
 }
 
-void check_pages(Connection& db) {
+void check_pages(DatabaseConnection& db) {
   const std::string verdict = db.text("PRAGMA quick_check(1)");
   if (verdict != "ok") {
     refuse(db.path(), "the database is damaged (" + verdict + "): nothing was changed; restore a backup");
@@ -104,7 +104,7 @@ void check_pages(Connection& db) {
 }
 
 /// Settings of a connection, before the file is read. None of them changes it.
-void configure(Connection& db) {
+void configure(DatabaseConnection& db) {
   db.execute(
       "PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA trusted_schema = OFF;"
       "PRAGMA cell_size_check = ON; PRAGMA journal_size_limit = 67108864");
@@ -112,7 +112,7 @@ void configure(Connection& db) {
 
 /// The journal's kind and the layout of a file that has no content yet. Pages that pruning frees can be
 /// handed back (incremental vacuum).
-void prepare_file(Connection& db, bool blank) {
+void prepare_file(DatabaseConnection& db, bool blank) {
   if (blank) {
     db.execute("PRAGMA auto_vacuum = INCREMENTAL");
   }
@@ -122,7 +122,7 @@ void prepare_file(Connection& db, bool blank) {
 /// Repeats `step` while another process holds the lock: SQLite itself does not wait when it switches a file
 /// over to its write-ahead log.
 template <class Step>
-void patiently(const Connection& db, const Step& step) {
+void patiently(const DatabaseConnection& db, const Step& step) {
   using namespace std::chrono_literals;
   const auto deadline = std::chrono::steady_clock::now() + db.busy_timeout();
   for (;;) {
@@ -139,7 +139,7 @@ void patiently(const Connection& db, const Step& step) {
 }
 
 /// Makes the file ready for writing: the log, then the tables.
-void bring_up_to_date(Connection& db) {
+void bring_up_to_date(DatabaseConnection& db) {
   patiently(db, [&] {
     const Identity identity = identify(db);
     check_identity(db, identity, Access::kReadWrite);
@@ -159,7 +159,7 @@ bool lies_still(const std::filesystem::path& path) {
 }
 
 /// Whether the schema can be read; false when the folder forbids the files that readers share.
-bool readable(Connection& db) {
+bool readable(DatabaseConnection& db) {
   try {
     identify(db);
     return true;
@@ -186,12 +186,13 @@ Store Store::open(const std::filesystem::path& given, OpenOptions options) {
     prepare_place(path, options.access);
   }
   const bool write = options.access == Access::kReadWrite;
-  const auto mode = write ? Connection::Mode::kReadWrite : Connection::Mode::kReadOnly;
-  auto impl = std::unique_ptr<Impl>(new Impl{options, Connection(path, mode, options.busy_timeout)});
+  const auto mode = write ? DatabaseConnection::Mode::kReadWrite : DatabaseConnection::Mode::kReadOnly;
+  auto impl = std::unique_ptr<Impl>(new Impl{options, DatabaseConnection(path, mode, options.busy_timeout)});
   if (!write && !readable(impl->db) && lies_still(path)) {
-    impl.reset(new Impl{options, Connection(path, Connection::Mode::kImmutable, options.busy_timeout)});
+    impl.reset(new Impl{
+        options, DatabaseConnection(path, DatabaseConnection::Mode::kImmutable, options.busy_timeout)});
   }
-  Connection& db = impl->db;
+  DatabaseConnection& db = impl->db;
   if (write && db.read_only()) {
     refuse(path, "the file is read-only: nothing can be stored here");
   }
@@ -227,7 +228,7 @@ void Store::atomically(const std::function<void()>& work) {
   transaction.commit();
 }
 
-void sql::require_row(Connection& db, const std::string& table, const std::string& what, RowId id) {
+void sql::require_row(DatabaseConnection& db, const std::string& table, const std::string& what, RowId id) {
   Query query = db.query("SELECT 1 FROM " + table + " WHERE id = ?");
   bind_values(query, id);
   if (!query.next()) {

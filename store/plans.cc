@@ -54,7 +54,7 @@ void check_times(const NewPlan& plan) {
   check_duration("plan.bound", plan.bound);
 }
 
-std::optional<RowId> cluster_of_fit(Connection& db, std::optional<RowId> fit) {
+std::optional<RowId> cluster_of_fit(DatabaseConnection& db, std::optional<RowId> fit) {
   if (!fit) {
     return std::nullopt;
   }
@@ -68,7 +68,7 @@ std::optional<RowId> cluster_of_fit(Connection& db, std::optional<RowId> fit) {
 std::string end_of_prefix(std::string_view prefix) { return std::string(prefix) + "g"; }
 
 /// The only digest that starts with the prefix, if any.
-std::optional<std::string> complete_digest(Connection& db, std::string_view prefix) {
+std::optional<std::string> complete_digest(DatabaseConnection& db, std::string_view prefix) {
   require(prefix.size() >= kShortestPrefix, "digest", "\"" + std::string(prefix) + "\"",
           "must have at least " + std::to_string(kShortestPrefix) + " digits");
   Query query = db.query("SELECT DISTINCT digest FROM plans WHERE digest >= ? AND digest < ? LIMIT 2");
@@ -109,7 +109,7 @@ RowId Store::add_plan(const NewPlan& plan) {
 }
 
 RowId Store::add_plan(const NewPlan& plan, const PlanTexts& texts) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   const std::optional<RowId> cluster = cluster_of_fit(db, plan.fit);
   Query query = db.query(

@@ -33,7 +33,8 @@ ProfileRow read_profile(Query& query) {
   return row;
 }
 
-std::optional<RowId> same_profile(Connection& db, const std::string& digest, const std::string& model) {
+std::optional<RowId> same_profile(DatabaseConnection& db, const std::string& digest,
+                                  const std::string& model) {
   Query query = db.query("SELECT id FROM profiles WHERE digest = ? AND model = ?");
   bind_values(query, digest, model);
   return query.next() ? std::optional<RowId>(query.column_integer()) : std::nullopt;
@@ -43,7 +44,7 @@ std::optional<RowId> same_profile(Connection& db, const std::string& digest, con
 
 RowId Store::put_profile(const Profile& profile, std::optional<TokenId> token) {
   const std::string key = digest(profile);
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   if (const auto known = same_profile(db, key, profile.model)) {
     return *known;
   }

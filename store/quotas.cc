@@ -8,14 +8,14 @@ using namespace sql;
 
 namespace {
 
-std::int64_t waiting_jobs(Connection& db, TokenId token) {
+std::int64_t waiting_jobs(DatabaseConnection& db, TokenId token) {
   Query query = db.query("SELECT count(*) FROM jobs WHERE state = 'queued' AND token = ?");
   bind_values(query, token);
   query.next();
   return query.column_integer();
 }
 
-std::int64_t stored_rows(Connection& db, const std::string& kind, TokenId token) {
+std::int64_t stored_rows(DatabaseConnection& db, const std::string& kind, TokenId token) {
   Query query = db.query("SELECT number FROM token_rows WHERE token = ? AND kind = ?");
   bind_values(query, token, kind);
   return query.next() ? query.column_integer() : 0;

@@ -52,7 +52,7 @@ void check_result(const RunResult& result) {
 }
 
 /// Throws Error{kNotFound} or Error{kConflict} unless the run is running.
-void require_open_run(Connection& db, RowId id) {
+void require_open_run(DatabaseConnection& db, RowId id) {
   Query query = db.query("SELECT state FROM runs WHERE id = ?");
   bind_values(query, id);
   if (!query.next()) {
@@ -67,7 +67,7 @@ void require_open_run(Connection& db, RowId id) {
 }  // namespace
 
 RowId Store::start_run(const NewRun& run) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   require_row(db, "plans", "plan", run.plan);
   if (run.cluster) {
@@ -86,7 +86,7 @@ RowId Store::start_run(const NewRun& run) {
 
 void Store::finish_run(RowId id, const RunResult& result) {
   check_result(result);
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   require_open_run(db, id);
   Query query = db.query(

@@ -31,7 +31,7 @@ void check_sample(const NewSample& sample) {
   check_duration("sample.half_width", sample.half_width);
 }
 
-std::string state_of_session(Connection& db, RowId session) {
+std::string state_of_session(DatabaseConnection& db, RowId session) {
   Query query = db.query("SELECT state FROM sessions WHERE id = ?");
   bind_values(query, session);
   if (!query.next()) {
@@ -40,7 +40,7 @@ std::string state_of_session(Connection& db, RowId session) {
   return query.column_text();
 }
 
-void require_open_session(Connection& db, RowId session) {
+void require_open_session(DatabaseConnection& db, RowId session) {
   const std::string state = state_of_session(db, session);
   if (state != to_string(WorkState::kRunning)) {
     throw Error(ErrorCode::kConflict,
@@ -48,7 +48,7 @@ void require_open_session(Connection& db, RowId session) {
   }
 }
 
-void require_complete_session(Connection& db, RowId session) {
+void require_complete_session(DatabaseConnection& db, RowId session) {
   const std::string state = state_of_session(db, session);
   if (state != to_string(WorkState::kComplete)) {
     throw Error(ErrorCode::kConflict,
@@ -56,7 +56,7 @@ void require_complete_session(Connection& db, RowId session) {
   }
 }
 
-RowId insert_sample(Connection& db, RowId session, const NewSample& sample, Timestamp at) {
+RowId insert_sample(DatabaseConnection& db, RowId session, const NewSample& sample, Timestamp at) {
   check_sample(sample);
   Query query = db.query(
       "INSERT INTO samples (session, kind, operation, road, workers, servers, source_rank, destination_rank, "

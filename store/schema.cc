@@ -306,7 +306,7 @@ END;
 
 /// The layouts of the profiles that are there already. A profile that cannot be read any more has none: its
 /// plans stay what they are, and nothing else is lost.
-void fill_layouts(Connection& connection) {
+void fill_layouts(DatabaseConnection& connection) {
   Query profiles = connection.query("SELECT id, profile FROM profiles");
   while (profiles.next()) {
     RowId id = 0;
@@ -323,7 +323,7 @@ void fill_layouts(Connection& connection) {
 
 struct Step {
   std::string_view sql;
-  void (*fill)(Connection& connection) = nullptr;  ///< what is computed from the rows that are there
+  void (*fill)(DatabaseConnection& connection) = nullptr;  ///< what is computed from the rows that are there
 };
 
 constexpr std::array<Step, 9> kSteps = {{{kVersion1},
@@ -347,7 +347,7 @@ int newest_schema() { return static_cast<int>(kSteps.size()); }
 
 std::string_view schema_step(int from) { return step(from).sql; }
 
-void migrate(Connection& connection, int to) {
+void migrate(DatabaseConnection& connection, int to) {
   Transaction transaction(connection);
   const int from = static_cast<int>(connection.integer("PRAGMA user_version"));
   for (int version = from; version < to; ++version) {

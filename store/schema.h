@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "store/connection.h"
+#include "store/database_connection.h"
 
 namespace commtune::sql {
 
@@ -20,6 +20,6 @@ int newest_schema();
 std::string_view schema_step(int from);
 
 /// Brings the file to `to`, all or nothing; does nothing when another process has done so meanwhile.
-void migrate(Connection& connection, int to);
+void migrate(DatabaseConnection& connection, int to);
 
 }  // namespace commtune::sql

@@ -39,7 +39,7 @@ void refuse_second(const Store& store, RowId cluster) {
 }  // namespace
 
 RowId Store::start_session(const NewSession& session) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   require_row(db, "clusters", "cluster", session.cluster);
   refuse_second(*this, session.cluster);
@@ -55,7 +55,7 @@ RowId Store::start_session(const NewSession& session) {
 }
 
 void Store::resume_session(RowId id, const std::string& owner) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   const SessionRow session = require_session(*this, id);
   refuse_second(*this, session.cluster);
@@ -72,7 +72,7 @@ void Store::resume_session(RowId id, const std::string& owner) {
 
 void Store::end_session(RowId id, WorkState state, const std::string& error) {
   require(state != WorkState::kRunning, "state", to_string(state), "a session ends in another state");
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   const SessionRow session = require_session(*this, id);
   if (session.state != WorkState::kRunning) {

@@ -225,7 +225,7 @@ class Store {
  private:
   friend class Jobs;
   friend class Tokens;
-  friend class Answers;
+  friend class StoredReplies;
   friend class Quotas;
   struct Impl;
   explicit Store(std::unique_ptr<Impl> impl);

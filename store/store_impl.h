@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "perfmodel/base/error.h"
-#include "store/connection.h"
+#include "store/database_connection.h"
 #include "store/store.h"
 #include "store/values.h"
 
@@ -19,7 +19,7 @@ namespace commtune {
 
 struct Store::Impl {
   OpenOptions options;
-  sql::Connection db;
+  sql::DatabaseConnection db;
   std::map<std::string, Profile> profiles{};  ///< by digest: some that were read before
 
   Timestamp now() const { return options.clock(); }
@@ -43,12 +43,12 @@ inline void check_duration(const std::string& field, Seconds value) {
 }
 
 /// Throws Error{kNotFound} unless the table has the row: "session 12: there is none".
-void require_row(Connection& db, const std::string& table, const std::string& what, RowId id);
+void require_row(DatabaseConnection& db, const std::string& table, const std::string& what, RowId id);
 
 /// Runs `decode`, which reads a row; a value that cannot be understood becomes Error{kStorage} naming the
 /// row.
 template <class Decode>
-auto decode_row(const Connection& db, const std::string& what, const Decode& decode) {
+auto decode_row(const DatabaseConnection& db, const std::string& what, const Decode& decode) {
   const auto damaged = [&](const std::string& why) {
     return Error(ErrorCode::kStorage, db.path().string() + ": " + what + " is damaged: " + why);
   };
@@ -66,7 +66,7 @@ auto decode_row(const Connection& db, const std::string& what, const Decode& dec
 
 /// The row that a query finds, if any; `reader` makes it from the query.
 template <class Reader>
-auto find_row(const Connection& db, Query& query, const std::string& what, const Reader& reader)
+auto find_row(const DatabaseConnection& db, Query& query, const std::string& what, const Reader& reader)
     -> std::optional<decltype(reader(query))> {
   if (!query.next()) {
     return std::nullopt;
@@ -90,8 +90,8 @@ struct ListOrder {
 
 /// One page of the rows that `select` (SELECT ... FROM ...) and the filter yield.
 template <class Reader>
-auto list_rows(Connection& db, const std::string& select, const Filter& filter, const ListOrder& order,
-               const Page& page, const Reader& reader) {
+auto list_rows(DatabaseConnection& db, const std::string& select, const Filter& filter,
+               const ListOrder& order, const Page& page, const Reader& reader) {
   require(page.limit >= 1 && page.limit <= 1000, "limit", std::to_string(page.limit), "must be 1 to 1000");
   require(page.after >= 0, "after", std::to_string(page.after), "must be an id, or 0");
   const bool newest_first = order.direction == Direction::kNewestFirst;

@@ -27,7 +27,7 @@ RowId Tokens::add(const NewToken& token) {
   require(!token.scopes.empty(), "token.scopes", "[]", "must name at least one scope");
   require(!token.salt.empty(), "token.salt", "no bytes", "must not be empty");
   require(!token.hash.empty(), "token.hash", "no bytes", "must not be empty");
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   Query query = db.query(
       "INSERT INTO tokens (name, scopes, salt, hash, created, expires, version) VALUES (?, ?, ?, ?, ?, ?, "
@@ -41,7 +41,7 @@ RowId Tokens::add(const NewToken& token) {
 }
 
 void Tokens::revoke(RowId id) {
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   require_row(db, "tokens", "token", id);
   Query query = db.query("UPDATE tokens SET revoked = coalesce(revoked, ?) WHERE id = ?");

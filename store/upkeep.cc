@@ -94,7 +94,7 @@ constexpr const char* kOldClusters =
 /// Deletes and counts.
 class Pruner {
  public:
-  Pruner(Connection& db, const PruneOptions& options)
+  Pruner(DatabaseConnection& db, const PruneOptions& options)
       : db_(db),
         before_(options.before ? to_iso8601(*options.before) : std::string("9999")),
         keep_(options.keep.value_or(0)) {}
@@ -121,12 +121,12 @@ class Pruner {
   }
 
  private:
-  Connection& db_;
+  DatabaseConnection& db_;
   std::string before_;
   int keep_;
 };
 
-Bytes file_size(Connection& db) {
+Bytes file_size(DatabaseConnection& db) {
   return {static_cast<std::uint64_t>(db.integer("PRAGMA page_count")) * db.page_size()};
 }
 
@@ -161,7 +161,7 @@ PruneReport Store::prune(const PruneOptions& options) {
           "say what is old: an age, or how many to keep");
   require(!options.keep || *options.keep >= 0, "keep", std::to_string(options.keep.value_or(0)),
           "must be at least 0");
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   PruneReport report;
   {
     Transaction transaction(db);

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/connection.h"
+#include "store/database_connection.h"
 #include "store/jobs.h"
 #include "store/json_text.h"
 #include "store/rows.h"

@@ -127,7 +127,7 @@ class Recording {
   SteadyClock::time_point flushed_ = SteadyClock::now();
 };
 
-void hear(Context& context, Recording& recording, const Report& report) {
+void hear(Context& context, Recording& recording, const LaunchReport& report) {
   if (const auto* progress = std::get_if<Progressed>(&report)) context.progress(*progress);
   const auto* found = std::get_if<Found>(&report);
   if (found != nullptr && found->kind == "facts") recording.on_facts(found->value);
@@ -140,7 +140,7 @@ nlohmann::json launch_recorded(Context& context, const ProbeRequest& request, co
   try {
     return launch(
         to_json(Order(order)), launch_options(context, request.placing, 0),
-        [&](const Report& report) { hear(context, recording, report); }, context.cancellation);
+        [&](const LaunchReport& report) { hear(context, recording, report); }, context.cancellation);
   } catch (const Error& error) {
     const bool interrupted = error.code() == ErrorCode::kInterrupted;
     recording.abandon(interrupted ? WorkState::kInterrupted : WorkState::kFailed, error.what());

@@ -216,7 +216,7 @@ class RunListening {
  public:
   RunListening(Context& context, const RunRequest& request) : context_(context), request_(request) {}
 
-  void hear(const Report& report) {
+  void hear(const LaunchReport& report) {
     if (const auto* progress = std::get_if<Progressed>(&report)) context_.progress(*progress);
     const auto* found = std::get_if<Found>(&report);
     if (found != nullptr && found->kind == "iteration")
@@ -320,7 +320,7 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
   try {
     const nlohmann::json result = launch(
         to_json(order), launch_options(context, request.placing, ranks_of(request.job.plan)),
-        [&](const Report& report) { listening.hear(report); }, context.cancellation);
+        [&](const LaunchReport& report) { listening.hear(report); }, context.cancellation);
     outcome.report = run_report_from_json(result.at("report"));
   } catch (const std::exception& error) {
     const auto* ours = dynamic_cast<const Error*>(&error);

@@ -14,9 +14,9 @@ Question JobFlags::question(Work& work) const {
   if (scaled()) question.profile = commtune::scaled(*question.profile, scale_bytes, scale_time);
   question.cluster.name = work.settings().cluster;
   if (!cluster_file.empty()) question.cluster.given = read_cluster_file(cluster_file);
-  question.seats = seats;
-  question.seats.workers = options.workers;
-  question.seats.limits = options.limits;
+  question.allocation = allocation;
+  question.allocation.workers = options.workers;
+  question.allocation.limits = options.limits;
   question.overrides = overrides;
   question.draws = options.draws;
   question.seed = options.seed;

@@ -15,7 +15,7 @@ struct JobFlags {
   std::string cluster_file;
   double scale_bytes = 1, scale_time = 1;
   tuner::TuneOptions options;
-  Seats seats;  ///< but for what `options` has
+  Allocation allocation;  ///< but for what `options` has
   Overrides overrides;
 
   bool scaled() const { return scale_bytes != 1 || scale_time != 1; }

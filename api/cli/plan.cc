@@ -248,7 +248,7 @@ void add_plan_command(CLI::App& tune, Session& session) {
   add_common_flags(*command, session, {"cluster", "fit_age"});
   add_knob(*command, knob::kWorkers, flags->job.options.workers);
   add_knob(*command, knob::kServers, flags->job.options.limits.colocated_servers);
-  add_allocation_flags(*command, flags->job.seats);
+  add_allocation_flags(*command, flags->job.allocation);
   add_knob(*command, knob::kRecommendWorkers, flags->most_workers)->check(range_of(knob::kRecommendWorkers));
   add_knob(*command, knob::kLeastEfficiency, flags->least_efficiency)
       ->check(range_of(knob::kLeastEfficiency));

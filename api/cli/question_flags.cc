@@ -13,10 +13,11 @@ void add_override_flags(CLI::App& command, Overrides& overrides) {
   add_knob(command, knob::kBatch, overrides.batch)->check(range_of(knob::kBatch));
 }
 
-void add_allocation_flags(CLI::App& command, Seats& seats) {
-  add_knob(command, knob::kNodes, seats.nodes);
-  add_knob(command, knob::kNodeCount, seats.node_count)->check(range_of(knob::kNodeCount));
-  add_knob(command, knob::kDevicesPerNode, seats.devices_per_node)->check(range_of(knob::kDevicesPerNode));
+void add_allocation_flags(CLI::App& command, Allocation& allocation) {
+  add_knob(command, knob::kNodes, allocation.nodes);
+  add_knob(command, knob::kNodeCount, allocation.node_count)->check(range_of(knob::kNodeCount));
+  add_knob(command, knob::kDevicesPerNode, allocation.devices_per_node)
+      ->check(range_of(knob::kDevicesPerNode));
 }
 
 }  // namespace commtune::api

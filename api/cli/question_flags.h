@@ -11,7 +11,7 @@ namespace commtune::api {
 /// must outlive the app.
 void add_override_flags(CLI::App& command, Overrides& overrides);
 
-/// Adds --nodes, --node-count and --devices-per-node. The seats must outlive the app.
-void add_allocation_flags(CLI::App& command, Seats& seats);
+/// Adds --nodes, --node-count and --devices-per-node. The allocation must outlive the app.
+void add_allocation_flags(CLI::App& command, Allocation& allocation);
 
 }  // namespace commtune::api

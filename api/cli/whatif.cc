@@ -48,7 +48,7 @@ void run_servers(const Session& session, const WhatIfFlags& flags) {
   request.placement = flags.placement == "dedicated" ? Placement::kDedicated : Placement::kColocated;
   request.servers = parse_flag("--servers", flags.servers, count_series);
   if (!flags.workers.empty())
-    request.job.seats.workers = single(parse_flag("--workers", flags.workers, count_series));
+    request.job.allocation.workers = single(parse_flag("--workers", flags.workers, count_series));
   const InterruptGuard guard(*session.cancellation);
   const ServersOutcome outcome = servers_job(work.context(), request);
   answer(session, flags, work, outcome, to_csv(outcome.points), servers_report(outcome));

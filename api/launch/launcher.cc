@@ -20,7 +20,8 @@ constexpr Seconds kEndingTime{5.0};
 /// What one job has said so far.
 class Conversation {
  public:
-  Conversation(const LaunchOptions& options, const ReportHandler& on_report, const Cancellation& cancellation)
+  Conversation(const LaunchOptions& options, const LaunchReportHandler& on_report,
+               const Cancellation& cancellation)
       : options_(options),
         on_report_(on_report),
         cancellation_(cancellation),
@@ -69,7 +70,7 @@ class Conversation {
  private:
   /// Nothing also when the line is cut short by the job's being ended: mpirun may be hit by the signal while
   /// it still hands on what rank 0 wrote.
-  std::optional<Report> whole_report(std::string_view line) const {
+  std::optional<LaunchReport> whole_report(std::string_view line) const {
     try {
       return report_from_line(line);
     } catch (const Error&) {
@@ -85,7 +86,7 @@ class Conversation {
   }
 
   const LaunchOptions& options_;
-  const ReportHandler& on_report_;
+  const LaunchReportHandler& on_report_;
   const Cancellation& cancellation_;
   SteadyClock::time_point last_heard_;
   bool started_ = false;
@@ -108,7 +109,7 @@ void LaunchOptions::check() const {
 }
 
 nlohmann::json launch(const nlohmann::json& order, const LaunchOptions& options,
-                      const ReportHandler& on_report, Cancellation& cancellation) {
+                      const LaunchReportHandler& on_report, Cancellation& cancellation) {
   options.check();
   if (cancellation.requested())
     throw Error(ErrorCode::kInterrupted, "interrupted before anything was started");

@@ -26,7 +26,7 @@ struct LaunchOptions {
 };
 
 /// Called for each report but the last one, on the calling thread. May throw: the job is then ended.
-using ReportHandler = std::function<void(const Report&)>;
+using LaunchReportHandler = std::function<void(const LaunchReport&)>;
 
 /// Starts the job and waits for its end.
 ///
@@ -34,6 +34,6 @@ using ReportHandler = std::function<void(const Report&)>;
 /// throws   the Error that rank 0 reported; Error{kInterrupted} when it was cancelled and had no result to
 ///          hand back; Error{kTimeout}, {kPeerLost}, {kUnavailable} as diagnose() says
 nlohmann::json launch(const nlohmann::json& order, const LaunchOptions& options,
-                      const ReportHandler& on_report, Cancellation& cancellation);
+                      const LaunchReportHandler& on_report, Cancellation& cancellation);
 
 }  // namespace commtune::api

@@ -12,10 +12,10 @@
 
 namespace commtune::api {
 
-Asked asked(Question question, const Seats& seats, Profile profile, const Cluster& fitted,
+Asked asked(Question question, const Allocation& allocation, Profile profile, const Cluster& fitted,
             std::optional<RowId> fit, FitMarks marks) {
   if (question.strict) refuse_differences(marks.differences);
-  Case made = make_case(question, seats, std::move(profile), fitted);
+  Case made = make_case(question, allocation, std::move(profile), fitted);
   return {std::move(question), std::move(made), fit, std::move(marks)};
 }
 
@@ -24,8 +24,9 @@ Asked look_up(const Store& store, Question question, const FitAge& age) {
   FitMarks marks;
   if (fitted.row) marks = marks_of(store, *fitted.row, fitted.cluster, age);
   Profile profile = question.profile ? *question.profile : find_profile(store, question.model);
-  const Seats seats = question.seats;
-  return asked(std::move(question), seats, std::move(profile), fitted.cluster, fitted.fit, std::move(marks));
+  const Allocation allocation = question.allocation;
+  return asked(std::move(question), allocation, std::move(profile), fitted.cluster, fitted.fit,
+               std::move(marks));
 }
 
 TuneOutcome answer(Asked asked, tuner::OutOfTime out_of_time) {

@@ -31,9 +31,9 @@ struct Asked {
 /// Puts a question together with what it names. Throws Error{kConflict} for what `strict` refuses, and what
 /// make_case throws.
 ///
-/// seats   the question's, or a candidate's
+/// allocation   the question's, or a candidate's
 /// fitted  the cluster as its fit has it
-Asked asked(Question question, const Seats& seats, Profile profile, const Cluster& fitted,
+Asked asked(Question question, const Allocation& allocation, Profile profile, const Cluster& fitted,
             std::optional<RowId> fit, FitMarks marks);
 
 /// The same with what the store has. Throws what find_profile and find_fitted throw, too.

@@ -15,13 +15,13 @@ namespace {
 constexpr int kMostWorkers = 4096;
 constexpr std::size_t kMostDrawnTensors = 2'000'000;  // some seconds
 
-/// The hosts that the seats name, with as many workers each as they say.
-std::vector<Host> seated_hosts(const Seats& seats, const Cluster& fitted) {
+/// The hosts that the allocation names, with as many workers each as it says.
+std::vector<Host> allocated_hosts(const Allocation& allocation, const Cluster& fitted) {
   std::vector<Host> hosts = fitted.hosts;
-  if (!seats.nodes.empty()) {
+  if (!allocation.nodes.empty()) {
     std::vector<std::string> absent;
     std::vector<Host> named;
-    for (const Host& wanted : parse_host_list(seats.nodes).hosts) {
+    for (const Host& wanted : parse_host_list(allocation.nodes).hosts) {
       const auto known = std::find_if(fitted.hosts.begin(), fitted.hosts.end(),
                                       [&](const Host& host) { return host.name == wanted.name; });
       if (known == fitted.hosts.end()) {
@@ -40,10 +40,10 @@ std::vector<Host> seated_hosts(const Seats& seats, const Cluster& fitted) {
                         ", ")));
     hosts = std::move(named);
   }
-  if (seats.node_count > 0)
-    hosts.resize(static_cast<std::size_t>(seats.node_count), hosts.empty() ? Host{} : hosts.front());
-  if (seats.devices_per_node > 0)
-    for (Host& host : hosts) host.slots = seats.devices_per_node;
+  if (allocation.node_count > 0)
+    hosts.resize(static_cast<std::size_t>(allocation.node_count), hosts.empty() ? Host{} : hosts.front());
+  if (allocation.devices_per_node > 0)
+    for (Host& host : hosts) host.slots = allocation.devices_per_node;
   return hosts;
 }
 
@@ -70,7 +70,8 @@ void check_size(const Case& made) {
   check_draws(made.options.draws, made.profile);
 }
 
-Case make_case(const Question& question, const Seats& seats, Profile profile, const Cluster& fitted) {
+Case make_case(const Question& question, const Allocation& allocation, Profile profile,
+               const Cluster& fitted) {
   const Overrides& change = question.overrides;
   const int batch = change.batch > 0 ? change.batch : profile.batch;
   const double time = static_cast<double>(batch) / profile.batch / change.device_speed_scale;
@@ -80,9 +81,9 @@ Case make_case(const Question& question, const Seats& seats, Profile profile, co
   made.profile.batch = batch;
   if (change.bandwidth_scale != 1 || change.latency_scale != 1)
     made.cluster = tuner::with_network(fitted, change.latency_scale, 1 / change.bandwidth_scale);
-  made.cluster.hosts = seated_hosts(seats, fitted);
-  made.options.workers = seats.workers;
-  made.options.limits = seats.limits;
+  made.cluster.hosts = allocated_hosts(allocation, fitted);
+  made.options.workers = allocation.workers;
+  made.options.limits = allocation.limits;
   made.options.draws = question.draws;
   made.options.seed = question.seed;
   made.options.check();

@@ -19,10 +19,11 @@ struct Case {
   tuner::TuneOptions options;
 };
 
-/// Applies seats and overrides. Throws Error{kNotFound} naming nodes that the cluster does not have.
+/// Applies an allocation and overrides. Throws Error{kNotFound} naming nodes that the cluster does not have.
 ///
-/// seats  the question's, or a candidate's
-Case make_case(const Question& question, const Seats& seats, Profile profile, const Cluster& fitted);
+/// allocation  the question's, or a candidate's
+Case make_case(const Question& question, const Allocation& allocation, Profile profile,
+               const Cluster& fitted);
 
 /// For whoever answers many: throws Error{kBadInput} where so many draws for so many tensors, or so many
 /// workers, would take longer than a scheduler waits.

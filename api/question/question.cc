@@ -72,18 +72,18 @@ void read_value(const JsonPlace& place, std::optional<tuner::VerifyLimits>& veri
 
 }  // namespace
 
-template <typename Visitor, fields::Of<Candidate> Given>
+template <typename Visitor, fields::Of<CandidateAllocation> Given>
 void visit_fields(Visitor& visit, Given& candidate) {
   visit("name", candidate.name, fields::Name{});
   visit(fields::optional("cluster"), candidate.cluster, fields::Name{});
-  visit_fields(visit, candidate.seats);
+  visit_fields(visit, candidate.allocation);
 }
 
 template <typename Visitor, fields::Of<Question> Given>
 void visit_fields(Visitor& visit, Given& question) {
   visit("model", question, NameOrProfile{});
   visit("cluster", question.cluster, NameOrCluster{});
-  visit_fields(visit, question.seats);
+  visit_fields(visit, question.allocation);
   visit_knob(visit, knob::kDraws, question.draws);
   visit_knob(visit, knob::kSeed, question.seed);
   visit(fields::optional("keep"), question.keep, fields::OneOf{kKeeps});
@@ -98,16 +98,17 @@ void visit_fields(Visitor& visit, Given& question) {
 }
 
 bool Question::is_changed() const {
-  return overrides.any() || !seats.nodes.empty() || seats.node_count > 0 || seats.devices_per_node > 0;
+  return overrides.any() || !allocation.nodes.empty() || allocation.node_count > 0 ||
+         allocation.devices_per_node > 0;
 }
 
 void check_runs(const Question& question) {
-  const Seats& seats = question.seats;
+  const Allocation& allocation = question.allocation;
   const std::pair<bool, std::string_view> rules[] = {
       {question.overrides.any(), "overrides: no plan can be run on a what-if, since no cluster is so"},
-      {!seats.nodes.empty(), "nodes: runs choose no hosts: they are on the cluster's first ranks"},
-      {seats.node_count > 0, "node_count: runs are on the cluster's own hosts"},
-      {seats.devices_per_node > 0, "devices_per_node: runs are on the cluster's own slots"},
+      {!allocation.nodes.empty(), "nodes: runs choose no hosts: they are on the cluster's first ranks"},
+      {allocation.node_count > 0, "node_count: runs are on the cluster's own hosts"},
+      {allocation.devices_per_node > 0, "devices_per_node: runs are on the cluster's own slots"},
       {question.most_workers > 0, "recommend_workers: cannot be measured by runs; ask for it on its own"},
       {!question.candidates.empty(), "candidates: cannot be run; ask for each on its own"},
       {question.keep == Keep::kNone, "keep: plans that are run are stored, all of the ranking"}};

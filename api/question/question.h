@@ -36,7 +36,7 @@ struct ClusterChoice {
 };
 
 /// Where a job would run.
-struct Seats {
+struct Allocation {
   int workers = 0;           ///< 0: all that the nodes have
   std::string nodes;         ///< "tux[0-3,12]"; empty: all of the cluster
   int node_count = 0;        ///< 0: not said
@@ -44,10 +44,10 @@ struct Seats {
   tuner::RoadLimits limits;
 };
 
-struct Candidate {
+struct CandidateAllocation {
   std::string name;
   std::string cluster;  ///< empty: the question's
-  Seats seats;
+  Allocation allocation;
 };
 
 /// Which plans of a ranking are stored.
@@ -57,7 +57,7 @@ struct Question {
   std::string model;               ///< a name as in find_profile; empty with `profile`
   std::optional<Profile> profile;  ///< a whole one
   ClusterChoice cluster;
-  Seats seats;
+  Allocation allocation;
   Overrides overrides;
   int draws = 64;
   std::uint64_t seed = 1;
@@ -65,7 +65,7 @@ struct Question {
   bool strict = false;   ///< refuse a fit that was made under other conditions than those that hold now
   int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
   double least_efficiency = 0.8;
-  std::vector<Candidate> candidates;      ///< empty: one job
+  std::vector<CandidateAllocation> candidates;  ///< empty: one job
   std::optional<Seconds> plan_time = {};  ///< longest planning, each time anew; absent: whoever answers says
   /// Run the leading plans for about so long, correct the costs by what that takes, and plan again; absent:
   /// do not.

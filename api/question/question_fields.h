@@ -16,15 +16,15 @@ void visit_fields(Visitor& visit, Given& overrides) {
   visit.when_set(knob::kBatch.name, overrides.batch, whole(knob::kBatch));
 }
 
-template <typename Visitor, fields::Of<Seats> Given>
-void visit_fields(Visitor& visit, Given& seats) {
-  visit_knob(visit, knob::kWorkers, seats.workers);
-  visit_knob(visit, knob::kNodes, seats.nodes);
-  visit_knob(visit, knob::kNodeCount, seats.node_count);
-  visit_knob(visit, knob::kDevicesPerNode, seats.devices_per_node);
-  visit_knob(visit, knob::kServers, seats.limits.colocated_servers);
-  visit_knob(visit, knob::kDedicatedServers, seats.limits.dedicated_servers);
-  visit_knob(visit, knob::kHashed, seats.limits.hashed);
+template <typename Visitor, fields::Of<Allocation> Given>
+void visit_fields(Visitor& visit, Given& allocation) {
+  visit_knob(visit, knob::kWorkers, allocation.workers);
+  visit_knob(visit, knob::kNodes, allocation.nodes);
+  visit_knob(visit, knob::kNodeCount, allocation.node_count);
+  visit_knob(visit, knob::kDevicesPerNode, allocation.devices_per_node);
+  visit_knob(visit, knob::kServers, allocation.limits.colocated_servers);
+  visit_knob(visit, knob::kDedicatedServers, allocation.limits.dedicated_servers);
+  visit_knob(visit, knob::kHashed, allocation.limits.hashed);
 }
 
 template <typename Visitor, fields::Of<tuner::VerifyLimits> Given>

@@ -6,7 +6,7 @@
 
 namespace commtune::api {
 
-void Reporter::report(const Report& report) const {
+void Reporter::report(const LaunchReport& report) const {
   if (rank_ != 0) return;
   const std::string line = to_line(report) + '\n';
   const std::scoped_lock lock(mutex_);

@@ -15,7 +15,7 @@ class Reporter {
   void set_rank(int rank) { rank_ = rank; }
 
   /// A line on rank 0's standard output, at once; nothing on other ranks.
-  void report(const Report& report) const;
+  void report(const LaunchReport& report) const;
 
   /// On every rank; never throws, since it is the last thing that is said.
   void report_failure(const Failed& failure) const noexcept;

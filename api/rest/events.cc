@@ -50,7 +50,7 @@ void Events::stop() {
 }
 
 Reply Events::follow() {
-  auto follower = std::make_shared<Follower>();
+  auto follower = std::make_shared<Subscriber>();
   {
     const std::lock_guard lock(shared_->mutex);
     std::erase_if(shared_->followers, [](const auto& other) { return other.expired(); });

@@ -24,14 +24,14 @@ class Events {
   void stop();
 
  private:
-  struct Follower {
+  struct Subscriber {
     std::deque<std::string> waiting;
     bool lost = false;
   };
   struct Shared {
     std::mutex mutex;  // guards all below
     std::condition_variable happened;
-    std::list<std::weak_ptr<Follower>> followers;
+    std::list<std::weak_ptr<Subscriber>> followers;
     std::uint64_t last_id = 0;
     bool stopping = false;
   };

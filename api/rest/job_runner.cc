@@ -11,8 +11,8 @@
 #include "api/launch/process.h"
 #include "api/options.h"
 #include "perfmodel/base/error.h"
-#include "store/answers.h"
 #include "store/owner.h"
+#include "store/stored_replies.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -146,11 +146,12 @@ json tune_job_request(const Question& question, const std::string& model) {
                {"draws", question.draws},
                {"seed", question.seed},
                {"strict", question.strict}};
-  const Seats& seats = question.seats;
-  if (seats.workers > 0) request["workers"] = seats.workers;
-  if (seats.limits.colocated_servers > 0) request["servers"] = seats.limits.colocated_servers;
-  if (seats.limits.dedicated_servers > 0) request["dedicated_servers"] = seats.limits.dedicated_servers;
-  if (seats.limits.hashed) request["hashed"] = true;
+  const Allocation& allocation = question.allocation;
+  if (allocation.workers > 0) request["workers"] = allocation.workers;
+  if (allocation.limits.colocated_servers > 0) request["servers"] = allocation.limits.colocated_servers;
+  if (allocation.limits.dedicated_servers > 0)
+    request["dedicated_servers"] = allocation.limits.dedicated_servers;
+  if (allocation.limits.hashed) request["hashed"] = true;
   if (question.plan_time) request["plan_seconds"] = question.plan_time->count();
   if (question.check) request["check_seconds"] = question.check->count();
   if (const auto& verify = question.verify)
@@ -256,7 +257,7 @@ JobRow JobRunner::resume(RowId id, const Allowance& allowance) {
 
 void JobRunner::forget_answers() {
   try {
-    parts_.store.write([](Store& store) { Answers(store).forget(system_now() - kAnswersKept); });
+    parts_.store.write([](Store& store) { StoredReplies(store).forget(system_now() - kAnswersKept); });
   } catch (const std::exception& error) {
     parts_.log.say(Level::kWarning, "answers_not_forgotten", {{"why", std::string(error.what())}});
   }

@@ -9,7 +9,7 @@
 
 #include "perfmodel/base/digest.h"
 #include "perfmodel/base/error.h"
-#include "store/answers.h"
+#include "store/stored_replies.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -80,15 +80,16 @@ Service::Service(const ServiceParts& parts, Store store)
       store_(std::move(store)),
       router_(make_routes(*this)),
       metrics_(std::make_unique<Metrics>(labels_of(router_))),
-      busy_(planning_threads(parts.options)),
+      planning_(planning_threads(parts.options)),
       what_ifs_(std::max<std::size_t>(2, planning_threads(parts.options)) - 1),
       fits_(store_),
       profiles_(store_),
       tokens_(store_),
-      plans_({store_, fits_, profiles_, *metrics_, events_, busy_, parts_.settings.fit_age,
+      plans_({store_, fits_, profiles_, *metrics_, events_, planning_, parts_.settings.fit_age,
               parts_.options.compute_time, parts_.options.plan_time, parts_.options.quotas, parts_.clock,
               stopping_}),
-      gate_(std::make_unique<Gate>(parts_.options, parts_.start_token, router_, tokens_, *metrics_)),
+      admission_(
+          std::make_unique<Admission>(parts_.options, parts_.start_token, router_, tokens_, *metrics_)),
       jobs_({store_, events_, *metrics_, parts.log, parts.program}) {}
 
 Service::~Service() = default;
@@ -100,14 +101,14 @@ void Service::stop() {
 }
 
 std::optional<Reply> Service::without_body(const Head& head) {
-  auto admission = gate_->admit(head, true);
+  auto admission = admission_->admit(head, true);
   if (const auto* refused = std::get_if<Refused>(&admission)) return refuse(*refused);
   if (head.content_length > 0 && head.method == "POST") return {};  // nothing else has a use for a body
   return carry_out(std::move(std::get<Admitted>(admission)), {});
 }
 
 Reply Service::with_body(const Head& head, std::string body) {
-  auto admission = gate_->admit(head, false);
+  auto admission = admission_->admit(head, false);
   if (const auto* refused = std::get_if<Refused>(&admission)) return refuse(*refused);
   return carry_out(std::move(std::get<Admitted>(admission)), std::move(body));
 }
@@ -119,7 +120,7 @@ tuner::OutOfTime Service::plan_limit() const {
 Reply Service::compute(const Request& request, const std::function<Reply(const tuner::Watch&)>& what_if) {
   const std::chrono::milliseconds most = parts_.options.compute_time;
   const Permit turn(what_ifs_, most);
-  const Permit permit(busy_, most);
+  const Permit permit(planning_, most);
   bool gone = false;
   const auto watch = [&, limit = time_limit(most, stopping_)](double fraction) {
     gone = request.client_gone && request.client_gone();
@@ -193,7 +194,7 @@ Reply Service::answer_once(const Route& route, const Request& request) {
   const ClaimResult claim = store_.write([&](Store& store) {
     ClaimResult made;
     within_quotas(store, allowance(request), {Held::kAnswers}, [&] {
-      made = Answers(store).claim({key, what, request.caller.token}, system_now() - kAbandonedAfter);
+      made = StoredReplies(store).claim({key, what, request.caller.token}, system_now() - kAbandonedAfter);
     });
     return made;
   });
@@ -218,13 +219,15 @@ Reply Service::answer_once(const Route& route, const Request& request) {
     case Claim::kOurs:
       break;
   }
-  const auto release = [&] { store_.write([&](Store& store) { Answers(store).release(key); }); };
+  const auto release = [&] { store_.write([&](Store& store) { StoredReplies(store).release(key); }); };
   try {
     Reply reply = answer(route, request);
     if (reply.status >= 500) {
       release();
     } else {
-      store_.write([&](Store& store) { Answers(store).answer(key, {reply.status, reply.type, reply.body}); });
+      store_.write([&](Store& store) {
+        StoredReplies(store).answer(key, {reply.status, reply.type, reply.body});
+      });
     }
     return reply;
   } catch (const std::exception&) {

@@ -8,17 +8,17 @@
 #include <string>
 
 #include "api/actions/context.h"
-#include "api/rest/books.h"
-#include "api/rest/busy.h"
+#include "api/rest/admission.h"
+#include "api/rest/caches.h"
 #include "api/rest/events.h"
-#include "api/rest/gate.h"
+#include "api/rest/fair_semaphore.h"
 #include "api/rest/http/listener.h"
 #include "api/rest/http/options.h"
 #include "api/rest/http/router.h"
 #include "api/rest/job_runner.h"
 #include "api/rest/log.h"
 #include "api/rest/metrics.h"
-#include "api/rest/plan_desk.h"
+#include "api/rest/plan_service.h"
 #include "api/rest/quota.h"
 #include "api/rest/store_access.h"
 
@@ -57,9 +57,9 @@ class Service : public Application {
   // What routes use.
   const ServiceParts& parts() const { return parts_; }
   StoreAccess& store() { return store_; }
-  FitBook& fits() { return fits_; }
-  ProfileBook& profiles() { return profiles_; }
-  PlanDesk& plans() { return plans_; }
+  FitCache& fits() { return fits_; }
+  ProfileCache& profiles() { return profiles_; }
+  PlanService& plans() { return plans_; }
   JobRunner& jobs() { return jobs_; }
   Events& events() { return events_; }
   Metrics& metrics() { return *metrics_; }
@@ -67,7 +67,7 @@ class Service : public Application {
   Allowance allowance(const Request& request) const { return {parts_.options.quotas, request.caller}; }
   /// For work on one plan that begins now.
   tuner::OutOfTime plan_limit() const;
-  bool needs_token() const { return gate_->needs_token(); }
+  bool needs_token() const { return admission_->needs_token(); }
   std::string metrics_text() const;
 
   /// Carries out a what-if, which may keep a processor busy for long: within the time limit of its watch, and
@@ -89,15 +89,15 @@ class Service : public Application {
   StoreAccess store_;
   Router router_;
   std::unique_ptr<Metrics> metrics_;
-  Places busy_;      // questions worked on
-  Places what_ifs_;  // of them, curves and maps
+  FairSemaphore planning_;  // questions worked on
+  FairSemaphore what_ifs_;  // of them, curves and maps
   std::atomic<bool> stopping_ = false;
-  FitBook fits_;
-  ProfileBook profiles_;
-  TokenBook tokens_;
+  FitCache fits_;
+  ProfileCache profiles_;
+  TokenCache tokens_;
   Events events_;
-  PlanDesk plans_;
-  std::unique_ptr<Gate> gate_;
+  PlanService plans_;
+  std::unique_ptr<Admission> admission_;
   std::function<int()> connections_;
   JobRunner jobs_;  // last: its threads use what is above
 };

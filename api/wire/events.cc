@@ -49,7 +49,7 @@ Progressed read_progress(const JsonPlace& place) {
 
 }  // namespace
 
-std::string to_line(const Report& report) {
+std::string to_line(const LaunchReport& report) {
   // "report" leads, so that a line can be told from a library's chatter before it is parsed.
   const json object = std::visit([](const auto& one) { return body(one); }, report);
   nlohmann::ordered_json ordered;
@@ -59,7 +59,7 @@ std::string to_line(const Report& report) {
   return ordered.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::optional<Report> report_from_line(std::string_view line) {
+std::optional<LaunchReport> report_from_line(std::string_view line) {
   if (!line.starts_with(kLead)) return {};
   const json document = parse_json(line, "report of rank 0");
   const JsonPlace place(document);

@@ -43,12 +43,12 @@ struct Failed {
   std::string message;
 };
 
-using Report = std::variant<Started, Progressed, Found, Finished, Failed>;
+using LaunchReport = std::variant<Started, Progressed, Found, Finished, Failed>;
 
-std::string to_line(const Report& report);  ///< without the end of line
+std::string to_line(const LaunchReport& report);  ///< without the end of line
 
 /// Nothing when the line is no report (a library's own chatter). Throws Error{kBadInput} for a report that is
 /// malformed or of a format that this version does not know.
-std::optional<Report> report_from_line(std::string_view line);
+std::optional<LaunchReport> report_from_line(std::string_view line);
 
 }  // namespace commtune::api

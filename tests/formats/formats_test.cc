@@ -11,7 +11,7 @@
 #include "executor/session/report.h"
 #include "perfmodel/base/json_reader.h"
 #include "probes/analysis/fit_cluster.h"
-#include "store/answers.h"
+#include "store/stored_replies.h"
 #include "store/tokens.h"
 #include "tests/store/support.h"
 

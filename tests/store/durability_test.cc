@@ -5,7 +5,7 @@
 #include <csignal>
 #include <random>
 
-#include "store/connection.h"
+#include "store/database_connection.h"
 #include "tests/store/processes.h"
 #include "tests/store/support.h"
 
@@ -89,7 +89,7 @@ TEST(Killed, WriterLosesNothingAcknowledgedAndLeavesNothingHalfDone) {
   for (const auto& [number, count] : stored) {
     ASSERT_EQ(count, number % 2 == 0 ? 1U : kBatch) << number;
   }
-  sql::Connection connection(path, sql::Connection::Mode::kReadOnly, std::chrono::seconds(1));
+  sql::DatabaseConnection connection(path, sql::DatabaseConnection::Mode::kReadOnly, std::chrono::seconds(1));
   EXPECT_EQ(connection.text("PRAGMA integrity_check"), "ok");
   RecordProperty("rounds", rounds);
   RecordProperty("acknowledged", std::to_string(acknowledged.size()));

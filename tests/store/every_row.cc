@@ -3,10 +3,10 @@
 #include <chrono>
 #include <cstddef>
 
-#include "store/answers.h"
-#include "store/connection.h"
+#include "store/database_connection.h"
 #include "store/jobs.h"
 #include "store/store.h"
+#include "store/stored_replies.h"
 #include "store/tokens.h"
 
 namespace commtune::testing {
@@ -97,7 +97,7 @@ void add_jobs(Store& store, TokenId token) {
 }
 
 void add_answers(Store& store, TokenId token) {
-  Answers answers(store);
+  StoredReplies answers(store);
   answers.claim({"planner /v1/plans 1", "0123", token}, {});
   answers.answer("planner /v1/plans 1", {201, "application/json", "{}"});
   answers.claim({"nobody /v1/plans 2", "4567", {}}, {});
@@ -115,13 +115,15 @@ void make_every_row(const std::filesystem::path& path, const EveryRow& rows) {
     add_jobs(store, token);
     add_answers(store, token);
   }
-  sql::Connection connection(std::filesystem::absolute(path), sql::Connection::Mode::kReadWrite, kPatience);
+  sql::DatabaseConnection connection(std::filesystem::absolute(path),
+                                     sql::DatabaseConnection::Mode::kReadWrite, kPatience);
   connection.text("PRAGMA journal_mode = DELETE");
   connection.execute("VACUUM");
 }
 
 std::string text_of_database(const std::filesystem::path& path) {
-  sql::Connection connection(std::filesystem::absolute(path), sql::Connection::Mode::kReadOnly, kPatience);
+  sql::DatabaseConnection connection(std::filesystem::absolute(path),
+                                     sql::DatabaseConnection::Mode::kReadOnly, kPatience);
   std::string text = "version " + std::to_string(connection.integer("PRAGMA user_version")) + "\n";
   std::vector<std::string> tables;
   sql::Query schema =

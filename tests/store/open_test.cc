@@ -4,7 +4,7 @@
 #include <fstream>
 #include <iterator>
 
-#include "store/connection.h"
+#include "store/database_connection.h"
 #include "tests/store/processes.h"
 #include "tests/store/support.h"
 
@@ -31,7 +31,7 @@ constexpr std::ptrdiff_t kPage = 4096;
 
 /// SQL on a file behind the store's back.
 void run_sql(const std::filesystem::path& path, const std::string& sql) {
-  sql::Connection(path, sql::Connection::Mode::kReadWrite, 1s).execute(sql);
+  sql::DatabaseConnection(path, sql::DatabaseConnection::Mode::kReadWrite, 1s).execute(sql);
 }
 
 /// A store with a few hundred samples, closed.

@@ -1,7 +1,7 @@
 #include "store/quotas.h"
 
-#include "store/answers.h"
 #include "store/jobs.h"
+#include "store/stored_replies.h"
 #include "tests/store/support.h"
 
 namespace commtune {
@@ -95,7 +95,7 @@ TEST_F(QuotasTest, AJobThatIsQueuedAgainStaysWhoseItWas) {
 }
 
 TEST_F(QuotasTest, AnAnswerIsCountedWhileItIsKept) {
-  Answers answers(store_);
+  StoredReplies answers(store_);
   const auto count = [&] { return quotas_.count(Held::kAnswers, kOne); };
   answers.claim({"first", "digest", kOne}, testing::noon());
   answers.claim({"first", "digest", kOne}, testing::noon());

@@ -5,7 +5,7 @@
 #include <array>
 #include <fstream>
 
-#include "store/connection.h"
+#include "store/database_connection.h"
 #include "store/quotas.h"
 #include "tests/store/support.h"
 
@@ -327,7 +327,7 @@ constexpr std::array kEarlierSteps = {kVersion1, kVersion2, kVersion3, kVersion4
                                       kVersion5, kVersion6, kVersion7, kVersion8};
 
 void make_file(const std::filesystem::path& path, int version) {
-  sql::Connection db(path, sql::Connection::Mode::kReadWrite, 1s);
+  sql::DatabaseConnection db(path, sql::DatabaseConnection::Mode::kReadWrite, 1s);
   db.execute(kEarlierSteps[0]);
   db.execute(kVersion1Content);
   for (int step = 1; step < version; ++step) db.execute(kEarlierSteps.at(static_cast<std::size_t>(step)));
@@ -337,7 +337,7 @@ void make_file(const std::filesystem::path& path, int version) {
 
 /// Every table and index with its columns, as SQLite sees them, whatever the layout of the text.
 std::string shape(const std::filesystem::path& path) {
-  sql::Connection db(path, sql::Connection::Mode::kReadOnly, 1s);
+  sql::DatabaseConnection db(path, sql::DatabaseConnection::Mode::kReadOnly, 1s);
   sql::Query query = db.query(
       "SELECT s.type || ' ' || s.name || ' ' || coalesce((SELECT group_concat(c.name || ' ' || c.type || ' ' "
       "|| "
@@ -416,7 +416,7 @@ TEST_P(Migration, IsNotDoneByWhoOnlyReads) {
 
 TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {
   {
-    sql::Connection db(path_, sql::Connection::Mode::kReadWrite, 1s);
+    sql::DatabaseConnection db(path_, sql::DatabaseConnection::Mode::kReadWrite, 1s);
     // What a later step would add, which fails there.
     const bool has_runs_of_tokens = GetParam() >= 8;
     db.execute(has_runs_of_tokens ? "ALTER TABLE answers ADD COLUMN token INTEGER"
@@ -425,7 +425,7 @@ TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {
   const std::string before = shape(path_);
   EXPECT_THROW(Store::open(path_), Error);
   EXPECT_EQ(shape(path_), before);
-  sql::Connection db(path_, sql::Connection::Mode::kReadOnly, 1s);
+  sql::DatabaseConnection db(path_, sql::DatabaseConnection::Mode::kReadOnly, 1s);
   EXPECT_EQ(db.integer("PRAGMA user_version"), GetParam());
 }
 

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "store/connection.h"
+#include "store/database_connection.h"
 #include "tests/store/processes.h"
 #include "tests/store/support.h"
 
@@ -52,7 +52,7 @@ TEST(Lock, AWriterThatWaitsInVainSaysSoAndReadersDoNotWait) {
   const auto path = folder / "store.db";
   Store store = Store::open(path, {.busy_timeout = 20ms});
   store.put_cluster(bare_cluster());
-  sql::Connection other(path, sql::Connection::Mode::kReadWrite, 1s);
+  sql::DatabaseConnection other(path, sql::DatabaseConnection::Mode::kReadWrite, 1s);
   other.execute("BEGIN IMMEDIATE");
   EXPECT_THAT(error_of([&] { store.put_cluster(bare_cluster("attic")); }),
               IsError(ErrorCode::kConflict, "has kept it locked for longer than 20 ms"));
@@ -66,7 +66,7 @@ TEST(Lock, AStoreOpensWhileAnotherProcessWrites) {
   const TempFolder folder;
   const auto path = folder / "store.db";
   Store store = Store::open(path);
-  sql::Connection other(path, sql::Connection::Mode::kReadWrite, 1s);
+  sql::DatabaseConnection other(path, sql::DatabaseConnection::Mode::kReadWrite, 1s);
   other.execute("BEGIN IMMEDIATE");
   EXPECT_TRUE(Store::open(path, {.busy_timeout = 20ms}).clusters().rows.empty());
 }
@@ -87,7 +87,7 @@ std::size_t fill(Store& store, RowId session) {
 }
 
 void expect_whole(const std::filesystem::path& path) {
-  sql::Connection connection(path, sql::Connection::Mode::kReadOnly, 1s);
+  sql::DatabaseConnection connection(path, sql::DatabaseConnection::Mode::kReadOnly, 1s);
   EXPECT_EQ(connection.text("PRAGMA integrity_check"), "ok");
 }
 

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <thread>
 
-#include "store/answers.h"
-#include "store/connection.h"
+#include "store/database_connection.h"
 #include "store/jobs.h"
+#include "store/stored_replies.h"
 #include "tests/store/processes.h"
 #include "tests/store/support.h"
 
@@ -211,7 +211,7 @@ TEST_F(PruneTest, TakesEndedJobsWithTheirLogsAndOldAnswers) {
   jobs.append_log(ended, "a line");
   jobs.request_cancel(ended);
   const RowId queued = jobs.enqueue({.kind = "probe", .cluster = cluster_});
-  Answers(store_).claim({"k", "digest"}, testing::noon());
+  StoredReplies(store_).claim({"k", "digest"}, testing::noon());
   const PruneReport report = store_.prune({.before = testing::noon() + std::chrono::days(1)});
   EXPECT_EQ(report.jobs, 1);
   EXPECT_EQ(report.answers, 1);
@@ -244,7 +244,7 @@ TEST(Examine, FindsWhatTheQuickCheckDoesNot) {
   const TempFolder folder;
   const auto path = folder / "store.db";
   { testing::running_session(*std::make_unique<Store>(Store::open(path))); }
-  sql::Connection(path, sql::Connection::Mode::kReadWrite, std::chrono::seconds(1))
+  sql::DatabaseConnection(path, sql::DatabaseConnection::Mode::kReadWrite, std::chrono::seconds(1))
       .execute("PRAGMA foreign_keys = OFF; DELETE FROM clusters");
   const Store store = Store::open(path);
   EXPECT_THAT(store.examine(), ::testing::Contains("a row of sessions refers to one that does not exist"));

@@ -13,10 +13,10 @@
 #include <system_error>
 #include <utility>
 
-#include "api/rest/http/answer_writer.h"
-#include "api/rest/http/connection.h"
 #include "api/rest/http/connection_threads.h"
+#include "api/rest/http/http_connection.h"
 #include "api/rest/http/listening_socket.h"
+#include "api/rest/http/reply_writer.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -25,7 +25,7 @@ constexpr std::chrono::milliseconds kIdleWhenCrowded{1000};
 constexpr int kBreathMilliseconds = 20;  // where the process has no descriptor left for who has come
 constexpr std::size_t kLongestTarget = 8192;
 
-Head head_of(Connection& connection) {
+Head head_of(HttpConnection& connection) {
   const RequestHead& request = connection.head();
   Head head;
   head.method = request.method;
@@ -106,8 +106,8 @@ class Listener::Inside {
   }
 
   void serve(int client) {
-    Connection connection(client, std::unique_ptr<SSL, FreeSsl>(tls_ ? SSL_new(tls_.get()) : nullptr),
-                          stop_.descriptor(), options_.connection);
+    HttpConnection connection(client, std::unique_ptr<SSL, FreeSsl>(tls_ ? SSL_new(tls_.get()) : nullptr),
+                              stop_.descriptor(), options_.connection);
     const bool room = connections_.fetch_add(1) < options_.max_connections;
     if (connection.handshake()) {
       const std::string stranger = socket_.refusal(client);
@@ -122,12 +122,12 @@ class Listener::Inside {
     connections_.fetch_sub(1);
   }
 
-  void serve_requests(Connection& connection) {
+  void serve_requests(HttpConnection& connection) {
     while (!stopping_) {
       const bool crowded = connections_ > options_.max_connections / 4 * 3;
-      const Connection::Head head =
+      const HttpConnection::Head head =
           connection.read_head(crowded ? std::min(kIdleWhenCrowded, options_.idle_time) : options_.idle_time);
-      if (head == Connection::Head::kClosed) return;
+      if (head == HttpConnection::Head::kClosed) return;
       if (const int status = refusal_of(head, connection))
         return refuse(connection, status, connection.malformed());
       if (!answer(connection)) break;
@@ -136,23 +136,23 @@ class Listener::Inside {
   }
 
   /// 0 for a head that can be answered.
-  static int refusal_of(Connection::Head head, const Connection& connection) {
+  static int refusal_of(HttpConnection::Head head, const HttpConnection& connection) {
     switch (head) {
-      case Connection::Head::kTooLarge:
+      case HttpConnection::Head::kTooLarge:
         return 431;
-      case Connection::Head::kTooSlow:
+      case HttpConnection::Head::kTooSlow:
         return 408;
-      case Connection::Head::kMalformed:
+      case HttpConnection::Head::kMalformed:
         return 400;
-      case Connection::Head::kClosed:
-      case Connection::Head::kComplete:
+      case HttpConnection::Head::kClosed:
+      case HttpConnection::Head::kComplete:
         break;
     }
     return connection.head().target.size() > kLongestTarget ? 414 : 0;
   }
 
   /// False when the connection ends after it.
-  bool answer(Connection& connection) {
+  bool answer(HttpConnection& connection) {
     const Head head = head_of(connection);
     std::optional<Reply> reply;
     try {
@@ -168,13 +168,13 @@ class Listener::Inside {
     return writer_.write(connection, std::move(*reply), closes) && connection.flush() && !closes;
   }
 
-  Reply lost_body(const Connection& connection) {
+  Reply lost_body(const HttpConnection& connection) {
     return connection.timed_out() ? application_.refuse(408, "")
                                   : application_.refuse(400, "the body ended early");
   }
 
   /// Where the next request would begin is not known.
-  void refuse(Connection& connection, int status, std::string_view why = {}) {
+  void refuse(HttpConnection& connection, int status, std::string_view why = {}) {
     writer_.write(connection, application_.refuse(status, why), true);
     connection.close_gently();
   }
@@ -183,7 +183,7 @@ class Listener::Inside {
   Application& application_;
   const SslContext tls_;
   const ListeningSocket socket_;
-  AnswerWriter writer_;
+  ReplyWriter writer_;
   const StopEvent stop_;
   std::atomic<int> connections_{0};
   std::atomic<bool> stopping_{false};

@@ -1,6 +1,6 @@
 #pragma once
 // Accepts connections and serves each in a thread of its own, so that a thousand slow clients are a thousand
-// sleeping threads. cpp-httplib writes the answers (answer_writer.h); all else of HTTP is read and decided
+// sleeping threads. cpp-httplib writes the answers (reply_writer.h); all else of HTTP is read and decided
 // here.
 
 #include <functional>

@@ -40,7 +40,7 @@ std::string command_model(Service& service, const std::string& name) {
   return shipped_profile(name) ? name : service.profiles().find(name)->digest;
 }
 
-Reply plan_reply(PlanDesk::Said said) {
+Reply plan_reply(PlanService::Said said) {
   Reply reply;
   reply.status = said.created ? 201 : 200;
   reply.body = std::move(said.text);
@@ -61,9 +61,9 @@ std::string command_model(Service& service, const Request& request, const Questi
 
 /// Refuses what the job would fail of.
 void check_job(Service& service, const Question& question, const ClusterRow& cluster) {
-  const FitBook::Known known = service.fits().find_fitted(cluster.name);
+  const FitCache::Known known = service.fits().find_fitted(cluster.name);
   const ProfilePointer profile = question.profile ? nullptr : service.profiles().find(question.model);
-  const Case made = make_case(question, question.seats, profile ? profile->profile : *question.profile,
+  const Case made = make_case(question, question.allocation, profile ? profile->profile : *question.profile,
                               known.fit->snapshot);
   check_size(made);
   Placing placing;

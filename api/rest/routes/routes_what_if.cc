@@ -5,7 +5,7 @@
 #include "api/actions/whatif.h"
 #include "api/question/case.h"
 #include "api/question/question_fields.h"
-#include "api/rest/busy.h"
+#include "api/rest/fair_semaphore.h"
 #include "api/rest/http/parameters.h"
 #include "api/rest/service.h"
 #include "api/series.h"
@@ -23,15 +23,15 @@ WhatIfCase case_of(Service& service, const Request& request) {
   if (model.empty()) throw Error(ErrorCode::kBadInput, "parameter model : missing");
   if (cluster.empty()) throw Error(ErrorCode::kBadInput, "parameter cluster : missing");
   const ProfilePointer profile = service.profiles().find(model);
-  FitBook::Known known = service.fits().find_fitted(cluster);
+  FitCache::Known known = service.fits().find_fitted(cluster);
   Question question;
   QueryReader query(request);
   visit_fields(query, question.overrides);
   visit_knob(query, knob::kSeed, question.seed);
-  visit_knob(query, knob::kDedicatedServers, question.seats.limits.dedicated_servers);
-  visit_knob(query, knob::kHashed, question.seats.limits.hashed);
+  visit_knob(query, knob::kDedicatedServers, question.allocation.limits.dedicated_servers);
+  visit_knob(query, knob::kHashed, question.allocation.limits.hashed);
   question.draws = 0;
-  Case made = make_case(question, question.seats, profile->profile, known.fit->snapshot);
+  Case made = make_case(question, question.allocation, profile->profile, known.fit->snapshot);
   check_size(made);
   return {std::move(made.profile),
           std::move(made.cluster),

@@ -195,7 +195,7 @@ TEST_F(CheckTest, WhatNoClusterIsCannotBeRun) {
 }
 
 TEST_F(CheckTest, OneWorkerHasNothingToCheck) {
-  question_.seats.workers = 1;
+  question_.allocation.workers = 1;
   const TuneOutcome outcome = tune_job(context_, question_, placing_);
   EXPECT_FALSE(outcome.answer.check);
   EXPECT_EQ(to_json(outcome).at("checked"), false);

@@ -144,7 +144,7 @@ TEST_F(VerifyTest, APlanThatCannotBeRunIsNotChosen) {
 }
 
 TEST_F(VerifyTest, PlansOfFewerRanksRunOnTheFirstOnes) {
-  question_.seats.workers = 2;
+  question_.allocation.workers = 2;
   const TuneOutcome outcome = tune_job(context_, question_, placing_);
   for (const auto& [method, runs] : outcome.runs) {
     for (const RowId id : runs) {

@@ -1,4 +1,4 @@
-// The whole service without its sockets: the gate, the routes, the tuner and a database.
+// The whole service without its sockets: the admission, the routes, the tuner and a database.
 
 #include "api/rest/service.h"
 

@@ -75,8 +75,8 @@ void question(std::string_view text) {
   const auto asked = refused_or([&] { return question_from_json(parse_json(text, "request body")); });
   if (!asked) return;
   const Profile& profile = asked->profile ? *asked->profile : kProfile;
-  const auto made =
-      refused_or([&] { return make_case(*asked, asked->seats, profile, kCluster); }, ErrorCode::kNotFound);
+  const auto made = refused_or([&] { return make_case(*asked, asked->allocation, profile, kCluster); },
+                               ErrorCode::kNotFound);
   if (!made) return;
   const auto record = record_of(*made, asked->overrides, asked->cluster, 1);
   const Case again = case_from_record(nlohmann::json::parse(record.dump()), made->profile, kCluster);

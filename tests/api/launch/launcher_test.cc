@@ -19,7 +19,7 @@ class Launch : public ::testing::Test {
   Launch() { std::filesystem::create_directories(folder_); }
   ~Launch() override { std::filesystem::remove_all(folder_); }
 
-  ErrorCode error_of(const std::string& script, const ReportHandler& on_report) {
+  ErrorCode error_of(const std::string& script, const LaunchReportHandler& on_report) {
     const std::string program = folder_ / "mpirun";
     std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
     ::chmod(program.c_str(), 0700);
@@ -43,7 +43,7 @@ class Launch : public ::testing::Test {
 TEST_F(Launch, AReportThatIsCutShortByTheEndIsNoMistake) {
   const std::string until_told = "told() { " + cut_short_ + "; exit 0; }\ntrap told USR1\n";
   const std::string script = until_told + started_ + "while true; do sleep 0.01; done";
-  EXPECT_EQ(error_of(script, [&](const Report&) { cancellation_.cancel(); }), ErrorCode::kInterrupted);
+  EXPECT_EQ(error_of(script, [&](const LaunchReport&) { cancellation_.cancel(); }), ErrorCode::kInterrupted);
 }
 
 TEST_F(Launch, AReportThatIsCutShortOtherwiseIs) {

@@ -41,11 +41,11 @@ class AnswerTest : public ::testing::Test {
 };
 
 TEST_F(AnswerTest, IsOfTheHostsThatTheJobWouldHave) {
-  question_.seats.nodes = "n1";
+  question_.allocation.nodes = "n1";
   const TuneOutcome outcome = job();
   EXPECT_EQ(outcome.answer.workers, 2);
   EXPECT_TRUE(find_stored_plan(store_, "latest").ranking.contains("question"));
-  question_.seats.nodes = "n9";
+  question_.allocation.nodes = "n9";
   EXPECT_THAT(commtune::testing::error_of([&] { job(); }),
               commtune::testing::IsError(ErrorCode::kNotFound, "n9"));
 }

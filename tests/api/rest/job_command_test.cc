@@ -62,7 +62,7 @@ TEST(JobCommand, VerifiesWithTheNumbersOfTheRequest) {
 TEST(JobCommand, ChecksForTheTimeOfTheRequest) {
   Question question;
   question.check = Seconds{2.5};
-  question.seats.limits.hashed = true;
+  question.allocation.limits.hashed = true;
   EXPECT_THAT(command_on({}, "tune", tune_job_request(question, "resnet50")),
               AllOf(Contains("resnet50"), Contains("--check=2.5s"), Contains("--hashed"),
                     Each(Not(StartsWith("--verify")))));

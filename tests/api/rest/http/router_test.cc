@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "api/rest/gate.h"
+#include "api/rest/admission.h"
 #include "api/rest/http/problem.h"
 
 namespace commtune::api::rest {

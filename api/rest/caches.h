@@ -49,9 +49,9 @@ using FitPointer = std::shared_ptr<const FitRow>;
 
 /// Clusters by name. After whatever anybody, in any process, has written to the store, a cluster is read
 /// again only if that changed its ClusterState: a plan or a run that was stored did not.
-class FitBook {
+class FitCache {
  public:
-  explicit FitBook(StoreAccess& store) : store_(store) {}
+  explicit FitCache(StoreAccess& store) : store_(store) {}
   struct Known {
     bool registered = false;  ///< there is a cluster of this name
     FitPointer fit;           ///< null: it has none
@@ -90,9 +90,9 @@ struct KnownProfile {
 using ProfilePointer = std::shared_ptr<const KnownProfile>;
 
 /// Profiles by shipped name, digest, layout digest, or row id.
-class ProfileBook {
+class ProfileCache {
  public:
-  explicit ProfileBook(StoreAccess& store) : store_(store) {}
+  explicit ProfileCache(StoreAccess& store) : store_(store) {}
   /// Throws Error{kNotFound} with the closest name. Never reads a file. A layout digest names its newest
   /// profile, so that is looked up each time; none changes under its other names.
   ProfilePointer find(const std::string& name);
@@ -104,9 +104,9 @@ class ProfileBook {
 };
 
 /// Tokens by id.
-class TokenBook {
+class TokenCache {
  public:
-  explicit TokenBook(StoreAccess& store) : store_(store) {}
+  explicit TokenCache(StoreAccess& store) : store_(store) {}
   std::optional<TokenRow> find(RowId id);
 
  private:

@@ -1,4 +1,4 @@
-#include "api/rest/http/answer_writer.h"
+#include "api/rest/http/reply_writer.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,8 @@ constexpr std::size_t kLongestEncoding = 1024;  // of an Accept-Encoding; browse
 /// What the library reads from, a head that we wrote, and writes to, the connection.
 class LibraryStream : public httplib::Stream {
  public:
-  LibraryStream(Connection& connection, std::string head) : connection_(connection), head_(std::move(head)) {}
+  LibraryStream(HttpConnection& connection, std::string head)
+      : connection_(connection), head_(std::move(head)) {}
 
   bool is_readable() const override { return true; }
   bool is_writable() const override { return !connection_.is_broken(); }
@@ -37,7 +38,7 @@ class LibraryStream : public httplib::Stream {
   socket_t socket() const override { return 0; }  // hook 6
 
  private:
-  Connection& connection_;
+  HttpConnection& connection_;
   const std::string head_;
   std::size_t at_ = 0;
 };
@@ -77,7 +78,7 @@ void give(Reply reply, httplib::Response& response) {
 
 }  // namespace
 
-class AnswerWriter::Library : public httplib::Server {
+class ReplyWriter::Library : public httplib::Server {
  public:
   explicit Library(std::chrono::milliseconds idle_time) {
     svr_sock_ = 0;  // hook 5
@@ -96,12 +97,12 @@ class AnswerWriter::Library : public httplib::Server {
   }
 };
 
-AnswerWriter::AnswerWriter(std::chrono::milliseconds idle_time)
+ReplyWriter::ReplyWriter(std::chrono::milliseconds idle_time)
     : library_(std::make_unique<Library>(idle_time)) {}
 
-AnswerWriter::~AnswerWriter() = default;
+ReplyWriter::~ReplyWriter() = default;
 
-bool AnswerWriter::write(Connection& connection, Reply reply, bool closes) {
+bool ReplyWriter::write(HttpConnection& connection, Reply reply, bool closes) {
   if (reply.stream) connection.begin_stream();
   LibraryStream stream(connection, head_for(connection.head(), reply));
   return library_->answer(stream, reply, closes);

@@ -1,4 +1,4 @@
-#include "api/rest/books.h"
+#include "api/rest/caches.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -26,7 +26,7 @@ std::optional<RowId> row_id(const std::string& text) {
 
 /// The state is asked for before the rows: should somebody write in between, they are newer than it says, and
 /// read again the next time.
-FitBook::Known FitBook::find(const std::string& cluster) {
+FitCache::Known FitCache::find(const std::string& cluster) {
   const std::uint64_t now = store_.generation();
   if (auto known = remembered(cluster, now)) return std::move(*known);
   const auto reader = store_.reader();
@@ -39,22 +39,22 @@ FitBook::Known FitBook::find(const std::string& cluster) {
   return known;
 }
 
-std::optional<FitBook::Known> FitBook::remembered(const std::string& cluster, std::uint64_t generation) {
+std::optional<FitCache::Known> FitCache::remembered(const std::string& cluster, std::uint64_t generation) {
   const std::lock_guard lock(mutex_);
   const Remembered* const found = by_name_.find(cluster);
   if (found == nullptr || found->generation != generation) return {};
   return found->known;
 }
 
-std::optional<FitBook::Known> FitBook::unchanged(const std::string& cluster, const ClusterState& state,
-                                                 std::uint64_t generation) {
+std::optional<FitCache::Known> FitCache::unchanged(const std::string& cluster, const ClusterState& state,
+                                                   std::uint64_t generation) {
   const std::lock_guard lock(mutex_);
   const Remembered* const found = by_name_.find(cluster);
   if (found == nullptr || found->state != state) return {};
   return by_name_.put(cluster, {generation, state, found->known}).known;
 }
 
-FitBook::Known FitBook::read(const Store& store, const ClusterState& state) {
+FitCache::Known FitCache::read(const Store& store, const ClusterState& state) {
   ++reads_;
   Known known;
   const auto row = store.find_cluster(state.cluster);
@@ -66,7 +66,7 @@ FitBook::Known FitBook::read(const Store& store, const ClusterState& state) {
   return known;
 }
 
-FitBook::Known FitBook::find_fitted(const std::string& cluster) {
+FitCache::Known FitCache::find_fitted(const std::string& cluster) {
   Known known = find(cluster);
   if (known.fit) return known;
   const std::string name = cluster.substr(0, 255);
@@ -78,7 +78,7 @@ FitBook::Known FitBook::find_fitted(const std::string& cluster) {
                                 name, name));
 }
 
-FitPointer FitBook::fit_of(const Store& store, RowId id) {
+FitPointer FitCache::fit_of(const Store& store, RowId id) {
   const std::string key = std::to_string(id);
   {
     const std::lock_guard lock(mutex_);
@@ -91,7 +91,7 @@ FitPointer FitBook::fit_of(const Store& store, RowId id) {
   return by_id_.put(key, std::move(parsed));
 }
 
-ProfilePointer ProfileBook::find(const std::string& name) {
+ProfilePointer ProfileCache::find(const std::string& name) {
   {
     const std::lock_guard lock(mutex_);
     if (const ProfilePointer* known = known_.find(name)) return *known;
@@ -118,7 +118,7 @@ ProfilePointer ProfileBook::find(const std::string& name) {
   return known_.put(name, std::move(known));
 }
 
-std::optional<TokenRow> TokenBook::find(RowId id) {
+std::optional<TokenRow> TokenCache::find(RowId id) {
   const std::uint64_t now = store_.generation();
   const std::string key = std::to_string(id);
   {

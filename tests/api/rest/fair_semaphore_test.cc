@@ -1,4 +1,4 @@
-#include "api/rest/busy.h"
+#include "api/rest/fair_semaphore.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,27 +29,27 @@ std::pair<ErrorCode, std::string> refusal(const Work& work) {
 }
 
 TEST(Permit, IsWaitedForNoLongerThanAllowed) {
-  Places places(1);
-  std::optional<Permit> first(std::in_place, places, hours(1));
-  const auto [code, text] = refusal([&] { const Permit second(places, milliseconds(1)); });
+  FairSemaphore semaphore(1);
+  std::optional<Permit> first(std::in_place, semaphore, hours(1));
+  const auto [code, text] = refusal([&] { const Permit second(semaphore, milliseconds(1)); });
   EXPECT_EQ(code, ErrorCode::kUnavailable);
   EXPECT_THAT(text, HasSubstr("busy for 0.001 s (--compute-time)"));
   first.reset();
-  const Permit third(places, hours(1));
+  const Permit third(semaphore, hours(1));
 }
 
 TEST(Permit, IsGivenInTheOrderOfAsking) {
   constexpr int kWaiting = 8;
-  Places places(1);
-  std::optional<Permit> first(std::in_place, places, hours(1));
+  FairSemaphore semaphore(1);
+  std::optional<Permit> first(std::in_place, semaphore, hours(1));
   std::vector<int> order;  // written by who has the place
   std::vector<std::thread> threads;
   for (int i = 0; i < kWaiting; ++i) {
     threads.emplace_back([&, i] {
-      const Permit permit(places, hours(1));
+      const Permit permit(semaphore, hours(1));
       order.push_back(i);
     });
-    while (places.waiting() != static_cast<std::size_t>(i) + 1) std::this_thread::yield();
+    while (semaphore.waiting() != static_cast<std::size_t>(i) + 1) std::this_thread::yield();
   }
   first.reset();
   for (std::thread& thread : threads) thread.join();
@@ -57,12 +57,12 @@ TEST(Permit, IsGivenInTheOrderOfAsking) {
 }
 
 TEST(Permit, GoesPastThoseWhoGaveUp) {
-  Places places(1);
-  std::optional<Permit> first(std::in_place, places, hours(1));
-  EXPECT_FALSE(places.take(milliseconds(0)));
-  EXPECT_EQ(places.waiting(), 0);
+  FairSemaphore semaphore(1);
+  std::optional<Permit> first(std::in_place, semaphore, hours(1));
+  EXPECT_FALSE(semaphore.take(milliseconds(0)));
+  EXPECT_EQ(semaphore.waiting(), 0);
   first.reset();
-  const Permit second(places, hours(1));
+  const Permit second(semaphore, hours(1));
 }
 
 TEST(TimeLimit, EndsWorkThatTakesLonger) {

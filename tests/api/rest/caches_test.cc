@@ -1,4 +1,4 @@
-#include "api/rest/books.h"
+#include "api/rest/caches.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -33,46 +33,46 @@ RowId add_fit(Store& store, const Cluster& cluster) {
 }
 
 /// The lab, read once.
-class FitBookTest : public ::testing::Test {
+class FitCacheTest : public ::testing::Test {
  protected:
-  FitBookTest() : store_(made_lab_store(folder_)), book_(store_) { book_.find("lab"); }
+  FitCacheTest() : store_(made_lab_store(folder_)), cache_(store_) { cache_.find("lab"); }
 
   Cluster lab() { return store_.reader()->current_fit("lab")->snapshot; }
 
   const commtune::testing::TempFolder folder_;
   StoreAccess store_;
-  FitBook book_;
+  FitCache cache_;
 };
 
-TEST_F(FitBookTest, IsNotReadAgainForPlansAndRunsThatWereStored) {
-  ASSERT_EQ(book_.reads(), 1U);
-  const FitPointer first = book_.find("lab").fit;
+TEST_F(FitCacheTest, IsNotReadAgainForPlansAndRunsThatWereStored) {
+  ASSERT_EQ(cache_.reads(), 1U);
+  const FitPointer first = cache_.find("lab").fit;
   for (int i = 0; i < 3; ++i) {
     const std::uint64_t before = store_.generation();
     store_.write([](Store& store) { commtune::testing::stored_plan(store); });
     store_.write([](Store& store) { store.add_run(run_of(1), result_of(0.3)); });
     EXPECT_NE(store_.generation(), before);  // the store did change
-    EXPECT_EQ(book_.find("lab").fit, first);
+    EXPECT_EQ(cache_.find("lab").fit, first);
   }
-  EXPECT_EQ(book_.reads(), 1U);
+  EXPECT_EQ(cache_.reads(), 1U);
 }
 
-TEST_F(FitBookTest, IsNotReadAgainForAnotherClustersProbe) {
+TEST_F(FitCacheTest, IsNotReadAgainForAnotherClustersProbe) {
   store_.write([](Store& store) { add_fit(store, commtune::testing::fitted_cluster("other")); });
-  EXPECT_EQ(book_.find("lab").fit->id, 1);
-  EXPECT_EQ(book_.reads(), 1U);
-  EXPECT_EQ(book_.find("other").fit->id, 2);
-  EXPECT_EQ(book_.reads(), 2U);
+  EXPECT_EQ(cache_.find("lab").fit->id, 1);
+  EXPECT_EQ(cache_.reads(), 1U);
+  EXPECT_EQ(cache_.find("other").fit->id, 2);
+  EXPECT_EQ(cache_.reads(), 2U);
 }
 
-TEST_F(FitBookTest, SeesANewFit) {
+TEST_F(FitCacheTest, SeesANewFit) {
   const Cluster cluster = lab();
   const auto fit = store_.write([&](Store& store) { return add_fit(store, cluster); });
-  EXPECT_EQ(book_.find("lab").fit->id, fit);
+  EXPECT_EQ(cache_.find("lab").fit->id, fit);
 }
 
 /// The process is there first: SQLite's connections must not be carried through a fork.
-TEST(FitBook, SeesAFitThatAnotherProcessStored) {
+TEST(FitCache, SeesAFitThatAnotherProcessStored) {
   const commtune::testing::TempFolder folder;
   const Cluster cluster = made_lab_store(folder).current_fit("lab")->snapshot;
   std::array<int, 2> go{};
@@ -84,38 +84,38 @@ TEST(FitBook, SeesAFitThatAnotherProcessStored) {
     commtune::testing::write_number(pipe, add_fit(store, cluster));
   });
   StoreAccess store(Store::open(folder / "store.db", {.version = "test"}));
-  FitBook book(store);
-  EXPECT_EQ(book.find("lab").fit->id, 1);
+  FitCache cache(store);
+  EXPECT_EQ(cache.find("lab").fit->id, 1);
   ASSERT_EQ(::write(go[1], "g", 1), 1);
   EXPECT_EQ(child.wait(), 0) << child.read_text();
   std::int64_t fit = 0;
   ASSERT_TRUE(child.read_number(fit));
   EXPECT_GT(fit, 1);
-  EXPECT_EQ(book.find("lab").fit->id, fit);
+  EXPECT_EQ(cache.find("lab").fit->id, fit);
   for (const int end : go) ::close(end);
 }
 
-TEST_F(FitBookTest, SeesFactsThatARunFoundChanged) {
-  const std::vector<std::string> before = book_.find("lab").differences;
+TEST_F(FitCacheTest, SeesFactsThatARunFoundChanged) {
+  const std::vector<std::string> before = cache_.find("lab").differences;
   store_.write([](Store& store) { store.see_facts(1, {{"host.n1.cpu", "exchanged"}}); });
-  EXPECT_EQ(book_.find("lab").differences.size(), before.size() + 1);
+  EXPECT_EQ(cache_.find("lab").differences.size(), before.size() + 1);
   store_.write([](Store& store) { store.see_facts(1, {{"host.n1.cpu", "made up"}}); });
-  EXPECT_EQ(book_.find("lab").differences, before);
+  EXPECT_EQ(cache_.find("lab").differences, before);
 }
 
-TEST_F(FitBookTest, SeesThatTheMachinesAreOthersNow) {
+TEST_F(FitCacheTest, SeesThatTheMachinesAreOthersNow) {
   Cluster wider = lab();
   wider.hosts.push_back({"n3", 2});
   store_.write([&](Store& store) { store.put_cluster(wider); });
-  const FitBook::Known known = book_.find("lab");
+  const FitCache::Known known = cache_.find("lab");
   EXPECT_TRUE(known.registered);
   EXPECT_FALSE(known.fit);
 }
 
-TEST_F(FitBookTest, DoesNotRememberClustersThatThereAreNot) {
-  EXPECT_FALSE(book_.find("cellar").registered);
+TEST_F(FitCacheTest, DoesNotRememberClustersThatThereAreNot) {
+  EXPECT_FALSE(cache_.find("cellar").registered);
   store_.write([](Store& store) { add_fit(store, commtune::testing::fitted_cluster("cellar")); });
-  EXPECT_TRUE(book_.find("cellar").fit);
+  EXPECT_TRUE(cache_.find("cellar").fit);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "store/connection.h"
+#include "store/database_connection.h"
 
 #include <sqlite3.h>
 
@@ -36,14 +36,14 @@ std::string uri_of(const std::filesystem::path& path, std::string_view parameter
   return uri.append("?").append(parameter);
 }
 
-int open_flags(Connection::Mode mode) {
+int open_flags(DatabaseConnection::Mode mode) {
   constexpr int kCommon = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   switch (mode) {
-    case Connection::Mode::kReadWrite:
+    case DatabaseConnection::Mode::kReadWrite:
       return kCommon | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-    case Connection::Mode::kReadOnly:
+    case DatabaseConnection::Mode::kReadOnly:
       return kCommon | SQLITE_OPEN_READONLY;
-    case Connection::Mode::kImmutable:
+    case DatabaseConnection::Mode::kImmutable:
       return kCommon | SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
   }
   return kCommon;
@@ -56,7 +56,8 @@ bool out_of_space(int system_error) { return system_error == ENOSPC || system_er
 void CloseDatabase::operator()(sqlite3* database) const noexcept { sqlite3_close_v2(database); }
 void FinalizeStatement::operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
 
-Connection::Connection(std::filesystem::path path, Mode mode, std::chrono::milliseconds busy_timeout)
+DatabaseConnection::DatabaseConnection(std::filesystem::path path, Mode mode,
+                                       std::chrono::milliseconds busy_timeout)
     : path_(std::move(path)), busy_timeout_(busy_timeout) {
   const std::string name = mode == Mode::kImmutable ? uri_of(path_, "immutable=1") : path_.string();
   sqlite3* database = nullptr;
@@ -68,14 +69,14 @@ Connection::Connection(std::filesystem::path path, Mode mode, std::chrono::milli
   sqlite3_busy_timeout(database, static_cast<int>(busy_timeout.count()));
 }
 
-void Connection::execute(const std::string& sql) {
+void DatabaseConnection::execute(const std::string& sql) {
   const int code = sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) {
     fail(code);
   }
 }
 
-Statement Connection::prepare(std::string_view sql) const {
+Statement DatabaseConnection::prepare(std::string_view sql) const {
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v3(database_.get(), sql.data(), static_cast<int>(sql.size()),
                                       SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
@@ -85,7 +86,7 @@ Statement Connection::prepare(std::string_view sql) const {
   return Statement(statement);
 }
 
-Query Connection::query(std::string_view sql) {
+Query DatabaseConnection::query(std::string_view sql) {
   auto found = cache_.find(sql);
   if (found == cache_.end()) {
     found = cache_.emplace(std::string(sql), Cached{prepare(sql)}).first;
@@ -99,7 +100,7 @@ Query Connection::query(std::string_view sql) {
   return {*this, cached.statement.get(), &cached.in_use, nullptr};
 }
 
-std::int64_t Connection::integer(std::string_view sql) {
+std::int64_t DatabaseConnection::integer(std::string_view sql) {
   Query query(*this, nullptr, nullptr, prepare(sql));
   if (!query.next()) {
     fail(SQLITE_ERROR);
@@ -107,7 +108,7 @@ std::int64_t Connection::integer(std::string_view sql) {
   return query.column_integer();
 }
 
-std::string Connection::text(std::string_view sql) {
+std::string DatabaseConnection::text(std::string_view sql) {
   Query query(*this, nullptr, nullptr, prepare(sql));
   if (!query.next()) {
     fail(SQLITE_ERROR);
@@ -115,13 +116,13 @@ std::string Connection::text(std::string_view sql) {
   return query.column_text();
 }
 
-std::int64_t Connection::last_row_id() const { return sqlite3_last_insert_rowid(database_.get()); }
-std::int64_t Connection::changes() const { return sqlite3_changes64(database_.get()); }
-bool Connection::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
-bool Connection::read_only() const { return sqlite3_db_readonly(database_.get(), "main") == 1; }
-std::size_t Connection::page_size() { return static_cast<std::size_t>(integer("PRAGMA page_size")); }
+std::int64_t DatabaseConnection::last_row_id() const { return sqlite3_last_insert_rowid(database_.get()); }
+std::int64_t DatabaseConnection::changes() const { return sqlite3_changes64(database_.get()); }
+bool DatabaseConnection::in_transaction() const { return sqlite3_get_autocommit(database_.get()) == 0; }
+bool DatabaseConnection::read_only() const { return sqlite3_db_readonly(database_.get(), "main") == 1; }
+std::size_t DatabaseConnection::page_size() { return static_cast<std::size_t>(integer("PRAGMA page_size")); }
 
-void Connection::fail(int code) const {
+void DatabaseConnection::fail(int code) const {
   const std::string where = path_.string() + ": ";
   const int system_error = database_ == nullptr ? 0 : sqlite3_system_errno(database_.get());
   const std::string reason = database_ == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(database_.get());
@@ -159,7 +160,7 @@ void Connection::fail(int code) const {
 
 // ---- Query ----
 
-Query::Query(Connection& connection, sqlite3_stmt* statement, bool* in_use, Statement owned)
+Query::Query(DatabaseConnection& connection, sqlite3_stmt* statement, bool* in_use, Statement owned)
     : connection_(connection),
       statement_(owned == nullptr ? statement : owned.get()),
       in_use_(in_use),
@@ -240,7 +241,7 @@ std::span<const std::byte> Query::column_blob() {
 
 // ---- Transaction ----
 
-Transaction::Transaction(Connection& connection)
+Transaction::Transaction(DatabaseConnection& connection)
     : connection_(connection), nested_(connection.transactions_ > 0) {
   if (nested_) {
     require_open();

@@ -1,4 +1,4 @@
-#include "store/answers.h"
+#include "store/stored_replies.h"
 
 #include "store/store_impl.h"
 
@@ -12,10 +12,10 @@ namespace {
 struct Known {
   std::string request_digest;
   Timestamp claimed;
-  std::optional<Answer> answer;
+  std::optional<StoredReply> answer;
 };
 
-std::optional<Known> find_known(Connection& db, std::string_view key) {
+std::optional<Known> find_known(DatabaseConnection& db, std::string_view key) {
   Query query =
       db.query("SELECT request_digest, claimed, status, content_type, body FROM answers WHERE key = ?");
   bind_values(query, key);
@@ -25,7 +25,7 @@ std::optional<Known> find_known(Connection& db, std::string_view key) {
     std::string content_type, body;
     read_values(row, known.request_digest, known.claimed, status, content_type, body);
     if (status) {
-      known.answer = Answer{*status, content_type, body};
+      known.answer = StoredReply{*status, content_type, body};
     }
     return known;
   });
@@ -33,11 +33,11 @@ std::optional<Known> find_known(Connection& db, std::string_view key) {
 
 }  // namespace
 
-Answers::Answers(Store& store) : impl_(store.impl_.get()) {}
+StoredReplies::StoredReplies(Store& store) : impl_(store.impl_.get()) {}
 
-ClaimResult Answers::claim(const KeyedRequest& request, Timestamp abandoned) {
+ClaimResult StoredReplies::claim(const KeyedRequest& request, Timestamp abandoned) {
   require(!request.key.empty(), "key", "\"\"", "must not be empty");
-  Connection& db = impl_->db;
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   if (const auto known = find_known(db, request.key)) {
     if (known->request_digest != request.digest) {
@@ -59,8 +59,8 @@ ClaimResult Answers::claim(const KeyedRequest& request, Timestamp abandoned) {
   return {Claim::kOurs, std::nullopt};
 }
 
-void Answers::answer(std::string_view key, const Answer& answer) {
-  Connection& db = impl_->db;
+void StoredReplies::answer(std::string_view key, const StoredReply& answer) {
+  DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   Query query =
       db.query("UPDATE answers SET status = ?, content_type = ?, body = ? WHERE key = ? AND status IS NULL");
@@ -72,14 +72,14 @@ void Answers::answer(std::string_view key, const Answer& answer) {
   transaction.commit();
 }
 
-void Answers::release(std::string_view key) {
+void StoredReplies::release(std::string_view key) {
   Transaction transaction(impl_->db);
   Query query = impl_->db.query("DELETE FROM answers WHERE key = ? AND status IS NULL");
   bind_values(query, key).run();
   transaction.commit();
 }
 
-std::int64_t Answers::forget(Timestamp before) {
+std::int64_t StoredReplies::forget(Timestamp before) {
   Transaction transaction(impl_->db);
   Query query = impl_->db.query("DELETE FROM answers WHERE claimed < ?");
   bind_values(query, before).run();

@@ -1,4 +1,4 @@
-#include "api/rest/gate.h"
+#include "api/rest/admission.h"
 
 #include <fmt/format.h>
 
@@ -58,8 +58,8 @@ double RateLimit::take(std::int64_t caller, std::chrono::steady_clock::time_poin
   return 0;
 }
 
-Gate::Gate(const ServeOptions& options, std::string start_token, const Router& router, TokenBook& tokens,
-           Metrics& metrics)
+Admission::Admission(const ServeOptions& options, std::string start_token, const Router& router,
+                     TokenCache& tokens, Metrics& metrics)
     : options_(options),
       start_token_(std::move(start_token)),
       router_(router),
@@ -68,7 +68,7 @@ Gate::Gate(const ServeOptions& options, std::string start_token, const Router& r
       needs_token_(options.authentication == Authentication::kToken || !is_local(options)),
       rate_(options.rate_per_token) {}
 
-std::optional<HttpError> Gate::check_shape(const Head& head) const {
+std::optional<HttpError> Admission::check_shape(const Head& head) const {
   if (!head.header("Transfer-Encoding").empty())
     return HttpError{411, "length_required", "a body needs a Content-Length; chunked bodies are not taken"};
   if (head.content_length > options_.max_body)
@@ -84,7 +84,7 @@ std::optional<HttpError> Gate::check_shape(const Head& head) const {
 
 /// A page of another site must not use the browser of somebody who may come in: neither by a form (the type
 /// of the body), nor by a script (Origin), nor by a name that it lets point here (check_host).
-std::optional<HttpError> Gate::check_origin(const Head& head) const {
+std::optional<HttpError> Admission::check_origin(const Head& head) const {
   const std::string host = head.header("Host");
   const std::string origin = head.header("Origin");
   if (origin.empty() || origin.substr(std::min(origin.size(), origin.find("//") + 2)) == host) return {};
@@ -92,7 +92,7 @@ std::optional<HttpError> Gate::check_origin(const Head& head) const {
 }
 
 /// Such a page does not know a token, so a name is only looked at where none is given.
-std::optional<HttpError> Gate::check_host(const Head& head, const Caller& caller) const {
+std::optional<HttpError> Admission::check_host(const Head& head, const Caller& caller) const {
   const std::string host = head.header("Host");
   if (needs_token_ || caller.token != kNoToken || host.empty() || is_loopback(host_of(host).value_or("")))
     return {};
@@ -100,12 +100,12 @@ std::optional<HttpError> Gate::check_host(const Head& head, const Caller& caller
 }
 
 /// Every user of this machine: they may look and ask for plans, and act only with a token.
-std::optional<Caller> Gate::without_token(const Head& head) const {
+std::optional<Caller> Admission::without_token(const Head& head) const {
   if (needs_token_) return {};
   return Caller{Scope::kPlan, kNoToken, "no token", head.address};
 }
 
-std::optional<Caller> Gate::identify(const Head& head) {
+std::optional<Caller> Admission::identify(const Head& head) {
   constexpr std::string_view kBearer = "Bearer ";
   const std::string header = head.header("Authorization");
   if (!header.starts_with(kBearer)) return without_token(head);
@@ -123,7 +123,7 @@ std::optional<Caller> Gate::identify(const Head& head) {
   return caller;
 }
 
-std::variant<Admitted, Refused> Gate::admit(const Head& head, bool counts) {
+std::variant<Admitted, Refused> Admission::admit(const Head& head, bool counts) {
   const std::size_t none = router_.routes().size();
   const std::string_view target = head.target;
   const std::size_t question = target.find('?');

@@ -1,4 +1,4 @@
-#include "api/rest/busy.h"
+#include "api/rest/fair_semaphore.h"
 
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ void refuse_when(const std::atomic<bool>& stopping) {
 
 }  // namespace
 
-bool Places::take(std::chrono::milliseconds wait) {
+bool FairSemaphore::take(std::chrono::milliseconds wait) {
   std::unique_lock lock(mutex_);
   if (free_ > 0) {
     --free_;
@@ -31,7 +31,7 @@ bool Places::take(std::chrono::milliseconds wait) {
   return false;
 }
 
-void Places::give_back() {
+void FairSemaphore::give_back() {
   const std::lock_guard lock(mutex_);
   if (waiting_.empty()) {
     ++free_;
@@ -43,13 +43,13 @@ void Places::give_back() {
   next.called.notify_one();  // under the lock: afterwards `next` may be gone
 }
 
-std::size_t Places::waiting() const {
+std::size_t FairSemaphore::waiting() const {
   const std::lock_guard lock(mutex_);
   return waiting_.size();
 }
 
-Permit::Permit(Places& places, std::chrono::milliseconds wait) : places_(places) {
-  if (!places_.take(wait))
+Permit::Permit(FairSemaphore& semaphore, std::chrono::milliseconds wait) : semaphore_(semaphore) {
+  if (!semaphore_.take(wait))
     throw Error(
         ErrorCode::kUnavailable,
         fmt::format("other questions kept the service busy for {:g} s (--compute-time): ask again later",

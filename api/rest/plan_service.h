@@ -10,24 +10,24 @@
 #include <unordered_map>
 
 #include "api/question/answer.h"
-#include "api/rest/books.h"
-#include "api/rest/busy.h"
+#include "api/rest/caches.h"
 #include "api/rest/events.h"
+#include "api/rest/fair_semaphore.h"
 #include "api/rest/metrics.h"
 #include "api/rest/quota.h"
 #include "api/rest/store_access.h"
 
 namespace commtune::api::rest {
 
-class PlanDesk {
+class PlanService {
  public:
   struct Parts {
     StoreAccess& store;
-    FitBook& fits;
-    ProfileBook& profiles;
+    FitCache& fits;
+    ProfileCache& profiles;
     Metrics& metrics;
     Events& events;
-    Places& busy;
+    FairSemaphore& planning;
     Seconds fit_age;                         ///< from which fits are marked
     std::chrono::milliseconds compute_time;  ///< longest wait for a turn, and longest recommendation
     std::chrono::milliseconds plan_time;     ///< longest computing of a request's plans
@@ -35,7 +35,7 @@ class PlanDesk {
     const Clock& clock;
     const std::atomic<bool>& stopping;
   };
-  explicit PlanDesk(const Parts& parts) : parts_(parts) {}
+  explicit PlanService(const Parts& parts) : parts_(parts) {}
 
   struct Said {
     std::string text;      ///< PlanReply of api/openapi.yaml
@@ -62,7 +62,7 @@ class PlanDesk {
   };
   using KeptPointer = std::shared_ptr<const Kept>;
 
-  FitMarks marks_of(const FitBook::Known& known) const;
+  FitMarks marks_of(const FitCache::Known& known) const;
   /// Who asks, and how long the request may go on computing.
   struct Asker {
     const Caller& caller;
@@ -76,7 +76,8 @@ class PlanDesk {
     KeptPointer kept;
     bool created = false;
   };
-  One answer_one(const Question& question, const Seats& seats, const ClusterChoice& cluster, Asker& asker);
+  One answer_one(const Question& question, const Allocation& allocation, const ClusterChoice& cluster,
+                 Asker& asker);
   One compute(Asked asked, const std::string& profile, Asker& asker);
   /// Within the time that is left. An incomplete answer has no recommendation.
   TuneOutcome plan(Asked asked, Asker& asker);

@@ -20,15 +20,15 @@ namespace commtune::api::rest {
 
 using SteadyTime = std::chrono::steady_clock::time_point;
 
-class Connection {
+class HttpConnection {
  public:
   /// socket      owned: closed with the object
   /// ssl         null for plain text; its handshake is still to be done
   /// stop        readable once the service stops: all waits then end
-  Connection(int socket, std::unique_ptr<SSL, FreeSsl> ssl, int stop, const ConnectionLimits& limits);
-  ~Connection();
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  HttpConnection(int socket, std::unique_ptr<SSL, FreeSsl> ssl, int stop, const ConnectionLimits& limits);
+  ~HttpConnection();
+  HttpConnection(const HttpConnection&) = delete;
+  HttpConnection& operator=(const HttpConnection&) = delete;
 
   /// False when the handshake fails or takes longer than a head may.
   bool handshake();

@@ -1,4 +1,4 @@
-#include "api/rest/http/connection.h"
+#include "api/rest/http/http_connection.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -46,8 +46,8 @@ std::string address_of(int socket) {
 
 }  // namespace
 
-Connection::Connection(int socket, std::unique_ptr<SSL, FreeSsl> ssl, int stop,
-                       const ConnectionLimits& limits)
+HttpConnection::HttpConnection(int socket, std::unique_ptr<SSL, FreeSsl> ssl, int stop,
+                               const ConnectionLimits& limits)
     : socket_(socket), ssl_(std::move(ssl)), stop_(stop), limits_(limits) {
   const int flags = ::fcntl(socket_, F_GETFL);
   ::fcntl(socket_, F_SETFL, flags | O_NONBLOCK);  // NOLINT(cppcoreguidelines-pro-type-vararg)
@@ -56,12 +56,12 @@ Connection::Connection(int socket, std::unique_ptr<SSL, FreeSsl> ssl, int stop,
   if (ssl_) SSL_set_fd(ssl_.get(), socket_);
 }
 
-Connection::~Connection() {
+HttpConnection::~HttpConnection() {
   if (ssl_ && !broken_) SSL_shutdown(ssl_.get());
   ::close(socket_);
 }
 
-Connection::Wait Connection::wait(Wish wish, SteadyTime until) const {
+HttpConnection::Wait HttpConnection::wait(Wish wish, SteadyTime until) const {
   for (;;) {
     std::array<pollfd, 2> sets{pollfd{socket_, static_cast<short>(wish == Wish::kRead ? POLLIN : POLLOUT), 0},
                                pollfd{stop_, POLLIN, 0}};
@@ -76,7 +76,7 @@ Connection::Wait Connection::wait(Wish wish, SteadyTime until) const {
   }
 }
 
-bool Connection::handshake() {
+bool HttpConnection::handshake() {
   if (!ssl_) return true;
   const SteadyTime until = SteadyClock::now() + limits_.head_time;
   for (;;) {
@@ -93,7 +93,7 @@ bool Connection::handshake() {
   }
 }
 
-ssize_t Connection::receive(char* out, std::size_t size, SteadyTime until) {
+ssize_t HttpConnection::receive(char* out, std::size_t size, SteadyTime until) {
   for (;;) {
     ssize_t got = 0;
     Wish wish = Wish::kRead;
@@ -121,7 +121,7 @@ ssize_t Connection::receive(char* out, std::size_t size, SteadyTime until) {
   }
 }
 
-bool Connection::send_all(const char* data, std::size_t size, SteadyTime until) {
+bool HttpConnection::send_all(const char* data, std::size_t size, SteadyTime until) {
   while (size > 0 && !broken_) {
     ssize_t sent = 0;
     Wish wish = Wish::kWrite;
@@ -146,7 +146,7 @@ bool Connection::send_all(const char* data, std::size_t size, SteadyTime until) 
   return !broken_;
 }
 
-Connection::Head Connection::read_head(milliseconds idle) {
+HttpConnection::Head HttpConnection::read_head(milliseconds idle) {
   head_ = {};
   body_left_ = 0;
   streaming_ = timed_out_ = false;
@@ -174,7 +174,7 @@ Connection::Head Connection::read_head(milliseconds idle) {
   }
 }
 
-Connection::Head Connection::note_head(std::size_t end) {
+HttpConnection::Head HttpConnection::note_head(std::size_t end) {
   try {
     head_ = read_request_head(std::string_view(in_).substr(0, end));
   } catch (const Error& error) {
@@ -186,7 +186,7 @@ Connection::Head Connection::note_head(std::size_t end) {
   return Head::kComplete;
 }
 
-std::optional<std::string> Connection::read_body() {
+std::optional<std::string> HttpConnection::read_body() {
   std::string body = in_.substr(0, std::min(in_.size(), body_left_));
   in_.erase(0, body.size());
   body_left_ -= body.size();
@@ -202,18 +202,18 @@ std::optional<std::string> Connection::read_body() {
   return body;
 }
 
-bool Connection::write(std::string_view text) {
+bool HttpConnection::write(std::string_view text) {
   if (broken_) return false;
   out_ += text;
   return (!streaming_ && out_.size() < kFlushAt) || flush();
 }
 
-bool Connection::client_gone() const {
+bool HttpConnection::client_gone() const {
   pollfd set{socket_, POLLRDHUP, 0};  // POLLHUP and POLLERR are always told
   return ::poll(&set, 1, 0) > 0;
 }
 
-bool Connection::flush() {
+bool HttpConnection::flush() {
   if (out_.empty()) return !broken_;
   const bool sent = send_all(out_.data(), out_.size(), SteadyClock::now() + limits_.write_time);
   out_.clear();
@@ -221,7 +221,7 @@ bool Connection::flush() {
   return sent;
 }
 
-void Connection::close_gently() {
+void HttpConnection::close_gently() {
   if (!flush() || ssl_) return;
   ::shutdown(socket_, SHUT_WR);
   const SteadyTime until = SteadyClock::now() + kLinger;
@@ -233,6 +233,6 @@ void Connection::close_gently() {
   }
 }
 
-std::string Connection::remote_address() const { return address_of(socket_); }
+std::string HttpConnection::remote_address() const { return address_of(socket_); }
 
 }  // namespace commtune::api::rest

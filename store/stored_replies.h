@@ -11,7 +11,7 @@
 
 namespace commtune {
 
-struct Answer {
+struct StoredReply {
   int status = 200;
   std::string content_type{};
   std::string body{};
@@ -34,19 +34,19 @@ enum class Claim {
 
 struct ClaimResult {
   Claim claim = Claim::kOurs;
-  std::optional<Answer> answer;  ///< with kAnswered
+  std::optional<StoredReply> answer;  ///< with kAnswered
 };
 
 /// The answers of a store. Thread and error rules are the store's; keep the store longer than this.
-class Answers {
+class StoredReplies {
  public:
-  explicit Answers(Store& store);
+  explicit StoredReplies(Store& store);
 
   /// abandoned  a claim made before this moment and still without an answer is taken over, because whoever
   ///            made it is gone
   ClaimResult claim(const KeyedRequest& request, Timestamp abandoned);
   /// Throws Error{kConflict} unless the key is claimed and not answered.
-  void answer(std::string_view key, const Answer& answer);
+  void answer(std::string_view key, const StoredReply& answer);
   /// Gives the claim up: the next request with this key is new. An answer stays.
   void release(std::string_view key);
   /// Forgets what was claimed before this moment; how many.

@@ -1,4 +1,4 @@
-#include "api/rest/plan_desk.h"
+#include "api/rest/plan_service.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 
 #include "api/actions/tune.h"
 #include "api/error_status.h"
-#include "api/rest/busy.h"
+#include "api/rest/fair_semaphore.h"
 #include "api/rest/http/message.h"
 #include "api/view/outcome_json.h"
 #include "perfmodel/base/error.h"
@@ -63,7 +63,7 @@ std::string with_cached(bool cached, std::string_view text) {
 
 }  // namespace
 
-std::optional<PlanDesk::Said> PlanDesk::known(const std::string& body) {
+std::optional<PlanService::Said> PlanService::known(const std::string& body) {
   KeptPointer kept;
   {
     const std::lock_guard lock(mutex_);
@@ -72,24 +72,25 @@ std::optional<PlanDesk::Said> PlanDesk::known(const std::string& body) {
     kept = *found;
   }
   if (kept->fit > 0) {
-    const FitBook::Known now = parts_.fits.find(kept->cluster);
+    const FitCache::Known now = parts_.fits.find(kept->cluster);
     if (!now.fit || now.fit->id != kept->fit || marks_of(now) != kept->marks) return {};
   }
   ++parts_.metrics.plans_cached;
   return Said{*kept->text, kept->plan, false};
 }
 
-FitMarks PlanDesk::marks_of(const FitBook::Known& known) const {
+FitMarks PlanService::marks_of(const FitCache::Known& known) const {
   return {is_stale(*known.fit, {parts_.fit_age, system_now()}), known.differences};
 }
 
-PlanDesk::Said PlanDesk::answer(const std::string& body, const Question& question, const Caller& caller) {
+PlanService::Said PlanService::answer(const std::string& body, const Question& question,
+                                      const Caller& caller) {
   Asker asker{caller, parts_.plan_time};
   if (question.plan_time)
     asker.left =
         std::min(asker.left, std::chrono::ceil<std::chrono::steady_clock::duration>(*question.plan_time));
   if (!question.candidates.empty()) return {to_text(answer_candidates(question, asker)), 0, false};
-  const One one = answer_one(question, question.seats, question.cluster, asker);
+  const One one = answer_one(question, question.allocation, question.cluster, asker);
   if (one.kept && body.size() <= kLongestKeptBody) {
     const std::lock_guard lock(mutex_);
     by_body_.put(body, one.kept);
@@ -98,16 +99,16 @@ PlanDesk::Said PlanDesk::answer(const std::string& body, const Question& questio
           one.created};
 }
 
-json PlanDesk::answer_candidates(const Question& question, Asker& asker) {
+json PlanService::answer_candidates(const Question& question, Asker& asker) {
   json rows = json::array();
   json best = nullptr;
   double fastest = 0;
-  for (const Candidate& candidate : question.candidates) {
+  for (const CandidateAllocation& candidate : question.candidates) {
     json answer;
     try {
       const ClusterChoice cluster =
           candidate.cluster.empty() ? question.cluster : ClusterChoice{candidate.cluster, {}};
-      answer = answer_one(question, candidate.seats, cluster, asker).document;
+      answer = answer_one(question, candidate.allocation, cluster, asker).document;
     } catch (const Error& error) {
       const bool refused = question.strict && error.code() == ErrorCode::kConflict;
       const bool nothing_for_it = error.code() == ErrorCode::kNotFound ||
@@ -125,8 +126,8 @@ json PlanDesk::answer_candidates(const Question& question, Asker& asker) {
   return {{"status", "compared"}, {"best", std::move(best)}, {"candidates", std::move(rows)}};
 }
 
-PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats, const ClusterChoice& cluster,
-                                   Asker& asker) {
+PlanService::One PlanService::answer_one(const Question& question, const Allocation& allocation,
+                                         const ClusterChoice& cluster, Asker& asker) {
   ProfilePointer profile;
   if (question.profile) {
     profile =
@@ -135,7 +136,7 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
     profile = parts_.profiles.find(question.model);
   }
   const auto ask = [&](const Cluster& fitted, std::optional<RowId> fit, FitMarks marks) {
-    Asked wanted = asked(question, seats, profile->profile, fitted, fit, std::move(marks));
+    Asked wanted = asked(question, allocation, profile->profile, fitted, fit, std::move(marks));
     check_size(wanted.made);
     return compute(std::move(wanted), profile->digest, asker);
   };
@@ -143,7 +144,7 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
   if (!cluster.given && !parts_.fits.find(cluster.name).registered) parts_.fits.find_fitted(cluster.name);
   try {
     if (cluster.given) return ask(*cluster.given, {}, {});
-    const FitBook::Known known = parts_.fits.find_fitted(cluster.name);
+    const FitCache::Known known = parts_.fits.find_fitted(cluster.name);
     return ask(known.fit->snapshot, known.fit->id, marks_of(known));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
@@ -152,7 +153,7 @@ PlanDesk::One PlanDesk::answer_one(const Question& question, const Seats& seats,
   }
 }
 
-PlanDesk::One PlanDesk::compute(Asked asked, const std::string& profile, Asker& asker) {
+PlanService::One PlanService::compute(Asked asked, const std::string& profile, Asker& asker) {
   const json record = record_of(asked);
   const std::string key = key_of(asked, profile, record);
   std::promise<KeptPointer> done;
@@ -217,8 +218,8 @@ PlanDesk::One PlanDesk::compute(Asked asked, const std::string& profile, Asker& 
   }
 }
 
-TuneOutcome PlanDesk::plan(Asked asked, Asker& asker) {
-  const Permit permit(parts_.busy, parts_.compute_time);
+TuneOutcome PlanService::plan(Asked asked, Asker& asker) {
+  const Permit permit(parts_.planning, parts_.compute_time);
   const auto begin = parts_.clock();
   TuneOutcome outcome =
       api::answer(std::move(asked), out_of_time_at(begin + asker.left, parts_.clock, parts_.stopping));
@@ -228,7 +229,7 @@ TuneOutcome PlanDesk::plan(Asked asked, Asker& asker) {
   return outcome;
 }
 
-bool PlanDesk::keep(TuneOutcome& outcome, const json& record, const Caller& caller) {
+bool PlanService::keep(TuneOutcome& outcome, const json& record, const Caller& caller) {
   const Question& question = outcome.question;
   if (question.keep == Keep::kNone) return false;
   const tuner::Entry& chosen = outcome.chosen();

@@ -1,6 +1,6 @@
-// Each hook of the HTTP library that answer_writer.h names: a version that fails here is not to be used.
+// Each hook of the HTTP library that reply_writer.h names: a version that fails here is not to be used.
 
-#include "api/rest/http/answer_writer.h"
+#include "api/rest/http/reply_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ using testing::StartsWith;
 using namespace std::chrono_literals;
 
 /// A client and the connection that serves it, in one thread: what is sent here fits into the socket.
-class AnswerWriterTest : public testing::Test {
+class ReplyWriterTest : public testing::Test {
  protected:
-  AnswerWriterTest() {
+  ReplyWriterTest() {
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets_.data()), 0);
-    connection_ = std::make_unique<Connection>(sockets_[0], nullptr, stop_, ConnectionLimits{});
+    connection_ = std::make_unique<HttpConnection>(sockets_[0], nullptr, stop_, ConnectionLimits{});
   }
-  ~AnswerWriterTest() override {
+  ~ReplyWriterTest() override {
     hang_up();
     ::close(stop_);
   }
@@ -41,7 +41,7 @@ class AnswerWriterTest : public testing::Test {
   void ask(const std::string& request) {
     ASSERT_EQ(::send(sockets_[1], request.data(), request.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(request.size()));
-    ASSERT_EQ(connection_->read_head(10s), Connection::Head::kComplete);
+    ASSERT_EQ(connection_->read_head(10s), HttpConnection::Head::kComplete);
   }
 
   bool answer(Reply reply, bool closes = false) {
@@ -65,22 +65,22 @@ class AnswerWriterTest : public testing::Test {
     return "GET /a HTTP/1.1\r\nHost: x\r\n" + lines + "\r\n";
   }
 
-  AnswerWriter writer_{60s};
+  ReplyWriter writer_{60s};
   std::array<int, 2> sockets_{-1, -1};
   const int stop_ = ::eventfd(0, EFD_CLOEXEC);
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<HttpConnection> connection_;
 };
 
-TEST_F(AnswerWriterTest, ReadsNothingOfTheConnection) {
+TEST_F(ReplyWriterTest, ReadsNothingOfTheConnection) {
   ask("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\nbody" + get());
   EXPECT_TRUE(answer(text("{}")));
   EXPECT_THAT(received(), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_EQ(connection_->read_body(), "body");
-  EXPECT_EQ(connection_->read_head(10s), Connection::Head::kComplete);
+  EXPECT_EQ(connection_->read_head(10s), HttpConnection::Head::kComplete);
   EXPECT_EQ(connection_->head().target, "/a");
 }
 
-TEST_F(AnswerWriterTest, WritesStatusHeadersAndBodyAsTheyAre) {
+TEST_F(ReplyWriterTest, WritesStatusHeadersAndBodyAsTheyAre) {
   ask(get());
   Reply reply = text("{\"a\":1}");
   reply.status = 201;
@@ -94,7 +94,7 @@ TEST_F(AnswerWriterTest, WritesStatusHeadersAndBodyAsTheyAre) {
   EXPECT_THAT(got, EndsWith("\r\n\r\n{\"a\":1}"));
 }
 
-TEST_F(AnswerWriterTest, SaysWhetherTheConnectionGoesOn) {
+TEST_F(ReplyWriterTest, SaysWhetherTheConnectionGoesOn) {
   ask(get());
   EXPECT_TRUE(answer(text("{}")));
   const std::string stays = received();
@@ -105,7 +105,7 @@ TEST_F(AnswerWriterTest, SaysWhetherTheConnectionGoesOn) {
   EXPECT_THAT(received(), HasSubstr("\r\nConnection: close\r\n"));
 }
 
-TEST_F(AnswerWriterTest, AnswersAHeadWithoutABody) {
+TEST_F(ReplyWriterTest, AnswersAHeadWithoutABody) {
   ask("HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_TRUE(answer(text("{}")));
   const std::string got = received();
@@ -113,7 +113,7 @@ TEST_F(AnswerWriterTest, AnswersAHeadWithoutABody) {
   EXPECT_THAT(got, EndsWith("\r\n\r\n"));
 }
 
-TEST_F(AnswerWriterTest, SendsEachPieceOfAStreamAtOnce) {
+TEST_F(ReplyWriterTest, SendsEachPieceOfAStreamAtOnce) {
   ask(get("Accept-Encoding: gzip, br\r\n"));
   Reply reply;
   reply.type = "text/event-stream";
@@ -132,7 +132,7 @@ TEST_F(AnswerWriterTest, SendsEachPieceOfAStreamAtOnce) {
   EXPECT_EQ(received(), "0\r\n\r\n");
 }
 
-TEST_F(AnswerWriterTest, EndsAStreamWhoseClientHasGone) {
+TEST_F(ReplyWriterTest, EndsAStreamWhoseClientHasGone) {
   ask(get());
   hang_up();
   Reply reply;
@@ -144,7 +144,7 @@ TEST_F(AnswerWriterTest, EndsAStreamWhoseClientHasGone) {
   EXPECT_TRUE(connection_->is_broken());
 }
 
-TEST_F(AnswerWriterTest, CompressesTextsForWhoTakesThat) {
+TEST_F(ReplyWriterTest, CompressesTextsForWhoTakesThat) {
   const std::string long_text(4096, 'a');
   ask(get("Accept-Encoding: gzip\r\n"));
   EXPECT_TRUE(answer(text(long_text)));
@@ -159,7 +159,7 @@ TEST_F(AnswerWriterTest, CompressesTextsForWhoTakesThat) {
   EXPECT_THAT(received(), EndsWith("\r\n\r\n" + long_text));
 }
 
-TEST_F(AnswerWriterTest, ShowsTheLibraryNothingElseOfARequest) {
+TEST_F(ReplyWriterTest, ShowsTheLibraryNothingElseOfARequest) {
   ask(get("Range: bytes=0-0\r\nConnection: close\r\nX-Forwarded-For: 1.2.3.4\r\nExpect: other\r\n"));
   EXPECT_TRUE(answer(text("{}")));
   const std::string got = received();
@@ -167,7 +167,7 @@ TEST_F(AnswerWriterTest, ShowsTheLibraryNothingElseOfARequest) {
   EXPECT_THAT(got, EndsWith("\r\n\r\n{}"));
 }
 
-TEST_F(AnswerWriterTest, AnswersARequestThatWasNeverRead) {
+TEST_F(ReplyWriterTest, AnswersARequestThatWasNeverRead) {
   Reply reply = text("{}");
   reply.status = 431;
   EXPECT_TRUE(answer(std::move(reply), true));

@@ -3,7 +3,7 @@
 // Requests are read by us (request_head.h). The library is not shown a byte of what a client sent, except for
 // the text of Accept-Encoding: it gets a head of our own making, which asks for what is to be written.
 //
-// The hooks, each of which tests/api/rest/http/answer_writer_test.cc tries. CMakeLists.txt beside this names
+// The hooks, each of which tests/api/rest/http/reply_writer_test.cc tries. CMakeLists.txt beside this names
 // the versions that have them all; another one has to pass that test before it is let in.
 //  1. Server::process_request (protected) reads one head from a Stream, and no byte more where that is a GET
 //     or HEAD; calls `setup_request`; routes; writes the answer to the Stream. With `close_connection` the
@@ -22,24 +22,24 @@
 #include <chrono>
 #include <memory>
 
-#include "api/rest/http/connection.h"
+#include "api/rest/http/http_connection.h"
 #include "api/rest/http/message.h"
 
 namespace commtune::api::rest {
 
-class AnswerWriter {
+class ReplyWriter {
  public:
   /// idle_time  said to clients that keep their connection
-  explicit AnswerWriter(std::chrono::milliseconds idle_time);
-  ~AnswerWriter();
-  AnswerWriter(const AnswerWriter&) = delete;
-  AnswerWriter& operator=(const AnswerWriter&) = delete;
+  explicit ReplyWriter(std::chrono::milliseconds idle_time);
+  ~ReplyWriter();
+  ReplyWriter(const ReplyWriter&) = delete;
+  ReplyWriter& operator=(const ReplyWriter&) = delete;
 
   /// Answers the request whose head the connection has read last. From any thread. What has no stream still
   /// has to be flushed. False when it could not be written.
   ///
   /// closes  the answer says that the connection ends after it
-  bool write(Connection& connection, Reply reply, bool closes);
+  bool write(HttpConnection& connection, Reply reply, bool closes);
 
  private:
   class Library;

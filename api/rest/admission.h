@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <variant>
 
-#include "api/rest/books.h"
+#include "api/rest/caches.h"
 #include "api/rest/http/listener.h"
 #include "api/rest/http/options.h"
 #include "api/rest/http/problem.h"
@@ -49,11 +49,11 @@ struct Refused {
   std::vector<std::pair<std::string, std::string>> headers;
 };
 
-class Gate {
+class Admission {
  public:
   /// start_token  the secret of this start; empty: there is none
-  Gate(const ServeOptions& options, std::string start_token, const Router& router, TokenBook& tokens,
-       Metrics& metrics);
+  Admission(const ServeOptions& options, std::string start_token, const Router& router, TokenCache& tokens,
+            Metrics& metrics);
 
   /// counts  against the caller's rate; false when the same request is looked at again with its body
   std::variant<Admitted, Refused> admit(const Head& head, bool counts);
@@ -71,7 +71,7 @@ class Gate {
   const ServeOptions& options_;
   const std::string start_token_;
   const Router& router_;
-  TokenBook& tokens_;
+  TokenCache& tokens_;
   Metrics& metrics_;
   const bool needs_token_;
   RateLimit rate_;

@@ -33,7 +33,7 @@ using Statement = std::unique_ptr<sqlite3_stmt, FinalizeStatement>;
 class Query;
 
 /// One connection, for one thread at a time. Must outlive its queries and transactions.
-class Connection {
+class DatabaseConnection {
  public:
   enum class Mode {
     kReadWrite,  ///< creates the file when absent
@@ -42,7 +42,7 @@ class Connection {
   };
 
   /// path  absolute, or ":memory:". Opening reads nothing yet. Throws Error{kStorage}.
-  Connection(std::filesystem::path path, Mode mode, std::chrono::milliseconds busy_timeout);
+  DatabaseConnection(std::filesystem::path path, Mode mode, std::chrono::milliseconds busy_timeout);
 
   /// Runs SQL without parameters; rows are dropped.
   void execute(const std::string& sql);
@@ -87,7 +87,7 @@ class Connection {
 /// A statement with its parameters and the row that it stands on. Reset when it goes out of scope.
 class Query {
  public:
-  Query(Connection& connection, sqlite3_stmt* statement, bool* in_use, Statement owned);
+  Query(DatabaseConnection& connection, sqlite3_stmt* statement, bool* in_use, Statement owned);
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
@@ -115,7 +115,7 @@ class Query {
  private:
   void check(int code);
 
-  Connection& connection_;
+  DatabaseConnection& connection_;
   sqlite3_stmt* statement_;
   bool* in_use_;  ///< the cache's mark; null when the statement is owned
   Statement owned_;
@@ -128,7 +128,7 @@ class Query {
 /// undid the outermost by itself (disk full), what would go on inside it throws Error{kStorage}.
 class Transaction {
  public:
-  explicit Transaction(Connection& connection);
+  explicit Transaction(DatabaseConnection& connection);
   ~Transaction();
   Transaction(const Transaction&) = delete;
   Transaction& operator=(const Transaction&) = delete;
@@ -138,7 +138,7 @@ class Transaction {
  private:
   void require_open() const;
 
-  Connection& connection_;
+  DatabaseConnection& connection_;
   bool nested_;
   bool open_ = true;
 };

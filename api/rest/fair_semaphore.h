@@ -17,10 +17,10 @@ namespace commtune::api::rest {
 /// directly to the first thread that waits, so no thread waits longer than the work of those before it takes.
 /// std::counting_semaphore promises no order, and libstdc++ implements its timed wait by sleeping in growing
 /// steps, which is late when processors are busy.
-class Places {
+class FairSemaphore {
  public:
   /// count  places, which is how many threads may work at a time
-  explicit Places(std::size_t count) : free_(count) {}
+  explicit FairSemaphore(std::size_t count) : free_(count) {}
   /// Waits for a place, at most so long. Returns false if there was none in time.
   bool take(std::chrono::milliseconds wait);
   /// After each take() that returned true.
@@ -42,13 +42,13 @@ class Places {
 class Permit {
  public:
   /// Waits for a place. Throws Error{kUnavailable} if there is none within `wait`.
-  Permit(Places& places, std::chrono::milliseconds wait);
-  ~Permit() { places_.give_back(); }
+  Permit(FairSemaphore& semaphore, std::chrono::milliseconds wait);
+  ~Permit() { semaphore_.give_back(); }
   Permit(const Permit&) = delete;
   Permit& operator=(const Permit&) = delete;
 
  private:
-  Places& places_;
+  FairSemaphore& semaphore_;
 };
 
 /// A watch that throws Error{kBadInput} when `most` has passed since this call, and Error{kInterrupted} when

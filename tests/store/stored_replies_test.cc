@@ -1,4 +1,4 @@
-#include "store/answers.h"
+#include "store/stored_replies.h"
 
 #include "tests/store/support.h"
 
@@ -10,9 +10,9 @@ using testing::IsError;
 using testing::memory_store;
 using testing::noon;
 
-TEST(Answers, AreGivenAgainForTheSameRequest) {
+TEST(StoredReplies, AreGivenAgainForTheSameRequest) {
   Store store = memory_store();
-  Answers answers(store);
+  StoredReplies answers(store);
   EXPECT_EQ(answers.claim({"k", "digest"}, noon()).claim, Claim::kOurs);
   EXPECT_EQ(answers.claim({"k", "digest"}, noon()).claim, Claim::kPending);
   const std::string body("{\"id\": 3}\0after", 15);
@@ -24,18 +24,18 @@ TEST(Answers, AreGivenAgainForTheSameRequest) {
   EXPECT_EQ(again.answer->body, body);
 }
 
-TEST(Answers, AreNotGivenForAnotherRequest) {
+TEST(StoredReplies, AreNotGivenForAnotherRequest) {
   Store store = memory_store();
-  Answers answers(store);
+  StoredReplies answers(store);
   answers.claim({"k", "digest"}, noon());
   EXPECT_EQ(answers.claim({"k", "other"}, noon()).claim, Claim::kOtherRequest);
   answers.answer("k", {});
   EXPECT_EQ(answers.claim({"k", "other"}, noon()).claim, Claim::kOtherRequest);
 }
 
-TEST(Answers, AClaimThatWasGivenUpOrAbandonedIsFree) {
+TEST(StoredReplies, AClaimThatWasGivenUpOrAbandonedIsFree) {
   Store store = memory_store();
-  Answers answers(store);
+  StoredReplies answers(store);
   answers.claim({"released", "digest"}, noon());
   answers.release("released");
   EXPECT_EQ(answers.claim({"released", "digest"}, noon()).claim, Claim::kOurs);
@@ -43,9 +43,9 @@ TEST(Answers, AClaimThatWasGivenUpOrAbandonedIsFree) {
   EXPECT_EQ(answers.claim({"released", "digest"}, later).claim, Claim::kOurs);
 }
 
-TEST(Answers, AreNotReleasedOrAnsweredTwice) {
+TEST(StoredReplies, AreNotReleasedOrAnsweredTwice) {
   Store store = memory_store();
-  Answers answers(store);
+  StoredReplies answers(store);
   answers.claim({"k", "digest"}, noon());
   answers.answer("k", {.status = 200});
   answers.release("k");
@@ -54,9 +54,9 @@ TEST(Answers, AreNotReleasedOrAnsweredTwice) {
   EXPECT_THAT(error_of([&] { answers.answer("unclaimed", {}); }), IsError(ErrorCode::kConflict, "unclaimed"));
 }
 
-TEST(Answers, AreForgottenAfterAWhile) {
+TEST(StoredReplies, AreForgottenAfterAWhile) {
   Store store = memory_store();
-  Answers answers(store);
+  StoredReplies answers(store);
   answers.claim({"old", "digest"}, noon());  // at noon
   answers.claim({"new", "digest"}, noon());  // a second later
   EXPECT_EQ(answers.forget(noon() + std::chrono::seconds(1)), 1);
