@@ -13,7 +13,8 @@ namespace commtune::api {
 /// Collective. Reports progress and what is found on the way; returns the result (rank 0's counts).
 ///
 /// probe  {"cluster", "links", "end": "complete" | "budget" | "stopped", "would_measure", "notes",
-///        "elapsed_seconds", "budget_split", "traffic_bytes", "tools"}; found on the way: "facts" once, then "sample"s
+///        "elapsed_seconds", "budget_split", "traffic_bytes", "tools"}; found on the way: "facts" once, then
+///        "sample"s
 /// run    {"report"}; found on the way: "iteration" {"seconds"}
 /// stop_requested  asked now and then; when it becomes true a probe ends in order, a run with
 ///        Error{kInterrupted}
