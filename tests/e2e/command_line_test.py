@@ -29,6 +29,68 @@ class Help(product.Product):
         self.assertRegex(self.ok("--version"), r"^\d+\.\d+\.\d+\n$")
 
 
+def plain(roff):
+    """Text as roff prints it."""
+    return roff.replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
+
+
+class Manual(product.Product):
+    """The manual page and each command's help are one text, in the same form throughout."""
+
+    NAMES = ("Open MPI", "IPv4")  # what may begin a phrase with a capital letter
+
+    def setUp(self):
+        super().setUp()
+        self.page = self.ok("manual", "man")
+        self.commands = {}  # name -> (description, {flag: text}, what follows)
+        for section in self.page.split(".SH COMMANDS\n")[1].split(".SH ")[0].split(".SS ")[1:]:
+            head, *entries = section.split(".TP\n.B ")
+            name, description = head.split("\n")[:2]
+            flags = dict(entry.split(".PP")[0].rstrip("\n").split("\n", 1) for entry in entries)
+            footer = section.partition(".PP\n.nf\n")[2].partition("\n.fi")[0]
+            self.commands[plain(name)] = (
+                plain(description),
+                {plain(flag): plain(text) for flag, text in flags.items()},
+                plain(footer),
+            )
+
+    def test_help_says_the_same_of_each_flag(self):
+        for command, (description, flags, footer) in self.commands.items():
+            text = self.ok(*command.split()[1:], "--help")
+            with self.subTest(command=command):
+                self.assertIn(description, text)
+                self.assertIn(footer, text)
+                self.assertGreater(len(flags), 1)
+            for flag, about in flags.items():
+                with self.subTest(command=command, flag=flag):
+                    self.assertIn(about, text)
+
+    def test_each_flag_is_described_by_a_phrase_that_ends_with_its_default(self):
+        for command, (_, flags, _) in self.commands.items():
+            for flag, about in flags.items():
+                with self.subTest(command=command, flag=flag):
+                    if flag.startswith(("-h", "--help")):
+                        continue  # the parser's own
+                    self.assertTrue(about[0].islower() or about[0].isdigit() or about.startswith(self.NAMES), about)
+                    self.assertNotRegex(about, r"\.$")
+                    if "default" in about:
+                        self.assertRegex(about, r" \(default: [^()]+\)$")
+                        self.assertEqual(about.count("default"), 1)
+
+    def test_each_command_says_what_to_do_and_shows_examples(self):
+        for command, (description, _, footer) in self.commands.items():
+            with self.subTest(command=command):
+                self.assertRegex(description, r"^[A-Z][a-z]+ ")
+                self.assertNotRegex(description, r"\.$")
+                if command.count(" ") == 1:
+                    self.assertTrue(footer.startswith("Examples:\n  "), footer)
+
+    def test_the_page_has_examples_and_exit_statuses_as_sections(self):
+        for section in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "COMMANDS", "EXAMPLES", "EXIT STATUS", "FILES"):
+            self.assertIn(f"\n.SH {section}\n", self.page)
+        self.assertIn("\n  9    ", plain(self.page).split(".SH EXIT STATUS")[1])
+
+
 class Mistakes(product.Product):
     def test_an_unknown_flag_is_bad_input(self):
         self.assertIn("--clutser", self.refused(2, "probe", "--clutser", "lab"))
