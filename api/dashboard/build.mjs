@@ -20,7 +20,8 @@ const { values: flags } = parseArgs({
   },
 });
 
-const types = astToString(await openapiTS(pathToFileURL(flags.openapi)));
+// A field with a default may be left out of a request.
+const types = astToString(await openapiTS(pathToFileURL(flags.openapi), { defaultNonNullable: false }));
 writeFileSync(join(here, 'src', 'api', 'schema.d.ts'), types);
 if (flags['types-only']) process.exit(0);
 

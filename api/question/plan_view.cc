@@ -10,6 +10,8 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/bound/bound.h"
 #include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/topology.h"
+#include "perfmodel/simulate/workload.h"
 #include "tuner/tuner.h"
 
 namespace commtune::api {
@@ -76,7 +78,7 @@ PlanView view_plan(const Store& store, const PlanRow& row, const std::string& me
 
 PredictedIteration predicted_iteration(const Plan& plan, const Profile& profile, const Cluster& cluster) {
   const RoadCost cost = road_cost(plan.road, cluster, plan.workers);
-  const Workload work(profile, pace_of(cluster, plan.workers));
+  const Workload work(profile, slowdown_of(cluster, plan.workers));
   PredictedIteration out;
   out.prediction = simulate(work, plan, cost, &out.timeline);
   out.bound = lower_bound(work, cost);

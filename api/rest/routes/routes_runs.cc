@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "api/actions/run.h"
 #include "api/rest/http/parameters.h"
 #include "api/rest/service.h"
 #include "api/view/row_json.h"

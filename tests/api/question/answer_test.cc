@@ -34,7 +34,7 @@ class AnswerTest : public ::testing::Test {
     settings.fit_age = Seconds{1000};
     return settings;
   }();
-  const Environment environment_;
+  Environment environment_;
   Store store_ = commtune::testing::memory_store();
   Cancellation cancellation_;
   Question question_;

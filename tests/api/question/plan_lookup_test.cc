@@ -15,8 +15,6 @@
 namespace commtune::api {
 namespace {
 
-using ::testing::HasSubstr;
-
 /// The made-up lab, and an answer of which only the chosen plan was stored.
 class PlanLookup : public ::testing::Test {
  protected:
@@ -37,7 +35,7 @@ class PlanLookup : public ::testing::Test {
     settings.fit_age = Seconds{1000};
     return settings;
   }();
-  const Environment environment_;
+  Environment environment_;
   Store store_ = commtune::testing::memory_store();
   Cancellation cancellation_;
   Context context_{settings_, environment_, store_, cancellation_, {}};
