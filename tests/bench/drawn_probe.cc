@@ -86,18 +86,18 @@ class DrawnProbe {
   }
 
   void follow_the_plan() {
-    probes::AgendaOptions options;
+    probes::SamplingPlanOptions options;
     options.budget = budget_;
     options.overhead = cluster_.overhead;
     options.gains = how_.gains;
-    probes::Agenda agenda(cluster_.targets, options, samples_);
+    probes::SamplingPlan plan(cluster_.targets, options, samples_);
     const Seconds reserve{0.15 + 0.002 * static_cast<double>(cluster_.targets.size())};
     spend(reserve.count(), split_.rest);
-    while (const auto visit = agenda.next(left(), std::nullopt)) {
+    while (const auto visit = plan.next(left(), std::nullopt)) {
       const Seconds began = spent_;
       const std::vector<double> times = perform(*visit);
       account(*visit, (spent_ - began).count());
-      samples_.push_back(agenda.record(*visit, times));
+      samples_.push_back(plan.record(*visit, times));
     }
   }
 

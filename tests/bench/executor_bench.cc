@@ -170,7 +170,7 @@ class Bench {
   /// Half a round trip between ranks 0 and 1; the others wait in a barrier of the same kind.
   Timing ping_pong(std::size_t bytes) {
     std::vector<std::byte> data(bytes);
-    const Tag tag = make_tag(Channel::kReduce, 2);
+    const Tag tag = make_tag(TagSpace::kReduce, 2);
     const auto trip = [&]() -> Task {
       const int peer = 1 - rank_;
       if (rank_ == 0) co_await communicator_.send(peer, tag, data);
@@ -200,8 +200,8 @@ class Bench {
       Group group;
       for (int i = 0; i < count; ++i) {
         const auto part = std::span(data).subspan(static_cast<std::size_t>(i) * bytes, bytes);
-        if (rank_ == 0) communicator_.send(1, make_tag(Channel::kReduce, 3), part, group);
-        if (rank_ == 1) communicator_.receive(0, make_tag(Channel::kReduce, 3), part, group);
+        if (rank_ == 0) communicator_.send(1, make_tag(TagSpace::kReduce, 3), part, group);
+        if (rank_ == 1) communicator_.receive(0, make_tag(TagSpace::kReduce, 3), part, group);
       }
       co_await group.empty();
     };
@@ -250,7 +250,7 @@ class Bench {
   double idle_share(bool posted) {
     std::byte in{};
     const std::byte out{};
-    const Tag tag = make_tag(Channel::kReduce, 4);
+    const Tag tag = make_tag(TagSpace::kReduce, 4);
     const int n = communicator_.size();
     MPI_Barrier(MPI_COMM_WORLD);
     Group group;

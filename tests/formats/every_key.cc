@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/actions/sample_rows.h"
+#include "api/view/sample_rows.h"
 #include "api/wire/order.h"
 #include "executor/replay/run.h"
 #include "executor/session/report.h"

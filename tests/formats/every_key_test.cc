@@ -12,7 +12,7 @@
 #include <iterator>
 #include <set>
 
-#include "api/actions/sample_rows.h"
+#include "api/view/sample_rows.h"
 #include "executor/session/report.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
