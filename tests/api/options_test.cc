@@ -103,13 +103,15 @@ std::string capitalised(std::string_view text) {
 /// The line says the knob's limits and, where a struct has a value, its default.
 void expect_described(const std::string& line, const Knob& knob, const json& defaults) {
   const bool scale = line.find("schemas/Scale") != std::string::npos;
-  if (knob.most > 0 && knob.takes != Takes::kNames && knob.takes != Takes::kText && !scale)
+  if (knob.most > 0 && knob.takes != Takes::kNames && knob.takes != Takes::kText && !scale) {
     EXPECT_THAT(line, HasSubstr(fmt::format("minimum: {}, maximum: {}", number_text(knob.least),
                                             number_text(knob.most))))
         << knob.name;
+  }
   const auto usual = defaults.find(knob.name);
-  if (usual != defaults.end() && usual->is_number() && *usual != 0 && !scale)
+  if (usual != defaults.end() && usual->is_number() && *usual != 0 && !scale) {
     EXPECT_THAT(line, HasSubstr("default: " + number_text(usual->get<double>()))) << knob.name;
+  }
 }
 
 void expect_all_described(const std::string& schema, std::span<const Knob> knobs, const json& defaults) {
@@ -140,7 +142,7 @@ TEST(OpenApi, DescribesWhereAJobRunsAndWhatIsAssumed) {
   const Knob seats[] = {knob::kWorkers,        knob::kNodes,   knob::kNodeCount,
                         knob::kDevicesPerNode, knob::kServers, knob::kDedicatedServers,
                         knob::kHashed};
-  expect_all_described("Placement", seats, fields::write_fields(Seats{}));
+  expect_all_described("Placement", seats, fields::write_fields(Allocation{}));
   const Knob overrides[] = {knob::kBandwidthScale, knob::kLatencyScale, knob::kDeviceSpeedScale,
                             knob::kGradientScale, knob::kBatch};
   expect_all_described("Overrides", overrides, {});

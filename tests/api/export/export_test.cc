@@ -9,6 +9,7 @@
 #include "api/export/variables.h"
 #include "api/question/answer.h"
 #include "api/settings.h"
+#include "api/view/outcome_json.h"
 #include "perfmodel/base/error.h"
 #include "tests/perfmodel/synthetic_profile.h"
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/launch/hosts.h"
+#include "api/question/case.h"
 #include "api/question/question.h"
 #include "api/rest/http/options.h"
 #include "api/rest/http/request_head.h"
@@ -78,9 +79,9 @@ void question(std::string_view text) {
   const auto made = refused_or([&] { return make_case(*asked, asked->allocation, profile, kCluster); },
                                ErrorCode::kNotFound);
   if (!made) return;
-  const auto record = record_of(*made, asked->overrides, asked->cluster, 1);
+  const auto record = record_of(*made, asked->overrides, asked->cluster.name, 1);
   const Case again = case_from_record(nlohmann::json::parse(record.dump()), made->profile, kCluster);
-  require(record_of(again, asked->overrides, asked->cluster, 1) == record, "a case can be made again");
+  require(record_of(again, asked->overrides, asked->cluster.name, 1) == record, "a case can be made again");
 }
 
 void target(std::string_view text) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "api/view/outcome_json.h"
 #include "probes/analysis/links.h"
 
 namespace commtune::api {
