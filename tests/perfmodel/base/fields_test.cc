@@ -113,11 +113,13 @@ TEST(Fields, ThatMayBeMissingStayAsTheyWere) {
 }
 
 TEST(Fields, AreRefusedByPlaceRuleAndValue) {
-  EXPECT_EQ(complaint([](auto& j) { j["format"] = "cart/2"; }),
-            "format: expected \"cart/1\", which is the only format understood here, got \"cart/2\"");
-  EXPECT_EQ(complaint([](auto& j) { j["seats"] = 1; }),
-            "seats: unknown key; known here: format, owner, load_bytes, age_seconds, colour, covered, "
-            "horses, long_name, wheels, due_seconds");
+  EXPECT_THAT(
+      complaint([](auto& j) { j["format"] = "cart/2"; }),
+      StartsWith("format: expected \"cart/1\", which is the only format understood here, got \"cart/2\""));
+  EXPECT_THAT(
+      complaint([](auto& j) { j["seats"] = 1; }),
+      StartsWith("seats: unknown key; known here: format, owner, load_bytes, age_seconds, colour, covered, "
+                 "horses, long_name, wheels, due_seconds"));
   EXPECT_EQ(complaint([](auto& j) { j.erase("owner"); }), "owner: missing");
   EXPECT_EQ(complaint([](auto& j) { j["load_bytes"] = 1001; }),
             "load_bytes: expected an integer of at most 1000, got 1001");
