@@ -91,7 +91,9 @@ TEST(Order, ReachesTheRanksAsItIs) {
   probe.network = Network::kMpi;
   probe.options = unusual_probe();
   probe.earlier_fingerprint = "0123456789abcdef";
-  probe.earlier = {{}};
+  probe.earlier.resize(1);
+  probe.earlier.front().quantity.source = 0;
+  probe.earlier.front().quantity.destination = 1;
   probe.compare = true;
   RunOrder run = small_run();
   run.options = {5, 1, 2, Result::kSum, Seconds{9}, Bytes{4096}, "traces", 4};
