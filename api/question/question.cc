@@ -17,7 +17,7 @@ constexpr int kUsualMost = 64;  // workers that are recommended at most, where n
 // Rules of fields that more than one kind of value suits.
 struct NameOrProfile {};
 struct NameOrCluster {};
-struct Recommendation {};
+struct RecommendationRule {};
 struct NumberOrLimits {};
 /// "5s" as on the command line.
 struct Duration {
@@ -37,7 +37,7 @@ void read_value(const JsonPlace& place, ClusterChoice& cluster, const NameOrClus
   cluster.name = cluster.given ? cluster.given->name : place.name();
 }
 
-void read_value(const JsonPlace& place, Question& question, const Recommendation& /*rule*/) {
+void read_value(const JsonPlace& place, Question& question, const RecommendationRule& /*rule*/) {
   question.most_workers = kUsualMost;
   const auto list = [](auto& visit, auto& recommended) {
     visit_knob(visit, knob::kRecommendWorkers, recommended.most_workers);
@@ -89,7 +89,7 @@ void visit_fields(Visitor& visit, Given& question) {
   visit(fields::optional("keep"), question.keep, fields::OneOf{kKeeps});
   visit_knob(visit, knob::kStrict, question.strict);
   visit(fields::optional("overrides"), question.overrides, fields::Object{});
-  visit(fields::optional("recommend_workers"), question, Recommendation{});
+  visit(fields::optional("recommend_workers"), question, RecommendationRule{});
   visit(fields::optional("candidates"), question.candidates,
         fields::ListOf{1, kMostCandidates, fields::Object{}});
   visit(fields::optional("plan_time"), question.plan_time, Duration{knob::kPlanTime});
