@@ -30,7 +30,7 @@ TuneOutcome tune_job(Context& context, const Question& question, const Placing& 
 RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry, std::optional<RowId> fit);
 
 /// What is stored of an answer, and with what beside it.
-struct Keeping {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
+struct Keeping {             // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
   bool all = true;           ///< false: the chosen plan only
   std::optional<RowId> fit;  ///< absent: the answer is to a "what if", not a prediction of the cluster
   nlohmann::json question = nullptr;  ///< goes into the chosen plan's ranking
