@@ -28,8 +28,8 @@ constexpr int kMostRounds = 3;
 /// Of the time that is left a round takes this part; the rest is for roads that only the new costs bring up.
 /// The last round takes all.
 constexpr double kPartOfRound = 2.0 / 3;
-/// Costs are not off by more, in 95 of 100: else there is another reason than that a stream was measured at
-/// few sizes, or that ranks share cores.
+/// The factor by which costs are off is smaller than this in 95 of 100 cases. A larger one has another reason
+/// than streams that were measured at few sizes, or ranks that share cores.
 constexpr double kLargestFactor = 4;
 /// By how much costs are changed to see whether a plan shows it.
 constexpr double kProbingFactor = 1.1;
@@ -49,7 +49,8 @@ class FactorSearch {
     return simulator_.time(flat_, FlatRoad(cost));
   }
 
-  /// Nobody would notice a tenth more or less of its costs.
+  /// True if costs a tenth higher do not change the iteration noticeably against costs a tenth lower: then a
+  /// run of the plan says nothing about its costs.
   bool is_flat() { return time(kProbingFactor) <= time(1 / kProbingFactor) * (1 + kIndifferent); }
 
   /// Logarithm of the factor with which this time is predicted.
@@ -183,9 +184,9 @@ void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile,
   const Seconds deviation = checked.half_width / kNormal95;
   const double off = std::abs(checked.measured / checked.predicted - 1);
   const double logarithm = search.logarithm_for(checked.measured);
-  // Costs that are far off, or a run that is: whichever is fewer of its standard deviations away. Traffic
-  // that took much longer than a plan can hide so tells of its costs, and a late run of one that hides all
-  // does not.
+  // A run that took longer than predicted has one of two reasons: its costs are off, or something else made
+  // this run late. The one that is fewer of its own standard deviations away is taken. So a plan that hides
+  // all its communication, and would need absurd costs to be so late, says nothing about its costs.
   const double of_run =
       std::max(kIndifferent, std::hypot(deviation / checked.predicted, cluster.plan_deviation));
   const double of_costs = std::log(kLargestFactor) / kNormal95;

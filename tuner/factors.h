@@ -15,21 +15,22 @@ namespace commtune::tuner {
 /// own deviation and that of plans together.
 RoadCost moved(RoadCost cost, double z, double plan_deviation);
 
-/// How an entry's iteration responds as all that it sends is moved() by z.
+/// How the predicted iteration of an entry changes when its costs are moved() by z, a standard normal value.
 struct Response {
-  bool doubted = false;
-  double own = 0;  ///< the plan's own part of z's variance; the rest all plans on the road share
+  bool doubted = false;  ///< false: its costs have no deviation, or it is unknown
+  double own = 0;  ///< part of z's variance that is this plan's own; all plans on one road share the rest
   double less = 0,
          more = 0;  ///< logarithm of the iteration at both ends of z's 90 % interval, over that at 0
 };
 
-/// Of every entry, from two simulations each where it is in doubt: at both ends of the factor's 90 %
-/// interval. One that hides all that it sends hardly responds.
+/// The response of every entry. A doubted entry is simulated twice, at both ends of the factor's 90 %
+/// interval. A plan that hides all its communication behind compute hardly responds.
 std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
                                 const Cluster& cluster, const OutOfTime& out_of_time);
 
-/// times[entry][draw] with a factor drawn for each road and each plan; every entry has `count` draws, for
-/// which those that it was simulated on serve in turn. Entries without doubt keep their times.
+/// Multiplies times[entry][draw] by a factor drawn for each road and each plan. The result has `count` draws
+/// of every entry; if it was simulated on fewer, those are repeated in turn. Entries without doubt keep their
+/// times.
 std::vector<std::vector<double>> with_factors(const std::vector<std::vector<double>>& times,
                                               const std::vector<Entry>& ranking,
                                               const std::vector<Response>& responses, std::size_t count,

@@ -16,7 +16,7 @@
 namespace commtune::api::rest {
 namespace {
 
-/// Waits for the button in a thread of its own, and stops the listener when it is pressed.
+/// Waits in a thread of its own until a signal asks the service to end, and stops the listener then.
 class StopWatch {
  public:
   StopWatch(Cancellation& cancellation, std::function<void()> stop)
@@ -41,7 +41,7 @@ class StopWatch {
   Cancellation& cancellation_;
   const std::function<void()> stop_;
   const int ended_ = ::eventfd(0, EFD_CLOEXEC);
-  std::thread thread_;  // last
+  std::thread thread_;  // last: it uses the members above from its start on
 };
 
 std::string url_of(const ServeOptions& options, int port) {

@@ -189,7 +189,8 @@ void Communicator::run(Task task, Deadline until) {
 }
 
 namespace {
-/// Receives say more about who is late than sends do.
+/// True if this transfer says more about who is late than `best` does: a receive names the rank that has not
+/// sent, while a send may only wait for a receiver that waits for others itself.
 bool says_more(bool receive, Clock::time_point started, const std::optional<Pending>& best) {
   if (!best) return true;
   if (receive != best->receive) return receive;

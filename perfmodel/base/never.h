@@ -1,5 +1,5 @@
 #pragma once
-// The time of what does not happen.
+// The moment of an event that never happens.
 
 #include <limits>
 

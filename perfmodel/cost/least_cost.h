@@ -5,17 +5,20 @@
 
 namespace commtune {
 
-/// Any message of a stage keeps its channel for at least overhead + beta * m, and whatever goes last ends at
-/// least `latency` after its last byte was served. In seconds and seconds per byte.
+/// Every message of m bytes keeps the channel of its stage busy for at least overhead + beta * m, and ends no
+/// sooner than `latency` after the channel has served its last byte. In seconds and seconds per byte.
 struct LeastCost {
   double latency = 0, beta = 0;
   double overhead = 0;  ///< of the channel, per message
   bool operator==(const LeastCost&) const = default;
 };
 
-/// Lines below a cost: one touches it at an empty message, the other has all that a byte costs. The same line
-/// for a cost that is one; where messages take the longer of start-up and bytes, neither is both.
-enum class Floor { kStartUp, kBytes };
+/// Which straight line below a cost curve is taken. If the curve is itself one line, both are that line. A
+/// curve such as max(start-up, bytes) has no line below it that is right for small and for large messages.
+enum class Floor {
+  kStartUp,  ///< starts at the cost of an empty message and rises as steeply as the curve allows from there
+  kBytes,    ///< rises by the full time per byte of large messages and starts as high as the curve allows
+};
 
 LeastCost least_cost(const StageCost& cost, Floor floor);
 

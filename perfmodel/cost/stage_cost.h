@@ -77,8 +77,9 @@ Operations operations_of(const Road& road);
 /// are assigned to them: what was measured of one calibrates the formulas of the other.
 bool same_kind(const Road& a, const Road& b);
 
-/// How long after a message alone has been served, both stages as one, its last bytes have left and the next
-/// one's may follow: all but what its last round takes to arrive.
+/// Time from the start of a message that has the channel to itself until its last bytes have been sent and
+/// the next message may follow, by size, with both stages as one operation. What is missing from `alone` is
+/// the time that the last round takes to arrive after it has been sent.
 Curve until_sent(const RoadCost& cost);
 
 /// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL.md
@@ -93,15 +94,16 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers);
 
 struct Formula;
 
-/// What messages of a road keep its channel busy for where no stream of it was measured: the formula over the
-/// links' fits, with start-up and time per byte as the nearest road that was streamed has them (occupancies;
-/// what a message takes alone stays the formula's). Nothing where no stream tells, or the links were not
-/// measured.
+/// The costs of a road of which no stream of messages was measured. The occupancies are the formula's over
+/// the links' fits, with start-up and time per byte scaled as measured streams of the nearest other road
+/// depart from their formula; what a message takes alone is the formula's. nullopt if no road was measured
+/// with a stream, or the links were not measured.
 std::optional<Formula> carried_streams(const Road& road, const Cluster& cluster, int workers);
 
-/// The fits that road_cost makes its cost of: the road's own where it was measured at this N; else, and where
-/// no stream of it was, those that calibrate the formulas, and the links'. That measured costs are held to
-/// what the links can pass, and divided among stages as by formula, is not counted.
+/// The fits from which road_cost() computes the cost of a road, to say what a prediction rests on: the road's
+/// own fits if it was measured at this N; otherwise, or if no stream of it was measured, also the fits that
+/// calibrate the formulas and those of the links. Not listed are the links' fits that only cap a measured
+/// cost or divide it among the stages.
 std::vector<FitSource> fits_behind(const Road& road, const Cluster& cluster, int workers);
 
 }  // namespace commtune

@@ -1,5 +1,6 @@
 #pragma once
-// What fits leave open, by leaving out what was measured and asking the rest for it. Pure.
+// The error of fits and formulas, estimated by cross-validation: a measurement is left out and predicted from
+// the rest. Pure.
 
 #include <cstddef>
 #include <functional>
@@ -11,13 +12,14 @@
 
 namespace commtune::probes {
 
-/// A size shows what makes up as much of its cost.
+/// A size is used to judge the start-up (or the time per byte) if that makes up more than this part of its
+/// cost.
 inline constexpr double kMostly = 0.5;
 
 /// Of what a message costs, its start-up's part: 0 to 1.
 double startup_share(const Curve& curve, Bytes size);
 
-/// Squares of logarithms of measured over said, with how many there are.
+/// Sum of squared errors, each the logarithm of measured over predicted, and their number.
 struct SquaredErrors {
   double sum = 0;
   int count = 0;
@@ -38,22 +40,22 @@ struct SquaredErrors {
 /// The curve of samples, at least two sizes.
 using CurveOf = std::function<Curve(std::span<const Sample>)>;
 
-/// What a curve leaves open between its sizes: each of them but the first and the last is asked of a curve of
-/// all others, and what the sample's own interval explains is taken off. Leaving one out doubles the gap, and
-/// the error of interpolating a cost that bends evenly grows with the gap's square, so a quarter of what is
-/// seen counts.
+/// The error of a curve between its measured sizes. Each size but the first and the last is predicted by a
+/// curve of all others, and the part of the difference that the sample's own interval explains is subtracted.
+/// Leaving one out doubles the gap between sizes, and the error of interpolating a cost that bends evenly
+/// grows with the square of the gap, so a quarter of the difference counts.
 ///
-/// by_size  by size, positive times; fewer than three sizes say nothing
+/// by_size  sorted by size, positive times; no errors come of fewer than three sizes
 SquaredErrors between_sizes(std::span<const Sample> by_size, const CurveOf& curve_of);
 
-/// Of start-ups and of times per byte.
+/// Errors of start-ups and of times per byte.
 struct CostErrors {
   SquaredErrors startup, rate;
 };
 
-/// What formulas say of roads that were not measured: each measured road is priced without its own fits, and
-/// compared with them at the smallest size for the start-up and at the largest for the time per byte, where
-/// these make up most of the cost. Fits of fewer than three samples are not asked.
+/// The error of formulas for roads that were not measured. Each measured road is priced as if its own fits
+/// were unknown, and compared with them: at the smallest size for the start-up and at the largest for the
+/// time per byte, if these make up most of the cost there. Fits of fewer than three samples are left out.
 CostErrors roads_held_out(const Cluster& cluster);
 
 }  // namespace commtune::probes

@@ -14,8 +14,8 @@ class HostLock {
   /// long as he likes, a probe or not.
   static std::optional<HostLock> take();
 
-  /// Why it was not to be had, for people: names the user when he is another one, who can be asked to end
-  /// what he is doing. Returns within a second or so.
+  /// A sentence for people that says why take() returned nothing. If another user holds the lock, it names
+  /// the user, who can be asked to end the probe. Returns within a second or so.
   static std::string conflict(const std::string& host);
 
   ~HostLock();

@@ -34,7 +34,8 @@ class ClockTable {
   Nanoseconds slowest_round_trip() const;
 
  private:
-  /// Candidates for the fastest within the memory: newer ones that are slower wait behind.
+  /// By rank, the round trips that are or may become the fastest within the memory: sorted by time, and each
+  /// slower than the one before it, which is forgotten first.
   std::vector<std::deque<RoundTrip>> trips_;
   Nanoseconds memory_;
 };

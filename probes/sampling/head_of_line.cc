@@ -4,17 +4,19 @@ namespace commtune::probes {
 
 namespace {
 
-// Behind a stream of twice the length what is urgent waits no more than so many times as long: it is full.
+// Sockets are full when a stream of twice the length makes the urgent message wait at most this many times as
+// long.
 constexpr double kFull = 1.2;
 // Tries behind the stream that is full: the fewest whose median one disturbed try does not move.
 constexpr std::size_t kRepetitions = 3;
 
-/// Tries for as long as they may take.
+/// Measures the wait behind streams of various lengths until the allowed time is used up.
 class Trials {
  public:
   Trials(const TryHeadOfLine& measure, Seconds allowed) : measure_(measure), left_(allowed) {}
 
-  /// The first may always be made: what one message takes shows by it, slow hosts included.
+  /// The wait behind a stream of `ahead` messages, in seconds; nullopt if there is no time for it. The first
+  /// call is always made, because only it shows how long a message takes here.
   std::optional<double> wait_behind(int ahead) {
     if (each_ * ahead > left_) return std::nullopt;
     const std::optional<HeadOfLineTrial> trial = measure_(ahead);

@@ -7,7 +7,8 @@
 
 namespace commtune::probes {
 
-/// Sizes from first to last with ratio `factor`, whole float32 elements, last included, each once.
+/// Sizes from `first` to `last`, each about `factor` times the one before (factor > 1), rounded to whole
+/// float32 elements. Strictly rising; `last` is included.
 std::vector<Bytes> log_sizes(Bytes first, Bytes last, double factor);
 
 }  // namespace commtune::probes

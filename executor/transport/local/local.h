@@ -12,7 +12,8 @@ namespace commtune {
 
 struct LocalOptions {
   int ranks_per_host = 1;  ///< host names are "local0", "local1", ...
-  /// A network takes small messages that nobody waits for yet; of large ones a library asks first.
+  /// When a send is reported as complete. Real transports do both: small messages are taken into buffers at
+  /// once, and large ones wait until the receiver has posted a receive (rendezvous).
   enum class SendEnds { kAtOnce, kWhenReceived } send_ends = SendEnds::kAtOnce;
 };
 
