@@ -28,9 +28,9 @@ std::shared_ptr<CLI::FormatterBase> help_formatter();
 CLI::Range range_of(const Knob& knob);
 
 /// What parse() makes of the flag's text; errors name the flag.
-template <typename T, typename Parse>
+template <typename T, typename Value>
 CLI::Option* add_parsed(CLI::App& command, const Knob& knob, T& target, const char* type,
-                        const Parse& parse) {
+                        Value (*parse)(std::string_view)) {
   const std::string name(short_flag(knob));
   return command
       .add_option_function<std::string>(

@@ -132,8 +132,8 @@ class Survey {
   }
 
   /// True if time and traffic suffice for another round and nobody asks to stop. A round sends two pairs of
-  /// streams in each direction (Measurer::streams), so four are needed; the fifth is to spare for the small
-  /// messages.
+  /// streams in each direction (Measurement::streams), so four are needed; the fifth is to spare for the
+  /// small messages.
   bool may_go_on() {
     const auto traffic = measurement_.traffic_left();
     const Bytes needed{5 * shape_.size.count *
