@@ -135,11 +135,11 @@ class Checked(product.Product):
     def test_it_is_told_in_a_line_and_can_be_left_out(self):
         self.probe()
         small = ("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--local", "2")
-        self.assertRegex(self.ok(*small, "--check", "1s"), r"checked \d+ plans? by running (it|them) for .*: .*; ")
+        self.assertRegex(self.ok(*small, "--check", "1s"), r"checked [1-9] plans? by running (it|them) for .*: .*; ")
         for flag in (("--no-check",), ("--check", "0"), ("--bandwidth-scale", "2"), ("--keep", "none")):
             self.assertNotIn("checked", self.ok(*small, *flag))
         self.assertNotIn("checked", self.ok(*small[:-2]), "no hosts were named")
-        self.assertRegex(self.ok(*small), r"checked \d+ plans? by running")
+        self.assertRegex(self.ok(*small), r"checked [1-9] plans? by running")
 
 
 class Verified(product.Product):
