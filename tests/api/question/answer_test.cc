@@ -8,36 +8,14 @@
 #include "api/question/plan_lookup.h"
 #include "api/view/outcome_json.h"
 #include "perfmodel/base/error.h"
-#include "tests/api/rest/made_lab.h"
-#include "tests/store/support.h"
+#include "tests/api/question/lab_test.h"
 
 namespace commtune::api {
 namespace {
 
-/// The made-up lab.
-class AnswerTest : public ::testing::Test {
+class AnswerTest : public LabTest {
  protected:
-  AnswerTest() {
-    make_lab(store_, profile_);
-    question_.profile = profile_;
-    question_.cluster.name = "lab";
-    question_.draws = 0;
-  }
-  TuneOutcome job() {
-    Context context{settings_, environment_, store_, cancellation_, {}};
-    return tune_job(context, question_);
-  }
-
-  const Profile profile_ = commtune::testing::small_profile();
-  const Settings settings_ = [] {
-    Settings settings;
-    settings.fit_age = Seconds{1000};
-    return settings;
-  }();
-  Environment environment_;
-  Store store_ = commtune::testing::memory_store();
-  Cancellation cancellation_;
-  Question question_;
+  TuneOutcome job() { return tune_job(context_, question_); }
 };
 
 TEST_F(AnswerTest, IsOfTheHostsThatTheJobWouldHave) {

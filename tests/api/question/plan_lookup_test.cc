@@ -9,37 +9,21 @@
 #include "api/actions/tune.h"
 #include "api/question/plan_view.h"
 #include "perfmodel/base/error.h"
-#include "tests/api/rest/made_lab.h"
-#include "tests/store/support.h"
+#include "tests/api/question/lab_test.h"
 
 namespace commtune::api {
 namespace {
 
-/// The made-up lab, and an answer of which only the chosen plan was stored.
-class PlanLookup : public ::testing::Test {
+/// An answer of which only the chosen plan was stored.
+class PlanLookup : public LabTest {
  protected:
   PlanLookup() {
-    make_lab(store_, profile_);
-    question_.profile = profile_;
-    question_.cluster.name = "lab";
-    question_.draws = 0;
     question_.overrides.bandwidth_scale = 0.5;
     outcome_ = tune_job(context_, question_);
     row_ = find_stored_plan(store_, "latest");
   }
   const tuner::Entry& slowest() const { return outcome_.answer.ranking.back(); }
 
-  const Profile profile_ = commtune::testing::small_profile();
-  const Settings settings_ = [] {
-    Settings settings;
-    settings.fit_age = Seconds{1000};
-    return settings;
-  }();
-  Environment environment_;
-  Store store_ = commtune::testing::memory_store();
-  Cancellation cancellation_;
-  Context context_{settings_, environment_, store_, cancellation_, {}};
-  Question question_;
   TuneOutcome outcome_;
   PlanRow row_;
 };
