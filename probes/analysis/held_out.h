@@ -2,6 +2,8 @@
 // The error of fits and formulas, estimated by cross-validation: a measurement is left out and predicted from
 // the rest. Pure.
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <functional>
 #include <span>
@@ -19,13 +21,19 @@ inline constexpr double kMostly = 0.5;
 /// Of what a message costs, its start-up's part: 0 to 1.
 double startup_share(const Curve& curve, Bytes size);
 
-/// Sum of squared errors, each the logarithm of measured over predicted, and their number.
+/// The largest error that is told from a larger one: a factor of ten says that nothing is known, and a
+/// prediction of next to nothing would make any error of it infinite.
+inline constexpr double kLargestError = 2.302585092994046;  // ln 10
+
+/// Sum of squared errors, each the logarithm of measured over predicted, of at most kLargestError, and their
+/// number.
 struct SquaredErrors {
   double sum = 0;
   int count = 0;
 
   void add(double logarithm) {
-    sum += logarithm * logarithm;
+    const double error = std::min(std::abs(logarithm), kLargestError);
+    sum += error * error;
     ++count;
   }
   void add(const SquaredErrors& other) {

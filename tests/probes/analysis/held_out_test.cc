@@ -74,6 +74,13 @@ TEST(RoadsHeldOut, SaysHowMuchARoadDiffersFromWhatTheOthersSay) {
   EXPECT_NEAR(apart, std::log(1.5), 0.1);
 }
 
+TEST(RoadsHeldOut, ARoadThatIsSaidToCostNextToNothingIsWrongByTenAtMost) {
+  // A noisy probe fitted two ring members a stage that hardly costs anything.
+  const CostErrors errors = roads_held_out(with_rings(1.5, 1e-12));
+  EXPECT_NEAR(errors.startup.deviation(), std::log(10), 1e-9);
+  EXPECT_NEAR(errors.rate.deviation(), std::log(10), 1e-9);
+}
+
 TEST(RoadsHeldOut, DoesNotAskFitsOfFewSizes) {
   Cluster cluster = with_rings(1.5, 1.0);
   for (OperationFit& fit : cluster.operations) fit.alone.quality.samples = 2;
