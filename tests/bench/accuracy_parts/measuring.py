@@ -46,7 +46,7 @@ class Tuner(ours.Tuner):
         return self._call("probe", *self._cluster.place, *flags, *self._extra)
 
     def rank(self, profile, more):
-        return self._call("plan", str(profile), *more)
+        return self._call("plan", str(profile), *self._cluster.place, *self._extra, *more)
 
     def run_method(self, plan, method, warmup, iterations):
         flags = ["--warmup", str(warmup), "--iterations", str(iterations), *self._cluster.place]

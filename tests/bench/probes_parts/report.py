@@ -9,8 +9,9 @@ from .compare import SHARED_CORES, cost, latency, slope, typical, verdicts
 
 # Targets: time per byte and the change of the delay from cluster to cluster, relative; held-out errors; seconds.
 BETA_TARGET, DELAY_TARGET = 0.02, 0.10
-MEDIAN_TARGET, P90_TARGET = 0.03, 0.08
-TIME_TARGETS = {4: 8.0, 8: 15.0}
+MEDIAN_TARGET, P90_TARGET = 0.025, 0.08
+OF_TWO_PROBES = 1.5  # times of what two probes differ by, a fit may be off
+TIME_TARGETS = {4: 10.0, 8: 18.0}
 SMALLEST_CHANGE = 20e-6  # of the delay from cluster to cluster: below it the stack's own share decides
 
 
@@ -31,7 +32,7 @@ class Held:
         self.count, self.median, self.p90 = len(errors), statistics.median(errors), quantile(errors, 0.9)
         self.twice = (statistics.median(differences), quantile(differences, 0.9)) if differences else None
         self.shared = label.endswith(SHARED_CORES)
-        least = self.twice if self.shared and self.twice else (0.0, 0.0)
+        least = [OF_TWO_PROBES * difference for difference in self.twice or (0.0, 0.0)]
         self.median_limit, self.p90_limit = max(MEDIAN_TARGET, least[0]), max(P90_TARGET, least[1])
 
     @property
@@ -67,7 +68,7 @@ class Report:
         self.delays.append((case.name, delay, latency(found["links"])))
         links = found["links"]
         right = verdicts(links) == case.slow and len(links["groups"]) == case.groups
-        limit = TIME_TARGETS.get(case.hosts, 15.0)
+        limit = TIME_TARGETS.get(case.hosts, max(TIME_TARGETS.values()))
         beta_word = self.expect(abs(error) <= BETA_TARGET, f"{case.name}: time per byte off by {error:+.1%}")
         verdict_word = self.expect(right, f"{case.name}: found {verdicts(links)} and groups {links['groups']}")
         time_word = self.expect(seconds <= limit, f"{case.name}: took {seconds:.1f} s")
@@ -124,18 +125,18 @@ class Report:
             print(f"  {one.label:45} {one.count:5} {one.median:8.1%} {one.p90:8.1%}  {word:6}{floor}".rstrip())
 
     def held_out_words(self):
-        """Of each sort the kind that is closest to its limit, or furthest beyond; of small streams on shared cores also by
-        how much two probes of that kind differ, which is their limit where it is more than the target."""
+        """Of each sort the kind that is closest to its limit, or furthest beyond, and by how much two probes of that kind
+        differ: OF_TWO_PROBES times that is the limit where it is more than the target."""
         words = []
-        for name, shared in (("held_out", False), ("small_shared", True)):
+        for name, repeat, shared in (("held_out", "repeat", False), ("small_shared", "small_repeat", True)):
             kinds = [one for one in self.held() if one.shared == shared]
             if not kinds:
                 continue
             for share, value, limit, at in (("median", "median", "median_limit", 0), ("p90", "p90", "p90_limit", 1)):
                 worst = max(kinds, key=lambda one: getattr(one, value) / getattr(one, limit))
                 words.append(target(f"{name}_{share}", getattr(worst, value), getattr(worst, limit)))
-                if shared and worst.twice:
-                    words.append(f"small_repeat_{share}={worst.twice[at]:.4f}")
+                if worst.twice:
+                    words.append(f"{repeat}_{share}={worst.twice[at]:.4f}")
         return words
 
     def result_line(self):
