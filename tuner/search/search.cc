@@ -132,9 +132,10 @@ class Search {
   }
 
   /// The messages that are best where the more urgent overtakes, on roads over servers that all of them
-  /// share: as if nothing ever waited for what sockets hold, once, and in every round.
+  /// share and on which it may: as if nothing ever waited for what sockets hold, once, and in every round.
   void try_preemptive_plans() {
     for (const RoadOption& option : job_.roads) {
+      if (needs_one_order(option.road)) continue;
       if (!option.cost.through_servers || !option.cost.shared_channel || option.cost.in_turn > 0) continue;
       for (const int waits : {0, 1, 2}) {
         if (good_enough() || option.floor().count() >= best_time() || out()) break;

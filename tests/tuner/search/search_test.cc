@@ -268,6 +268,18 @@ TEST(JointSearch, IsNeverSlowerThanItsStartsNorBelowTheBound) {
   }
 }
 
+TEST(JointSearch, LetsNothingOvertakeWhereAllRanksNeedOneOrder) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 40; ++round) {
+    const double beta = 1e-9 * static_cast<double>(1 + random() % 8);
+    const Planning job(made_profile(random, 40), made_cluster_of_hosts(2, 2, 1e-4, beta), 4,
+                       {ParameterServer{.servers = 1, .local_sum = LocalSum::kFirst}});
+    const Plan start = wfbp(job, job.roads[0]);
+    const SearchReport report = joint_search(job, {{start, simulate(job.work, start, job.roads[0].cost)}});
+    EXPECT_NO_THROW(check(report.best, job.profile));
+  }
+}
+
 TEST(JointSearch, RefusesNonsense) {
   std::mt19937_64 random(7);
   const Planning job = random_planning(random, 5);
