@@ -22,8 +22,8 @@ struct CheckOptions {
   /// Runs an entry's plan for about so long, and says how long each of its iterations took, all positive.
   std::function<std::vector<Seconds>(const Entry&, Seconds)> measure;
   std::function<Seconds()> clock;  ///< time since some moment
-  /// Answers the question anew on a cluster with other costs; TuneOptions::eligible are as given.
-  std::function<Answer(const Cluster&, const std::vector<Road>&)> plan;
+  /// Answers the question anew on a cluster with other costs; TuneOptions::eligible and runs are as given.
+  std::function<Answer(const Cluster&, const std::vector<Road>&, const std::vector<PlanTime>&)> plan;
   void check() const;  ///< throws Error{kBadInput} naming field, value and rule
 };
 
@@ -45,11 +45,12 @@ struct CheckedAnswer {
   std::vector<Plan> plans;  ///< that were measured, in the order of Check::plans
 };
 
-/// Measures the leading plans, refits their roads' costs and plans again; where that takes a road that was
-/// not measured and time is left, once more, three times at most. Then a plan on a measured road is chosen,
-/// where the ranking has one: what makes whole plans slower than their operations mostly does so on every
-/// road, and one whose costs were not corrected would win by that alone. Where a measurement or planning
-/// fails the answer stays as it was, and its `check` says why.
+/// Measures the leading plans, refits their roads' costs and plans again, where the plans that were run are
+/// ranked by what they took; where that chooses a plan that was not run and time is left, once more, three
+/// times at most. Then a plan on a measured road is chosen, where the ranking has one: what makes whole plans
+/// slower than their operations mostly does so on every road, and one whose costs were not corrected would
+/// win by that alone. Where a measurement or planning fails the answer stays as it was, and its `check` says
+/// why.
 ///
 /// cluster  that the answer was made for
 /// throws   Error{kBadInput} for options that break a rule; what is thrown as kInterrupted or kStorage

@@ -45,6 +45,10 @@ std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking, const Pl
   std::vector<Seconds> times;
   times.reserve(ranking.size());
   for (const Entry& entry : ranking) {
+    if (entry.run_deviation > 0) {
+      times.push_back(entry.prediction.iteration * std::exp(kNormal90 * entry.run_deviation));
+      continue;
+    }
     const auto road = std::ranges::find(roads, entry.plan.road) - roads.begin();
     times.push_back(
         slowed.simulator.time(FlatPlan(entry.plan, slowed.work), flat[static_cast<std::size_t>(road)]));

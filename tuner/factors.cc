@@ -65,6 +65,11 @@ std::vector<Response> responses(const std::vector<Entry>& ranking, const Plannin
   for (const Entry& entry : ranking) {
     Response& response = all.emplace_back();
     if (is_out(out_of_time)) continue;
+    if (entry.run_deviation > 0) {
+      const double far = kNormal90 * entry.run_deviation;
+      response = {true, 1, -far, far};
+      continue;
+    }
     const RoadCost cost = road_cost(entry.plan.road, cluster, job.workers);
     const double of_plans = cluster.plan_deviation;
     const double of_road = std::max(cost.deviation.startup, cost.deviation.rate);

@@ -24,7 +24,8 @@ struct Response {
 };
 
 /// The response of every entry. A doubted entry is simulated twice, at both ends of the factor's 90 %
-/// interval. A plan that hides all its communication behind compute hardly responds.
+/// interval. A plan that hides all its communication behind compute hardly responds. One that was run is in
+/// doubt by Entry::run_deviation, whatever its costs are.
 std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
                                 const Cluster& cluster, const OutOfTime& out_of_time);
 

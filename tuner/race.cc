@@ -103,9 +103,12 @@ class Race {
         times_(ranking.size()) {
     priced_.reserve(draws_);
     plans_.reserve(ranking.size());
+    taken_.reserve(ranking.size());
     road_of_.reserve(ranking.size());
     for (const Entry& entry : ranking) {
       plans_.emplace_back(entry.plan, job.work);
+      taken_.push_back(entry.run_deviation > 0 ? std::optional(entry.prediction.iteration.count())
+                                               : std::nullopt);
       road_of_.push_back(static_cast<std::size_t>(std::find(roads_.begin(), roads_.end(), entry.plan.road) -
                                                   roads_.begin()));
     }
@@ -135,6 +138,7 @@ class Race {
 
   void run_next(std::size_t entry) {
     std::vector<double>& times = times_[entry];
+    if (taken_[entry]) return times.push_back(*taken_[entry]);
     const std::vector<double>& alike = times_[first_[entry]];
     const PricedDraw& draw = priced(times.size());
     Simulator& simulator = draw.slowed ? draw.slowed->simulator : simulator_;
@@ -197,6 +201,7 @@ class Race {
   Simulator simulator_;
   std::vector<PricedDraw> priced_;  ///< room for all draws is reserved: their addresses stay
   std::vector<FlatPlan> plans_;
+  std::vector<std::optional<double>> taken_;  ///< of plans that were run: seconds
   std::vector<std::size_t> road_of_;
   Times times_;
   bool late_ = false;

@@ -17,12 +17,20 @@
 
 namespace commtune::tuner {
 
+/// What running a plan took, which is surer than what its road's costs say of it.
+struct PlanTime {
+  std::string digest;    ///< of the plan
+  Seconds iteration{};   ///< median
+  Seconds half_width{};  ///< of its 95 % interval
+};
+
 struct TuneOptions {
   int workers = 0;          ///< N >= 1; 0: the cluster's ranks less the dedicated servers
   RoadLimits limits;        ///< servers that may be used
   std::vector<Road> roads;  ///< empty: roads_for(cluster, workers, limits)
   /// Methods take these roads where there is one for them, and only plans on them are chosen. Empty: all.
   std::vector<Road> eligible;
+  std::vector<PlanTime> runs;          ///< a plan whose run took anything else than predicted is ranked by it
   double gap_limit = 0.002;            ///< the joint search stops when its plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
   int draws = 64;                      ///< parameter draws from the fits' covariance; 0: no doubt is computed
@@ -65,6 +73,8 @@ struct Entry {
   double speedup = 0;             ///< over one worker
   std::size_t messages = 0;
   std::optional<Doubt> doubt;
+  /// Where the prediction is what a run took, the relative standard deviation of another run; else 0.
+  double run_deviation = 0;
   std::optional<MeasuredTime> measured;  ///< verify() only, of the plans that it ran
   std::string failure;                   ///< why the run of this plan failed; empty otherwise
 };

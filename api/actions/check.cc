@@ -125,8 +125,7 @@ int iterations_of_check(Seconds share, Seconds iteration, Seconds launch) {
 }
 
 void check_outcome(const Context& context, const Placing& placing,
-                   const std::function<tuner::Answer(const Cluster&, const std::vector<Road>&)>& plan,
-                   TuneOutcome& outcome) {
+                   const decltype(tuner::CheckOptions::plan)& plan, TuneOutcome& outcome) {
   const Profile& profile = outcome.made.profile;
   CheckRuns runs(context, placing, outcome);
   tuner::CheckOptions options;

@@ -3,14 +3,11 @@
 // are stored as those of `tune run` are, what they told as samples of the probe, and the corrected costs as a
 // new fit.
 
-#include <functional>
-#include <vector>
-
 #include "api/actions/context.h"
 #include "api/question/answer.h"
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
-#include "tuner/tuner.h"
+#include "tuner/check.h"
 
 namespace commtune::api {
 
@@ -28,7 +25,6 @@ int iterations_of_check(Seconds share, Seconds iteration, Seconds launch);
 /// plan     answers the question on a cluster, choosing among plans on these roads (none: on all)
 /// throws   what tuner::check does
 void check_outcome(const Context& context, const Placing& placing,
-                   const std::function<tuner::Answer(const Cluster&, const std::vector<Road>&)>& plan,
-                   TuneOutcome& outcome);
+                   const decltype(tuner::CheckOptions::plan)& plan, TuneOutcome& outcome);
 
 }  // namespace commtune::api

@@ -52,9 +52,11 @@ class TrueTimes {
     tune_options_.roads = {kRing, kServers};
   }
 
-  Answer tuned(const Cluster& cluster, const std::vector<Road>& eligible = {}) const {
+  Answer tuned(const Cluster& cluster, const std::vector<Road>& eligible = {},
+               const std::vector<PlanTime>& runs = {}) const {
     TuneOptions options = tune_options_;
     options.eligible = eligible;
+    options.runs = runs;
     return tune(profile_, cluster, options);
   }
 
@@ -63,9 +65,10 @@ class TrueTimes {
     options.budget = Seconds{budget};
     options.measure = [this](const Entry& entry, Seconds share) { return run(entry.plan, share); };
     options.clock = [this] { return now_; };
-    options.plan = [this](const Cluster& cluster, const std::vector<Road>& eligible) {
+    options.plan = [this](const Cluster& cluster, const std::vector<Road>& eligible,
+                          const std::vector<PlanTime>& runs) {
       ++plannings;
-      return tuned(cluster, eligible);
+      return tuned(cluster, eligible, runs);
     };
     return check(tuned(fitted_), profile_, fitted_, options);
   }
@@ -79,6 +82,7 @@ class TrueTimes {
   int plannings = 0;            ///< after the first
   int fails_in_run = 0;
   ErrorCode failure = ErrorCode::kPeerLost;
+  double late = 1;        ///< times longer takes the plan that is run first, by nothing that its road costs
   double scatter = 1e-4;  ///< between the iterations of a run
 
  private:
@@ -87,8 +91,10 @@ class TrueTimes {
     shares.push_back(share);
     now_ += Seconds{1};
     if (static_cast<int>(order.size()) == fails_in_run) throw Error(failure, "rank 2 went away");
+    if (order.size() == 1) first_ = digest(plan);
     const Seconds time =
-        simulate(Workload(profile_), plan, road_cost(plan.road, truth_, plan.workers)).iteration;
+        simulate(Workload(profile_), plan, road_cost(plan.road, truth_, plan.workers)).iteration *
+        (digest(plan) == first_ ? late : 1);
     std::vector<Seconds> iterations;
     for (int i = -3; i <= 3; ++i) iterations.push_back(time * (1 + i * scatter / 3));
     return iterations;
@@ -97,6 +103,7 @@ class TrueTimes {
   Profile profile_;
   Cluster fitted_, truth_;
   TuneOptions tune_options_;
+  std::string first_;  ///< digest of the plan that was run first
   Seconds now_{0};
 };
 
@@ -124,17 +131,17 @@ TEST(Check, ARoadThatCostsMoreThanWasFittedLosesItsFirstPlace) {
 TEST(Check, TheRefittedClusterPricesTheCheckedPlansAsMeasured) {
   TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 0}, {kServers, 0.8, 0}});
   const CheckedAnswer result = runs.checked();
-  ASSERT_THAT(result.plans, SizeIs(2));
+  ASSERT_GE(result.plans.size(), 2U);
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     const Plan& plan = result.plans[i];
     const Seconds priced =
         simulate(Workload(runs.profile()), plan, road_cost(plan.road, result.cluster, 4)).iteration;
     EXPECT_NEAR(priced / result.answer.check->plans[i].measured, 1, 0.01) << describe(plan.road);
   }
-  // Between themselves the plans of a checked road are in no more doubt than the measurement leaves.
+  // The plans of a checked road are in no more doubt than measuring leaves.
   const Answer unchecked = runs.tuned(runs.fitted());
   const Doubt &before = *chosen(unchecked).doubt, &after = *chosen(result.answer).doubt;
-  EXPECT_LT((after.high - after.low) / after.low, 0.3 * ((before.high - before.low) / before.low));
+  EXPECT_LT((after.high - after.low) / after.low, 0.7 * ((before.high - before.low) / before.low));
 }
 
 TEST(Check, ARoadPricedByFormulaIsRefittedToo) {
@@ -207,6 +214,32 @@ TEST(Check, ALateRunOfAPlanThatHidesAllTellsNothing) {
   find_factor(late, chosen(answer).plan, profile, cluster);
   EXPECT_FALSE(late.hidden);
   EXPECT_GT(late.factor, 2);
+}
+
+TEST(Check, APlanThatIsLateForAnotherReasonIsRankedByWhatItTook) {
+  // Only some five times the costs would make it 3 % longer, so that is no matter of the road's costs.
+  Cluster cluster = made_cluster(4, 1e-6, 0.05e-9);
+  add_fit(cluster, kRing, 0.25e-9, 0.1);
+  cluster = refitted(cluster, std::vector{RoadFactor{kRing, 0.4, 0}}, 4);
+  cluster.plan_deviation = 0.022;
+  TrueTimes runs(cluster, {});
+  runs.options().roads = {kRing};
+  runs.late = 1.03;
+  const CheckedAnswer result = runs.checked();
+  const Check& check = *result.answer.check;
+  ASSERT_THAT(check.plans, SizeIs(2));
+  EXPECT_TRUE(check.plans[0].hidden);
+  EXPECT_TRUE(check.changed);
+  EXPECT_EQ(to_json(result.cluster), to_json(cluster));
+  EXPECT_EQ(digest(chosen(result.answer).plan), check.plans[1].digest);
+  const auto late = std::ranges::find_if(
+      result.answer.ranking, [&](const Entry& entry) { return digest(entry.plan) == check.plans[0].digest; });
+  ASSERT_NE(late, result.answer.ranking.end());
+  EXPECT_EQ(late->prediction.iteration, check.plans[0].measured);
+  EXPECT_LT(late->doubt->low, check.plans[0].measured);
+  EXPECT_GT(late->doubt->high, check.plans[0].measured);
+  EXPECT_LT(late->doubt->high / late->doubt->low, 1.05);
+  EXPECT_THAT(check_text(result.answer), HasSubstr(" took 1.03 times what its road's costs say; "));
 }
 
 TEST(Check, WhatTheMeasurementCannotTellFromThePredictionIsNoFactor) {
