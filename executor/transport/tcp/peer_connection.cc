@@ -27,11 +27,11 @@ std::size_t gather(Transfers& transfers, TransferId id, std::array<iovec, kMostP
   for (; id != kNoTransfer && most > 0 && count + 2 <= parts.size(); id = transfers[id].next) {
     Transfer& transfer = transfers[id];
     if (transfer.done < sizeof(Header)) {
-      parts[count++] = {reinterpret_cast<std::byte*>(&transfer.header) + transfer.done,
+      parts[count++] = {reinterpret_cast<std::byte*>(&transfer.envelope) + transfer.done,
                         sizeof(Header) - transfer.done};
     }
     const std::size_t payload = transfer.done < sizeof(Header) ? 0 : transfer.done - sizeof(Header);
-    const std::size_t length = std::min(transfer.header.size - payload, most);
+    const std::size_t length = std::min(transfer.envelope.size - payload, most);
     if (length > 0) parts[count++] = {transfer.data + payload, length};
     most -= length;
   }
@@ -67,7 +67,7 @@ bool PeerConnection::send(TransferId id) {
   const bool idle = sends_.empty();
   transfers_->append(sends_, id);
   if (!writable_ || !(idle || held_)) return false;
-  if ((*transfers_)[id].header.size >= kSentAtOnce) {
+  if ((*transfers_)[id].envelope.size >= kSentAtOnce) {
     flush();
     return false;
   }
@@ -76,8 +76,9 @@ bool PeerConnection::send(TransferId id) {
 
 void PeerConnection::receive(TransferId id) {
   const Transfer& transfer = (*transfers_)[id];
-  const auto early = std::ranges::find_if(
-      early_, [&](const Early& candidate) { return fits(transfer.header.tag, candidate.header.tag); });
+  const auto early = std::ranges::find_if(early_, [&](const Early& candidate) {
+    return matching::fits(transfer.envelope.tag, candidate.header.tag);
+  });
   if (early == early_.end()) {
     transfers_->append(receives_, id);
     return;
@@ -133,13 +134,13 @@ void PeerConnection::flush() {
 void PeerConnection::account_sent(std::size_t sent) {
   while (!sends_.empty()) {
     Transfer& transfer = (*transfers_)[sends_.first];
-    const std::size_t left = sizeof(Header) + transfer.header.size - transfer.done;
+    const std::size_t left = sizeof(Header) + transfer.envelope.size - transfer.done;
     if (sent < left) {
       transfer.done += sent;
       return;
     }
     sent -= left;
-    transfers_->complete(sends_.first, transfer.header);
+    transfers_->complete(sends_.first, transfer.envelope);
     transfers_->pop_front(sends_);
   }
 }
@@ -253,7 +254,7 @@ void PeerConnection::check_header() const {
 }
 
 void PeerConnection::check_room(const Header& message, TransferId receive) const {
-  const std::size_t room = (*transfers_)[receive].header.size;
+  const std::size_t room = (*transfers_)[receive].envelope.size;
   if (message.size <= room) return;
   throw Error(ErrorCode::kConflict,
               fmt::format("{} sent {} B where at most {} B were expected (channel {}, number {})",

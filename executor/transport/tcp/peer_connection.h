@@ -10,12 +10,20 @@
 #include <vector>
 
 #include "executor/base/descriptor.h"
+#include "executor/transport/matching/transfers.h"
 #include "executor/transport/tcp/send_pace.h"
-#include "executor/transport/tcp/transfers.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/units.h"
 
 namespace commtune::tcp {
+
+using matching::kNoTransfer;
+using matching::Queue;
+using matching::Transfer;
+using matching::Transfers;
+
+/// What precedes each message on the wire, as it lies in memory.
+using Header = matching::Envelope;
 
 /// To one peer. What belongs to a message moves straight between the socket and the caller's memory. Small
 /// messages travel together, as a system call and a packet for each cost more than their bytes.

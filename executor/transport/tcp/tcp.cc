@@ -12,9 +12,9 @@
 #include <cstring>
 #include <utility>
 
+#include "executor/transport/matching/transfers.h"
 #include "executor/transport/tcp/mesh.h"
 #include "executor/transport/tcp/peer_connection.h"
-#include "executor/transport/tcp/transfers.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune {
@@ -152,7 +152,7 @@ class TcpTransport final : public Transport {
   TcpOptions options_;
   bool was_paced_ = false;  // after the last share_links()
   MessageLimits limits_;
-  tcp::Transfers transfers_;
+  matching::Transfers transfers_;
   std::vector<tcp::PeerConnection> connections_;  // by rank
   std::vector<int> held_;                         // peers for whom small messages wait
   std::vector<std::byte> ahead_ = std::vector<std::byte>(kReadAhead);

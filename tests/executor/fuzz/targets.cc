@@ -12,9 +12,9 @@
 #include <span>
 #include <vector>
 
+#include "executor/transport/matching/transfers.h"
 #include "executor/transport/tcp/handshake.h"
 #include "executor/transport/tcp/peer_connection.h"
-#include "executor/transport/tcp/transfers.h"
 #include "perfmodel/base/error.h"
 #include "tests/fuzz/require.h"
 
@@ -74,7 +74,7 @@ class Listening {
 
   const Peers peers_{0, {"here", "there"}, {0, 1}};
   const MessageLimits limits_{.longest = {256}, .early = {1024}};
-  tcp::Transfers transfers_;
+  matching::Transfers transfers_;
   std::list<std::vector<std::byte>> memory_;  // of receives, each its own, so that a sanitizer sees its end
   std::vector<std::byte> ahead_ = std::vector<std::byte>(40);
   Descriptor other_;

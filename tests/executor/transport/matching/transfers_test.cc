@@ -1,8 +1,8 @@
-#include "executor/transport/tcp/transfers.h"
+#include "executor/transport/matching/transfers.h"
 
 #include <gtest/gtest.h>
 
-namespace commtune::tcp {
+namespace commtune::matching {
 namespace {
 
 Tag reduce(std::uint32_t number) { return make_tag(TagSpace::kReduce, number); }
@@ -56,4 +56,4 @@ TEST(Transfers, AreReportedOnceAndUsedAgainOnlyAfterwards) {
 }
 
 }  // namespace
-}  // namespace commtune::tcp
+}  // namespace commtune::matching

@@ -9,12 +9,12 @@
 
 #include "executor/transport/transport.h"
 
-namespace commtune::tcp {
+namespace commtune::matching {
 
 inline constexpr TransferId kNoTransfer = ~TransferId{0};
 
 /// What precedes each message on the wire. All ranks run the same program on the same kind of processor.
-struct Header {
+struct Envelope {
   std::uint64_t size = 0;
   Tag tag = 0;
   std::uint32_t reserved = 0;
@@ -22,8 +22,8 @@ struct Header {
 
 struct Transfer {
   std::byte* data = nullptr;  // a send only reads it
-  std::size_t done = 0;       // of a send: bytes of header and data that the kernel has taken
-  Header header;              // of a receive: its tag, and its room as size
+  std::size_t done = 0;       // of a send: bytes of envelope and data that the kernel has taken
+  Envelope envelope;          // of a receive: its tag, and its room as size
   TransferId next = kNoTransfer;
 };
 
@@ -47,7 +47,7 @@ class Transfers {
   /// The first of the queue that a message with this tag fits, now out of it, or kNoTransfer.
   TransferId take(Queue& queue, Tag sent);
 
-  void complete(TransferId id, const Header& message) {
+  void complete(TransferId id, const Envelope& message) {
     completed_.push_back({id, message.tag, message.size});
   }
   bool any_completed() const { return !completed_.empty(); }
@@ -61,4 +61,4 @@ class Transfers {
   std::vector<Completion> completed_, reported_;
 };
 
-}  // namespace commtune::tcp
+}  // namespace commtune::matching

@@ -1,6 +1,6 @@
-#include "executor/transport/tcp/transfers.h"
+#include "executor/transport/matching/transfers.h"
 
-namespace commtune::tcp {
+namespace commtune::matching {
 
 bool fits(Tag receive, Tag sent) {
   return receive == sent || (number_of(receive) == kAnyNumber && tag_space_of(receive) == tag_space_of(sent));
@@ -14,7 +14,7 @@ TransferId Transfers::open(std::byte* data, std::size_t size, Tag tag) {
   } else {
     free_ = all_[id].next;
   }
-  all_[id] = Transfer{data, 0, Header{size, tag, 0}, kNoTransfer};
+  all_[id] = Transfer{data, 0, Envelope{size, tag, 0}, kNoTransfer};
   return id;
 }
 
@@ -34,7 +34,7 @@ TransferId Transfers::pop_front(Queue& queue) {
 TransferId Transfers::take(Queue& queue, Tag sent) {
   TransferId before = kNoTransfer;
   for (TransferId id = queue.first; id != kNoTransfer; before = id, id = all_[id].next) {
-    if (!fits(all_[id].header.tag, sent)) continue;
+    if (!fits(all_[id].envelope.tag, sent)) continue;
     if (before == kNoTransfer) return pop_front(queue);
     all_[before].next = all_[id].next;
     if (queue.last == id) queue.last = before;
@@ -57,4 +57,4 @@ void Transfers::release_reported() {
   reported_.clear();
 }
 
-}  // namespace commtune::tcp
+}  // namespace commtune::matching
