@@ -1,5 +1,6 @@
 #pragma once
-// The transfers of one rank by number, queues of them, and which have ended.
+// The transfers of one rank by number, queues of them, and which have ended. What each message passes is
+// inline.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,12 +14,14 @@ namespace commtune::matching {
 
 inline constexpr TransferId kNoTransfer = ~TransferId{0};
 
-/// What precedes each message on the wire. All ranks run the same program on the same kind of processor.
+/// What a message says of itself before its bytes. Has no padding: a transport may send it as it lies in
+/// memory, as all ranks run the same program on the same kind of processor.
 struct Envelope {
   std::uint64_t size = 0;
   Tag tag = 0;
   std::uint32_t reserved = 0;
 };
+static_assert(sizeof(Envelope) == 16);
 
 struct Transfer {
   std::byte* data = nullptr;  // a send only reads it
@@ -33,27 +36,53 @@ struct Queue {
   bool empty() const { return first == kNoTransfer; }
 };
 
-/// Whether a message with the tag `sent` may go to a receive with the tag `receive`.
-bool fits(Tag receive, Tag sent);
-
 class Transfers {
  public:
-  TransferId open(std::byte* data, std::size_t size, Tag tag);
+  TransferId open(std::byte* data, std::size_t size, Tag tag) {
+    TransferId id = free_;
+    if (id == kNoTransfer) {
+      id = static_cast<TransferId>(all_.size());
+      all_.emplace_back();
+    } else {
+      free_ = all_[id].next;
+    }
+    all_[id] = Transfer{data, 0, Envelope{size, tag, 0}, kNoTransfer};
+    return id;
+  }
   Transfer& operator[](TransferId id) { return all_[id]; }
   const Transfer& operator[](TransferId id) const { return all_[id]; }
 
-  void append(Queue& queue, TransferId id);
-  TransferId pop_front(Queue& queue);
-  /// The first of the queue that a message with this tag fits, now out of it, or kNoTransfer.
-  TransferId take(Queue& queue, Tag sent);
+  void append(Queue& queue, TransferId id) {
+    (queue.empty() ? queue.first : all_[queue.last].next) = id;
+    queue.last = id;
+  }
+  TransferId pop_front(Queue& queue) { return unlink_after(queue, kNoTransfer); }
+  /// Takes out what follows `before` in the queue, or its first where that is kNoTransfer. There is one.
+  TransferId unlink_after(Queue& queue, TransferId before) {
+    TransferId& link = before == kNoTransfer ? queue.first : all_[before].next;
+    const TransferId id = link;
+    link = all_[id].next;
+    if (queue.last == id) queue.last = before;
+    all_[id].next = kNoTransfer;
+    return id;
+  }
 
   void complete(TransferId id, const Envelope& message) {
     completed_.push_back({id, message.tag, message.size});
   }
   bool any_completed() const { return !completed_.empty(); }
   /// What has been completed since the last report; valid, like the numbers in it, until release_reported().
-  std::span<const Completion> report();
-  void release_reported();
+  std::span<const Completion> report() {
+    std::swap(completed_, reported_);
+    return reported_;
+  }
+  void release_reported() {
+    for (const Completion& completion : reported_) {
+      all_[completion.transfer].next = free_;
+      free_ = completion.transfer;
+    }
+    reported_.clear();
+  }
 
  private:
   std::vector<Transfer> all_;  // by TransferId

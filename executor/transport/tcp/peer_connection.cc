@@ -38,14 +38,15 @@ std::size_t gather(Transfers& transfers, TransferId id, std::array<iovec, kMostP
   return count;
 }
 
-/// As MessageLimits::early counts it.
-std::uint64_t weight(const Header& early) { return early.size + MessageLimits::kPerMessage.count; }
-
 }  // namespace
 
 PeerConnection::PeerConnection(Descriptor socket, Transfers& transfers, const Peers& peers,
                                const MessageLimits& limits, int peer)
-    : socket_(std::move(socket)), transfers_(&transfers), peers_(&peers), limits_(&limits), peer_(peer) {}
+    : socket_(std::move(socket)),
+      transfers_(&transfers),
+      peers_(&peers),
+      peer_(peer),
+      matches_(transfers, peers, limits, peer) {}
 
 void PeerConnection::share_link(double pace, double share, Bytes unsent_limit) {
   pace_ = {};
@@ -75,25 +76,17 @@ bool PeerConnection::send(TransferId id) {
 }
 
 void PeerConnection::receive(TransferId id) {
-  const Transfer& transfer = (*transfers_)[id];
-  const auto early = std::ranges::find_if(early_, [&](const Early& candidate) {
-    return matching::fits(transfer.envelope.tag, candidate.header.tag);
-  });
-  if (early == early_.end()) {
-    transfers_->append(receives_, id);
-    return;
-  }
-  check_room(early->header, id);
+  const std::optional<matching::EarlyMessage> early = matches_.post(id);
+  if (!early) return;
+  std::byte* const data = (*transfers_)[id].data;
   if (early->complete) {
-    std::ranges::copy(early->data, transfer.data);
-    transfers_->complete(id, early->header);
+    std::copy_n(early->data.data(), early->data.size(), data);
+    transfers_->complete(id, early->envelope);
   } else {  // it is coming in right now: what has come is copied, the rest goes straight to its place
-    std::copy_n(early->data.begin(), payload_bytes_, transfer.data);
+    std::copy_n(early->data.data(), payload_bytes_, data);
     target_ = id;
     early_target_ = nullptr;
   }
-  early_bytes_ -= weight(early->header);
-  early_.erase(early);
 }
 
 void PeerConnection::on_events(std::uint32_t events) {
@@ -206,24 +199,9 @@ void PeerConnection::account_received(std::size_t payload) {
 
 void PeerConnection::begin_incoming() {
   check_header();
-  target_ = transfers_->take(receives_, incoming_.tag);
-  if (target_ != kNoTransfer) {
-    check_room(incoming_, target_);
-  } else {
-    keep_early();
-  }
+  target_ = matches_.take_receive(incoming_);
+  if (target_ == kNoTransfer) early_target_ = &matches_.keep(incoming_);
   if (incoming_.size == 0) finish_incoming();
-}
-
-void PeerConnection::keep_early() {
-  if (early_bytes_ + weight(incoming_) > limits_->early.count) {
-    throw Error(ErrorCode::kConflict,
-                fmt::format("{} sent {} B before they were asked for, and {} B more: must be at most {} B",
-                            describe(*peers_, peer_), early_bytes_, weight(incoming_), limits_->early.count));
-  }
-  early_bytes_ += weight(incoming_);
-  early_.push_back({incoming_, std::vector<std::byte>(incoming_.size), false});
-  early_target_ = &early_.back();
 }
 
 void PeerConnection::finish_incoming() {
@@ -241,32 +219,16 @@ void PeerConnection::finish_incoming() {
 void PeerConnection::check_header() const {
   const bool known = static_cast<int>(tag_space_of(incoming_.tag)) < kTagSpaces &&
                      number_of(incoming_.tag) != kAnyNumber && incoming_.reserved == 0;
-  if (!known) {
-    throw Error(ErrorCode::kConflict, fmt::format("{} sent a message with tag {:#x}: no such tag is sent",
-                                                  describe(*peers_, peer_), incoming_.tag));
-  }
-  if (incoming_.size > limits_->longest.count) {
-    throw Error(ErrorCode::kConflict,
-                fmt::format("{} announced a message of {} B: must be at most {} B, the longest part of what "
-                            "the ranks have agreed on",
-                            describe(*peers_, peer_), incoming_.size, limits_->longest.count));
-  }
-}
-
-void PeerConnection::check_room(const Header& message, TransferId receive) const {
-  const std::size_t room = (*transfers_)[receive].envelope.size;
-  if (message.size <= room) return;
-  throw Error(ErrorCode::kConflict,
-              fmt::format("{} sent {} B where at most {} B were expected (channel {}, number {})",
-                          describe(*peers_, peer_), message.size, room,
-                          static_cast<std::uint32_t>(tag_space_of(message.tag)), number_of(message.tag)));
+  if (known) return;
+  throw Error(ErrorCode::kConflict, fmt::format("{} sent a message with tag {:#x}: no such tag is sent",
+                                                describe(*peers_, peer_), incoming_.tag));
 }
 
 void PeerConnection::close() {
   closed_ = true;
   readable_ = false;
   writable_ = false;
-  const bool owed = !receives_.empty() || !sends_.empty() || target_ != kNoTransfer || header_bytes_ != 0;
+  const bool owed = matches_.any_posted() || !sends_.empty() || target_ != kNoTransfer || header_bytes_ != 0;
   if (owed) throw lost("closed its connection in the middle of a transfer");
 }
 

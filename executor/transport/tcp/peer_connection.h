@@ -3,13 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "executor/base/descriptor.h"
+#include "executor/transport/matching/match_queues.h"
 #include "executor/transport/matching/transfers.h"
 #include "executor/transport/tcp/send_pace.h"
 #include "perfmodel/base/error.h"
@@ -63,13 +63,6 @@ class PeerConnection {
   void drain(std::span<std::byte> ahead);
 
  private:
-  /// A message that came before its receive.
-  struct Early {
-    Header header;
-    std::vector<std::byte> data;
-    bool complete = false;
-  };
-
   /// Writes queued messages until there are none or the kernel takes no more.
   void flush();
   void account_sent(std::size_t sent);
@@ -79,23 +72,18 @@ class PeerConnection {
   void account_received(std::size_t payload);
   void begin_incoming();  ///< a header is complete: finds the receive that it belongs to
   void finish_incoming();
-  void keep_early();  ///< the message that is coming in
   void check_header() const;
-  void check_room(const Header& message, TransferId receive) const;
   void close();  ///< a peer that is done may go; one from which something is still due is lost
   Error lost(std::string_view why) const;
 
   Descriptor socket_;
   Transfers* transfers_;
   const Peers* peers_;
-  const MessageLimits* limits_;
   int peer_;
   SendPace pace_;
 
-  Queue sends_;     // in the order in which they were started
-  Queue receives_;  // posted, not yet matched
-  std::list<Early> early_;
-  std::uint64_t early_bytes_ = 0;  // of these, as MessageLimits counts them
+  Queue sends_;  // in the order in which they were started
+  matching::MatchQueues matches_;
   bool readable_ = false;
   bool writable_ = true;
   bool held_ = false;    // small messages wait for others to go with them
@@ -105,8 +93,8 @@ class PeerConnection {
   Header incoming_;               // being read
   std::size_t header_bytes_ = 0;  // of `incoming_` that have come
   std::size_t payload_bytes_ = 0;
-  TransferId target_ = kNoTransfer;  // the receive it goes to, or
-  Early* early_target_ = nullptr;    // the memory it is kept in
+  TransferId target_ = kNoTransfer;                 // the receive it goes to, or
+  matching::EarlyMessage* early_target_ = nullptr;  // where it is kept
 };
 
 }  // namespace commtune::tcp

@@ -2,41 +2,31 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace commtune::matching {
 namespace {
 
 Tag reduce(std::uint32_t number) { return make_tag(TagSpace::kReduce, number); }
 
-/// Receives with these tags, queued in this order.
-std::vector<TransferId> queued(Transfers& transfers, Queue& queue, const std::vector<Tag>& tags) {
-  std::vector<TransferId> ids;
-  ids.reserve(tags.size());
-  for (const Tag tag : tags) {
-    ids.push_back(transfers.open(nullptr, 8, tag));
-    transfers.append(queue, ids.back());
-  }
-  return ids;
-}
-
-TEST(Transfers, AreTakenByTagFromAnyPlaceOfAQueue) {
+TEST(Transfers, LeaveTheirQueueFromAnyPlace) {
   Transfers transfers;
   Queue queue;
-  const auto ids = queued(transfers, queue, {reduce(1), reduce(2), reduce(3), reduce(2)});
-  EXPECT_EQ(transfers.take(queue, reduce(9)), kNoTransfer);
-  EXPECT_EQ(transfers.take(queue, reduce(2)), ids[1]);
-  EXPECT_EQ(transfers.take(queue, reduce(2)), ids[3]);
-  EXPECT_EQ(transfers.take(queue, reduce(1)), ids[0]);
+  std::vector<TransferId> ids;
+  for (std::uint32_t number = 0; number < 4; ++number) {
+    ids.push_back(transfers.open(nullptr, 8, reduce(number)));
+    transfers.append(queue, ids.back());
+  }
+  EXPECT_EQ(transfers.unlink_after(queue, ids[0]), ids[1]);
+  EXPECT_EQ(transfers.unlink_after(queue, ids[2]), ids[3]);
   const TransferId behind = transfers.open(nullptr, 8, reduce(4));
   transfers.append(queue, behind);
+  EXPECT_EQ(transfers.pop_front(queue), ids[0]);
   EXPECT_EQ(transfers.pop_front(queue), ids[2]);
   EXPECT_EQ(transfers.pop_front(queue), behind);
   EXPECT_TRUE(queue.empty());
-}
-
-TEST(Transfers, OfAnyNumberFitTheirChannelAlone) {
-  EXPECT_TRUE(fits(reduce(kAnyNumber), reduce(7)));
-  EXPECT_FALSE(fits(reduce(kAnyNumber), make_tag(TagSpace::kDistribute, 7)));
-  EXPECT_FALSE(fits(reduce(6), reduce(7)));
+  transfers.append(queue, ids[1]);
+  EXPECT_EQ(transfers.pop_front(queue), ids[1]);
 }
 
 TEST(Transfers, AreReportedOnceAndUsedAgainOnlyAfterwards) {
