@@ -4,42 +4,44 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <list>
+#include <cstdint>
+#include <deque>
+#include <limits>
 #include <mutex>
+#include <utility>
 
+#include "executor/transport/matching/match_queues.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {
 
+using matching::EarlyMessage;
+using matching::Envelope;
+using matching::kNoTransfer;
+using matching::Transfers;
+
+/// Memory is the only limit: the sender's bytes lie in the same process.
+constexpr MessageLimits kUnlimited{.longest = {std::numeric_limits<std::uint64_t>::max()},
+                                   .early = {std::numeric_limits<std::uint64_t>::max()}};
+
 /// A message at its receiver.
 struct Arrival {
   int from = 0;
-  Tag tag = 0;
-  std::vector<std::byte> data;
-  // The send, which ends when a receive meets it. Empty if it has ended, because the network took it.
-  std::optional<TransferId> sent_by;
+  EarlyMessage message;
 };
-
-struct Receive {
-  int from = 0;
-  Tag tag = 0;
-  std::span<std::byte> memory;
-  TransferId transfer = 0;
-};
-
-bool meets(const Arrival& message, const Receive& receive) {
-  if (message.from != receive.from || tag_space_of(message.tag) != tag_space_of(receive.tag)) return false;
-  return number_of(receive.tag) == kAnyNumber || receive.tag == message.tag;
-}
 
 /// What a rank has of the fabric.
 struct Port {
-  std::vector<Arrival> arrived;   // not looked at yet, in the order of sending
-  std::list<Arrival> unexpected;  // no receive meets them yet
-  std::list<Receive> receives;    // no message meets them yet, in the order of posting
-  std::vector<Completion> completed;
-  std::vector<bool> open;  // by TransferId
+  Port(const Peers& peers, int ranks) {
+    for (int peer = 0; peer < ranks; ++peer) matches.emplace_back(transfers, peers, kUnlimited, peer);
+  }
+  Port(const Port&) = delete;
+  Port& operator=(const Port&) = delete;
+
+  Transfers transfers;
+  std::vector<matching::MatchQueues> matches;  // by peer
+  std::vector<Arrival> arrived;                // not looked at yet, in the order of sending
   std::condition_variable changed;
   bool woken = false;
   std::optional<std::pair<ErrorCode, std::string>> failure;
@@ -47,54 +49,39 @@ struct Port {
 
 /// All ranks' state under one lock: simple, and nothing here is timed.
 struct Fabric {
-  Fabric(int n, LocalOptions::SendEnds ends) : send_ends(ends), ports(static_cast<std::size_t>(n)) {}
+  Fabric(Peers all, LocalOptions::SendEnds ends) : peers(std::move(all)), send_ends(ends) {
+    for (int rank = 0; rank < peers.size(); ++rank) ports.emplace_back(peers, peers.size());
+  }
+  const Peers peers;
   const LocalOptions::SendEnds send_ends;
   std::mutex mutex;  // guards everything below
-  std::vector<Port> ports;
+  std::deque<Port> ports;
 
   Port& port(int rank) { return ports[static_cast<std::size_t>(rank)]; }
 
-  static TransferId new_transfer(Port& port) {
-    const auto free = std::find(port.open.begin(), port.open.end(), false);
-    const auto id = static_cast<TransferId>(free - port.open.begin());
-    if (free == port.open.end()) {
-      port.open.push_back(true);
-    } else {
-      *free = true;
-    }
-    return id;
-  }
-
-  void end(int rank, TransferId transfer, Tag tag, std::size_t bytes) {
-    port(rank).completed.push_back({transfer, tag, bytes});
+  void end(int rank, TransferId transfer, const Envelope& message) {
+    port(rank).transfers.complete(transfer, message);
     port(rank).changed.notify_all();
   }
 
-  /// Writes `message` where `receive` wants it. Only the receiver's own thread may call this: nobody else
+  /// Writes a message where its receive wants it. Only the receiver's own thread may call this: nobody else
   /// knows whether that memory still exists.
-  void deliver(int receiver, const Arrival& message, const Receive& receive) {
-    if (message.data.size() > receive.memory.size()) {
-      fail(receiver, ErrorCode::kConflict,
-           fmt::format("rank {} sent {} B where rank {} expected at most {} B", message.from,
-                       message.data.size(), receiver, receive.memory.size()));
-      return;
-    }
-    std::copy(message.data.begin(), message.data.end(), receive.memory.begin());
-    end(receiver, receive.transfer, message.tag, message.data.size());
-    if (message.sent_by) end(message.from, *message.sent_by, message.tag, message.data.size());
+  void deliver(int receiver, int from, const EarlyMessage& message, TransferId receive) {
+    std::copy_n(message.data.data(), message.data.size(), port(receiver).transfers[receive].data);
+    end(receiver, receive, message.envelope);
+    if (message.send != kNoTransfer) end(from, message.send, message.envelope);
   }
 
   /// Gives what has arrived at `receiver` to the receives that it meets.
   void take_arrivals(int receiver) {
     Port& at = port(receiver);
-    for (Arrival& message : at.arrived) {
-      const auto receive = std::find_if(at.receives.begin(), at.receives.end(),
-                                        [&](const Receive& r) { return meets(message, r); });
-      if (receive == at.receives.end()) {
-        at.unexpected.push_back(std::move(message));
+    for (Arrival& arrival : at.arrived) {
+      auto& matches = at.matches[static_cast<std::size_t>(arrival.from)];
+      const TransferId receive = matches.take_receive(arrival.message.envelope);
+      if (receive == kNoTransfer) {
+        matches.keep(std::move(arrival.message));
       } else {
-        deliver(receiver, message, *receive);
-        at.receives.erase(receive);
+        deliver(receiver, arrival.from, arrival.message, receive);
       }
     }
     at.arrived.clear();
@@ -126,46 +113,44 @@ class LocalTransport final : public Transport {
  private:
   const std::shared_ptr<Fabric> fabric_;  // shared by the ends: the last one to go frees it
   const Peers peers_;
-  std::vector<Completion> completed_;
 };
 
 TransferId LocalTransport::send(int to, Tag tag, std::span<const std::byte> data) {
   const std::lock_guard lock(fabric_->mutex);
-  const TransferId id = Fabric::new_transfer(fabric_->port(peers_.rank));
-  Port& receiver = fabric_->port(to);
-  Arrival message{peers_.rank, tag, {data.begin(), data.end()}, {}};
+  const TransferId id = fabric_->port(peers_.rank).transfers.open(nullptr, 0, tag);
+  EarlyMessage message{{data.size(), tag}, {data.begin(), data.end()}, true};
   if (fabric_->send_ends == LocalOptions::SendEnds::kWhenReceived) {
-    message.sent_by = id;
+    message.send = id;
   } else {
-    fabric_->end(peers_.rank, id, tag, data.size());
+    fabric_->end(peers_.rank, id, message.envelope);
   }
-  receiver.arrived.push_back(std::move(message));
+  Port& receiver = fabric_->port(to);
+  receiver.arrived.push_back({peers_.rank, std::move(message)});
   receiver.changed.notify_all();
   return id;
 }
 
 TransferId LocalTransport::receive(int from, Tag tag, std::span<std::byte> data) {
   const std::lock_guard lock(fabric_->mutex);
-  fabric_->take_arrivals(peers_.rank);
   Port& port = fabric_->port(peers_.rank);
-  const Receive receive{from, tag, data, Fabric::new_transfer(port)};
-  const auto message = std::find_if(port.unexpected.begin(), port.unexpected.end(),
-                                    [&](const Arrival& m) { return meets(m, receive); });
-  if (message == port.unexpected.end()) {
-    port.receives.push_back(receive);
-  } else {
-    fabric_->deliver(peers_.rank, *message, receive);
-    port.unexpected.erase(message);
+  const TransferId id = port.transfers.open(data.data(), data.size(), tag);
+  try {
+    fabric_->take_arrivals(peers_.rank);
+    const auto message = port.matches[static_cast<std::size_t>(from)].post(id);
+    if (message) fabric_->deliver(peers_.rank, from, *message, id);
+  } catch (const Error& error) {  // for wait() to throw
+    fabric_->fail(peers_.rank, error.code(), error.what());
   }
-  return receive.transfer;
+  return id;
 }
 
 std::span<const Completion> LocalTransport::wait(Deadline until) {
   std::unique_lock lock(fabric_->mutex);
   Port& port = fabric_->port(peers_.rank);
+  port.transfers.release_reported();
   const auto something = [&] {
-    fabric_->take_arrivals(peers_.rank);
-    return !port.completed.empty() || port.woken || port.failure;
+    if (!port.failure) fabric_->take_arrivals(peers_.rank);
+    return port.transfers.any_completed() || port.woken || port.failure;
   };
   if (until == Deadline::max()) {
     port.changed.wait(lock, something);
@@ -175,14 +160,8 @@ std::span<const Completion> LocalTransport::wait(Deadline until) {
   if (port.failure) {
     throw Error(port.failure->first, port.failure->second);
   }
-  completed_.clear();
-  if (port.completed.empty()) {
-    port.woken = false;
-  } else {
-    completed_.swap(port.completed);
-    for (const Completion& completion : completed_) port.open[completion.transfer] = false;
-  }
-  return completed_;
+  if (!port.transfers.any_completed()) port.woken = false;
+  return port.transfers.report();
 }
 
 void LocalTransport::wake() noexcept {
@@ -204,13 +183,13 @@ void LocalTransport::abort(std::string_view why) noexcept {
 }  // namespace
 
 std::vector<std::unique_ptr<Transport>> make_local_transports(int n, LocalOptions options) {
-  const auto fabric = std::make_shared<Fabric>(n, options.send_ends);
   Peers peers;
   for (int rank = 0; rank < n; ++rank) {
     const int node = rank / options.ranks_per_host;
     peers.hosts.push_back(fmt::format("local{}", node));
     peers.node.push_back(node);
   }
+  const auto fabric = std::make_shared<Fabric>(peers, options.send_ends);
   std::vector<std::unique_ptr<Transport>> transports;
   for (peers.rank = 0; peers.rank < n; ++peers.rank) {
     transports.push_back(std::make_unique<LocalTransport>(fabric, peers));

@@ -28,7 +28,8 @@ TEST(LocalTransport, RefusesAMessageLongerThanItsReceive) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kConflict);
-    EXPECT_STREQ(error.what(), "rank 0 sent 8 B where rank 1 expected at most 4 B");
+    EXPECT_STREQ(error.what(),
+                 "rank 0 (host local0) sent 8 B where at most 4 B were expected (channel 1, number 0)");
   }
 }
 
