@@ -1,22 +1,25 @@
 #include "tests/executor/ranks.h"
 
+#include <chrono>
 #include <exception>
 #include <thread>
 
 namespace commtune::testing {
+namespace {
 
-void on_ranks(int n, const std::function<void(Transport&)>& body, LocalOptions options) {
-  const auto transports = make_local_transports(n, options);
-  std::vector<std::exception_ptr> failures(transports.size());
+/// ends  a rank's each: of a job that abort() ends
+template <typename Ends, typename Body>
+void on_threads(const Ends& ends, const Body& body) {
+  std::vector<std::exception_ptr> failures(ends.size());
   {
     std::vector<std::jthread> threads;
-    for (std::size_t rank = 0; rank < transports.size(); ++rank) {
+    for (std::size_t rank = 0; rank < ends.size(); ++rank) {
       threads.emplace_back([&, rank] {
         try {
-          body(*transports[rank]);
+          body(ends[rank]);
         } catch (const std::exception& error) {
           failures[rank] = std::current_exception();
-          transports[rank]->abort(error.what());
+          ends[rank]->abort(error.what());
         }
       });
     }
@@ -25,5 +28,18 @@ void on_ranks(int n, const std::function<void(Transport&)>& body, LocalOptions o
     if (failure) std::rethrow_exception(failure);
   }
 }
+
+}  // namespace
+
+void on_ranks(int n, const std::function<void(Transport&)>& body, LocalOptions options) {
+  on_threads(make_local_transports(n, options), [&](const auto& end) { body(*end); });
+}
+
+void on_bootstraps(int n, const std::function<void(const std::shared_ptr<Bootstrap>&)>& body,
+                   int ranks_per_host) {
+  on_threads(make_local_bootstraps(n, ranks_per_host), body);
+}
+
+void synchronize(Bootstrap& bootstrap) { bootstrap.all_gather({}, Clock::now() + std::chrono::seconds(200)); }
 
 }  // namespace commtune::testing

@@ -182,13 +182,18 @@ void LocalTransport::abort(std::string_view why) noexcept {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> make_local_transports(int n, LocalOptions options) {
+Peers local_peers(int n, int ranks_per_host) {
   Peers peers;
   for (int rank = 0; rank < n; ++rank) {
-    const int node = rank / options.ranks_per_host;
+    const int node = rank / ranks_per_host;
     peers.hosts.push_back(fmt::format("local{}", node));
     peers.node.push_back(node);
   }
+  return peers;
+}
+
+std::vector<std::unique_ptr<Transport>> make_local_transports(int n, LocalOptions options) {
+  Peers peers = local_peers(n, options.ranks_per_host);
   const auto fabric = std::make_shared<Fabric>(peers, options.send_ends);
   std::vector<std::unique_ptr<Transport>> transports;
   for (peers.rank = 0; peers.rank < n; ++peers.rank) {

@@ -17,6 +17,9 @@ struct LocalOptions {
   enum class SendEnds { kAtOnce, kWhenReceived } send_ends = SendEnds::kAtOnce;
 };
 
+/// What rank 0 of n such ranks knows of them; for another one set its rank.
+Peers local_peers(int n, int ranks_per_host);
+
 /// n connected ends, rank 0 first; hand one to each thread. They share the fabric between them, which lives
 /// as long as the last end. library_all_reduce: none.
 std::vector<std::unique_ptr<Transport>> make_local_transports(int n, LocalOptions options = {});
