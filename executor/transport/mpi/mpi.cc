@@ -7,39 +7,18 @@
 #include <array>
 #include <cassert>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "executor/memory/reduce.h"
+#include "executor/transport/mpi/call.h"
 #include "executor/transport/mpi/idle.h"
-#include "executor/transport/mpi/sockets.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune {
 namespace {
 
-/// Open MPI's own parameters that this transport wants otherwise than they are, with why.
-struct LibrarySetting {
-  const char* name;
-  const char* value;
-};
-constexpr std::array kLibrarySettings = {
-    // Its event loop on an epoll descriptor, which wait() can sleep on (the default, poll, has none).
-    LibrarySetting{"OMPI_MCA_opal_event_include", "epoll"},
-};
-
-/// What the kernel may hold unsent on a connection: enough to keep a fast link busy between two wake-ups.
-constexpr std::size_t kUnsentBytes = std::size_t{128} * 1024;
-
-/// throws Error naming the call unless it succeeded.
-void expect(int code, const char* call, ErrorCode error = ErrorCode::kPeerLost) {
-  if (code == MPI_SUCCESS) return;
-  std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0;
-  MPI_Error_string(code, text.data(), &length);
-  throw Error(error,
-              fmt::format("{}: {}", call, std::string_view(text.data(), static_cast<std::size_t>(length))));
-}
+using mpi::expect;
 
 MPI_Datatype datatype_of(DataType type) { return type == DataType::kFloat32 ? MPI_FLOAT : MPI_UINT16_T; }
 
@@ -51,7 +30,7 @@ void add_operation(void* from, void* into, int* count, MPI_Datatype* /*unused*/)
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport();
+  explicit MpiTransport(std::shared_ptr<MpiJob> job);
   ~MpiTransport() override;
 
   std::string_view name() const override { return "mpi"; }
@@ -59,7 +38,7 @@ class MpiTransport final : public Transport {
   TransferId send(int to, Tag tag, std::span<const std::byte> data) override;
   TransferId receive(int from, Tag tag, std::span<std::byte> data) override;
   std::span<const Completion> wait(Deadline until) override;
-  void wake() noexcept override { idle_->wake(); }
+  void wake() noexcept override { idle_.wake(); }
   std::optional<TransferId> library_all_reduce(int ranks, DataType type, std::span<std::byte> data) override;
   void abort(std::string_view why) noexcept override;
 
@@ -82,17 +61,15 @@ class MpiTransport final : public Transport {
   MPI_Comm communicator(Tag tag) const { return spaces_[static_cast<std::size_t>(tag_space_of(tag))]; }
   MPI_Comm library_communicator(int ranks);
   MPI_Op operation(DataType type);
-  void find_peers();
   void hang_bells();
-  void connect_all();
-  std::vector<std::uint16_t> ports_of_all(const std::vector<std::uint16_t>& own) const;
   void ring_later(int rank);
   void ring_now();
   bool is_in_host(int peer) const {
     return peers_.node[static_cast<std::size_t>(peer)] == peers_.node[static_cast<std::size_t>(peers_.rank)];
   }
 
-  Peers peers_;
+  const std::shared_ptr<MpiJob> job_;
+  const Peers& peers_ = job_->peers();
   std::array<MPI_Comm, kTagSpaces> spaces_{};
   MPI_Comm library_ = MPI_COMM_NULL;
   std::array<MPI_Op, 2> half_operations_{MPI_OP_NULL, MPI_OP_NULL};
@@ -106,107 +83,38 @@ class MpiTransport final : public Transport {
   std::vector<Completion> completed_;
   Doorbell bell_;
   std::vector<int> to_ring_;  // ranks of this host that have something to look at, each once
-  std::optional<Idle> idle_;  // when the library has started
-  bool failed_ = false;
+  Idle idle_{bell_};
 };
 
-MpiTransport::MpiTransport() {
-  for (const LibrarySetting& setting : kLibrarySettings) setenv(setting.name, setting.value, 0);
-  const LibrarySockets sockets;
-  int provided = 0;
-  expect(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread",
-         ErrorCode::kUnavailable);
-  const std::vector<std::uint16_t> own_ports = sockets.listening();
-  if (provided < MPI_THREAD_SERIALIZED) {
-    throw Error(ErrorCode::kUnavailable,
-                "MPI_Init_thread: this MPI library lacks MPI_THREAD_SERIALIZED, which the executor needs");
-  }
+MpiTransport::MpiTransport(std::shared_ptr<MpiJob> job) : job_(std::move(job)) {
   for (MPI_Comm& space : spaces_) {
     expect(MPI_Comm_dup(MPI_COMM_WORLD, &space), "MPI_Comm_dup");
     MPI_Comm_set_errhandler(space, MPI_ERRORS_RETURN);
   }
-  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  find_peers();
   hang_bells();
-  connect_all();
-  sockets.limit_unsent(kUnsentBytes, own_ports, ports_of_all(own_ports));
-  idle_.emplace(bell_);
 }
 
 MpiTransport::~MpiTransport() {
-  // After a failure peers may be gone, and MPI_Finalize would wait for them.
-  if (failed_ || !requests_.empty()) return;
+  // What is under way would have to end first, which takes peers that may be gone.
+  if (!requests_.empty()) job_->give_up();
+  if (job_->given_up()) return;
   for (MPI_Op& op : half_operations_) {
     if (op != MPI_OP_NULL) MPI_Op_free(&op);
   }
   if (library_ != MPI_COMM_NULL) MPI_Comm_free(&library_);
   for (MPI_Comm& space : spaces_) MPI_Comm_free(&space);
-  MPI_Finalize();
-}
-
-void MpiTransport::find_peers() {
-  int size = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_rank(MPI_COMM_WORLD, &peers_.rank);
-
-  std::array<char, MPI_MAX_PROCESSOR_NAME + 1> own{};
-  int length = 0;
-  MPI_Get_processor_name(own.data(), &length);
-  std::vector<char> all(own.size() * static_cast<std::size_t>(size));
-  const int width = static_cast<int>(own.size());
-  expect(MPI_Allgather(own.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD),
-         "MPI_Allgather");
-  for (int rank = 0; rank < size; ++rank) {
-    peers_.hosts.emplace_back(all.data() + own.size() * static_cast<std::size_t>(rank));
-  }
-
-  // A host is what shares memory, named by its first rank.
-  MPI_Comm node = MPI_COMM_NULL;
-  expect(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
-         "MPI_Comm_split_type");
-  int first = peers_.rank;
-  expect(MPI_Bcast(&first, 1, MPI_INT, 0, node), "MPI_Bcast");
-  MPI_Comm_free(&node);
-  peers_.node.resize(static_cast<std::size_t>(size));
-  expect(MPI_Allgather(&first, 1, MPI_INT, peers_.node.data(), 1, MPI_INT, MPI_COMM_WORLD), "MPI_Allgather");
 }
 
 void MpiTransport::hang_bells() {
   std::array<char, Doorbell::kNameLength + 1> own{};
   bell_.name().copy(own.data(), Doorbell::kNameLength);
-  std::vector<char> all(own.size() * peers_.hosts.size());
-  const int width = static_cast<int>(own.size());
-  expect(MPI_Allgather(own.data(), width, MPI_CHAR, all.data(), width, MPI_CHAR, MPI_COMM_WORLD),
-         "MPI_Allgather");
-  std::vector<std::string> names(peers_.hosts.size());
+  const auto all = all_gather(*job_, own, Deadline::max());
+  std::vector<std::string> names(all.size());
   for (int rank = 0; rank < peers_.size(); ++rank) {
     if (rank == peers_.rank || !is_in_host(rank)) continue;
-    names[static_cast<std::size_t>(rank)] = all.data() + own.size() * static_cast<std::size_t>(rank);
+    names[static_cast<std::size_t>(rank)] = all[static_cast<std::size_t>(rank)].data();
   }
   bell_.set_peers(names);
-}
-
-void MpiTransport::connect_all() {
-  // The library connects when it first sends; here, rather than inside of what is timed.
-  for (int step = 1; step < peers_.size(); ++step) {
-    const int to = (peers_.rank + step) % peers_.size();
-    const int from = (peers_.rank + peers_.size() - step) % peers_.size();
-    expect(MPI_Sendrecv(nullptr, 0, MPI_BYTE, to, 0, nullptr, 0, MPI_BYTE, from, 0, MPI_COMM_WORLD,
-                        MPI_STATUS_IGNORE),
-           "MPI_Sendrecv");
-  }
-}
-
-/// What all ranks' libraries listen at.
-std::vector<std::uint16_t> MpiTransport::ports_of_all(const std::vector<std::uint16_t>& own) const {
-  constexpr std::size_t kMost = 8;  // the library has one a kind of address
-  std::array<std::uint16_t, kMost> mine{};
-  std::copy_n(own.begin(), std::min(own.size(), kMost), mine.begin());
-  std::vector<std::uint16_t> all(kMost * peers_.hosts.size());
-  expect(MPI_Allgather(mine.data(), kMost, MPI_UINT16_T, all.data(), kMost, MPI_UINT16_T, MPI_COMM_WORLD),
-         "MPI_Allgather");
-  std::erase(all, 0);
-  return all;
 }
 
 void MpiTransport::ring_later(int rank) {
@@ -274,7 +182,7 @@ MPI_Comm MpiTransport::library_communicator(int ranks) {
   const int code = MPI_Comm_create_group(MPI_COMM_WORLD, part, 0, &library_);
   MPI_Group_free(&part);
   MPI_Group_free(&world);
-  if (code != MPI_SUCCESS) failed_ = true;
+  if (code != MPI_SUCCESS) job_->give_up();
   expect(code, "MPI_Comm_create_group");
   MPI_Comm_set_errhandler(library_, MPI_ERRORS_RETURN);
   return library_;
@@ -313,7 +221,7 @@ std::optional<TransferId> MpiTransport::library_all_reduce(int ranks, DataType t
 }
 
 void MpiTransport::throw_for(const Active& active, int code) {
-  failed_ = true;
+  job_->give_up();
   int kind = MPI_ERR_OTHER;
   MPI_Error_class(code, &kind);
   const std::string what =
@@ -356,7 +264,7 @@ void MpiTransport::test() {
     completed_.push_back({active.id, active.tag, active.bytes});
   }
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
-    failed_ = true;
+    job_->give_up();
     expect(code, "MPI_Testsome");
   }
   // From the back, so that what moves into a gap is never one that is still to be removed.
@@ -366,22 +274,25 @@ void MpiTransport::test() {
 }
 
 std::span<const Completion> MpiTransport::wait(Deadline until) {
-  for (idle_->begin();; idle_->pause(until, !requests_.empty(), in_host_ > 0)) {
+  for (idle_.begin();; idle_.pause(until, !requests_.empty(), in_host_ > 0)) {
     test();
     ring_now();
-    if (!completed_.empty() || idle_->woken()) return completed_;
+    if (!completed_.empty() || idle_.woken()) return completed_;
     if (Clock::now() >= until) return completed_;
   }
 }
 
-void MpiTransport::abort(std::string_view why) noexcept {
-  failed_ = true;
-  static_cast<void>(why);  // whoever calls has said it, or will not get to
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
+void MpiTransport::abort(std::string_view why) noexcept { job_->abort(why); }
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport() { return std::make_unique<MpiTransport>(); }
+std::unique_ptr<Transport> make_mpi_transport(std::shared_ptr<MpiJob> job) {
+  try {
+    return std::make_unique<MpiTransport>(job);
+  } catch (...) {
+    job->give_up();
+    throw;
+  }
+}
 
 }  // namespace commtune
