@@ -44,12 +44,11 @@ double pace_of(const Order& order) {
   return run != nullptr ? run->pace : 0;
 }
 
-std::unique_ptr<Transport> connect(std::unique_ptr<Transport> first, const Order& order) {
-  if (network_of(order) != Network::kTcp) return first;
+std::unique_ptr<Transport> make_tcp(std::shared_ptr<Bootstrap> job, const Order& order) {
   TcpOptions options;
   options.pace = pace_of(order);
   options.network = subnet_of(order);
-  return make_tcp_transport(std::move(first), options);
+  return make_tcp_transport(std::move(job), options);
 }
 
 /// Ends this process and with it the job: a failure on one rank is a failure of all.
@@ -66,14 +65,18 @@ constexpr std::chrono::minutes kStartLimit{5};
 /// All ranks, connected, with their order.
 Order start(std::unique_ptr<Transport>& transport, Reporter& reporter) {
   const StartLimit limit(kStartLimit);
-  transport = make_mpi_transport();
+  std::shared_ptr<MpiJob> job = join_mpi_job();
+  transport = make_mpi_transport(job);
   reporter.set_rank(transport->peers().rank);
   reporter.report(Started{std::string(kVersion), transport->peers().hosts});
   std::string text;
   if (transport->peers().rank == 0) std::getline(std::cin, text);
   share(*transport, text);
   Order order = order_from_json(parse_json(text, "order"));
-  transport = connect(std::move(transport), order);
+  if (network_of(order) == Network::kTcp) {
+    transport.reset();  // a rank that cannot connect says so and leaves the job, and ends it for nobody else
+    transport = make_tcp(std::move(job), order);
+  }
   return order;
 }
 

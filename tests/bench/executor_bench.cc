@@ -422,8 +422,7 @@ int main(int argc, char** argv) {
   if (words.size() > 1) {
     for (const std::string& size : split(words[1])) sizes.push_back(parse_size(size).count);
   }
-  auto transport = make_mpi_transport();
-  if (tcp) transport = make_tcp_transport(std::move(transport));
+  const auto transport = tcp ? make_tcp_transport(join_mpi_job()) : make_mpi_transport();
   transport->limit_messages({.longest = 1024_MiB, .early = 4096_MiB});  // whatever sizes are asked for
   try {
     Bench bench(*transport, settings);

@@ -9,7 +9,6 @@
 #include "executor/transport/tcp/tcp.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
-#include "tests/executor/transport/borrowed.h"
 #include "tests/executor/transport/conformance.h"
 
 namespace commtune::testing {
@@ -42,14 +41,15 @@ TEST(HostileText, ALengthThatNobodyCouldAllocateIsRefused) {
 
 TEST(HostileText, LongTextsTravelWithinTheLimitOfAMessage) {
   const std::string text(5'000'001, 'x');
-  on_ranks(2,
-           [&](Transport& local) {
-             const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
-             Communicator communicator(*transport);
-             for (const std::string& theirs : all_gather(communicator, text, soon())) EXPECT_EQ(theirs, text);
-             synchronize(*transport);
-           },
-           {.ranks_per_host = 2});
+  on_bootstraps(
+      2,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        const auto transport = make_tcp_transport(bootstrap);
+        Communicator communicator(*transport);
+        for (const std::string& theirs : all_gather(communicator, text, soon())) EXPECT_EQ(theirs, text);
+        synchronize(*transport);
+      },
+      2);
 }
 
 }  // namespace

@@ -94,11 +94,12 @@ int run(int argc, char** argv) {
 
   std::unique_ptr<Transport> transport;
   try {
-    transport = make_mpi_transport();
     if (tcp) {
-      TcpOptions options;
-      options.network = network;
-      transport = make_tcp_transport(std::move(transport), options);
+      TcpOptions tcp_options;
+      tcp_options.network = network;
+      transport = make_tcp_transport(join_mpi_job(), tcp_options);
+    } else {
+      transport = make_mpi_transport();
     }
     probes::ProbeOptions options;
     if (!budget.empty()) options.budget = parse_duration(budget);

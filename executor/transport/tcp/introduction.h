@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "executor/transport/bootstrap/bootstrap.h"
 #include "executor/transport/tcp/address_card.h"
 #include "executor/transport/tcp/handshake.h"
 #include "executor/transport/transport.h"
@@ -15,8 +16,8 @@ struct Introduction {
   Secret secret{};                 ///< the same on all ranks of a run, another one in each run
 };
 
-/// Collective. Throws Error{kTimeout}, and Error{kConflict} naming a rank whose card is none of this
-/// program's.
-Introduction introduce(Transport& bootstrap, const AddressCard& mine, Deadline deadline);
+/// Collective. Throws as Bootstrap::all_gather() does, and Error{kConflict} naming a rank whose card is none
+/// of this program's.
+Introduction introduce(Bootstrap& bootstrap, const AddressCard& mine, Deadline deadline);
 
 }  // namespace commtune::tcp

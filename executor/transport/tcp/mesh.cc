@@ -77,7 +77,7 @@ std::vector<Descriptor> meet(const Peers& peers, const Introduction& known,
   return places.take();
 }
 
-std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& options) {
+std::vector<Descriptor> connect_mesh(Bootstrap& bootstrap, const TcpOptions& options) {
   const Deadline deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(options.connect_timeout);
   const Peers& peers = bootstrap.peers();

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "executor/base/descriptor.h"
+#include "executor/transport/bootstrap/bootstrap.h"
 #include "executor/transport/tcp/acceptor.h"
 #include "executor/transport/tcp/introduction.h"
 #include "executor/transport/tcp/options.h"
@@ -13,7 +14,7 @@ namespace commtune::tcp {
 
 /// Non-blocking, connected sockets by rank; this rank's own entry is empty. Throws as make_tcp_transport
 /// says.
-std::vector<Descriptor> connect_mesh(Transport& bootstrap, const TcpOptions& options);
+std::vector<Descriptor> connect_mesh(Bootstrap& bootstrap, const TcpOptions& options);
 
 /// The part of it that follows when the ranks know each other.
 std::vector<Descriptor> meet(const Peers& peers, const Introduction& known,

@@ -27,7 +27,7 @@ constexpr std::size_t kReadAhead = std::size_t{16} << 10;
 
 class TcpTransport final : public Transport {
  public:
-  TcpTransport(std::unique_ptr<Transport> bootstrap, const TcpOptions& options)
+  TcpTransport(std::shared_ptr<Bootstrap> bootstrap, const TcpOptions& options)
       : epoll_(epoll_create1(EPOLL_CLOEXEC)),
         wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         options_(options),
@@ -157,12 +157,12 @@ class TcpTransport final : public Transport {
   std::vector<int> held_;                         // peers for whom small messages wait
   std::vector<std::byte> ahead_ = std::vector<std::byte>(kReadAhead);
   // Last, hence destroyed first: it leaves the job, together with the other ranks, before the sockets close.
-  std::unique_ptr<Transport> bootstrap_;
+  std::shared_ptr<Bootstrap> bootstrap_;
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_tcp_transport(std::unique_ptr<Transport> bootstrap,
+std::unique_ptr<Transport> make_tcp_transport(std::shared_ptr<Bootstrap> bootstrap,
                                               const TcpOptions& options) {
   options.check();
   return std::make_unique<TcpTransport>(std::move(bootstrap), options);

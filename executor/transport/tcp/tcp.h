@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "executor/transport/bootstrap/bootstrap.h"
 #include "executor/transport/tcp/options.h"
 #include "executor/transport/transport.h"
 
@@ -18,15 +19,15 @@ namespace commtune {
 /// told the others, until its mesh stands, and a peer must come from an address of its own. What travels
 /// afterwards is neither encrypted nor signed: who can change packets on the way can change gradients.
 ///
-/// bootstrap  a working transport of the same ranks: tells who is where and carries addresses and secret;
-///            kept alive and idle
+/// bootstrap  tells who is where and carries addresses and secret. Kept, so that the ranks leave it together
+///            before their connections close; whoever else holds it lets go of it before
 /// throws     Error{kTimeout} naming the rank and host that could not be reached, and what was refused
 ///            meanwhile, Error{kUnavailable} without a usable network address
 ///
 /// Messages that arrive before their receive are kept in memory of the transport's own and copied, as far as
 /// Transport::limit_messages allows.
 /// library_all_reduce: none.
-std::unique_ptr<Transport> make_tcp_transport(std::unique_ptr<Transport> bootstrap,
+std::unique_ptr<Transport> make_tcp_transport(std::shared_ptr<Bootstrap> bootstrap,
                                               const TcpOptions& options = {});
 
 }  // namespace commtune

@@ -7,7 +7,6 @@
 #include "executor/transport/tcp/tcp.h"
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
-#include "tests/executor/transport/borrowed.h"
 #include "tests/executor/transport/conformance.h"
 
 namespace commtune::testing {
@@ -32,14 +31,15 @@ TEST(MessageLimits, APlanWithLongPartsRunsOverSockets) {
   options.iterations = 2;
   options.chunk = 4_MiB;
   options.timeout = Seconds{100};
-  on_ranks(2,
-           [&](Transport& local) {
-             const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
-             EXPECT_EQ(run_plan(*transport, plan, profile, options).ranks.size(),
-                       local.peers().rank == 0 ? 2U : 1U);
-             synchronize(*transport);
-           },
-           {.ranks_per_host = 2});
+  on_bootstraps(
+      2,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        const auto transport = make_tcp_transport(bootstrap);
+        EXPECT_EQ(run_plan(*transport, plan, profile, options).ranks.size(),
+                  bootstrap->peers().rank == 0 ? 2U : 1U);
+        synchronize(*transport);
+      },
+      2);
 }
 
 }  // namespace

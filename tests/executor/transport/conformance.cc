@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <thread>
 
 namespace commtune::testing {
@@ -92,12 +93,12 @@ void any_number_takes_what_comes_next_on_its_channel(Transport& transport) {
   const int other = 9;
   int got_other = 0;
   std::vector<int> in(3, -1);
-  std::vector<std::size_t> position(64, 99);  // by transfer
+  std::map<TransferId, std::size_t> position;
   transport.receive(previous_of(peers), make_tag(TagSpace::kDistribute, 7), bytes_of(got_other));
   for (std::size_t i = 0; i < in.size(); ++i) {
     const TransferId id =
         transport.receive(previous_of(peers), make_tag(TagSpace::kReduce, kAnyNumber), bytes_of(in[i]));
-    position.at(id) = i;
+    position[id] = i;
   }
   transport.send(next_of(peers), make_tag(TagSpace::kDistribute, 7), bytes_of(other));
   const std::vector<int> out = {70, 30, 50};
@@ -107,11 +108,11 @@ void any_number_takes_what_comes_next_on_its_channel(Transport& transport) {
   }
   std::size_t seen = 0;
   for (const Completion& completion : wait_for(transport, 8)) {
-    if (position.at(completion.transfer) == 99 || completion.bytes != sizeof(int)) continue;
+    const auto found = position.find(completion.transfer);
+    if (found == position.end() || completion.bytes != sizeof(int)) continue;
     if (tag_space_of(completion.tag) != TagSpace::kReduce) continue;
     ++seen;
-    const std::size_t i = position.at(completion.transfer);
-    EXPECT_EQ(number_of(completion.tag), static_cast<std::uint32_t>(out[i]));
+    EXPECT_EQ(number_of(completion.tag), static_cast<std::uint32_t>(out[found->second]));
   }
   EXPECT_EQ(seen, 3U);
   EXPECT_EQ(in, out);

@@ -7,17 +7,22 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <optional>
 #include <string_view>
 
+#include "executor/transport/tcp/tcp.h"
+#include "perfmodel/base/error.h"
 #include "tests/executor/transport/conformance.h"
 #include "tests/executor/transport/loopback.h"
 
 namespace commtune::testing {
 namespace {
 
+std::shared_ptr<MpiJob> job;
 std::unique_ptr<Transport> transport;
-bool over_sockets = false;  // messages between ranks, as mpirun was told
+std::unique_ptr<Transport> tcp_transport;  // of the same ranks
+bool over_sockets = false;                 // messages between ranks, as mpirun was told
 
 /// A connection of this process's own, older than the library.
 struct Foreign {
@@ -36,6 +41,40 @@ TEST_P(MpiTransportTest, Conforms) {
 
 INSTANTIATE_TEST_SUITE_P(Mpi, MpiTransportTest, ::testing::ValuesIn(conformance_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+/// Ranks as processes, which Open MPI makes known to each other.
+class TcpOverMpiJobTest : public ::testing::TestWithParam<ConformanceCase> {};
+
+TEST_P(TcpOverMpiJobTest, Conforms) {
+  synchronize(*tcp_transport);
+  GetParam().body(*tcp_transport);
+}
+
+INSTANTIATE_TEST_SUITE_P(Tcp, TcpOverMpiJobTest, ::testing::ValuesIn(conformance_cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(MpiJob, GathersRecordsInTheOrderOfRanks) {
+  const int rank = job->peers().rank;
+  const auto records =
+      all_gather(*job, std::array{rank, 10 * rank}, Clock::now() + std::chrono::seconds(200));
+  ASSERT_EQ(records.size(), job->peers().hosts.size());
+  for (int each = 0; each < job->peers().size(); ++each) {
+    EXPECT_EQ(records[static_cast<std::size_t>(each)], (std::array{each, 10 * each}));
+  }
+}
+
+TEST(MpiJob, EveryRankIsToldWhoseRecordHasAnotherLength) {
+  const std::array<std::byte, 8> bytes{};
+  const bool last = job->peers().rank == job->peers().size() - 1;
+  try {
+    job->all_gather(std::span(bytes).first(last ? 4 : 8), Clock::now() + std::chrono::seconds(200));
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kConflict);
+    EXPECT_NE(std::string_view(error.what()).find("told the others 4 B"), std::string_view::npos)
+        << error.what();
+  }
+}
 
 /// TCP sockets of this process for which the kernel holds no more than so much unsent.
 int limited_sockets(int bytes) {
@@ -67,12 +106,18 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is
   ::testing::InitGoogleTest(&argc, argv);
   test::over_sockets = argc > 1 && std::string_view(argv[1]) == "sockets";
   test::foreign.emplace();
-  test::transport = commtune::make_mpi_transport();
+  test::job = commtune::join_mpi_job();
+  test::transport = commtune::make_mpi_transport(test::job);
+  test::tcp_transport = commtune::make_tcp_transport(test::job);
+  test::tcp_transport->limit_messages(
+      {.longest = commtune::Bytes{4 << 20}, .early = commtune::Bytes{16 << 20}});
   // One voice: the first rank's, and of the others what fails.
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
   if (test::transport->peers().rank != 0) delete listeners.Release(listeners.default_result_printer());
   const int status = RUN_ALL_TESTS();
   if (status != 0) test::transport->abort("a test failed");
+  test::job.reset();
   test::transport.reset();
+  test::tcp_transport.reset();
   return status;
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <semaphore>
 #include <string>
 #include <vector>
@@ -19,7 +20,6 @@
 #include "executor/transport/tcp/tcp.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
-#include "tests/executor/transport/borrowed.h"
 #include "tests/executor/transport/conformance.h"
 #include "tests/executor/transport/tcp/raw_peer.h"
 
@@ -60,12 +60,12 @@ bool prove_to_be(int rank, const RawPeer& peer, const tcp::Secret& secret) {
 }
 
 /// Rank 0 of a run: connects, and hears from each other rank the number that is its own.
-void hear_right_ranks(Transport& bootstrap) {
+void hear_right_ranks(const std::shared_ptr<Bootstrap>& bootstrap) {
   TcpOptions options;
   options.connect_timeout = Seconds{60};
-  const auto transport = make_tcp_transport(std::make_unique<Borrowed>(bootstrap), options);
-  std::vector<int> numbers(bootstrap.peers().hosts.size(), 0);
-  for (int peer = 1; peer < bootstrap.peers().size(); ++peer) {
+  const auto transport = make_tcp_transport(bootstrap, options);
+  std::vector<int> numbers(bootstrap->peers().hosts.size(), 0);
+  for (int peer = 1; peer < bootstrap->peers().size(); ++peer) {
     auto& number = numbers[static_cast<std::size_t>(peer)];
     transport->receive(peer, kTag, std::as_writable_bytes(std::span(&number, 1)));
   }
@@ -80,16 +80,17 @@ using Attack = std::function<void(const tcp::Introduction&)>;
 
 /// Rank 0 is attacked before rank 1 connects, as it should, and says so.
 void survives(const Attack& attack) {
-  on_ranks(2,
-           [&](Transport& local) {
-             if (local.peers().rank == 0) return hear_right_ranks(local);
-             const tcp::Introduction known = tcp::introduce(local, tcp::AddressCard{}, soon());
-             attack(known);
-             const auto mesh = tcp::meet(local.peers(), known, {}, soon());
-             const Greeting greeting{.number = 101};
-             EXPECT_TRUE(tcp::send_whole(mesh[0].get(), std::as_bytes(std::span(&greeting, 1))));
-           },
-           {.ranks_per_host = 2});
+  on_bootstraps(
+      2,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        if (bootstrap->peers().rank == 0) return hear_right_ranks(bootstrap);
+        const tcp::Introduction known = tcp::introduce(*bootstrap, tcp::AddressCard{}, soon());
+        attack(known);
+        const auto mesh = tcp::meet(bootstrap->peers(), known, {}, soon());
+        const Greeting greeting{.number = 101};
+        EXPECT_TRUE(tcp::send_whole(mesh[0].get(), std::as_bytes(std::span(&greeting, 1))));
+      },
+      2);
 }
 
 TEST(HostilePeer, ASilentOneDelaysNobody) {
@@ -224,24 +225,25 @@ TEST(HostilePeer, ClosingHalfWayDelaysNobody) {
 }
 
 TEST(HostilePeer, ATakenRankIsRefusedAndTheFirstKept) {
-  on_ranks(3,
-           [](Transport& local) {
-             if (local.peers().rank == 0) {
-               hear_right_ranks(local);
-               return synchronize(local);
-             }
-             // Rank 2 speaks for both, so that rank 0 still listens when rank 1 has its place.
-             const tcp::Introduction known = tcp::introduce(local, tcp::AddressCard{}, soon());
-             if (local.peers().rank == 1) return synchronize(local);
-             const RawPeer first = knock(known), second = knock(known), other = knock(known);
-             EXPECT_TRUE(prove_to_be(1, first, known.secret));
-             EXPECT_FALSE(prove_to_be(1, second, known.secret));
-             EXPECT_TRUE(prove_to_be(2, other, known.secret));
-             EXPECT_TRUE(first.say(Greeting{.number = 101}));
-             EXPECT_TRUE(other.say(Greeting{.number = 102}));
-             synchronize(local);
-           },
-           {.ranks_per_host = 3});
+  on_bootstraps(
+      3,
+      [](const std::shared_ptr<Bootstrap>& bootstrap) {
+        if (bootstrap->peers().rank == 0) {
+          hear_right_ranks(bootstrap);
+          return synchronize(*bootstrap);
+        }
+        // Rank 2 speaks for both, so that rank 0 still listens when rank 1 has its place.
+        const tcp::Introduction known = tcp::introduce(*bootstrap, tcp::AddressCard{}, soon());
+        if (bootstrap->peers().rank == 1) return synchronize(*bootstrap);
+        const RawPeer first = knock(known), second = knock(known), other = knock(known);
+        EXPECT_TRUE(prove_to_be(1, first, known.secret));
+        EXPECT_FALSE(prove_to_be(1, second, known.secret));
+        EXPECT_TRUE(prove_to_be(2, other, known.secret));
+        EXPECT_TRUE(first.say(Greeting{.number = 101}));
+        EXPECT_TRUE(other.say(Greeting{.number = 102}));
+        synchronize(*bootstrap);
+      },
+      3);
 }
 
 TEST(HostilePeer, NoMoreStrangersWaitThanThereIsRoomFor) {
@@ -267,10 +269,10 @@ TEST(HostilePeer, NoMoreStrangersWaitThanThereIsRoomFor) {
 /// Rank 0 of two is an impostor: it listens where the card says, and answers a proof with `answer` to it.
 void expect_unmasked(const std::function<tcp::Proof(const tcp::Proof&)>& answer) {
   std::atomic<bool> done{false};
-  const auto pretend = [&](Transport& local) {
+  const auto pretend = [&](const std::shared_ptr<Bootstrap>& bootstrap) {
     tcp::AddressCard card;
-    const std::vector<tcp::Listener> listeners = tcp::open_listeners(local.peers(), card);
-    tcp::introduce(local, card, soon());
+    const std::vector<tcp::Listener> listeners = tcp::open_listeners(bootstrap->peers(), card);
+    tcp::introduce(*bootstrap, card, soon());
     while (!done) {
       pollfd waiting{listeners[0].socket.get(), POLLIN, 0};
       if (poll(&waiting, 1, 20) <= 0) continue;
@@ -291,11 +293,11 @@ void expect_unmasked(const std::function<tcp::Proof(const tcp::Proof&)>& answer)
       tcp::send_whole(accepted->first.get(), answer(proof));
     }
   };
-  const auto connect = [&](Transport& local) {
+  const auto connect = [&](const std::shared_ptr<Bootstrap>& bootstrap) {
     TcpOptions options;
     options.connect_timeout = Seconds{0.5};
     try {
-      make_tcp_transport(std::make_unique<Borrowed>(local), options);
+      make_tcp_transport(bootstrap, options);
       ADD_FAILURE() << "it took the impostor for rank 0";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kTimeout);
@@ -304,8 +306,12 @@ void expect_unmasked(const std::function<tcp::Proof(const tcp::Proof&)>& answer)
     }
     done = true;
   };
-  on_ranks(2, [&](Transport& local) { local.peers().rank == 0 ? pretend(local) : connect(local); },
-           {.ranks_per_host = 2});
+  on_bootstraps(
+      2,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        bootstrap->peers().rank == 0 ? pretend(bootstrap) : connect(bootstrap);
+      },
+      2);
 }
 
 TEST(HostilePeer, AnImpostorWhoListensIsUnmasked) {
@@ -317,27 +323,28 @@ TEST(HostilePeer, AnImpostorWhoReflectsTheProofIsUnmasked) {
 }
 
 TEST(HostilePeer, ARunThatFailsToConnectSaysWhoWasRefused) {
-  on_ranks(2,
-           [](Transport& local) {
-             if (local.peers().rank == 1) {
-               const tcp::Introduction known = tcp::introduce(local, tcp::AddressCard{}, soon());
-               const RawPeer peer = knock(known);
-               peer.say(hello_of(7));
-               return synchronize(local);
-             }
-             TcpOptions options;
-             options.connect_timeout = Seconds{1};
-             try {
-               make_tcp_transport(std::make_unique<Borrowed>(local), options);
-               ADD_FAILURE() << "nobody has connected";
-             } catch (const Error& error) {
-               EXPECT_THAT(error.what(),
-                           AllOf(HasSubstr("waiting for rank 1"), HasSubstr("1 connection was refused"),
-                                 HasSubstr("127.0.0.1: no such rank connects here")));
-             }
-             synchronize(local);
-           },
-           {.ranks_per_host = 2});
+  on_bootstraps(
+      2,
+      [](const std::shared_ptr<Bootstrap>& bootstrap) {
+        if (bootstrap->peers().rank == 1) {
+          const tcp::Introduction known = tcp::introduce(*bootstrap, tcp::AddressCard{}, soon());
+          const RawPeer peer = knock(known);
+          peer.say(hello_of(7));
+          return synchronize(*bootstrap);
+        }
+        TcpOptions options;
+        options.connect_timeout = Seconds{1};
+        try {
+          make_tcp_transport(bootstrap, options);
+          ADD_FAILURE() << "nobody has connected";
+        } catch (const Error& error) {
+          EXPECT_THAT(error.what(),
+                      AllOf(HasSubstr("waiting for rank 1"), HasSubstr("1 connection was refused"),
+                            HasSubstr("127.0.0.1: no such rank connects here")));
+        }
+        synchronize(*bootstrap);
+      },
+      2);
 }
 
 // --- once they are connected ----------------------------------------------------------------------------
@@ -351,27 +358,28 @@ std::vector<std::byte> bytes_of(const Part& part) {
 /// The error with which rank 0 ends when rank 1, who has proven itself, sends this and hangs up.
 Error error_after(const std::vector<std::byte>& sent, const MessageLimits& limits = {}) {
   std::optional<Error> ended;
-  on_ranks(2,
-           [&](Transport& local) {
-             if (local.peers().rank == 1) {
-               const tcp::Introduction known = tcp::introduce(local, tcp::AddressCard{}, soon());
-               const RawPeer peer = knock(known);
-               EXPECT_TRUE(prove_to_be(1, peer, known.secret));
-               peer.send(sent);
-               return;
-             }
-             const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
-             transport->limit_messages(limits);
-             std::array<std::byte, 8> room{};
-             transport->receive(1, make_tag(TagSpace::kControl, 9), room);
-             try {
-               const Deadline until = soon();
-               while (Clock::now() < until) transport->wait(until);
-             } catch (const Error& error) {
-               ended = error;
-             }
-           },
-           {.ranks_per_host = 2});
+  on_bootstraps(
+      2,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        if (bootstrap->peers().rank == 1) {
+          const tcp::Introduction known = tcp::introduce(*bootstrap, tcp::AddressCard{}, soon());
+          const RawPeer peer = knock(known);
+          EXPECT_TRUE(prove_to_be(1, peer, known.secret));
+          peer.send(sent);
+          return;
+        }
+        const auto transport = make_tcp_transport(bootstrap);
+        transport->limit_messages(limits);
+        std::array<std::byte, 8> room{};
+        transport->receive(1, make_tag(TagSpace::kControl, 9), room);
+        try {
+          const Deadline until = soon();
+          while (Clock::now() < until) transport->wait(until);
+        } catch (const Error& error) {
+          ended = error;
+        }
+      },
+      2);
   return ended.value_or(Error(ErrorCode::kBadInput, "none"));
 }
 

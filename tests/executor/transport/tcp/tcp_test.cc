@@ -9,23 +9,23 @@
 
 #include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
-#include "tests/executor/transport/borrowed.h"
 #include "tests/executor/transport/conformance.h"
 
 namespace commtune::testing {
 namespace {
 
-/// Ranks as threads, joined by sockets on the loopback interface.
+/// Ranks as threads, joined by sockets on the loopback interface, without any MPI.
 void on_tcp_ranks(int n, const std::function<void(Transport&)>& body, const TcpOptions& options = {},
                   int ranks_per_host = 0) {
-  on_ranks(n,
-           [&](Transport& local) {
-             const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local), options);
-             transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
-             body(*transport);
-             synchronize(*transport);
-           },
-           {.ranks_per_host = ranks_per_host > 0 ? ranks_per_host : n});
+  on_bootstraps(
+      n,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        const auto transport = make_tcp_transport(bootstrap, options);
+        transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
+        body(*transport);
+        synchronize(*transport);
+      },
+      ranks_per_host > 0 ? ranks_per_host : n);
 }
 
 /// As between hosts, at a pace.
@@ -48,41 +48,43 @@ INSTANTIATE_TEST_SUITE_P(Tcp, TcpTransportTest, ::testing::ValuesIn(conformance_
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(TcpTransport, NamesTheRankThatClosedItsConnection) {
-  on_ranks(2,
-           [](Transport& local) {
-             auto transport = make_tcp_transport(std::make_unique<Borrowed>(local));
-             if (local.peers().rank == 1) return;
-             std::array<std::byte, 8> data{};
-             transport->receive(1, make_tag(TagSpace::kReduce, 0), data);
-             try {
-               while (transport->wait(Clock::now() + std::chrono::seconds(200)).empty()) {
-               }
-               FAIL() << "nothing was thrown";
-             } catch (const Error& error) {
-               EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
-               EXPECT_NE(std::string(error.what()).find("rank 1 (host local0)"), std::string::npos)
-                   << error.what();
-             }
-           },
-           {.ranks_per_host = 2});
+  on_bootstraps(
+      2,
+      [](const std::shared_ptr<Bootstrap>& bootstrap) {
+        auto transport = make_tcp_transport(bootstrap);
+        if (bootstrap->peers().rank == 1) return;
+        std::array<std::byte, 8> data{};
+        transport->receive(1, make_tag(TagSpace::kReduce, 0), data);
+        try {
+          while (transport->wait(Clock::now() + std::chrono::seconds(200)).empty()) {
+          }
+          FAIL() << "nothing was thrown";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+          EXPECT_NE(std::string(error.what()).find("rank 1 (host local0)"), std::string::npos)
+              << error.what();
+        }
+      },
+      2);
 }
 
 TEST(TcpTransport, EveryRankNamesTheSubnetThatOneOfThemIsNotIn) {
-  on_ranks(3,
-           [](Transport& local) {
-             TcpOptions options;
-             options.network = local.peers().rank == 2 ? "203.0.113.0/24" : "127.0.0.0/8";
-             try {
-               const auto transport = make_tcp_transport(std::make_unique<Borrowed>(local), options);
-               FAIL() << "rank " << local.peers().rank << " connected";
-             } catch (const Error& error) {
-               EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
-               EXPECT_NE(std::string(error.what()).find("rank 2 (host local2)"), std::string::npos)
-                   << error.what();
-               EXPECT_NE(std::string(error.what()).find("subnet " + options.network), std::string::npos);
-             }
-           },
-           {.ranks_per_host = 1});
+  on_bootstraps(
+      3,
+      [](const std::shared_ptr<Bootstrap>& bootstrap) {
+        TcpOptions options;
+        options.network = bootstrap->peers().rank == 2 ? "203.0.113.0/24" : "127.0.0.0/8";
+        try {
+          const auto transport = make_tcp_transport(bootstrap, options);
+          FAIL() << "rank " << bootstrap->peers().rank << " connected";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+          EXPECT_NE(std::string(error.what()).find("rank 2 (host local2)"), std::string::npos)
+              << error.what();
+          EXPECT_NE(std::string(error.what()).find("subnet " + options.network), std::string::npos);
+        }
+      },
+      1);
 }
 
 TEST(TcpTransport, SmallMessagesTravelTogether) {
