@@ -13,7 +13,10 @@
 #include "executor/memory/reduce.h"
 #include "executor/transport/mpi/call.h"
 #include "executor/transport/mpi/idle.h"
+#include "executor/transport/transport_kind.h"
 #include "perfmodel/base/error.h"
+
+COMMTUNE_DECLARE_TRANSPORT(mpi)
 
 namespace commtune {
 namespace {
@@ -296,3 +299,16 @@ std::unique_ptr<Transport> make_mpi_transport(std::shared_ptr<MpiJob> job) {
 }
 
 }  // namespace commtune
+
+namespace commtune::mpi {
+
+std::optional<std::string> unusable(const Bootstrap& bootstrap) {
+  if (dynamic_cast<const MpiJob*>(&bootstrap) != nullptr) return std::nullopt;
+  return "these ranks were not started by mpirun";
+}
+
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/) {
+  return make_mpi_transport(std::dynamic_pointer_cast<MpiJob>(bootstrap));
+}
+
+}  // namespace commtune::mpi

@@ -15,7 +15,10 @@
 #include "executor/transport/matching/transfers.h"
 #include "executor/transport/tcp/mesh.h"
 #include "executor/transport/tcp/peer_connection.h"
+#include "executor/transport/transport_kind.h"
 #include "perfmodel/base/error.h"
+
+COMMTUNE_DECLARE_TRANSPORT(tcp)
 
 namespace commtune {
 namespace {
@@ -169,3 +172,17 @@ std::unique_ptr<Transport> make_tcp_transport(std::shared_ptr<Bootstrap> bootstr
 }
 
 }  // namespace commtune
+
+namespace commtune::tcp {
+
+/// Where no two ranks share a network, connecting says so.
+std::optional<std::string> unusable(const Bootstrap& /*bootstrap*/) { return std::nullopt; }
+
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& options) {
+  TcpOptions own;
+  own.network = options.subnet;
+  own.pace = options.pace;
+  return make_tcp_transport(std::move(bootstrap), own);
+}
+
+}  // namespace commtune::tcp

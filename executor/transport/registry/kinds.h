@@ -1,0 +1,23 @@
+#pragma once
+// The transports that this program has, by name.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "executor/transport/transport_kind.h"
+
+namespace commtune {
+
+std::span<const TransportKind* const> transport_kinds();
+
+/// nullptr: this program has none of that name.
+const TransportKind* find_transport(std::string_view name);
+
+/// Names of all, or of those that the test holds for: "mpi, tcp".
+std::string transport_names(bool (*test)(const TransportKind&) = nullptr);
+
+/// Why a transport of that name, which this program does not have, cannot be used.
+std::string no_such_transport(std::string_view name);
+
+}  // namespace commtune

@@ -1,0 +1,9 @@
+#include "executor/transport/transport_kind.h"
+
+COMMTUNE_DECLARE_TRANSPORT(toy)
+
+namespace commtune::toy {
+
+const TransportKind kKind{"toy"};
+
+}  // namespace commtune::toy

@@ -1,0 +1,34 @@
+// A transport that the product does not have: this folder, and a line in the registry's list. Its ranks are
+// threads of one process; rank 0 makes the ends for all.
+
+#include "tests/executor/transport/toy/toy.h"
+
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "executor/transport/bootstrap/bootstrap.h"
+#include "executor/transport/local/local.h"
+#include "executor/transport/transport_kind.h"
+
+COMMTUNE_DECLARE_TRANSPORT(toy)
+
+namespace commtune::toy {
+
+std::optional<std::string> unusable(const Bootstrap& bootstrap) {
+  if (bootstrap.peers().rank != rank_without) return std::nullopt;
+  return "no toy on this host";
+}
+
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/) {
+  const auto rank = static_cast<std::size_t>(bootstrap->peers().rank);
+  std::array<Transport*, 8> given{};
+  if (rank == 0) {
+    auto ends = make_local_transports(bootstrap->peers().size());
+    for (std::size_t each = 0; each < ends.size(); ++each) given.at(each) = ends[each].release();
+  }
+  return std::unique_ptr<Transport>(
+      all_gather(*bootstrap, given, Clock::now() + std::chrono::seconds(200)).front().at(rank));
+}
+
+}  // namespace commtune::toy

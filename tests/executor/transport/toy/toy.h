@@ -1,0 +1,10 @@
+#pragma once
+
+#include <atomic>
+
+namespace commtune::toy {
+
+/// A rank that has no toy; -1: all have one.
+inline std::atomic<int> rank_without{-1};
+
+}  // namespace commtune::toy
