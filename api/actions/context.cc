@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/version.h"
+#include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 #include "store/owner.h"
 
@@ -19,18 +20,20 @@ constexpr std::string_view kSubnet = "subnet";  // among transport_settings()
 }  // namespace
 
 void Placing::check() const {
-  if (subnet.empty() || network == Network::kTcp) return;
+  const TransportKind* kind = find_transport(network);
+  if (kind == nullptr) throw Error(ErrorCode::kUnavailable, no_such_transport(network));
+  if (subnet.empty() || kind->takes_subnet) return;
   throw Error(
       ErrorCode::kBadInput,
-      fmt::format("subnet = {}: only --network tcp takes one; Open MPI is told with --mpirun-arg=--mca "
+      fmt::format("subnet = {}: only --network {} takes one; Open MPI is told with --mpirun-arg=--mca "
                   "--mpirun-arg=btl_tcp_if_include --mpirun-arg={}",
-                  subnet, subnet));
+                  subnet, transport_names([](const TransportKind& each) { return each.takes_subnet; }),
+                  subnet));
 }
 
 ProbedOver probed_over(std::string_view transport, const std::map<std::string, std::string>& facts) {
   ProbedOver over;
-  for (const Network network : {Network::kMpi, Network::kTcp})
-    if (to_string(network) == transport) over.network = network;
+  if (!transport.empty()) over.network = transport;
   const auto subnet = facts.find("setting." + std::string(kSubnet));  // as probes name settings
   if (subnet != facts.end()) over.subnet = subnet->second;
   return over;

@@ -41,18 +41,19 @@ struct Context {
 /// Where and how ranks are started.
 struct Placing {
   HostList hosts;
-  Network network = kDefaultNetwork;
-  std::string subnet;  ///< TcpOptions::network; empty: any
+  std::string network{kDefaultNetwork};  ///< name of a transport
+  std::string subnet;                    ///< TransportOptions::subnet; empty: any
   std::vector<std::string> mpirun_arguments;
 
-  /// Throws Error{kBadInput} for a subnet that its network does not take.
+  /// Throws Error{kUnavailable} for a network that this program does not have, Error{kBadInput} for a subnet
+  /// that it does not take.
   void check() const;
 };
 
 /// What carried the messages of a cluster's probe: its plans are to run over the same.
 struct ProbedOver {
-  std::optional<Network> network;  ///< absent: nobody knows
-  std::string subnet;              ///< of its networks; empty: any
+  std::optional<std::string> network;  ///< absent: nobody knows
+  std::string subnet;                  ///< of its networks; empty: any
   bool operator==(const ProbedOver&) const = default;
 };
 /// transport, facts  a cluster's

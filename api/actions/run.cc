@@ -12,6 +12,7 @@
 #include "api/question/plan_view.h"
 #include "api/version.h"
 #include "api/view/predicted_trace.h"
+#include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/fit/fit.h"
@@ -183,7 +184,8 @@ void add_prediction(Context& context, const RunRequest& request) {
 
 /// Bytes per second that a connection may send at; 0: no limit.
 double pace_of(const RunRequest& request) {
-  return request.paced && request.placing.network == Network::kTcp ? request.job.link_rate : 0;
+  const TransportKind* kind = find_transport(request.placing.network);
+  return request.paced && kind != nullptr && kind->takes_pace ? request.job.link_rate : 0;
 }
 
 NewRun new_run(const RunRequest& request, const Context& context) {
@@ -195,7 +197,7 @@ NewRun new_run(const RunRequest& request, const Context& context) {
   for (Host& host : run.hosts) host.slots = std::max(1, host.slots);
   run.settings = settings_of(request.options);
   run.settings["workload"] = kReplay;
-  run.settings["network"] = to_string(request.placing.network);
+  run.settings["network"] = request.placing.network;
   run.settings["pace_bytes_per_second"] = pace_of(request);
   run.settings["transport"] = transport_settings(context, request.placing);
   run.versions["commtune"] = kVersion;

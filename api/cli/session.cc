@@ -1,6 +1,7 @@
 #include "api/cli/session.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune::api {
@@ -87,9 +89,11 @@ std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& sess
   for (const std::string_view name :
        {"hosts", "local_ranks", "subnet", "mpirun", "rank_program", "start_timeout", "silence_timeout"})
     add_setting_flag(command, session, name);
+  std::vector<std::string> names;
+  for (const TransportKind* kind : transport_kinds()) names.emplace_back(kind->name);
   command.add_option("--network", flags->network, "what carries the messages")
-      ->check(CLI::IsMember({"mpi", "tcp"}))
-      ->type_name("mpi|tcp")
+      ->check(CLI::IsMember(names))
+      ->type_name(fmt::format("{}", fmt::join(names, "|")))
       ->default_str("what the cluster was probed over, otherwise tcp");
   command
       .add_option("--mpirun-arg", flags->mpirun_arguments,
@@ -108,10 +112,10 @@ void add_dry_run_flag(CLI::App& command, PlacingFlags& flags) {
 Placing PlacingFlags::placing(const Settings& settings, const ProbedOver& over) const {
   Placing placing;
   placing.hosts = choose_hosts(settings, host_list);
-  placing.network = network.empty() ? over.network.value_or(kDefaultNetwork)
-                                    : (network == "tcp" ? Network::kTcp : Network::kMpi);
+  placing.network = network.empty() ? over.network.value_or(std::string(kDefaultNetwork)) : network;
   placing.subnet = settings.subnet;
-  if (placing.subnet.empty() && placing.network == Network::kTcp) placing.subnet = over.subnet;
+  const TransportKind* kind = find_transport(placing.network);
+  if (placing.subnet.empty() && kind != nullptr && kind->takes_subnet) placing.subnet = over.subnet;
   placing.mpirun_arguments = mpirun_arguments;
   return placing;
 }

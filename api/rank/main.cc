@@ -18,7 +18,7 @@
 #include "api/rank/start_limit.h"
 #include "api/version.h"
 #include "executor/transport/mpi/mpi.h"
-#include "executor/transport/tcp/tcp.h"
+#include "executor/transport/registry/make_transport.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 
@@ -31,24 +31,17 @@ void on_stop(int /*number*/) { g_stop = 1; }
 
 bool stop_requested() { return g_stop != 0; }
 
-Network network_of(const Order& order) {
-  return std::visit([](const auto& one) { return one.network; }, order);
-}
+/// Far longer than any start takes.
+constexpr std::chrono::minutes kStartLimit{5};
 
-std::string subnet_of(const Order& order) {
-  return std::visit([](const auto& one) { return one.subnet; }, order);
-}
+TransportOptions options_of(const ProbeOrder& order) { return {.subnet = order.subnet}; }
+TransportOptions options_of(const RunOrder& order) { return {.subnet = order.subnet, .pace = order.pace}; }
 
-double pace_of(const Order& order) {
-  const auto* run = std::get_if<RunOrder>(&order);
-  return run != nullptr ? run->pace : 0;
-}
-
-std::unique_ptr<Transport> make_tcp(std::shared_ptr<Bootstrap> job, const Order& order) {
-  TcpOptions options;
-  options.pace = pace_of(order);
-  options.network = subnet_of(order);
-  return make_tcp_transport(std::move(job), options);
+std::unique_ptr<Transport> connect(std::shared_ptr<Bootstrap> job, const Order& order) {
+  const Deadline until = Clock::now() + kStartLimit;
+  return std::visit(
+      [&](const auto& one) { return make_transport(one.network, std::move(job), options_of(one), until); },
+      order);
 }
 
 /// Ends this process and with it the job: a failure on one rank is a failure of all.
@@ -58,9 +51,6 @@ std::unique_ptr<Transport> make_tcp(std::shared_ptr<Bootstrap> job, const Order&
   if (transport) transport->abort(failure.message);
   std::_Exit(error_status(failure.code).exit_status);
 }
-
-/// Far longer than any start takes.
-constexpr std::chrono::minutes kStartLimit{5};
 
 /// All ranks, connected, with their order.
 Order start(std::unique_ptr<Transport>& transport, Reporter& reporter) {
@@ -73,10 +63,8 @@ Order start(std::unique_ptr<Transport>& transport, Reporter& reporter) {
   if (transport->peers().rank == 0) std::getline(std::cin, text);
   share(*transport, text);
   Order order = order_from_json(parse_json(text, "order"));
-  if (network_of(order) == Network::kTcp) {
-    transport.reset();  // a rank that cannot connect says so and leaves the job, and ends it for nobody else
-    transport = make_tcp(std::move(job), order);
-  }
+  transport.reset();  // a rank that cannot connect says so and leaves the job, and ends it for nobody else
+  transport = connect(std::move(job), order);
   return order;
 }
 

@@ -10,6 +10,7 @@
 #include "api/actions/context.h"
 #include "api/launch/process.h"
 #include "api/options.h"
+#include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 #include "store/owner.h"
 #include "store/stored_replies.h"
@@ -184,7 +185,8 @@ std::vector<std::string> job_command(const JobRow& job, const Store& store,
   argv.push_back("--cluster=" + cluster->name);
   argv.push_back("--host-list=" + host_list(cluster->hosts));
   const ProbedOver over = probed_over(cluster->transport, cluster->facts);
-  if (over.network) argv.push_back("--network=" + to_string(*over.network));
+  // What this program does not have is no word of its flag: where it is needed, `tune` says why that fails.
+  if (over.network && find_transport(*over.network) != nullptr) argv.push_back("--network=" + *over.network);
   if (!over.subnet.empty()) argv.push_back("--subnet=" + over.subnet);
   argv.emplace_back("--progress=json");
   argv.emplace_back("--json");

@@ -12,7 +12,6 @@ using nlohmann::json;
 
 constexpr std::string_view kOrderFormat = "commtune/order/1";
 constexpr std::size_t kMostSamples = 10'000'000;
-constexpr std::pair<std::string_view, Network> kNetworks[] = {{"mpi", Network::kMpi}, {"tcp", Network::kTcp}};
 
 /// What has readers and writers of its own.
 struct Document {};
@@ -36,7 +35,7 @@ template <typename Visitor, fields::Of<ProbeOrder> Given>
 void visit_fields(Visitor& visit, Given& order) {
   visit.constant("format", kOrderFormat);
   visit.constant("order", "probe");
-  visit("network", order.network, fields::OneOf{kNetworks});
+  visit("network", order.network, fields::Text{});
   visit("options", order.options, fields::Object{});
   visit("earlier_fingerprint", order.earlier_fingerprint, fields::Text{});
   visit("earlier", order.earlier, fields::ListOf{0, kMostSamples, Document{}});
@@ -48,15 +47,13 @@ template <typename Visitor, fields::Of<RunOrder> Given>
 void visit_fields(Visitor& visit, Given& order) {
   visit.constant("format", kOrderFormat);
   visit.constant("order", "run");
-  visit("network", order.network, fields::OneOf{kNetworks});
+  visit("network", order.network, fields::Text{});
   visit("plan", order.plan, Document{});
   visit("profile", order.profile, Document{});
   visit("options", order.options, fields::Object{});
   visit("pace_bytes_per_second", order.pace, fields::Real{0, 1e15});
   visit.when_set("subnet", order.subnet, fields::Text{});
 }
-
-std::string to_string(Network network) { return enum_name(network, kNetworks); }
 
 json settings_of(const probes::ProbeOptions& options) { return fields::write_fields(options); }
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "api/error_status.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune::api {
@@ -32,16 +33,30 @@ TEST_F(PlacingTest, ASubnetIsPartOfWhatAClusterIsKnownBy) {
 TEST(ProbedOver, IsFoundAgainAmongAClustersFacts) {
   // Probes write a setting as "setting." and its name.
   EXPECT_EQ(probed_over("tcp", {{"setting.subnet", "10.1.0.0/16"}, {"ranks", "4"}}),
-            (ProbedOver{Network::kTcp, "10.1.0.0/16"}));
-  EXPECT_EQ(probed_over("mpi", {{"ranks", "4"}}), (ProbedOver{Network::kMpi, ""}));
-  EXPECT_EQ(probed_over("a file's own", {}), ProbedOver{});
+            (ProbedOver{"tcp", "10.1.0.0/16"}));
+  EXPECT_EQ(probed_over("mpi", {{"ranks", "4"}}), (ProbedOver{"mpi", ""}));
+  EXPECT_EQ(probed_over("", {}), ProbedOver{});
+}
+
+TEST_F(PlacingTest, ATransportThatThisProgramDoesNotHaveIsUnavailable) {
+  // A cluster keeps the name of what it was probed over, by whatever program.
+  Placing placing;
+  placing.network = probed_over("verbs", {}).network.value();
+  try {
+    placing.check();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_EQ(error_status(error.code()).exit_status, 9);
+    EXPECT_STREQ(error.what(), "transport verbs: this commtune does not have it, but mpi, tcp");
+  }
 }
 
 TEST_F(PlacingTest, OpenMpiTakesNoSubnetAndIsToldOtherwise) {
   Placing placing;
   placing.subnet = "10.1.0.0/16";
   EXPECT_NO_THROW(placing.check());
-  placing.network = Network::kMpi;
+  placing.network = "mpi";
   try {
     placing.check();
     FAIL() << "nothing was thrown";

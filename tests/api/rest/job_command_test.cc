@@ -17,11 +17,12 @@ using testing::StartsWith;
 
 /// What is started for a job on a cluster with these facts.
 std::vector<std::string> command_on(const std::map<std::string, std::string>& facts, const std::string& kind,
-                                    const nlohmann::json& request = {{"plan", 1}}) {
+                                    const nlohmann::json& request = {{"plan", 1}},
+                                    const std::string& transport = "tcp") {
   Store store = Store::open(":memory:", {});
   Cluster cluster;
   cluster.name = "lab";
-  cluster.transport = "tcp";
+  cluster.transport = transport;
   cluster.fingerprint = "0123456789abcdef";
   cluster.hosts = {{"n1", 2}, {"n2", 2}};
   cluster.facts = facts;
@@ -35,6 +36,10 @@ std::vector<std::string> command_on(const std::map<std::string, std::string>& fa
 TEST(JobCommand, NamesTheHostsAndTheTransportOfTheCluster) {
   EXPECT_THAT(command_on({}, "probe"), AllOf(Contains("--cluster=lab"), Contains("--host-list=n1:2,n2:2"),
                                              Contains("--network=tcp"), Each(Not(StartsWith("--subnet")))));
+}
+
+TEST(JobCommand, LeavesATransportThatThisProgramDoesNotHaveToTune) {
+  EXPECT_THAT(command_on({}, "run", {{"plan", 1}}, "verbs"), Each(Not(StartsWith("--network"))));
 }
 
 TEST(JobCommand, KeepsToTheSubnetThatTheClusterWasProbedOver) {

@@ -88,7 +88,7 @@ TEST(Order, StoresAllOptionsOfARun) {
 
 TEST(Order, ReachesTheRanksAsItIs) {
   ProbeOrder probe;
-  probe.network = Network::kMpi;
+  probe.network = "mpi";
   probe.options = unusual_probe();
   probe.earlier_fingerprint = "0123456789abcdef";
   probe.earlier.resize(1);
