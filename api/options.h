@@ -151,6 +151,10 @@ inline constexpr Knob kLeastEfficiency =
     knob_of(Takes::kRatio, "least_efficiency", "--least-efficiency",
             "workers are worth having while they do at least this part of the work of as many single ones")
         .within(0.01, 1);
+inline constexpr Knob kExplain = knob_of(
+    Takes::kTruth, "explain", "--explain",
+    "what binds each method, bounds and costs by road, doubt; the plan's timeline, critical path, what "
+    "would help most, and what would change the answer");
 inline constexpr Knob kPlanTime =
     knob_of(Takes::kTime, "plan_time", "--plan-time",
             "rank what was tried within this time, and say that it is incomplete")

@@ -39,6 +39,15 @@ tuner::OutOfTime limit_of(const Question& question, const Cancellation& cancella
   };
 }
 
+/// An explanation has no limit: it is of an answer that was complete in time.
+void explain_outcome(const Context& context, TuneOutcome& outcome) {
+  if (!outcome.question.explain) return;
+  const auto watch = [&](double fraction) {
+    context.progress({"what would change the answer", fraction, {}});
+  };
+  explain(outcome, watch, limit_of({}, context.cancellation));
+}
+
 /// What is kept of an answer that this question asked for.
 Keeping keeping_of(const TuneOutcome& outcome) {
   const Question& question = outcome.question;
@@ -133,14 +142,17 @@ TuneOutcome tune_job(Context& context, const Question& question, const Placing& 
     check_outcome(context, placing, plan, outcome);
   }
   recommend_workers(outcome, {}, limit_of(question, context.cancellation));
-  if (question.keep == Keep::kNone) return outcome;
-  Keeping keeping = keeping_of(outcome);
-  keep_answer(context.store, outcome.made.profile, keeping, outcome);
-  if (!question.verify) return outcome;
-  verify_outcome(context, placing, outcome);
-  outcome.plans.erase(outcome.chosen().method);
-  keeping.all = false;
-  keep_answer(context.store, outcome.made.profile, keeping, outcome);
+  if (question.keep != Keep::kNone) {
+    Keeping keeping = keeping_of(outcome);
+    keep_answer(context.store, outcome.made.profile, keeping, outcome);
+    if (question.verify) {
+      verify_outcome(context, placing, outcome);
+      outcome.plans.erase(outcome.chosen().method);
+      keeping.all = false;
+      keep_answer(context.store, outcome.made.profile, keeping, outcome);
+    }
+  }
+  explain_outcome(context, outcome);
   return outcome;
 }
 

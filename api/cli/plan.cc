@@ -5,7 +5,6 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "api/actions/explain.h"
 #include "api/actions/probe.h"
 #include "api/actions/tune.h"
 #include "api/actions/verify.h"
@@ -108,33 +107,27 @@ void print_launch(const Session& session, const PlanFlags& flags, Work& work, co
   session.print(fmt::format("which starts:  {}\n", quoted(launch_command(launch.mpirun, inspect_site()))));
 }
 
+void write_trace(const PlanFlags& flags, const TuneOutcome& outcome) {
+  if (flags.trace.empty()) return;
+  const PlanView view{
+      {}, entry_of(outcome.answer, flags.method).plan, outcome.made.profile, outcome.made.cluster, true};
+  write_file(flags.trace, timeline_to_trace(view).dump() + "\n");
+}
+
 /// Everything about one plan: its timeline, what holds it up, and what would change the answer.
-void explain_plan(const PlanFlags& flags, const TuneOutcome& outcome, const Explained& explained,
-                  nlohmann::json& document, std::string& text) {
-  if (!flags.trace.empty()) {
-    const PlanView view{{}, explained.plan, outcome.made.profile, outcome.made.cluster, true};
-    write_file(flags.trace, timeline_to_trace(view).dump() + "\n");
-  }
-  if (!flags.explain) return;
-  document["explanation"] = to_json(explained);
-  text += fmt::format("\npredicted iteration of {}, {}:\n", explained.method,
-                      format_time(explained.explanation.prediction.iteration));
+std::string explained_text(const Explained& explained) {
+  std::string text = fmt::format("\npredicted iteration of {}, {}:\n", explained.method,
+                                 format_time(explained.explanation.prediction.iteration));
   text += to_text(explained.explanation, explained.plan);
   if (!explained.flips.empty()) text += "\nwhat would change the answer\n";
   for (const tuner::Flip& flip : explained.flips) text += "  " + flip.sentence + "\n";
+  return text;
 }
 
 void print_answer(const Session& session, const PlanFlags& flags, Work& work, const TuneOutcome& outcome) {
   const Profile& profile = outcome.made.profile;
-  nlohmann::json document;
-  if (session.json) document = to_json(outcome);
-  std::string explained;
-  if (flags.explain || !flags.trace.empty()) {
-    explain_plan(flags, outcome, explain_job(work.context(), outcome, flags.method), document, explained);
-    work.clear_progress();
-  }
   if (session.json) {
-    session.print_json(document);
+    session.print_json(to_json(outcome));
     return;
   }
   if (flags.job.scaled())
@@ -146,7 +139,9 @@ void print_answer(const Session& session, const PlanFlags& flags, Work& work, co
   session.print(ranking_report(outcome));
   if (const auto& recommended = outcome.recommended)
     session.print(fmt::format("worth having:  {} workers ({})\n", recommended->workers, recommended->reason));
-  if (flags.explain) session.print("\n" + explanation(outcome) + explained);
+  if (flags.explain)
+    session.print("\n" + explanation(outcome) +
+                  (outcome.explained ? explained_text(*outcome.explained) : std::string()));
   print_launch(session, flags, work, outcome);
 }
 
@@ -200,6 +195,7 @@ Question question_of(const Session& session, const PlanFlags& flags, Work& work)
   question.keep = keep_named(flags.keep);
   question.most_workers = flags.most_workers;
   question.least_efficiency = flags.least_efficiency;
+  if (flags.explain) question.explain = flags.method;
   question.plan_time = flags.plan_time;
   question.verify = verify_limits(flags);
   question.check = check_time(session, flags, work.settings(), question);
@@ -222,6 +218,7 @@ void run_plan_command(const Session& session, PlanFlags& flags) {
   work.clear_progress();
   entry_of(outcome.answer, flags.method);
   write_plans(flags, outcome.answer);
+  write_trace(flags, outcome);
   print_answer(session, flags, work, outcome);
 }
 
@@ -260,9 +257,7 @@ void add_plan_command(CLI::App& tune, Session& session) {
   command->add_option("--out", flags->out, "write the plan to this file")->type_name("FILE");
   command->add_option("--out-dir", flags->out_directory, "write every method's plan into this folder")
       ->type_name("DIR");
-  command->add_flag("--explain", flags->explain,
-                    "what binds each method, bounds and costs by road, doubt; the plan's timeline, critical "
-                    "path, what would help most, and what would change the answer");
+  add_knob(*command, knob::kExplain, flags->explain);
   command->add_option("--predicted-trace", flags->trace, "write the predicted iteration as a Chrome trace")
       ->type_name("FILE");
   add_knob(*command, knob::kStrict, flags->strict);

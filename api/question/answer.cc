@@ -30,7 +30,7 @@ Asked look_up(const Store& store, Question question, const FitAge& age) {
 }
 
 TuneOutcome answer(Asked asked, tuner::OutOfTime out_of_time) {
-  TuneOutcome outcome{std::move(asked), {}, {}, 0, {}, {}, nullptr};
+  TuneOutcome outcome{std::move(asked), {}, {}, {}, 0, {}, {}, nullptr};
   tuner::TuneOptions options = outcome.made.options;
   options.out_of_time = std::move(out_of_time);
   outcome.answer = tuner::tune(outcome.made.profile, outcome.made.cluster, options);
@@ -57,6 +57,20 @@ void recommend_workers(TuneOutcome& outcome, const tuner::Watch& watch, tuner::O
     best = {workers, fmt::format("{} workers do the work of {:.1f}", workers, ratio * workers)};
   }
   outcome.recommended = std::move(best);
+}
+
+void explain(TuneOutcome& outcome, const tuner::Watch& watch, tuner::OutOfTime out_of_time) {
+  const auto& method = outcome.question.explain;
+  if (!method || !outcome.answer.complete) return;
+  const Case& made = outcome.made;
+  const tuner::Entry& entry = entry_of(outcome.answer, *method);
+  Explained explained{entry.title, entry.plan, tuner::explain(made.profile, made.cluster, entry.plan), {}};
+  if (outcome.answer.workers > 1) {
+    tuner::TuneOptions options = made.options;
+    options.out_of_time = std::move(out_of_time);
+    explained.flips = tuner::flip_points(made.profile, made.cluster, options, watch);
+  }
+  outcome.explained = std::move(explained);
 }
 
 const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& method) {

@@ -13,6 +13,7 @@
 #include "api/question/fitted.h"
 #include "api/question/question.h"
 #include "store/rows.h"
+#include "tuner/explain.h"
 #include "tuner/tuner.h"
 #include "tuner/whatif.h"
 
@@ -45,9 +46,18 @@ struct Recommendation {
   std::string reason;
 };
 
+/// Why a plan takes as long as it does, and what would change the answer.
+struct Explained {
+  std::string method;  ///< its title
+  Plan plan;
+  tuner::Explanation explanation;
+  std::vector<tuner::Flip> flips;  ///< what would make another method of the literature, or road, the best
+};
+
 struct TuneOutcome : Asked {  // NOLINT(bugprone-exception-escape): moving a nlohmann::json does not throw
   tuner::Answer answer;
   std::optional<Recommendation> recommended;  ///< absent: it was not asked for, or there was no time
+  std::optional<Explained> explained;         ///< absent: it was not asked for, or there was no time
   RowId profile = 0;
   std::map<std::string, RowId> plans;              ///< method -> stored plan
   std::map<std::string, std::vector<RowId>> runs;  ///< method -> those that measured its plan
@@ -66,6 +76,11 @@ TuneOutcome answer(Asked asked, tuner::OutOfTime out_of_time = {});
 /// may end it, and within which `out_of_time` is asked.
 void recommend_workers(TuneOutcome& outcome, const tuner::Watch& watch = {},
                        tuner::OutOfTime out_of_time = {});
+
+/// Where the question asks for that and planning is complete: explains the plan on the costs that the answer
+/// rests on. Draws nothing; some forty answers' work, between and within which it may be ended as above.
+/// Throws what entry_of throws.
+void explain(TuneOutcome& outcome, const tuner::Watch& watch = {}, tuner::OutOfTime out_of_time = {});
 
 /// The entry of the chosen plan, or of the named method. Throws Error{kNotFound}.
 const tuner::Entry& entry_of(const tuner::Answer& answer, const std::string& method);

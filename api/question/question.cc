@@ -19,6 +19,7 @@ struct NameOrProfile {};
 struct NameOrCluster {};
 struct RecommendationRule {};
 struct NumberOrLimits {};
+struct TruthOrMethod {};
 /// "5s" as on the command line.
 struct Duration {
   const Knob& knob;
@@ -70,6 +71,14 @@ void read_value(const JsonPlace& place, std::optional<tuner::VerifyLimits>& veri
   }
 }
 
+void read_value(const JsonPlace& place, std::optional<std::string>& explain, const TruthOrMethod& /*rule*/) {
+  if (!place.is_truth()) {
+    explain = place.name();
+  } else if (place.truth()) {
+    explain = "";
+  }
+}
+
 }  // namespace
 
 template <typename Visitor, fields::Of<CandidateAllocation> Given>
@@ -92,6 +101,7 @@ void visit_fields(Visitor& visit, Given& question) {
   visit(fields::optional("recommend_workers"), question, RecommendationRule{});
   visit(fields::optional("candidates"), question.candidates,
         fields::ListOf{1, kMostCandidates, fields::Object{}});
+  visit(fields::optional(fields::Field(knob::kExplain.name)), question.explain, TruthOrMethod{});
   visit(fields::optional("plan_time"), question.plan_time, Duration{knob::kPlanTime});
   visit(fields::optional("check"), question.check, Duration{knob::kCheck});
   visit(fields::optional("verify"), question.verify, NumberOrLimits{});

@@ -66,6 +66,8 @@ struct Question {
   int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
   double least_efficiency = 0.8;
   std::vector<CandidateAllocation> candidates;  ///< empty: one job
+  /// Explain the plan of this method, or of the chosen one where it is empty; absent: do not.
+  std::optional<std::string> explain = {};
   std::optional<Seconds> plan_time = {};  ///< longest planning, each time anew; absent: whoever answers says
   /// Run the leading plans for about so long, correct the costs by what that takes, and plan again; absent:
   /// do not.

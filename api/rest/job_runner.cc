@@ -52,6 +52,10 @@ constexpr Knob kTuneRequest[] = {knob::kWorkers,
 void add_tune_flags(const json& request, std::vector<std::string>& argv) {
   argv.push_back(request.at("model").get<std::string>());
   add_flags(request, kTuneRequest, argv);
+  if (const auto explain = request.find("explain"); explain != request.end()) {
+    argv.push_back(std::string(knob::kExplain.flag));
+    if (explain->is_string()) argv.push_back("--method=" + explain->get<std::string>());
+  }
   if (const auto verify = request.find("verify"); verify != request.end())
     add_flags(*verify, knob::kVerifyRequest, argv);
 }
@@ -153,6 +157,7 @@ json tune_job_request(const Question& question, const std::string& model) {
   if (allocation.limits.dedicated_servers > 0)
     request["dedicated_servers"] = allocation.limits.dedicated_servers;
   if (allocation.limits.hashed) request["hashed"] = true;
+  if (question.explain) request["explain"] = question.explain->empty() ? json(true) : json(*question.explain);
   if (question.plan_time) request["plan_seconds"] = question.plan_time->count();
   if (question.check) request["check_seconds"] = question.check->count();
   if (const auto& verify = question.verify)

@@ -50,6 +50,7 @@ std::string key_of(const Asked& asked, const std::string& profile, const json& r
   key["keep"] = to_string(question.keep);
   key["most_workers"] = question.most_workers;
   key["least_efficiency"] = question.least_efficiency;
+  if (question.explain) key["explain"] = *question.explain;
   // Whoever waits for another's answer may have more time than he.
   if (question.plan_time) key["plan_time"] = question.plan_time->count();
   if (!asked.fit) key["given"] = commtune::to_json(asked.made.cluster);
@@ -59,6 +60,15 @@ std::string key_of(const Asked& asked, const std::string& profile, const json& r
 /// An answer's text, which lacks the one member that differs when it is given again: so it is written once.
 std::string with_cached(bool cached, std::string_view text) {
   return fmt::format("{{\"cached\":{},{}", cached, text.substr(1));
+}
+
+/// A method that the ranking has not is the question's mistake: it is not what nobody measured.
+void check_explained(const TuneOutcome& outcome) {
+  const auto& method = outcome.question.explain;
+  if (!method || method->empty() || !outcome.answer.complete) return;
+  if (std::ranges::find(outcome.answer.ranking, *method, &tuner::Entry::method) ==
+      outcome.answer.ranking.end())
+    throw Error(ErrorCode::kBadInput, fmt::format("explain: method \"{}\" is not in the ranking", *method));
 }
 
 }  // namespace
@@ -225,7 +235,10 @@ TuneOutcome PlanService::plan(Asked asked, Asker& asker) {
       api::answer(std::move(asked), out_of_time_at(begin + asker.left, parts_.clock, parts_.stopping));
   asker.left -= parts_.clock() - begin;
   tuner::Watch watch = time_limit(parts_.compute_time, parts_.stopping);
-  recommend_workers(outcome, watch, within_points(watch));
+  const tuner::OutOfTime within = within_points(watch);
+  check_explained(outcome);
+  recommend_workers(outcome, watch, within);
+  explain(outcome, watch, within);
   return outcome;
 }
 

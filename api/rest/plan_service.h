@@ -29,7 +29,7 @@ class PlanService {
     Events& events;
     FairSemaphore& planning;
     Seconds fit_age;                         ///< from which fits are marked
-    std::chrono::milliseconds compute_time;  ///< longest wait for a turn, and longest recommendation
+    std::chrono::milliseconds compute_time;  ///< longest wait for a turn, and for more than a plan
     std::chrono::milliseconds plan_time;     ///< longest computing of a request's plans
     const QuotaLimits& quotas;
     const Clock& clock;
@@ -79,7 +79,7 @@ class PlanService {
   One answer_one(const Question& question, const Allocation& allocation, const ClusterChoice& cluster,
                  Asker& asker);
   One compute(Asked asked, const std::string& profile, Asker& asker);
-  /// Within the time that is left. An incomplete answer has no recommendation.
+  /// Within the time that is left. An incomplete answer has no recommendation and no explanation.
   TuneOutcome plan(Asked asked, Asker& asker);
   /// Stores the answer's plans, unless nothing is to be kept, or finds those that an earlier service stored
   /// for the same question.

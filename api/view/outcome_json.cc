@@ -8,6 +8,7 @@
 #include "api/export/variables.h"
 #include "api/view/answer_json.h"
 #include "api/view/prediction_json.h"
+#include "api/view/whatif_json.h"
 #include "perfmodel/base/overloaded.h"
 #include "perfmodel/cost/doubtful_fits.h"
 
@@ -15,6 +16,27 @@ namespace commtune::api {
 namespace {
 
 using nlohmann::json;
+
+/// Not the timeline, which is the trace's.
+json to_json(const Explained& explained) {
+  const tuner::Explanation& e = explained.explanation;
+  json path = json::array(), improvements = json::array();
+  for (const tuner::CriticalStep& step : e.critical_path)
+    path.push_back(
+        {{"what", step.what}, {"from_seconds", step.from.count()}, {"until_seconds", step.until.count()}});
+  for (const tuner::Improvement& improvement : e.improvements)
+    improvements.push_back({{"what", improvement.what},
+                            {"gain_seconds", improvement.gain.count()},
+                            {"gain_ratio", improvement.gain / e.prediction.iteration}});
+  return {{"method", explained.method},
+          {"iteration_seconds", e.prediction.iteration.count()},
+          {"communication_ratio", e.communication_ratio},
+          {"worker_sends_bytes", e.worker_traffic.count},
+          {"server_sends_bytes", e.server_traffic.count},
+          {"critical_path", std::move(path)},
+          {"improvements", std::move(improvements)},
+          {"flip_points", api::to_json(explained.flips)}};
+}
 
 /// The answer, with what it rests on and what of it is stored.
 ///
@@ -25,6 +47,7 @@ json with_origin(const TuneOutcome& outcome, json document) {
   put_marks(out, outcome.marks);
   out["profile"] = outcome.profile;
   out["plans"] = outcome.plans;
+  if (outcome.explained) out["explanation"] = to_json(*outcome.explained);
   return out;
 }
 

@@ -13,8 +13,8 @@ nlohmann::json environment_of(const Plan& plan, const Profile& profile, RowId pl
 
 /// `tune plan --json`: to_json of the answer, with "id" (of the chosen plan), "fit", "profile", "plans"
 /// (method
-/// -> id), where it was verified "runs" (method -> ids), and what the question assumed and asked for beside
-/// it.
+/// -> id), where it was verified "runs" (method -> ids), where it was explained "explanation", and what the
+/// question assumed and asked for beside it.
 nlohmann::json to_json(const TuneOutcome& outcome);
 
 /// PlanAnswer of api/openapi.yaml.

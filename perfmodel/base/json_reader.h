@@ -41,6 +41,7 @@ class JsonPlace {
   const nlohmann::json& object() const;
   bool is_object() const { return value_->is_object(); }
   bool is_number() const { return value_->is_number(); }
+  bool is_truth() const { return value_->is_boolean(); }
 
   // Array.
   /// Number of elements. Throws if this is no array, or for fewer or more elements.

@@ -160,6 +160,7 @@ TEST(OpenApi, DescribesHowAQuestionIsAnswered) {
   for (const Knob& knob : {knob::kWorkers, knob::kNodeCount, knob::kDevicesPerNode, knob::kServers,
                            knob::kDedicatedServers, knob::kDraws, knob::kSeed})
     expect_described(question.at(std::string(knob.name)), knob, defaults);
+  EXPECT_THAT(std::string(rest::openapi_text()), HasSubstr(capitalised(knob::kExplain.help).substr(0, 60)));
   const auto recommended = properties_of("recommend_workers", 12);
   expect_described(recommended.at("most"), knob::kRecommendWorkers, {});
   expect_described(recommended.at("least_efficiency"), knob::kLeastEfficiency,

@@ -62,11 +62,32 @@ TEST_F(AnswerTest, RecommendsWorkersWhereItIsAskedTo) {
   EXPECT_EQ(answer_to_json(outcome).at("recommended").at("workers"), 4);
 }
 
+TEST_F(AnswerTest, IsExplainedWhereThatIsAskedFor) {
+  EXPECT_FALSE(to_json(job()).contains("explanation"));
+  question_.explain = "";
+  const TuneOutcome outcome = job();
+  ASSERT_TRUE(outcome.explained);
+  EXPECT_EQ(outcome.explained->plan, outcome.chosen().plan);
+  EXPECT_EQ(outcome.explained->explanation.prediction.iteration, outcome.chosen().prediction.iteration);
+  const nlohmann::json explanation = to_json(outcome).at("explanation");
+  EXPECT_EQ(explanation.at("method"), outcome.chosen().title);
+  EXPECT_FALSE(explanation.at("critical_path").empty());
+  EXPECT_THAT(find_stored_plan(store_, "latest").ranking.dump(),
+              ::testing::Not(::testing::HasSubstr("critical_path")));
+
+  question_.explain = "bsp-ps";
+  EXPECT_EQ(job().explained->plan.method, "bsp-ps");
+  question_.explain = "bsp-pss";
+  EXPECT_THAT(commtune::testing::error_of([&] { job(); }),
+              commtune::testing::IsError(ErrorCode::kNotFound, "did you mean \"bsp-ps\"?"));
+}
+
 TEST_F(AnswerTest, HasTwoFormsThatAgree) {
+  question_.explain = "";
   const TuneOutcome outcome = job();
   const nlohmann::json ours = to_json(outcome), scheduler = answer_to_json(outcome);
-  for (const char* key :
-       {"id", "fit", "stale", "differences", "profile", "plans", "ranking", "checked", "reason"})
+  for (const char* key : {"id", "fit", "stale", "differences", "profile", "plans", "ranking", "checked",
+                          "reason", "explanation"})
     EXPECT_EQ(ours.at(key), scheduler.at(key)) << key;
   EXPECT_EQ(ours.at("chosen"), scheduler.at("method"));
 }

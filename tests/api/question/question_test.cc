@@ -40,6 +40,14 @@ TEST(Question, AsksForChecksAsTheCommandLineDoes) {
   expect_refused({{"hashed", 1}}, "hashed: ");
 }
 
+TEST(Question, IsExplainedOfTheChosenPlanOrOfAMethods) {
+  EXPECT_FALSE(question_from_json(body()).explain);
+  EXPECT_FALSE(question_from_json(body({{"explain", false}})).explain);
+  EXPECT_EQ(question_from_json(body({{"explain", true}})).explain, "");
+  EXPECT_EQ(question_from_json(body({{"explain", "joint"}})).explain, "joint");
+  expect_refused({{"explain", 1}}, "explain: ");
+}
+
 TEST(Question, VerifiesANumberOfPlansOrWithinLimits) {
   EXPECT_EQ(question_from_json(body({{"verify", 4}})).verify->plans, 4);
   EXPECT_EQ(question_from_json(body({{"verify", 4}})).verify->budget, tuner::VerifyLimits{}.budget);

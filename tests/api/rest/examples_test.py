@@ -187,6 +187,19 @@ class Plans(ServiceTest):
         self.assertEqual([each["answer"]["status"] for each in answer["candidates"]], ["planned", "planned", "unknown"])
         self.assertEqual([each["answer"].get("workers") for each in answer["candidates"]], [4, 2, None])
 
+    def test_an_explanation_is_given_to_those_who_ask_for_it(self):
+        self.assertNotIn("explanation", self.ask(keep="none").json())
+        told, again = self.ask(keep="none", explain=True).json(), self.ask(keep="none", explain=True).json()
+        self.assertEqual(told["explanation"]["method"], told["title"])
+        self.assertAlmostEqual(told["explanation"]["iteration_seconds"], told["iteration"]["seconds"])
+        self.assertEqual(told["explanation"]["critical_path"][0]["from_seconds"], 0)
+        self.assertEqual((again["cached"], again["explanation"]), (True, told["explanation"]))
+        one = self.ask(keep="none", draws=0, explain="bsp-ps").json()
+        self.assertEqual((one["explanation"]["method"], one["method"]), ("BSP-PS", told["method"]))
+        self.assertGreater(one["explanation"]["server_sends_bytes"], 0)
+        for wrong in ("none-such", 1, ""):
+            self.assertEqual(self.problem(self.ask(keep="none", draws=0, explain=wrong), 400)["pointer"], "/explain")
+
     def test_a_what_if_changes_the_answer_and_belongs_to_no_fit(self):
         as_it_is, slow = self.ask().json(), self.ask(overrides={"bandwidth_scale": 0.1}).json()
         self.assertGreater(slow["iteration"]["seconds"], as_it_is["iteration"]["seconds"] * 1.5)

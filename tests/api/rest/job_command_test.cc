@@ -73,6 +73,17 @@ TEST(JobCommand, ChecksForTheTimeOfTheRequest) {
                     Each(Not(StartsWith("--verify")))));
 }
 
+TEST(JobCommand, ExplainsWhatTheRequestWantsExplained) {
+  Question question;
+  question.verify.emplace();
+  const auto command = [&] { return command_on({}, "tune", tune_job_request(question, "resnet50")); };
+  EXPECT_THAT(command(), Each(Not(StartsWith("--explain"))));
+  question.explain = "";
+  EXPECT_THAT(command(), AllOf(Contains("--explain"), Each(Not(StartsWith("--method")))));
+  question.explain = "joint";
+  EXPECT_THAT(command(), AllOf(Contains("--explain"), Contains("--method=joint")));
+}
+
 TEST(JobCommand, AJobOfALaterVersionIsRefused) { EXPECT_THROW(command_on({}, "dance"), Error); }
 
 }  // namespace
