@@ -13,6 +13,8 @@ inline Nanoseconds now() {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::steady_clock::now().time_since_epoch());
 }
 
-inline constexpr std::size_t kMostEnds = 4096;  ///< in one report, and messages of one stream
+/// Moments in one report (32 KiB of them), and messages of one stream. The longest that is asked for
+/// (stream_shape.h) has 64 + 33 * 64 = 2176.
+inline constexpr std::size_t kMostEnds = 4096;
 
 }  // namespace commtune::probes

@@ -14,9 +14,9 @@ namespace {
 // What a stored sample may say: beyond these it is no measurement but a broken file.
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62;  // bytes
 constexpr double kLongest = 1e9;                                // seconds
-constexpr double kLeastFactor = 1e-6;                           // on costs
-constexpr std::int64_t kMostRanks = 1'000'000;
-constexpr std::size_t kMostRepetitions = 1'000'000;
+constexpr double kLeastFactor = 1e-6;                           // ratio, on costs
+constexpr std::int64_t kMostRanks = 1'000'000;                  // ranks
+constexpr std::size_t kMostRepetitions = 1'000'000;             // of one size
 
 constexpr std::pair<std::string_view, Subject> kSubjects[] = {
     {"message", Subject::kMessage}, {"exchange", Subject::kExchange},  {"operation", Subject::kOperation},

@@ -22,10 +22,14 @@ namespace {
 // while an operation's bytes leave, hosts do other work.
 constexpr double kOtherHosts = 0;
 
-// Of what formulas say where not one road can be held out to find out.
+// Relative standard deviation of what formulas say where not one road can be held out to find out. With less,
+// a road that nobody measured would win over measured ones for certain; with more, ranges would rule out
+// nothing.
 constexpr double kUnchecked = 0.2;
 
-// What fits have in common counts as much as so many sizes of their own (shrinking, Smyth 2004).
+// What fits have in common counts as much as so many sizes of their own (shrinking, Smyth 2004). A road of
+// the fewest sizes has one that can be left out, whose error alone is chance; with more here a road that is
+// off by more than the others would not show.
 constexpr double kCommonCounts = 2;
 
 bool is_spanned(std::span<const Sample> by_size) {

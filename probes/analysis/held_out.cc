@@ -13,6 +13,8 @@ namespace commtune::probes {
 
 namespace {
 
+// Ratio. Leaving a size out makes the gap between its neighbours twice as wide, and what a line between two
+// points of a smooth curve is off by grows with the square of their distance.
 constexpr double kOfTwiceTheGap = 0.25;
 
 bool both_stages(const OperationFit& fit) {

@@ -11,10 +11,13 @@ namespace commtune::probes {
 
 namespace {
 
-// Latencies vary more, and small differences do not matter: a host is late from this ratio and excess on.
+// Latencies vary more than times per byte (kSameClass), and small differences do not matter: a host is late
+// from this ratio and from this excess in seconds on. Smaller ones would make a group of hosts that are only
+// busy; larger ones would miss another switch on the way.
 constexpr double kLate = 1.5;
 constexpr double kLateSeconds = 50e-6;
-// The fast class begins at this quantile of the times per byte: the very fastest may be a measurement's luck.
+// The fast class begins at this quantile of the times: the very fastest may be a measurement's luck, and from
+// the median on, a class that few links belong to would not be seen.
 constexpr double kFastQuantile = 0.1;
 
 double quantile(std::vector<double> values, double q) {

@@ -22,7 +22,7 @@ class ResNet {
     last().push_back(relu(area(64, 112)));
     last().push_back(Pooling{true, 64, 112, 3, 2, 1});
     int in = 64, size = 56;
-    constexpr std::array kBlocks{3, 4, 6, 3};
+    constexpr std::array kBlocks{3, 4, 6, 3};  // of each stage: He et al., CVPR 2016, table 1, 50 layers
     for (std::size_t stage = 0; stage < kBlocks.size(); ++stage) {
       const int width = 64 << stage;
       for (int block = 0; block < kBlocks[stage]; ++block) {
@@ -71,6 +71,8 @@ class ResNet {
 // --- vgg16 ----------------------------------------------------------------------------------------------
 
 std::vector<ComputeLayer> vgg16_layers() {
+  // Channels and convolutions of each stage, and below the neurons of the last layers: Simonyan and
+  // Zisserman, ICLR 2015, table 1, column D.
   constexpr std::array<std::array<int, 2>, 5> kStages{{{64, 2}, {128, 2}, {256, 3}, {512, 3}, {512, 3}}};
   std::vector<ComputeLayer> layers;
   int in = 3, size = 224, index = 0;

@@ -22,6 +22,7 @@ using Tag = memory::format_tag;
 using Descriptor = memory::desc;
 using Arguments = std::unordered_map<int, memory>;
 
+// Keeps a variance of 0 from being divided by, as in PyTorch. No time depends on it.
 constexpr float kEpsilon = 1e-5F;
 
 dnnl::engine& engine() {

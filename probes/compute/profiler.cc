@@ -152,6 +152,7 @@ void require(bool holds, const std::string& field, const std::string& value, con
 }  // namespace
 
 void ProfilerOptions::check() const {
+  // Samples and threads: beyond these a number is a slip of the finger.
   constexpr int kMostBatch = 1 << 20, kMostThreads = 4096;
   require(batch >= 0 && batch <= kMostBatch, "batch", std::to_string(batch), "1 to 1048576");
   require(threads >= 0 && threads <= kMostThreads, "threads", std::to_string(threads), "1 to 4096");

@@ -17,6 +17,8 @@
 
 namespace commtune::probes {
 
+// Control numbers from 101 on are the probes': those of sessions (executor/session/exchange.cc) begin at 1,
+// those of transports end at the last one.
 inline constexpr Tag kCommandTag = make_tag(TagSpace::kControl, 101);
 inline constexpr Tag kReportTag = make_tag(TagSpace::kControl, 102);
 

@@ -5,7 +5,8 @@ namespace commtune::probes {
 namespace {
 
 // Sockets are full when a stream of twice the length makes the urgent message wait at most this many times as
-// long.
+// long: behind sockets with room it waits twice as long, behind full ones as long as before, give or take
+// what waits differ by.
 constexpr double kFull = 1.2;
 // Tries behind the stream that is full: the fewest whose median one disturbed try does not move.
 constexpr std::size_t kRepetitions = 3;

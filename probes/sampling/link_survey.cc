@@ -10,9 +10,10 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr Bytes kSmall{4};  // message that measures a latency
+constexpr Bytes kSmall{4};  // message that measures a latency: one float32, the smallest that plans send
 // Round trips by which a pair's latency is measured: as many as fit into kSmallTime, within these limits.
-// There are many because the hosts' own work delays some of them.
+// There are many because the hosts' own work delays some of them. More would take the survey's time from its
+// streams.
 constexpr int kFewestSmall = 9, kMostSmall = 40;
 constexpr Seconds kSmallTime{20e-3};
 // Hosts that share processors, as virtual machines do, delay each other's small messages, which looks like a
@@ -22,12 +23,15 @@ constexpr double kOneByOneShare = 0.25;
 constexpr Seconds kOneByOneTime{10e-3};  // of round trips of one pair
 constexpr Seconds kCommandTime{10e-3};   // that a command to measure one pair takes beside that
 // A stream must be long against the time in which a connection opens its congestion window, so it has at
-// least so many bytes, and at least as many as the link carries in so many round trips.
+// least so many bytes, and at least as many as the link carries in so many round trips. Longer ones would
+// leave time for fewer pairs.
 constexpr double kLeastStreamBytes = 1 << 20;
 constexpr double kRoundTrips = 6;
 constexpr int kInFlight = 4, kMessages = 20;  // messages under way together, and in the whole stream
-constexpr Bytes kSmallestPart{64 << 10};      // smallest message of a stream
-constexpr int kConfirmations = 3;             // times that unusual links are measured again, at most
+constexpr Bytes kSmallestPart{64 << 10};      // smallest message of a stream: a piece that a receiver gets
+// Times that unusual links are measured again, at most: a slow host that is none would cost whole roads. It
+// ends before where a time changes no verdict.
+constexpr int kConfirmations = 3;
 
 struct StreamShape {
   Bytes size;

@@ -8,7 +8,7 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr std::uint64_t kElement = 4;  // bytes of a float32
+constexpr std::uint64_t kElement = 4;  // bytes of a float32, in which gradients are summed
 
 Bytes whole_elements(double bytes) {
   const auto elements = static_cast<std::uint64_t>(std::llround(bytes / static_cast<double>(kElement)));

@@ -18,7 +18,7 @@ double octaves(Bytes a, Bytes b) {
 
 /// Times within a factor of four.
 int time_class(double seconds) {
-  constexpr double kLeast = 1e-9;
+  constexpr double kLeast = 1e-9;  // seconds: what clocks tell apart
   return static_cast<int>(std::floor(std::log2(std::max(seconds, kLeast)) / 2));
 }
 

@@ -16,7 +16,7 @@ MedianInterval interval_of(std::vector<double> values) { return median_interval(
 /// Rousseeuw and Croux, JASA 88 (1993), with the correction for few values of Croux and Rousseeuw, Compstat
 /// (1992).
 double normal_half_width(const std::vector<double>& values, double median) {
-  constexpr double kFewValues = 1.2;
+  constexpr double kFewValues = 1.2;  // ratio: their factor is 1.21 for 5 values, 1.13 for 8
   std::vector<double> distances;
   distances.reserve(values.size());
   for (const double value : values) distances.push_back(std::abs(value - median));

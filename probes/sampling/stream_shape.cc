@@ -8,14 +8,17 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr double kStreamBytes = 1 << 20;   // most bytes under way together
-constexpr Seconds kStreamWindow{8e-3};     // longest time for which they keep a link busy
+constexpr double kStreamBytes = 1 << 20;  // most bytes under way together, see the header
+// Longest time for which they keep a link busy. Where only bytes were limited, 64 push-pulls of 8 KiB to a
+// host of 100 Mb/s queued for 0.1 s, and three repetitions took 0.9 s of a probe of 7 s.
+constexpr Seconds kStreamWindow{8e-3};
 constexpr double kHidden = 2;              // and the shortest, in latencies of a message
-constexpr double kFewest = 3, kMost = 64;  // messages under way together
+constexpr double kFewest = 3, kMost = 64;  // messages under way together, see the header
 
 // Length of the longer stream beyond its first `at_once` messages, in time and in multiples of those. Ranks
 // that share processors delay a stream by one or two milliseconds, however long it is, so it lasts ten times
-// as long.
+// as long. With fewer multiples the two streams could not be told apart; the most of them keep a stream
+// within kMostEnds (moments.h).
 constexpr Seconds kLongStream{20e-3};
 constexpr int kLeastWindows = 2, kMostWindows = 32;
 

@@ -18,7 +18,7 @@ namespace commtune::probes {
 
 namespace {
 
-constexpr Tag kTextTag = make_tag(TagSpace::kControl, 110);
+constexpr Tag kTextTag = make_tag(TagSpace::kControl, 110);  // see protocol/command.h
 constexpr std::size_t kMostText = 256 << 10;  // bytes of a tool's report; iperf3's JSON has some 10 KB
 constexpr Seconds kSlack{5};  // for starting, connecting and ending, beside the transfer itself
 
