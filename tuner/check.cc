@@ -23,6 +23,9 @@ namespace commtune::tuner {
 
 namespace {
 
+/// Roads that are run in a round, and rounds: they share the time that a check has, so that with more of them
+/// each would be known from fewer iterations. A later round is for roads that the costs of the one before
+/// brought up.
 constexpr std::size_t kMostRoads = 3;
 constexpr int kMostRounds = 3;
 /// Of the time that is left a round takes this part; the rest is for roads that only the new costs bring up.
@@ -31,9 +34,10 @@ constexpr double kPartOfRound = 2.0 / 3;
 /// The factor by which costs are off is smaller than this in 95 of 100 cases. A larger one has another reason
 /// than streams that were measured at few sizes, or ranks that share cores.
 constexpr double kLargestFactor = 4;
-/// By how much costs are changed to see whether a plan shows it.
+/// By how much costs are changed to see whether a plan shows it: by much, beside what cannot be told apart
+/// (kIndifferent), and by so little that the plan works as before.
 constexpr double kProbingFactor = 1.1;
-constexpr int kBisections = 30;
+constexpr int kBisections = 30;  // of the logarithm's range, 2 ln 4: until it is known to 3e-9
 
 /// A plan's iteration as a function of the factor on its road's costs.
 class FactorSearch {

@@ -12,6 +12,7 @@ namespace commtune::tuner {
 
 namespace {
 
+/// Lines that a person reads, the best first: further ones gain less.
 constexpr std::size_t kImprovements = 3;
 /// Moments closer than this part of the iteration are one.
 constexpr double kSameMoment = 1e-9;

@@ -18,6 +18,8 @@ namespace commtune::tuner {
 
 namespace {
 
+/// Factors of a change that are looked at: up to six doublings, and then how near to the flip. Nearer ones
+/// and farther ones take one more answer for each halving or doubling.
 constexpr double kFarthest = 64;
 constexpr double kClose = 1.05;
 

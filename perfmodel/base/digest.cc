@@ -8,6 +8,7 @@ namespace commtune {
 
 namespace {
 
+// FNV-1a of 64 bits (Fowler, Noll, Vo).
 constexpr std::uint64_t kFnvPrime = 0x100000001b3U;
 
 /// The prime to the powers 0 to 8: what so many bytes of zero do to a state.

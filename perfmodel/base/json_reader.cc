@@ -12,10 +12,10 @@ namespace commtune {
 
 namespace {
 
-constexpr std::size_t kLongestName = 255;
-constexpr std::size_t kLongestText = 65'536;
-constexpr std::size_t kDeepest = 64;
-constexpr std::size_t kLongestQuote = 60;
+constexpr std::size_t kLongestName = 255;     // bytes: what a file's or a host's name has at most
+constexpr std::size_t kLongestText = 65'536;  // bytes
+constexpr std::size_t kDeepest = 64;          // levels: more than our documents have, and a stack has room
+constexpr std::size_t kLongestQuote = 60;     // letters, so that an error stays one line
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 

@@ -15,7 +15,7 @@ namespace commtune {
 
 namespace {
 
-constexpr std::size_t kLongestQuoted = 60;
+constexpr std::size_t kLongestQuoted = 60;  // letters, so that an error stays one line
 
 /// The text as an error shows it: in quotes, cut where it is long, control characters replaced.
 std::string quote(std::string_view text) {
@@ -128,7 +128,7 @@ std::string three_digits(double value) {
 
 SecondsPerByte parse_rate(std::string_view text) {
   constexpr double kSlowest = 0.125;  // 1 bit/s
-  constexpr double kFastest = 1e18;
+  constexpr double kFastest = 1e18;   // bytes per second: beyond what any link has, and finite when inverted
   const auto [number, unit] = split(text);
   const double value = parse_number("rate", text, number);
   if (unit.empty()) {
@@ -195,7 +195,7 @@ Seconds parse_duration(std::string_view text) {
                                                 {"min", 60},
                                                 {"h", 3600},
                                                 {"d", 86400}}};
-  constexpr double kLongest = 1e8;
+  constexpr double kLongest = 1e8;  // seconds, three years: clocks count nanoseconds in 64 bits
   const auto [number, unit] = split(text);
   const double value = parse_number("duration", text, number);
   const Unit* const found = find_unit(kUnits, unit);

@@ -44,6 +44,7 @@ class BatchedBound {
   }
 
  private:
+  /// Parts of the stream. Finer ones bound more tightly, in a time that grows with their square.
   static constexpr int kCells = 96;
 
   /// Part of the stream of gradients, in the order in which they appear: bytes (begin, end].

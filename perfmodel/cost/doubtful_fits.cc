@@ -9,6 +9,8 @@ namespace commtune {
 
 namespace {
 
+// Ratios. Stricter ones would name fits that plans can well rest on, and nobody would read the list; looser
+// ones would let a fit pass that misses a tenth of its samples by a third.
 constexpr double kMostMedian = 0.10, kMostP90 = 0.30, kLeastExplained = 0.9;
 
 bool misses_samples(const FitQuality& quality) {

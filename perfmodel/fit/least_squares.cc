@@ -51,7 +51,7 @@ bool any_negative(const Eigen::VectorXd& target, const std::vector<Eigen::Index>
 }  // namespace
 
 Eigen::VectorXd nonnegative_least_squares(const Eigen::MatrixXd& A, const Eigen::VectorXd& b) {
-  constexpr double kTolerance = 1e-12;
+  constexpr double kTolerance = 1e-12;  // of the largest product: rounding of sums of some thousand of them
   Eigen::VectorXd x = Eigen::VectorXd::Zero(A.cols());
   std::vector<Eigen::Index> free;
   const double scale = std::max(A.cwiseAbs().maxCoeff() * b.cwiseAbs().maxCoeff(), 1e-300);

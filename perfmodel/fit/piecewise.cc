@@ -100,6 +100,7 @@ std::vector<double> residuals(std::span<const FitPoint> points, const PieceFit& 
 }
 
 void refine(PieceFit& fit, std::span<const FitPoint> points, const Units& units, double sigma, double huber) {
+  // Of reweighting, which comes to an end after a few; the change is of residuals, in units of their spread.
   constexpr int kMostRounds = 25;
   constexpr double kConverged = 1e-9;
   const auto rows = static_cast<Eigen::Index>(points.size());
@@ -149,7 +150,7 @@ PieceFit choose_pieces(std::span<const FitPoint> points, double sigma, double hu
 }
 
 double polish(PieceFit& fit, std::span<const FitPoint> points, double huber) {
-  constexpr int kRounds = 3;
+  constexpr int kRounds = 3;  // in turn: units hang on the fit, and the fit on the units
   double sigma = 1;
   for (int round = 0; round < kRounds; ++round) {
     const Units units = units_by_cost(points, fit);

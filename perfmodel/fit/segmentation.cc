@@ -11,8 +11,8 @@ namespace commtune {
 
 namespace {
 
-constexpr std::size_t kLeastSizes = 3;  // distinct sizes in a piece
-constexpr std::size_t kMostCuts = 100;  // candidates for a piece's begin
+constexpr std::size_t kLeastSizes = 3;  // distinct sizes in a piece: two would fit any line
+constexpr std::size_t kMostCuts = 100;  // candidates for a piece's begin: time grows with their square
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 double median_of(std::vector<double>& values) {
@@ -219,7 +219,7 @@ double residual(const FitPoint& point, const Line& line) {
 double huber_weight(double u, double c) { return std::abs(u) <= c ? 1 : c / std::abs(u); }
 
 double outlier_proof_loss(double u) {
-  constexpr double kDegrees = 4;
+  constexpr double kDegrees = 4;  // of Student's t: as Lange, Little and Taylor, JASA 84, 1989
   return (kDegrees + 1) * std::log1p(u * u / kDegrees);
 }
 
@@ -239,6 +239,7 @@ double neighbour_noise(std::span<const FitPoint> points) {
 }
 
 Line robust_line(std::span<const FitPoint> points, double sigma, double huber) {
+  // Of reweighting, which comes to an end after a few; the change is of the line at its ends, relative.
   constexpr int kMostRounds = 20;
   constexpr double kConverged = 1e-7;
   std::vector<double> base(points.size()), weights(points.size());

@@ -27,6 +27,7 @@ Plan buckets(const Planning& job, const RoadOption& option, Bytes first_cap, Byt
 }
 
 Plan horovod_buffers(const Planning& job, const RoadOption& option) {
+  // Horovod's defaults: HOROVOD_CYCLE_TIME, in seconds, and HOROVOD_FUSION_THRESHOLD.
   constexpr double kCycle = 1e-3;
   constexpr Bytes kThreshold = 128_MiB;
   std::vector<std::size_t> sizes;

@@ -29,6 +29,7 @@ std::vector<double> bytes_until(const FusionJob& job) {
 /// about.
 class PrefixRuns {
  public:
+  /// Prefixes. Of longer runs fewer can be left out as a whole; shorter ones are more to look at.
   static constexpr std::size_t kRun = 64;
 
   explicit PrefixRuns(const FlatCurve& curve, std::size_t prefixes)
@@ -204,7 +205,7 @@ Groups mg_wfbp_fusion(const FusionJob& job, double a, double b) {
 }
 
 LatencyLine mg_wfbp_line(const Curve& cost) {
-  constexpr int kSizes = 63;
+  constexpr int kSizes = 63;  // up to 2016 KiB, as its authors have them
   double sum_x = 0, sum_y = 0, sum_xx = 0, sum_xy = 0;
   for (int i = 1; i <= kSizes; ++i) {
     const Bytes size{static_cast<std::uint64_t>(i) * (32_KiB).count};
