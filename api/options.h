@@ -107,6 +107,9 @@ inline constexpr Knob kDedicatedServers =
         .usually("none");
 inline constexpr Knob kHashed =
     knob_of(Takes::kTruth, "hashed", "--hashed", "also consider servers that take whole messages in turn");
+/// All that a request, or one of its candidates, may say of where its job runs.
+inline constexpr Knob kPlacement[] = {kWorkers,          kNodes, kNodeCount, kDevicesPerNode, kServers,
+                                      kDedicatedServers, kHashed};
 inline constexpr Knob kBandwidthScale =
     knob_of(Takes::kRatio, "bandwidth_scale", "--bandwidth-scale",
             "what if the network were so many times as fast; such a plan belongs to no fit")
@@ -155,6 +158,12 @@ inline constexpr Knob kExplain = knob_of(
     Takes::kTruth, "explain", "--explain",
     "what binds each method, bounds and costs by road, doubt; the plan's timeline, critical path, what "
     "would help most, and what would change the answer");
+inline constexpr Knob kCandidates =
+    knob_of(Takes::kText, "candidates", "--candidate",
+            "compare places where the job could run, by samples per second: a name, then flags without their "
+            "dashes that say where (and cluster=NAME), as 'both nodes=n1,n2 devices-per-node=2'; repeatable")
+        .usually("one job")
+        .shown_as("'NAME[ FLAG=VALUE]...'");
 inline constexpr Knob kPlanTime =
     knob_of(Takes::kTime, "plan_time", "--plan-time",
             "rank what was tried within this time, and say that it is incomplete")

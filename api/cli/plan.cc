@@ -5,6 +5,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "api/actions/candidates.h"
 #include "api/actions/probe.h"
 #include "api/actions/tune.h"
 #include "api/actions/verify.h"
@@ -15,6 +16,7 @@
 #include "api/launch/srun.h"
 #include "api/output/explanation_text.h"
 #include "api/output/report.h"
+#include "api/question/candidates.h"
 #include "api/view/outcome_json.h"
 #include "api/view/timeline.h"
 #include "executor/base/new_file.h"
@@ -38,6 +40,7 @@ struct PlanFlags {
   std::string keep = "all";
   int most_workers = 0;
   double least_efficiency = 0.8;
+  std::vector<std::string> candidates;
   bool explain = false;
   bool probe = false;
   bool strict = false;
@@ -181,7 +184,8 @@ std::optional<Seconds> check_time(const Session& session, const PlanFlags& flags
   if (flags.no_check) return {};
   if (flags.check.empty()) {
     const bool can_run = names_hosts(session, flags, settings) && !question.cluster.given &&
-                         !question.is_changed() && question.most_workers == 0 && question.keep != Keep::kNone;
+                         !question.is_changed() && question.most_workers == 0 &&
+                         question.candidates.empty() && question.keep != Keep::kNone;
     return can_run && !question.verify ? std::optional(kUsualCheck) : std::nullopt;
   }
   if (flags.check == "0") return {};
@@ -196,17 +200,34 @@ Question question_of(const Session& session, const PlanFlags& flags, Work& work)
   question.most_workers = flags.most_workers;
   question.least_efficiency = flags.least_efficiency;
   if (flags.explain) question.explain = flags.method;
+  for (const std::string& text : flags.candidates)
+    question.candidates.push_back(parse_flag(knob::kCandidates.flag, text, candidate_from_text));
   question.plan_time = flags.plan_time;
   question.verify = verify_limits(flags);
   question.check = check_time(session, flags, work.settings(), question);
   if (question.asks_for_runs()) check_runs(question);
+  check_candidates(question);
   return question;
+}
+
+void compare_places(const Session& session, Work& work, const Question& question) {
+  const nlohmann::json compared = candidates_job(work.context(), question);
+  work.clear_progress();
+  if (session.json) {
+    session.print_json(compared);
+  } else {
+    session.print(candidates_report(compared));
+  }
 }
 
 void run_plan_command(const Session& session, PlanFlags& flags) {
   Work work(session);
   const Question question = question_of(session, flags, work);
   probe_if_wanted(session, flags, work);
+  if (!question.candidates.empty()) {
+    compare_places(session, work, question);
+    return;
+  }
   Placing placing;
   std::optional<InterruptGuard> guard;
   if (question.asks_for_runs()) {
@@ -236,6 +257,8 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "  tune bert_large --cluster lab --explain\n"
       "  tune resnet50 --cluster lab --hosts hosts.txt             runs the leading plans for 5 s first\n"
       "  tune resnet50 --cluster lab --hosts hosts.txt --verify    run what the doubt cannot tell apart\n"
+      "  tune resnet50 --cluster lab --candidate 'all' --candidate 'one nodes=n1'      where it would be "
+      "faster\n"
       "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
       "  tune resnet50 --cluster-file lab.json               a cluster from a file\n"
       "  tune resnet50 --cluster lab --scale-bytes 0.1 --scale-time 0.2");
@@ -268,6 +291,12 @@ void add_plan_command(CLI::App& tune, Session& session) {
                                   ->expected(0, 1)
                                   ->default_str(std::to_string(tuner::VerifyLimits{}.plans));
   add_knob(*command, knob::kVerifyBudget, flags->verify_budget)->needs(verify);
+  CLI::Option* const candidates =
+      add_knob(*command, knob::kCandidates, flags->candidates)->expected(1)->take_all();
+  for (const char* of_one_plan : {"--method", "--out", "--out-dir", "--predicted-trace"})
+    candidates->excludes(command->get_option(of_one_plan));
+  // Each candidate says for itself where it is.
+  for (const Knob& knob : knob::kPlacement) candidates->excludes(command->get_option(std::string(knob.flag)));
   command->add_flag("--probe", flags->probe, "probe the hosts first if this cluster has not been probed");
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_plan_command(session, *flags); }; });

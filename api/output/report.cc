@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "api/output/table.h"
 #include "perfmodel/cost/doubtful_fits.h"
@@ -279,6 +280,42 @@ std::string ranking_report(const TuneOutcome& outcome) {
   for (const tuner::Entry& entry : answer.ranking)
     if (!entry.failure.empty()) out += fmt::format("{}: {}\n", entry.title, entry.failure);
   return out;
+}
+
+std::string candidates_report(const nlohmann::json& compared) {
+  Table table({{"candidate", Align::kLeft},
+               {"workers"},
+               {"method", Align::kLeft},
+               {"road", Align::kLeft},
+               {"iteration"},
+               {"samples/s"},
+               {"speed-up"},
+               {"plan"}});
+  std::string notes;
+  const auto note = [&](const std::string& name, const std::string& text) {
+    notes += fmt::format("{}: {}\n", name, text);
+  };
+  for (const nlohmann::json& candidate : compared.at("candidates")) {
+    const auto name = candidate.at("name").get<std::string>();
+    const nlohmann::json& answer = candidate.at("answer");
+    if (answer.at("status") != "planned") {
+      table.add({name, "-", "", "", "-", "-", "-", ""});
+      note(name, "no answer: " + answer.at("reason").get<std::string>());
+      continue;
+    }
+    const auto id = answer.at("id").get<RowId>();
+    table.add({name, std::to_string(answer.at("workers").get<int>()), answer.at("title").get<std::string>(),
+               answer.at("road").get<std::string>(),
+               format_time(Seconds{answer.at("iteration").at("seconds").get<double>()}),
+               count(answer.at("samples_per_second").get<double>()),
+               fmt::format("{:.2f}", answer.at("speedup").get<double>()), id > 0 ? std::to_string(id) : ""},
+              candidate.at("name") == compared.at("best"));
+    for (const nlohmann::json& text : answer.at("notes")) note(name, text.get<std::string>());
+  }
+  return table.text() + "\n" + notes +
+         (compared.at("best").is_null()
+              ? "no candidate has an answer\n"
+              : fmt::format("the most samples per second: {}\n", compared.at("best").get<std::string>()));
 }
 
 std::string explanation(const TuneOutcome& outcome) {

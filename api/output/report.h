@@ -2,6 +2,7 @@
 // What people read: results of actions and rows of the store as text, in the units that people expect (µs,
 // MiB, GB/s).
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ std::string probe_report(const ProbeOutcome& outcome);
 
 /// The ranking with the lower bound and the sentence that says why the winner wins.
 std::string ranking_report(const TuneOutcome& outcome);
+
+/// Candidates of a comparison (CandidateAnswers of api/openapi.yaml), and which is the fastest.
+std::string candidates_report(const nlohmann::json& compared);
 
 /// More on the same answer: what binds each method, bounds and costs by road, doubt.
 std::string explanation(const TuneOutcome& outcome);

@@ -81,13 +81,6 @@ void read_value(const JsonPlace& place, std::optional<std::string>& explain, con
 
 }  // namespace
 
-template <typename Visitor, fields::Of<CandidateAllocation> Given>
-void visit_fields(Visitor& visit, Given& candidate) {
-  visit("name", candidate.name, fields::Name{});
-  visit(fields::optional("cluster"), candidate.cluster, fields::Name{});
-  visit_fields(visit, candidate.allocation);
-}
-
 template <typename Visitor, fields::Of<Question> Given>
 void visit_fields(Visitor& visit, Given& question) {
   visit("model", question, NameOrProfile{});
@@ -99,7 +92,7 @@ void visit_fields(Visitor& visit, Given& question) {
   visit_knob(visit, knob::kStrict, question.strict);
   visit(fields::optional("overrides"), question.overrides, fields::Object{});
   visit(fields::optional("recommend_workers"), question, RecommendationRule{});
-  visit(fields::optional("candidates"), question.candidates,
+  visit(fields::optional(fields::Field(knob::kCandidates.name)), question.candidates,
         fields::ListOf{1, kMostCandidates, fields::Object{}});
   visit(fields::optional(fields::Field(knob::kExplain.name)), question.explain, TruthOrMethod{});
   visit(fields::optional("plan_time"), question.plan_time, Duration{knob::kPlanTime});
@@ -126,6 +119,12 @@ void check_runs(const Question& question) {
     if (broken) throw Error(ErrorCode::kBadInput, std::string(rule));
 }
 
+void check_candidates(const Question& question) {
+  if (question.explain && !question.candidates.empty())
+    throw Error(ErrorCode::kBadInput,
+                "explain: candidates are compared, not explained; ask for one on its own");
+}
+
 bool Overrides::any() const { return *this != Overrides{}; }
 
 Overrides overrides_from_json(const JsonPlace& place) {
@@ -149,6 +148,7 @@ Question question_from_json(const nlohmann::json& body) {
   Question question;
   fields::read_fields(JsonPlace(body), question);
   if (question.asks_for_runs()) check_runs(question);
+  check_candidates(question);
   return question;
 }
 

@@ -84,6 +84,9 @@ struct Question {
 /// a question that asks for runs says otherwise.
 void check_runs(const Question& question);
 
+/// Throws Error{kBadInput} naming what of a question with candidates is meant for one job.
+void check_candidates(const Question& question);
+
 std::string to_string(Keep keep);
 /// Throws Error{kBadInput} for what is none of none, chosen and all.
 Keep keep_named(const std::string& name);

@@ -27,6 +27,13 @@ void visit_fields(Visitor& visit, Given& allocation) {
   visit_knob(visit, knob::kHashed, allocation.limits.hashed);
 }
 
+template <typename Visitor, fields::Of<CandidateAllocation> Given>
+void visit_fields(Visitor& visit, Given& candidate) {
+  visit("name", candidate.name, fields::Name{});
+  visit(fields::optional("cluster"), candidate.cluster, fields::Name{});
+  visit_fields(visit, candidate.allocation);
+}
+
 template <typename Visitor, fields::Of<tuner::VerifyLimits> Given>
 void visit_limits(Visitor& visit, Given& limits) {
   visit_knob(visit, knob::kVerify, limits.plans);

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "api/actions/tune.h"
-#include "api/error_status.h"
+#include "api/question/candidates.h"
 #include "api/rest/fair_semaphore.h"
 #include "api/rest/http/message.h"
 #include "api/view/outcome_json.h"
@@ -23,10 +23,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLongestKeptBody = 4096;
-
-json unknown(ErrorCode code, const std::string& reason) {
-  return {{"status", "unknown"}, {"code", error_status(code).name}, {"reason", reason}};
-}
 
 /// Of a stored ranking; those from before there was a time limit are.
 bool is_complete(const json& ranking) {
@@ -99,7 +95,12 @@ PlanService::Said PlanService::answer(const std::string& body, const Question& q
   if (question.plan_time)
     asker.left =
         std::min(asker.left, std::chrono::ceil<std::chrono::steady_clock::duration>(*question.plan_time));
-  if (!question.candidates.empty()) return {to_text(answer_candidates(question, asker)), 0, false};
+  if (!question.candidates.empty()) {
+    const auto own = [&](const CandidateAllocation& candidate, const ClusterChoice& cluster) {
+      return answer_one(question, candidate.allocation, cluster, asker).document;
+    };
+    return {to_text(compare_candidates(question, own)), 0, false};
+  }
   const One one = answer_one(question, question.allocation, question.cluster, asker);
   if (one.kept && body.size() <= kLongestKeptBody) {
     const std::lock_guard lock(mutex_);
@@ -107,33 +108,6 @@ PlanService::Said PlanService::answer(const std::string& body, const Question& q
   }
   return {one.text.empty() ? to_text(one.document) : one.text, one.document.value("id", RowId{0}),
           one.created};
-}
-
-json PlanService::answer_candidates(const Question& question, Asker& asker) {
-  json rows = json::array();
-  json best = nullptr;
-  double fastest = 0;
-  for (const CandidateAllocation& candidate : question.candidates) {
-    json answer;
-    try {
-      const ClusterChoice cluster =
-          candidate.cluster.empty() ? question.cluster : ClusterChoice{candidate.cluster, {}};
-      answer = answer_one(question, candidate.allocation, cluster, asker).document;
-    } catch (const Error& error) {
-      const bool refused = question.strict && error.code() == ErrorCode::kConflict;
-      const bool nothing_for_it = error.code() == ErrorCode::kNotFound ||
-                                  error.code() == ErrorCode::kPoorFit || error.code() == ErrorCode::kTimeout;
-      if (!refused && !nothing_for_it) throw;
-      answer = unknown(error.code(), error.what());
-    }
-    const double rate = answer.value("samples_per_second", 0.0);
-    if (rate > fastest) {
-      fastest = rate;
-      best = candidate.name;
-    }
-    rows.push_back({{"name", candidate.name}, {"answer", std::move(answer)}});
-  }
-  return {{"status", "compared"}, {"best", std::move(best)}, {"candidates", std::move(rows)}};
 }
 
 PlanService::One PlanService::answer_one(const Question& question, const Allocation& allocation,
@@ -159,7 +133,7 @@ PlanService::One PlanService::answer_one(const Question& question, const Allocat
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     ++parts_.metrics.plans_unknown;
-    return {unknown(error.code(), error.what()), {}, nullptr, false};
+    return {unknown_answer(error.code(), error.what()), {}, nullptr, false};
   }
 }
 

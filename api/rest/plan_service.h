@@ -68,7 +68,6 @@ class PlanService {
     const Caller& caller;
     std::chrono::steady_clock::duration left;
   };
-  nlohmann::json answer_candidates(const Question& question, Asker& asker);
   /// PlanAnswer or UnknownAnswer; `kept` is filled in for the former.
   struct One {
     nlohmann::json document;

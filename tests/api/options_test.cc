@@ -140,10 +140,7 @@ TEST(OpenApi, DescribesWhatARequestForARunMaySay) {
 }
 
 TEST(OpenApi, DescribesWhereAJobRunsAndWhatIsAssumed) {
-  const Knob allocation[] = {knob::kWorkers,        knob::kNodes,   knob::kNodeCount,
-                             knob::kDevicesPerNode, knob::kServers, knob::kDedicatedServers,
-                             knob::kHashed};
-  expect_all_described("Placement", allocation, fields::write_fields(Allocation{}));
+  expect_all_described("Placement", knob::kPlacement, fields::write_fields(Allocation{}));
   const Knob overrides[] = {knob::kBandwidthScale, knob::kLatencyScale, knob::kDeviceSpeedScale,
                             knob::kGradientScale, knob::kBatch};
   expect_all_described("Overrides", overrides, {});

@@ -2,8 +2,10 @@
 """Every route of openapi.yaml is asked with its own examples, and answers as it says."""
 
 import contextlib
+import json
 import os
 import sqlite3
+import subprocess
 import unittest
 
 from server import ServiceTest, example_path, operations, resolved
@@ -75,11 +77,48 @@ class Examples(ServiceTest):
             ({"model": "resnet50", "cluster": "lab", "verify": {}, "nodes": "n1"}, "/nodes"),
             ({"model": "resnet50", "cluster": "lab", "verify": {}, "keep": "none"}, "/keep"),
             ({"model": "resnet50", "cluster": "lab", "verify": {}, "candidates": [{"name": "a"}]}, "/candidates"),
+            ({"model": "resnet50", "cluster": "lab", "explain": True, "candidates": [{"name": "a"}]}, "/explain"),
         ]
         for body, pointer in cases:
             with self.subTest(pointer):
                 self.assertEqual(self.problem(self.server.ask("POST", "/v1/plans", body), 400).get("pointer"), pointer)
         self.assertEqual(self.problem(self.server.ask("GET", "/v1/plans?limit=0"), 400).get("parameter"), "limit")
+
+
+class TwoDoors(ServiceTest):
+    """What a request can ask, flags can ask too, and both get the same answer."""
+
+    # Flags of fields that are called otherwise, or that are several.
+    FLAGS = {
+        "model": ["MODEL"],
+        "dedicated_servers": ["--dedicated"],
+        "recommend_workers": ["--recommend-workers", "--least-efficiency"],
+        "candidates": ["--candidate"],
+        "overrides": ["--bandwidth-scale", "--latency-scale", "--device-speed-scale", "--gradient-scale", "--batch"],
+    }
+
+    def tune(self, *arguments):
+        command = [os.environ["COMMTUNE_E2E_TUNE"], "plan", *arguments]
+        done = subprocess.run(command, env={**os.environ, "COMMTUNE_DB": str(self.database)}, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_every_field_of_a_question_has_a_flag(self):
+        text = self.tune("--help")
+        for field in self.document["components"]["schemas"]["PlanRequest"]["properties"]:
+            for flag in self.FLAGS.get(field, ["--" + field.replace("_", "-")]):
+                with self.subTest(field):
+                    self.assertRegex(text, rf"(?m)^ +{flag}\b")
+
+    def test_candidates_are_compared_alike(self):
+        places = [{"name": "both"}, {"name": "one", "nodes": "n1", "devices_per_node": 2}, {"name": "none", "nodes": "x"}]
+        body = {"model": "resnet50", "cluster": "lab", "draws": 8, "keep": "none", "candidates": places}
+        asked = self.server.ask("POST", "/v1/plans", body).json()
+        texts = ("both", "one nodes=n1 devices-per-node=2", "none nodes=x")
+        flags = ("resnet50", "--cluster=lab", "--draws=8", "--keep=none", *(f"--candidate={text}" for text in texts))
+        said = json.loads(self.tune(*flags, "--json"))
+        self.assertEqual(said, asked)
+        self.assertIn(f"the most samples per second: {asked['best']}", self.tune(*flags))
 
 
 class Pages(ServiceTest):
