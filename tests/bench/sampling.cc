@@ -2,8 +2,8 @@
 // without a network, and the same on every machine.
 //
 //   sampling [--random SEED] [--cases N] [--budget FACTOR]     the figures
-//   sampling --vary [GAIN] ...                                 the same with each gain halved, doubled,
-//   removed sampling --each ...                                        a line for each cluster as well
+//   sampling --vary [GAIN,...] ...  the same with each of these gains, or of all, halved, doubled and removed
+//   sampling --each ...             a line for each cluster as well
 //
 // Errors are those of predictions (fits, or formulas where there is no fit) at sizes that were not measured,
 // of every road that is offered: alone and streamed apart. "Enough" is the share of roads' curves whose sizes
@@ -16,11 +16,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -167,12 +170,21 @@ Figures figures_of(const std::vector<Findings>& all) {
   return figures;
 }
 
-std::vector<Findings> findings_of(const std::vector<DrawnCluster>& clusters, SamplingCase how) {
-  std::vector<Findings> all;
-  const std::uint64_t seed = how.noise_seed;
-  for (std::size_t i = 0; i < clusters.size(); ++i) {
-    how.noise_seed = 1'000'000'007 * seed + i;
-    all.push_back(probe_drawn(clusters[i], how));
+/// On all processors: each cluster has a noise of its own, so nothing depends on who takes which.
+std::vector<Findings> findings_of(const std::vector<DrawnCluster>& clusters, const SamplingCase& how) {
+  std::vector<Findings> all(clusters.size());
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < clusters.size(); i = next++) {
+      SamplingCase own = how;
+      own.noise_seed = 1'000'000'007 * how.noise_seed + i;
+      all[i] = probe_drawn(clusters[i], own);
+    }
+  };
+  {
+    std::vector<std::jthread> workers;
+    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) workers.emplace_back(work);
+    work();
   }
   return all;
 }
@@ -226,7 +238,8 @@ void print_varied(std::string_view name, std::string_view how, const std::vector
   std::fflush(stdout);
 }
 
-void vary(const std::vector<DrawnCluster>& clusters, const SamplingCase& how, std::string_view only) {
+void vary(const std::vector<DrawnCluster>& clusters, const SamplingCase& how,
+          const std::vector<std::string>& only) {
   const std::vector<Findings> as_is = findings_of(clusters, how);
   SamplingCase other = how;
   other.noise_seed += 1000;
@@ -238,17 +251,17 @@ void vary(const std::vector<DrawnCluster>& clusters, const SamplingCase& how, st
   other.noise_seed += 1000;
   print_varied("A/A", "", findings_of(clusters, other), as_is, again);
   for (const Gain& gain : all_gains()) {
-    if (!only.empty() && gain.name != only) continue;
+    if (!only.empty() && std::ranges::find(only, gain.name) == only.end()) continue;
     SamplingCase varied = how;
     const auto run = [&](std::string_view label, double factor, bool removed) {
       varied.gains = with(gain, factor, removed);
       print_varied(gain.name, label, findings_of(clusters, varied), as_is, again);
     };
     if (!is_switch(gain)) {
-      if (!only.empty()) run("quarter", 0.25, false);
+      if (only.size() == 1) run("quarter", 0.25, false);
       run("halved", 0.5, false);
       run("doubled", 2, false);
-      if (!only.empty()) run("fourfold", 4, false);
+      if (only.size() == 1) run("fourfold", 4, false);
     }
     run("removed", 1, true);
   }
@@ -257,7 +270,7 @@ void vary(const std::vector<DrawnCluster>& clusters, const SamplingCase& how, st
 int refuse(std::string_view what) {
   fmt::print(stderr,
              "sampling: {}\nusage: sampling [--random SEED] [--cases N] [--budget FACTOR] [--each] [--vary "
-             "[GAIN]]\n",
+             "[GAIN,...]]\n",
              what);
   return 2;
 }
@@ -268,7 +281,7 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   int cases = 24;
   bool each = false, varies = false;
-  std::string only;
+  std::vector<std::string> only;
   SamplingCase how;
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
@@ -277,7 +290,9 @@ int main(int argc, char** argv) {
       each = true;
     } else if (flag == "--vary") {
       varies = true;
-      if (has_value) only = argv[++i];
+      if (!has_value) continue;
+      std::istringstream names(argv[++i]);
+      for (std::string name; std::getline(names, name, ',');) only.push_back(name);
     } else if (flag == "--random" && has_value) {
       seed = std::strtoull(argv[++i], nullptr, 10);
     } else if (flag == "--cases" && has_value) {
@@ -289,8 +304,9 @@ int main(int argc, char** argv) {
     }
   }
   if (!(how.budget_factor > 0)) return refuse("--budget: must be positive");
-  const auto known = [&](const Gain& gain) { return gain.name == only; };
-  if (!only.empty() && std::ranges::none_of(all_gains(), known)) return refuse(only + ": no such gain");
+  for (const std::string& name : only)
+    if (std::ranges::find(all_gains(), name, &Gain::name) == all_gains().end())
+      return refuse(name + ": no such gain");
 
   commtune::Random random(seed);
   std::vector<DrawnCluster> clusters;

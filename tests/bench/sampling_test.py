@@ -44,8 +44,13 @@ class Sampling(unittest.TestCase):
         self.assertEqual([row.split()[0] for row in rows].count("A/A"), 2)
         self.assertEqual([row.split()[1] for row in rows if row.startswith("range")], ["quarter", "halved", "doubled", "fourfold", "removed"])
 
+    def test_varies_several_gains(self):
+        done = run("--cases", "1", "--vary", "range,between")
+        rows = [line.split()[:2] for line in done.stdout.splitlines() if re.match(r"(between|range) ", line)]
+        self.assertEqual(rows, [[gain, how] for gain in ("range", "between") for how in ("halved", "doubled", "removed")])
+
     def test_refuses_what_it_does_not_know(self):
-        for flags in (["--vary", "luck"], ["--cases"], ["--budget", "0"], ["--fast"]):
+        for flags in (["--vary", "luck"], ["--vary", "range,luck"], ["--cases"], ["--budget", "0"], ["--fast"]):
             self.assertEqual(run(*flags).returncode, 2, flags)
 
 
