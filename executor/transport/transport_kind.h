@@ -15,8 +15,7 @@ class Bootstrap;
 /// What every transport may be told; each takes what its kind says.
 struct TransportOptions {
   std::string subnet;  ///< addresses to use, such as "10.0.0.0/24"; empty: any that both ends share
-  double pace =
-      0;  ///< bytes per second that a connection to another host sends at most; 0: as many as it can
+  double pace = 0;     ///< bytes per second that a connection sends to another host at most; 0: no limit
 };
 
 /// Plain data: it needs none of the transport's libraries.

@@ -40,8 +40,8 @@ class MatchQueues {
   bool any_posted() const { return !posted_.empty(); }
 
   /// A message is coming in.
-  /// returns  the receive that it goes to, which is no longer posted; kNoTransfer: none, and the message is
-  /// kept throws   Error{kConflict} where it is longer than the limits or that receive allow
+  /// returns  the receive that it goes to, which is no longer posted; kNoTransfer: none, and keep() it
+  /// throws   Error{kConflict} where it is longer than the limits or that receive allow
   TransferId take_receive(const Envelope& message);
 
   /// Room for a message that is coming in and that no receive takes; at its place until post() returns it.
