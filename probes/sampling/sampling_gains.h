@@ -1,8 +1,6 @@
 #pragma once
 // What a sampling plan holds a visit to be worth, and how long a visit may take.
 
-#include <cstddef>
-
 #include "perfmodel/base/units.h"
 
 namespace commtune::probes {
@@ -15,7 +13,7 @@ namespace commtune::probes {
 /// 90th percentile of the errors changed, of operations alone and of streams, and on how many of 24 clusters
 /// the mean error fell and rose by more than another seed of the noise changes it. Two more seeds of the
 /// noise alone: -7 to +20 %, -4 to +5 %, 3 to 6 fell and 7 to 10 rose. Less than that is nothing. From
-/// stream_narrow on, the first three gains and most_octaves were removed.
+/// stream_narrow on, `first`, `first_stream` and `most_octaves` were removed.
 struct SamplingGains {
   // --- sizes that were not measured yet ---
 
@@ -25,9 +23,6 @@ struct SamplingGains {
   /// Times `first`, for streams: without a stream nothing tells what overlaps. Likewise
   /// [-6 +1, 5 5; -3 -3, 3 7; +3 +1, 3 5].
   double first_stream = 6;
-  /// Times the gain, for streams between the largest affordable size and the smallest, until both are known.
-  /// Any that is small will do. [0 0, 0 0; 0 0, 0 0; +1 +16, 5 14]
-  double smaller_stream = 1e-3;
   /// Per factor of two beyond the measured sizes, where costs would be extrapolated.
   /// [-6 +3, 5 6; -2 +15, 4 9; +344 +124, 1 22]
   double range = 60;
@@ -60,22 +55,15 @@ struct SamplingGains {
   /// Relative half width of a median that is known from one repetition, or from one visit. Its value hardly
   /// matters; without any, such a size would never be visited again. [+2 0, 4 4; +9 +2, 5 8; +3 0, 6 5]
   double unknown_width = 0.1;
-  /// Times the width that is asked for: a wider median gains no more. [+1 -2, 1 1; +1 +1, 2 1; 0 +1, 0 0]
-  double widest = 10;
   /// Of the budget: visits of a size are so far apart, while there is something else to do.
   /// [+1 0, 6 1; +4 +1, 5 6; +9 0, 2 8]
   double visits_apart = 0.1;
-  /// So many sizes that take about as long (within a factor of four) tell how far visits differ.
-  /// [+7 +1, 3 6; +7 +2, 1 6; +5 0, 5 3]
-  std::size_t like_sizes = 3;
 
   // --- how long a visit takes ---
 
   /// Of the budget, at most, unless a visit is a single repetition. At the usual budget it changes nothing
   /// [0 +2, 4 7; -3 -2, 5 2; +2 +1, 6 3]; of a short one, the first visits of a slow road would take most.
   double visit_share = 0.05;
-  /// Of more repetitions of a size, at most. [0 0, 0 0; 0 0, 0 0; +4 -2, 5 7]
-  Seconds longest_narrowing{0.25};
   /// Streams of so long in all are enough repetitions for a first visit. [+2 -2, 2 7; +16 +1, 3 13]
   Seconds stream_time{40e-3};
   int fewest_streams = 2, most_streams = 3;  ///< repetitions of a stream's first visit

@@ -116,14 +116,14 @@ double SamplingPlan::widening_gain(const TargetState& state, Bytes size) const {
   if (state.points.empty()) return gains().first * (state.streams() ? gains().first_stream : 1);
   const auto above = state.points.lower_bound(size);
   if (above == state.points.begin() || above == state.points.end()) {
+    // What handing a stream's messages over takes, the smallest shows: others wait until it is known.
+    if (state.streams() && above == state.points.begin() && size > state.grid.front()) return 0;
     const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
     // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.
     const double startup =
         state.streams() ? 1 : state.points.begin()->second.times.median() / known.times.median();
-    // What handing a stream's messages over takes, the smallest shows.
-    const bool aside = state.streams() && above == state.points.begin() && size > state.grid.front();
     return gains().range * std::min(octaves(size, nearest), gains().most_octaves) *
-           std::min(gains().startup_counts * startup, 1.0) * (aside ? gains().smaller_stream : 1);
+           std::min(gains().startup_counts * startup, 1.0);
   }
   const auto below = std::prev(above);
   const double low = below->second.times.median(), high = above->second.times.median();
@@ -168,9 +168,7 @@ void SamplingPlan::learn_between_visits() {
     }
   }
   between_visits_.clear();
-  for (auto& [like, widths] : known) {
-    if (widths.size() >= gains().like_sizes) between_visits_[like] = median_interval(widths).median;
-  }
+  for (auto& [like, widths] : known) between_visits_[like] = median_interval(widths).median;
 }
 
 /// Of a median, as far as it is known.
@@ -192,12 +190,9 @@ std::optional<SamplingPlan::Step> SamplingPlan::narrowing(std::size_t index, Byt
   if (wide <= options_.width || done >= options_.max_iterations) {
     return std::nullopt;
   }
-  const double once = repetition_time(state, size);
-  const int most = std::max(1, static_cast<int>(gains().longest_narrowing.count() / once));
   const int usual = done / std::max(1, point.times.visits());
-  const int more = std::min({std::max(usual, 2), most, options_.max_iterations - done});
-  const double counted = std::min(wide / options_.width, gains().widest);
-  const double shrinks = counted * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
+  const int more = std::min(std::max(usual, 2), options_.max_iterations - done);
+  const double shrinks = wide / options_.width * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
   const double gain = (state.streams() ? gains().stream_narrow : 1) * shrinks * state.target.weight;
   return Step{index, size, more, gain, visit_time(state, size, more), false};
 }
@@ -219,7 +214,7 @@ void SamplingPlan::prefer_largest(std::span<Step> by_size) const {
       std::find_if(by_size.rbegin(), by_size.rend(), [&](const Step& step) { return step.seconds <= most; });
   if (affordable == by_size.rend()) return;
   for (Step& step : by_size) {
-    if (step.size != affordable->size) step.gain *= gains().smaller_stream;
+    if (step.size != affordable->size) step.gain = 0;
   }
 }
 

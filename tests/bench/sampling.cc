@@ -40,8 +40,7 @@ constexpr double kNever = 1e9;
 /// A gain by its name, with the value at which it says nothing.
 struct Gain {
   std::string_view name;
-  std::variant<double SamplingGains::*, int SamplingGains::*, std::size_t SamplingGains::*,
-               Seconds SamplingGains::*, bool SamplingGains::*>
+  std::variant<double SamplingGains::*, int SamplingGains::*, Seconds SamplingGains::*, bool SamplingGains::*>
       member;
   double neutral = 0;
 };
@@ -50,7 +49,6 @@ const std::vector<Gain>& all_gains() {
   static const std::vector<Gain> gains{
       {"first", &SamplingGains::first, 60},
       {"first_stream", &SamplingGains::first_stream, 1},
-      {"smaller_stream", &SamplingGains::smaller_stream, 1},
       {"range", &SamplingGains::range, 0},
       {"startup_counts", &SamplingGains::startup_counts, kNever},
       {"between", &SamplingGains::between, 0},
@@ -60,11 +58,8 @@ const std::vector<Gain>& all_gains() {
       {"most_unexplained", &SamplingGains::most_unexplained, kNever},
       {"stream_narrow", &SamplingGains::stream_narrow, 1},
       {"unknown_width", &SamplingGains::unknown_width, 0},
-      {"widest", &SamplingGains::widest, kNever},
       {"visits_apart", &SamplingGains::visits_apart, 0},
-      {"like_sizes", &SamplingGains::like_sizes, 1},
       {"visit_share", &SamplingGains::visit_share, 1},
-      {"longest_narrowing", &SamplingGains::longest_narrowing, kNever},
       {"stream_time", &SamplingGains::stream_time, 0},
       {"fewest_streams", &SamplingGains::fewest_streams, 1},
       {"most_streams", &SamplingGains::most_streams, 60},
