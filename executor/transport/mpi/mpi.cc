@@ -289,7 +289,7 @@ void MpiTransport::abort(std::string_view why) noexcept { job_->abort(why); }
 
 }  // namespace
 
-std::unique_ptr<Transport> make_mpi_transport(std::shared_ptr<MpiJob> job) {
+std::unique_ptr<Transport> make_mpi_transport(const std::shared_ptr<MpiJob>& job) {
   try {
     return std::make_unique<MpiTransport>(job);
   } catch (...) {
@@ -308,7 +308,7 @@ std::optional<std::string> unusable(const Bootstrap& bootstrap) {
 }
 
 std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/) {
-  return make_mpi_transport(std::dynamic_pointer_cast<MpiJob>(bootstrap));
+  return make_mpi_transport(std::dynamic_pointer_cast<MpiJob>(std::move(bootstrap)));
 }
 
 }  // namespace commtune::mpi
