@@ -305,6 +305,7 @@ int main(int argc, char** argv) {
 
   commtune::Random random(seed);
   std::vector<DrawnCluster> clusters;
+  clusters.reserve(static_cast<std::size_t>(cases));
   for (int i = 0; i < cases; ++i) clusters.push_back(drawn_cluster(random));
   if (varies) vary(clusters, how, only);
   const std::vector<Findings> all = findings_of(clusters, how);
