@@ -20,6 +20,7 @@ std::optional<std::string> unusable(const Bootstrap& bootstrap) {
   return "no toy on this host";
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): as every transport is made
 std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/) {
   const auto rank = static_cast<std::size_t>(bootstrap->peers().rank);
   std::array<Transport*, 8> given{};
