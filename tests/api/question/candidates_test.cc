@@ -88,7 +88,8 @@ TEST_F(CandidatesTest, ThatNobodyKnowsDoNotWin) {
 
 TEST_F(CandidatesTest, ShareTheTimeForPlanning) {
   question_.plan_time = Seconds{0};
-  for (const json& candidate : compared({"both", "one nodes=n1"}).at("candidates"))
+  const json answer = compared({"both", "one nodes=n1"});
+  for (const json& candidate : answer.at("candidates"))
     EXPECT_EQ(candidate.at("answer").at("code"), "timeout");
 }
 
