@@ -24,11 +24,11 @@ namespace commtune::tuner {
 namespace {
 
 /// Roads that are run in a round, and rounds: they share the time that a check has, so that with more of them
-/// each would be known from fewer iterations. A later round is for roads that the costs of the one before
-/// brought up.
+/// each would be known from fewer iterations. A later round is for what the one before brought up: other
+/// roads, or a chosen plan that was not run itself.
 constexpr std::size_t kMostRoads = 3;
 constexpr int kMostRounds = 3;
-/// Of the time that is left a round takes this part; the rest is for roads that only the new costs bring up.
+/// Of the time that is left a round takes this part; the rest is for what only the new costs bring up.
 /// The last round takes all.
 constexpr double kPartOfRound = 2.0 / 3;
 /// The factor by which costs are off is smaller than this in 95 of 100 cases. A larger one has another reason

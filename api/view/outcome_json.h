@@ -12,9 +12,8 @@ namespace commtune::api {
 nlohmann::json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Seconds iteration);
 
 /// `tune plan --json`: to_json of the answer, with "id" (of the chosen plan), "fit", "profile", "plans"
-/// (method
-/// -> id), where it was verified "runs" (method -> ids), where it was explained "explanation", and what the
-/// question assumed and asked for beside it.
+/// (method -> id), where it was verified "runs" (method -> ids), where it was explained "explanation", and
+/// what the question assumed and asked for beside it.
 nlohmann::json to_json(const TuneOutcome& outcome);
 
 /// PlanAnswer of api/openapi.yaml.
