@@ -83,6 +83,7 @@ template <typename Visitor, fields::Of<Deviation> Given>
 void visit_fields(Visitor& visit, Given& deviation) {
   visit("startup", deviation.startup, fields::Real{0, kLargestDeviation});
   visit("rate", deviation.rate, fields::Real{0, kLargestDeviation});
+  visit.when_set("opposed", deviation.opposed, fields::Boolean{});
 }
 
 template <typename Visitor, fields::Of<Fit> Given>

@@ -1,6 +1,8 @@
 #include "probes/sample.h"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "perfmodel/base/error.h"
@@ -80,13 +82,45 @@ Quantity read_quantity(const JsonPlace& place) {
   return quantity;
 }
 
-PlanCosts read_costs(const JsonPlace& place) {
-  return {place["plan"].name(), Seconds{place["predicted_seconds"].number(0, kLongest)},
-          place["cost_factor"].number(kLeastFactor, 1 / kLeastFactor),
-          place["cost_deviation_ratio"].number(0, 1 / kLeastFactor)};
+}  // namespace
+
+nlohmann::json to_json(const PlanCosts& costs) {
+  const Deviation& deviation = costs.deviation;
+  nlohmann::json written{
+      {"plan", costs.plan},
+      {"predicted_seconds", costs.predicted.count()},
+      {"cost_factor", costs.startup == costs.rate ? costs.rate : std::sqrt(costs.startup * costs.rate)},
+      {"cost_deviation_ratio", std::max(deviation.startup, deviation.rate)}};
+  if (costs.startup == costs.rate && deviation.startup == deviation.rate && !deviation.opposed)
+    return written;
+  written["startup_factor"] = costs.startup;
+  written["rate_factor"] = costs.rate;
+  written["startup_deviation_ratio"] = deviation.startup;
+  written["rate_deviation_ratio"] = deviation.rate;
+  written["opposed"] = deviation.opposed;
+  return written;
 }
 
-}  // namespace
+PlanCosts plan_costs_from_json(const JsonPlace& place) {
+  const auto value = [&](std::string_view key, double least) {
+    const JsonPlace at = place[key];
+    return at.number(least, 1 / kLeastFactor);
+  };
+  const JsonPlace plan = place["plan"], predicted = place["predicted_seconds"];
+  PlanCosts costs;
+  costs.plan = plan.name();
+  costs.predicted = Seconds{predicted.number(0, kLongest)};
+  if (!place.find("startup_factor")) {
+    costs.startup = costs.rate = value("cost_factor", kLeastFactor);
+    costs.deviation.startup = costs.deviation.rate = value("cost_deviation_ratio", 0);
+    return costs;
+  }
+  const JsonPlace opposed = place["opposed"];
+  costs.startup = value("startup_factor", kLeastFactor);
+  costs.rate = value("rate_factor", kLeastFactor);
+  costs.deviation = {value("startup_deviation_ratio", 0), value("rate_deviation_ratio", 0), opposed.truth()};
+  return costs;
+}
 
 bool ProbeSample::operator==(const ProbeSample& other) const {
   return quantity == other.quantity && sample.size == other.sample.size && sample.time == other.sample.time &&
@@ -143,10 +177,7 @@ nlohmann::json to_json(const ProbeSample& sample) {
   }
   if (of_operation(quantity.subject)) json["operation"] = commtune::to_string(quantity.operation);
   if (quantity.subject == Subject::kPlan) {
-    json["plan"] = sample.costs.plan;
-    json["predicted_seconds"] = sample.costs.predicted.count();
-    json["cost_factor"] = sample.costs.factor;
-    json["cost_deviation_ratio"] = sample.costs.deviation;
+    json.update(to_json(sample.costs));
   }
   if (between_two_ranks(quantity.subject) || on_one_rank(quantity.subject)) {
     json["source"] = quantity.source;
@@ -162,12 +193,30 @@ nlohmann::json to_json(const ProbeSample& sample) {
 
 ProbeSample probe_sample_from_json(const nlohmann::json& json) {
   const JsonPlace place(json);
-  place.expect_keys({"subject", "in_flight", "size_bytes", "seconds", "half_width_seconds", "repetitions",
-                     "road", "operation", "workers", "source", "destination", "raw_seconds", "plan",
-                     "predicted_seconds", "cost_factor", "cost_deviation_ratio"});
+  place.expect_keys({"subject",
+                     "in_flight",
+                     "size_bytes",
+                     "seconds",
+                     "half_width_seconds",
+                     "repetitions",
+                     "road",
+                     "operation",
+                     "workers",
+                     "source",
+                     "destination",
+                     "raw_seconds",
+                     "plan",
+                     "predicted_seconds",
+                     "cost_factor",
+                     "cost_deviation_ratio",
+                     "startup_factor",
+                     "rate_factor",
+                     "startup_deviation_ratio",
+                     "rate_deviation_ratio",
+                     "opposed"});
   ProbeSample result;
   result.quantity = read_quantity(place);
-  if (result.quantity.subject == Subject::kPlan) result.costs = read_costs(place);
+  if (result.quantity.subject == Subject::kPlan) result.costs = plan_costs_from_json(place);
   const JsonPlace size = place["size_bytes"];
   result.sample.size = Bytes{size.integer(0, kLargestSize)};
   const JsonPlace seconds = place["seconds"];

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/base/json_reader.h"
 #include "perfmodel/cluster.h"
 #include "perfmodel/fit/fit.h"
 #include "perfmodel/plan.h"
@@ -45,12 +46,21 @@ bool is_back_to_back(const Quantity& quantity);
 
 /// What a run of a plan told of its road's costs.
 struct PlanCosts {
-  std::string plan{};    ///< its digest
-  Seconds predicted{};   ///< by the costs from before
-  double factor = 1;     ///< on the road's costs as the other samples have them: all that is known by now
-  double deviation = 0;  ///< relative, of the factor
+  std::string plan{};   ///< its digest
+  Seconds predicted{};  ///< by the costs from before
+  /// On the road's start-ups and times per byte as the other samples have them: all that is known by now.
+  double startup = 1, rate = 1;
+  Deviation deviation{};  ///< of these factors
   bool operator==(const PlanCosts&) const = default;
 };
+
+/// {"plan": "0123456789abcdef", "predicted_seconds": 0.2, "cost_factor": 1.2, "cost_deviation_ratio": 0.2,
+///  "startup_factor": 1.3, "rate_factor": 1.1, "startup_deviation_ratio": 0.2, "rate_deviation_ratio": 0.1,
+///  "opposed": true}; the first four alone where start-ups and times per byte are off alike, as they were for
+/// programs that know no others.
+nlohmann::json to_json(const PlanCosts& costs);
+/// Throws Error{kBadInput} naming the key, the value and the rule.
+PlanCosts plan_costs_from_json(const JsonPlace& place);
 
 /// One measured size of one quantity.
 struct ProbeSample {
@@ -68,7 +78,7 @@ std::string describe(const Quantity& quantity);
 /// {"subject": "operation", "road": {"kind": "all-to-all", "algorithm": "ring"}, "operation": "all-reduce",
 ///  "workers": 4, "in_flight": 1, "size_bytes": 4096, "seconds": 1.2e-3, "half_width_seconds": 1e-5,
 ///  "repetitions": 12, "raw_seconds": [...]}; source and destination where they mean something; of a plan
-/// "plan", "predicted_seconds", "cost_factor" and "cost_deviation_ratio" in place of the operation.
+/// what to_json(PlanCosts) gives in place of the operation.
 nlohmann::json to_json(const ProbeSample& sample);
 /// Throws Error{kBadInput} naming the key, the value and the rule.
 ProbeSample probe_sample_from_json(const nlohmann::json& json);

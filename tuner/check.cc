@@ -8,15 +8,10 @@
 #include <utility>
 
 #include "perfmodel/base/error.h"
-#include "perfmodel/base/normal.h"
 #include "perfmodel/base/overloaded.h"
-#include "perfmodel/cost/flat_cost.h"
-#include "perfmodel/cost/stage_cost.h"
-#include "perfmodel/cost/topology.h"
 #include "perfmodel/fit/fit.h"
-#include "perfmodel/simulate/simulate.h"
-#include "perfmodel/simulate/workload.h"
 #include "tuner/planning.h"
+#include "tuner/road_factors.h"
 #include "tuner/verify.h"
 
 namespace commtune::tuner {
@@ -25,54 +20,14 @@ namespace {
 
 /// Roads that are run in a round, and rounds: they share the time that a check has, so that with more of them
 /// each would be known from fewer iterations. A later round is for what the one before brought up: other
-/// roads, or a chosen plan that was not run itself.
+/// roads, a chosen plan that was not run itself, or plans that what is known of their road leaves in doubt.
 constexpr std::size_t kMostRoads = 3;
 constexpr int kMostRounds = 3;
+/// Of the chosen plan's time: two runs of a plan differ by less in 95 of 100 cases.
+constexpr double kNoticeable = 0.02;
 /// Of the time that is left a round takes this part; the rest is for what only the new costs bring up.
 /// The last round takes all.
 constexpr double kPartOfRound = 2.0 / 3;
-/// The factor by which costs are off is smaller than this in 95 of 100 cases. A larger one has another reason
-/// than streams that were measured at few sizes, or ranks that share cores.
-constexpr double kLargestFactor = 4;
-/// By how much costs are changed to see whether a plan shows it: by much, beside what cannot be told apart
-/// (kIndifferent), and by so little that the plan works as before.
-constexpr double kProbingFactor = 1.1;
-constexpr int kBisections = 30;  // of the logarithm's range, 2 ln 4: until it is known to 3e-9
-
-/// A plan's iteration as a function of the factor on its road's costs.
-class FactorSearch {
- public:
-  FactorSearch(const Plan& plan, const Profile& profile, const Cluster& cluster)
-      : cost_(road_cost(plan.road, cluster, plan.workers)),
-        work_(profile, slowdown_of(cluster, plan.workers)),
-        flat_(plan, work_),
-        simulator_(work_) {}
-
-  Seconds time(double factor) {
-    const RoadCost cost = slower(cost_, factor);
-    return simulator_.time(flat_, FlatRoad(cost));
-  }
-
-  /// True if costs a tenth higher do not change the iteration noticeably against costs a tenth lower: then a
-  /// run of the plan says nothing about its costs.
-  bool is_flat() { return time(kProbingFactor) <= time(1 / kProbingFactor) * (1 + kIndifferent); }
-
-  /// Logarithm of the factor with which this time is predicted.
-  double logarithm_for(Seconds measured) {
-    double low = -std::log(kLargestFactor), high = -low;
-    for (int i = 0; i < kBisections; ++i) {
-      const double middle = (low + high) / 2;
-      (time(std::exp(middle)) < measured ? low : high) = middle;
-    }
-    return (low + high) / 2;
-  }
-
- private:
-  RoadCost cost_;
-  Workload work_;
-  FlatPlan flat_;
-  Simulator simulator_;
-};
 
 /// Whether a plan that tells nothing of its road's costs took another time than they say.
 bool is_unexplained(const CheckedPlan& plan) {
@@ -101,6 +56,17 @@ class Measuring {
   bool has_run(const Plan& plan) const {
     return std::ranges::find(checked_, digest(plan), &CheckedPlan::digest) != checked_.end();
   }
+  /// Plans that were not run, and by the doubt that is left may be noticeably faster than the chosen one: on
+  /// a road of which only another plan was.
+  std::vector<std::size_t> may_be_faster(const Answer& answer) const {
+    const Seconds enough = answer.ranking.at(answer.chosen).prediction.iteration * (1 - kNoticeable);
+    std::vector<std::size_t> entries = plans_to_verify(answer, std::numeric_limits<int>::max());
+    std::erase_if(entries, [&](std::size_t i) {
+      const Entry& entry = answer.ranking[i];
+      return i == answer.chosen || has_run(entry.plan) || !entry.doubt || entry.doubt->low >= enough;
+    });
+    return entries;
+  }
   bool any_unexplained() const { return std::ranges::any_of(checked_, is_unexplained); }
   std::vector<PlanTime> times() const {
     std::vector<PlanTime> times;
@@ -118,6 +84,11 @@ class Measuring {
     for (const std::size_t i : leading_plans(answer)) {
       const Entry& entry = answer.ranking[i];
       if (i == answer.chosen ? !has_run(entry.plan) : !has_measured(entry.plan.road)) turns.push_back(&entry);
+    }
+    for (const std::size_t i : may_be_faster(answer)) {
+      const Entry& entry = answer.ranking[i];
+      const bool listed = std::ranges::find(turns, &entry) != turns.end();
+      if (turns.size() < kMostRoads && !listed && has_measured(entry.plan.road)) turns.push_back(&entry);
     }
     const Seconds left = options_.budget - elapsed();
     const Seconds share =
@@ -171,20 +142,19 @@ std::string unexplained_text(const Check& check) {
   return text;
 }
 
-/// "all-to-all ring costs 1.31 times, 4 colocated servers cost 0.91 times what the probe said"
+/// "all-to-all ring costs 1.31 times a start-up and 1.12 times a byte what the probe said"
 std::string factors_text(const Check& check) {
   std::string text;
-  const bool all_alike =
-      std::ranges::all_of(check.factors, [](const RoadFactor& each) { return each.factor == 1; });
+  const auto is_as_probed = [](const RoadFactor& each) { return each.startup == 1 && each.rate == 1; };
   if (check.factors.empty()) {
     const std::string unexplained = unexplained_text(check);
     return unexplained.empty() ? "they hide all that they send, and tell nothing of its costs" : unexplained;
   }
-  if (all_alike) return "their roads cost what the probe said";
+  if (std::ranges::all_of(check.factors, is_as_probed)) return "their roads cost what the probe said";
   for (const RoadFactor& each : check.factors) {
-    if (each.factor == 1) continue;
-    text += fmt::format("{}{} {} {:.2f} times", text.empty() ? "" : ", ", describe(each.road),
-                        is_one(each.road) ? "costs" : "cost", each.factor);
+    if (is_as_probed(each)) continue;
+    text += fmt::format("{}{} {} {:.2f} times a start-up and {:.2f} times a byte", text.empty() ? "" : ", ",
+                        describe(each.road), is_one(each.road) ? "costs" : "cost", each.startup, each.rate);
   }
   return text + " what the probe said";
 }
@@ -211,50 +181,6 @@ std::vector<std::size_t> leading_plans(const Answer& answer) {
   return leading;
 }
 
-void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile, const Cluster& cluster) {
-  FactorSearch search(plan, profile, cluster);
-  checked.digest = digest(plan);
-  checked.road = plan.road;
-  checked.workers = plan.workers;
-  checked.predicted = search.time(1);
-  const Seconds deviation = checked.half_width / kNormal95;
-  const double off = std::abs(checked.measured / checked.predicted - 1);
-  const double logarithm = search.logarithm_for(checked.measured);
-  // A run that took longer than predicted has one of two reasons: its costs are off, or something else made
-  // this run late. The one that is fewer of its own standard deviations away is taken. So a plan that hides
-  // all its communication, and would need absurd costs to be so late, says nothing about its costs.
-  const double of_run =
-      std::max(kIndifferent, std::hypot(deviation / checked.predicted, cluster.plan_deviation));
-  const double of_costs = std::log(kLargestFactor) / kNormal95;
-  checked.hidden = off <= kIndifferent ? search.is_flat() : off / of_run < std::abs(logarithm) / of_costs;
-  if (checked.hidden) return;
-  checked.deviation = (search.logarithm_for(checked.measured + deviation) -
-                       search.logarithm_for(checked.measured - deviation)) /
-                      2;
-  const bool as_predicted = off * checked.predicted <= checked.half_width;
-  checked.factor = as_predicted ? 1 : std::exp(logarithm);
-}
-
-std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> plans) {
-  std::vector<RoadFactor> factors;
-  for (const CheckedPlan& first : plans) {
-    if (first.hidden || std::ranges::find(factors, first.road, &RoadFactor::road) != factors.end()) continue;
-    double sum = 0, squares = 0, left = 0;
-    int count = 0;
-    for (const CheckedPlan& plan : plans) {
-      if (plan.hidden || plan.road != first.road) continue;
-      const double logarithm = std::log(plan.factor);
-      sum += logarithm;
-      squares += logarithm * logarithm;
-      left = std::max(left, plan.deviation);
-      ++count;
-    }
-    const double spread = count > 1 ? std::max(0.0, squares - sum * sum / count) / (count - 1) : 0;
-    factors.push_back({first.road, std::exp(sum / count), std::hypot(left, std::sqrt(spread))});
-  }
-  return factors;
-}
-
 CheckedAnswer check(const Answer& unchecked, const Profile& profile, const Cluster& cluster,
                     const CheckOptions& options) {
   options.check();
@@ -266,11 +192,13 @@ CheckedAnswer check(const Answer& unchecked, const Profile& profile, const Clust
   try {
     for (int round = 1; round <= kMostRounds; ++round) {
       if (!measuring.measure_leading(result.answer, profile, cluster, round == kMostRounds)) break;
-      check.factors = road_factors(measuring.checked());
+      check.factors = road_factors(measuring.checked(), measuring.plans(), profile, cluster);
       if (check.factors.empty() && !measuring.any_unexplained()) break;
       result.cluster = refitted(cluster, check.factors, unchecked.workers);
       result.answer = options.plan(result.cluster, {}, measuring.times());
-      if (measuring.has_run(chosen_of(result.answer).plan) || measuring.is_spent()) break;
+      if (measuring.is_spent()) break;
+      if (measuring.has_run(chosen_of(result.answer).plan) && measuring.may_be_faster(result.answer).empty())
+        break;
     }
     if (const Entry& chosen = chosen_of(result.answer); !measuring.has_measured(chosen.plan.road)) {
       check.passed_over = fmt::format("{} over {}", chosen.title, describe(chosen.plan.road));

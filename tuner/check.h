@@ -4,13 +4,11 @@
 // section 7.2. As pure as the rest: what runs plans, and the clock, are the caller's.
 
 #include <functional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "perfmodel/base/units.h"
 #include "perfmodel/cluster.h"
-#include "perfmodel/cost/road_factor.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "tuner/tuner.h"
@@ -32,13 +30,6 @@ struct CheckOptions {
 /// whole plans dearer than their operations does not do so alike over servers and without them.
 std::vector<std::size_t> leading_plans(const Answer& answer);
 
-/// What a measured plan tells of its road, under the costs that it was predicted with: CheckedPlan::factor,
-/// deviation and predicted, from its measured time and half width.
-void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile, const Cluster& cluster);
-
-/// One factor for each road of which a plan tells anything: the mean of their logarithms.
-std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> plans);
-
 struct CheckedAnswer {
   Answer answer;            ///< with Answer::check
   Cluster cluster;          ///< that it was made for: refitted(), or as it was
@@ -57,8 +48,8 @@ struct CheckedAnswer {
 CheckedAnswer check(const Answer& answer, const Profile& profile, const Cluster& cluster,
                     const CheckOptions& options);
 
-/// "checked 3 plans by running them for 5.00 s: all-to-all ring costs 1.31 times what the probe said; DeAR
-/// instead of ByteScheduler-PS". For an answer with `check`.
+/// "checked 3 plans by running them for 5.00 s: all-to-all ring costs 1.31 times a start-up and 1.12 times a
+/// byte what the probe said; DeAR instead of ByteScheduler-PS". For an answer with `check`.
 std::string check_text(const Answer& answer);
 
 }  // namespace commtune::tuner

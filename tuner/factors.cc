@@ -4,12 +4,12 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "perfmodel/base/digest.h"
 #include "perfmodel/base/normal.h"
 #include "perfmodel/base/random.h"
 #include "perfmodel/cost/stage_cost.h"
-#include "perfmodel/fit/curve_ops.h"
 #include "tuner/race.h"
 
 namespace commtune::tuner {
@@ -50,11 +50,19 @@ class NamedNormals {
 RoadCost moved(RoadCost cost, double z, double plan_deviation) {
   const double startup = std::exp(z * std::hypot(cost.deviation.startup, plan_deviation));
   const double rate = std::exp(z * std::hypot(cost.deviation.rate, plan_deviation));
-  for (StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
-    stage->alone = recalibrated(stage->alone, startup, rate);
-    stage->occupancy = recalibrated(stage->occupancy, startup, rate);
-  }
-  return cost;
+  return scaled(std::move(cost), startup, rate);
+}
+
+std::vector<CostError> errors_of(const RoadCost& cost, double plan_deviation) {
+  const Deviation& own = cost.deviation;
+  if (!own.opposed) return {{std::hypot(own.startup, plan_deviation), std::hypot(own.rate, plan_deviation)}};
+  std::vector<CostError> errors{{own.startup, -own.rate}};
+  if (plan_deviation > 0) errors.push_back({plan_deviation, plan_deviation});
+  return errors;
+}
+
+RoadCost with_error(RoadCost cost, double z, const CostError& error) {
+  return scaled(std::move(cost), std::exp(z * error.startup), std::exp(z * error.rate));
 }
 
 std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
@@ -77,12 +85,15 @@ std::vector<Response> responses(const std::vector<Entry>& ranking, const Plannin
     if (!response.doubted) continue;
     response.own = kOwnPart * of_plans * of_plans / (of_road * of_road + of_plans * of_plans);
     const FlatPlan flat(entry.plan, job.work);
-    const auto logarithm = [&](double z) {
-      const RoadCost at_z = moved(cost, z, of_plans);
-      return std::log(simulator.time(flat, FlatRoad(at_z)) / entry.prediction.iteration);
-    };
-    response.less = std::min(0.0, logarithm(-kNormal90));
-    response.more = std::max(0.0, logarithm(kNormal90));
+    for (const CostError& error : errors_of(cost, of_plans)) {
+      const auto logarithm = [&](double z) {
+        const RoadCost at_z = with_error(cost, z, error);
+        return std::log(simulator.time(flat, FlatRoad(at_z)) / entry.prediction.iteration);
+      };
+      const auto [low, high] = std::minmax({logarithm(-kNormal90), logarithm(kNormal90)});
+      response.less = -std::hypot(response.less, std::min(0.0, low));
+      response.more = std::hypot(response.more, std::max(0.0, high));
+    }
   }
   return all;
 }

@@ -12,10 +12,23 @@
 namespace commtune::tuner {
 
 /// The cost where all start-ups and all times per byte take exp(z * deviation) times as long, by the cost's
-/// own deviation and that of plans together.
+/// own deviation and that of plans together: an end of what is left open, also where both cannot be off so.
 RoadCost moved(RoadCost cost, double z, double plan_deviation);
 
-/// How the predicted iteration of an entry changes when its costs are moved() by z, a standard normal value.
+/// One error of a road's costs, for a standard normal value of 1: the logarithms of the factors on all
+/// start-ups and on all times per byte.
+struct CostError {
+  double startup = 0, rate = 0;
+};
+
+/// The errors that a cost may have, each independent of the others: its own deviation and that of plans
+/// together, or one after the other where start-ups and times per byte are off in opposite ways.
+std::vector<CostError> errors_of(const RoadCost& cost, double plan_deviation);
+
+/// The cost with z times this error.
+RoadCost with_error(RoadCost cost, double z, const CostError& error);
+
+/// How the predicted iteration of an entry changes when its costs are off by z, a standard normal value.
 struct Response {
   bool doubted = false;  ///< false: its costs have no deviation, or it is unknown
   double own = 0;  ///< part of z's variance that is this plan's own; all plans on one road share the rest
@@ -23,9 +36,10 @@ struct Response {
          more = 0;  ///< logarithm of the iteration at both ends of z's 90 % interval, over that at 0
 };
 
-/// The response of every entry. A doubted entry is simulated twice, at both ends of the factor's 90 %
-/// interval. A plan that hides all its communication behind compute hardly responds. One that was run is in
-/// doubt by Entry::run_deviation, whatever its costs are.
+/// The response of every entry. A doubted entry is simulated at both ends of the 90 % interval of each of its
+/// errors_of(), of which it gets the root of the sum of squares. A plan that hides all its communication
+/// behind compute hardly responds. One that was run is in doubt by Entry::run_deviation, whatever its costs
+/// are.
 std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
                                 const Cluster& cluster, const OutOfTime& out_of_time);
 

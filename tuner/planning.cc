@@ -57,13 +57,15 @@ std::string to_string(Architecture architecture) {
   return architecture == Architecture::kAllReduce ? "all-to-all" : "parameter servers";
 }
 
-RoadCost slower(RoadCost cost, double factor) {
+RoadCost scaled(RoadCost cost, double startup, double rate) {
   for (StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
-    stage->alone = times(stage->alone, factor);
-    stage->occupancy = times(stage->occupancy, factor);
+    stage->alone = recalibrated(stage->alone, startup, rate);
+    stage->occupancy = recalibrated(stage->occupancy, startup, rate);
   }
   return cost;
 }
+
+RoadCost slower(RoadCost cost, double factor) { return scaled(std::move(cost), factor, factor); }
 
 Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_workers,
                    const std::vector<Road>& candidates, const OutOfTime& out_of_time)

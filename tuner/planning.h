@@ -41,7 +41,9 @@ struct RoadOption {
   Seconds floor() const { return std::max(bound, simulated); }
 };
 
-/// The same road on a network on which everything takes `factor` times as long.
+/// The same road on a network on which every start-up and every time per byte takes so many times as long.
+RoadCost scaled(RoadCost cost, double startup, double rate);
+/// The same with one factor on all.
 RoadCost slower(RoadCost cost, double factor);
 
 /// One job. Made once per question; every method and search reads it, none writes it.

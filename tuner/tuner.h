@@ -124,7 +124,7 @@ struct CheckedPlan {
   Seconds predicted{};   ///< by the costs from before
   Seconds measured{};    ///< median iteration
   Seconds half_width{};  ///< of its 95 % interval
-  double factor = 1;     ///< on its road's costs, with which it is predicted as it was measured
+  double factor = 1;     ///< on all costs of its road, with which it is predicted as it was measured
   double deviation = 0;  ///< relative, of the factor: what the measurement leaves open
   bool hidden = false;   ///< it hides what it sends, and so tells nothing of its road
 };

@@ -62,7 +62,6 @@ class CheckRuns {
 /// What plans that were run since a probe have told of a road, all together.
 probes::PlanCosts known_costs(const std::vector<SampleRow>& rows, const Road& road, int workers) {
   probes::PlanCosts known;
-  known.deviation = 1;
   for (const SampleRow& row : rows) {
     if (row.kind == probes::to_string(probes::Subject::kPlan) && row.road == road && row.workers == workers)
       known = from_row(row).costs;
@@ -86,8 +85,8 @@ std::vector<NewSample> samples_of(const tuner::Check& check, const CheckRuns& ru
     sample.raw_seconds = runs.iterations().at(plan.digest);
     sample.sample = {profile.gradient_bytes(), plan.measured, plan.half_width,
                      static_cast<int>(sample.raw_seconds.size())};
-    sample.costs = {plan.digest, plan.predicted, known.factor * found->factor,
-                    std::min(known.deviation, found->deviation)};
+    sample.costs = {plan.digest, plan.predicted, known.startup * found->startup, known.rate * found->rate,
+                    found->deviation};
     samples.push_back(to_row(sample));
   }
   return samples;
@@ -97,7 +96,9 @@ nlohmann::json checked_settings(const FitRow& before, const tuner::Check& check)
   nlohmann::json settings = before.settings.is_object() ? before.settings : nlohmann::json::object();
   nlohmann::json roads = nlohmann::json::array();
   for (const RoadFactor& factor : check.factors)
-    roads.push_back({{"road", commtune::to_json(factor.road)}, {"factor", factor.factor}});
+    roads.push_back({{"road", commtune::to_json(factor.road)},
+                     {"startup_factor", factor.startup},
+                     {"rate_factor", factor.rate}});
   settings["checked"] = {{"fit", before.id}, {"roads", std::move(roads)}};
   return settings;
 }

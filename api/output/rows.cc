@@ -26,7 +26,8 @@ std::string text_or_dash(const std::string& text) { return text.empty() ? "-" : 
 std::string operation_text(const SampleRow& row) {
   if (row.operation) return to_string(*row.operation);
   if (row.kind != probes::to_string(probes::Subject::kPlan)) return "-";
-  return fmt::format("costs × {:.2f}", from_row(row).costs.factor);
+  const probes::PlanCosts costs = from_row(row).costs;
+  return fmt::format("start-ups × {:.2f}, bytes × {:.2f}", costs.startup, costs.rate);
 }
 std::string ranks_text(const SampleRow& row) {
   if (row.source_rank && row.destination_rank)

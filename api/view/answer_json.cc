@@ -48,8 +48,12 @@ nlohmann::json to_json(const tuner::Check& check) {
   nlohmann::json plans = nlohmann::json::array(), roads = nlohmann::json::array();
   for (const tuner::CheckedPlan& plan : check.plans) plans.push_back(to_json(plan));
   for (const RoadFactor& factor : check.factors)
-    roads.push_back(
-        {{"road", describe(factor.road)}, {"factor", factor.factor}, {"deviation_ratio", factor.deviation}});
+    roads.push_back({{"road", describe(factor.road)},
+                     {"startup_factor", factor.startup},
+                     {"rate_factor", factor.rate},
+                     {"startup_deviation_ratio", factor.deviation.startup},
+                     {"rate_deviation_ratio", factor.deviation.rate},
+                     {"opposed", factor.deviation.opposed}});
   nlohmann::json out{{"plans", std::move(plans)},
                      {"roads", std::move(roads)},
                      {"seconds", check.elapsed.count()},

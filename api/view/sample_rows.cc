@@ -16,14 +16,10 @@ namespace {
 using probes::Subject;
 
 constexpr const char* kNothingMoves = "nothing_moves";
-constexpr const char *kPlan = "plan", *kPredicted = "predicted_seconds", *kFactor = "cost_factor",
-                     *kDeviation = "cost_deviation_ratio";
 
 constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange,   Subject::kOperation,
                                   Subject::kSum,     Subject::kCopy,       Subject::kStep,
                                   Subject::kJitter,  Subject::kHeadOfLine, Subject::kPlan};
-
-constexpr double kLongest = 1e9, kMost = 1e6;  // seconds; on costs
 
 std::optional<Subject> subject_of(const std::string& name) {
   for (const Subject subject : kSubjects)
@@ -59,10 +55,7 @@ NewSample to_row(const probes::ProbeSample& sample) {
   row.in_flight = std::max(1, quantity.in_flight);
   if (quantity.in_flight == 0) row.detail = {{kNothingMoves, true}};
   if (quantity.subject == Subject::kPlan) {
-    row.detail = {{kPlan, sample.costs.plan},
-                  {kPredicted, sample.costs.predicted.count()},
-                  {kFactor, sample.costs.factor},
-                  {kDeviation, sample.costs.deviation}};
+    row.detail = probes::to_json(sample.costs);
   }
   row.bytes = sample.sample.size;
   row.median = sample.sample.time;
@@ -88,9 +81,7 @@ probes::ProbeSample from_row(const SampleRow& row) {
   const bool nothing_moves = row.detail.is_object() && row.detail.value(kNothingMoves, false);
   sample.quantity.in_flight = nothing_moves ? 0 : row.in_flight;
   if (*subject == Subject::kPlan) {
-    const JsonPlace detail(row.detail);
-    sample.costs = {detail[kPlan].name(), Seconds{detail[kPredicted].number(0, kLongest)},
-                    detail[kFactor].number(0, kMost), detail[kDeviation].number(0, kMost)};
+    sample.costs = probes::plan_costs_from_json(JsonPlace(row.detail));
   }
   sample.sample = Sample{row.bytes, row.median, row.half_width, row.repetitions};
   sample.raw_seconds = row.raw_seconds;

@@ -16,12 +16,7 @@ namespace {
 class Refit {
  public:
   Refit(Cluster& cluster, const RoadFactor& factor, const RoadCost& cost, int workers)
-      : cluster_(cluster),
-        factor_(factor),
-        cost_(cost),
-        workers_(workers),
-        left_{std::min(cost.deviation.startup, factor.deviation),
-              std::min(cost.deviation.rate, factor.deviation)} {}
+      : cluster_(cluster), factor_(factor), cost_(cost), workers_(workers) {}
 
   void apply() const {
     const Operations named = operations_of(factor_.road);
@@ -47,18 +42,24 @@ class Refit {
   }
 
   Fit scaled(Fit fit) const {
-    fit.curve = times(fit.curve, factor_.factor);
-    for (double& variance : fit.covariance) variance *= factor_.factor * factor_.factor;
-    fit.deviation = left_;
+    const std::size_t parameters = 2 * fit.curve.pieces().size();
+    for (std::size_t i = 0; i < fit.covariance.size(); ++i) {
+      fit.covariance[i] *= of_parameter(i / parameters) * of_parameter(i % parameters);
+    }
+    fit.curve = recalibrated(fit.curve, factor_.startup, factor_.rate);
+    fit.deviation = factor_.deviation;
     return fit;
   }
 
+  /// On the fit's parameter of this number: start-ups and times per byte in turn.
+  double of_parameter(std::size_t i) const { return i % 2 == 0 ? factor_.startup : factor_.rate; }
+
   Fit made_of(const Curve& curve) const {
     Fit fit;
-    fit.curve = times(curve, factor_.factor);
+    fit.curve = recalibrated(curve, factor_.startup, factor_.rate);
     fit.smallest = cost_.measured_smallest;
     fit.largest = cost_.measured_largest;
-    fit.deviation = left_;
+    fit.deviation = factor_.deviation;
     return fit;
   }
 
@@ -66,7 +67,6 @@ class Refit {
   const RoadFactor& factor_;
   const RoadCost& cost_;
   const int workers_;
-  const Deviation left_;
 };
 
 }  // namespace

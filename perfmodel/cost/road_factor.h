@@ -8,17 +8,18 @@
 
 namespace commtune {
 
-/// By how much all costs of a road are off at one number of workers.
+/// By how much the costs of a road are off at one number of workers.
 struct RoadFactor {
   Road road;
-  double factor = 1;     ///< on start-ups and times per byte alike; positive
-  double deviation = 0;  ///< relative standard deviation of the factor
+  double startup = 1;   ///< on all start-ups; positive
+  double rate = 1;      ///< on all times per byte; positive
+  Deviation deviation;  ///< of both
   bool operator==(const RoadFactor&) const = default;
 };
 
 /// The cluster with these roads' fits at this number of workers multiplied by their factors. A road that was
 /// priced by formula, or no stream of which was measured, gets fits of its own, made of road_cost()'s curves
-/// on the cluster as it was given. The fits' deviation becomes that of the factor, if that is less.
+/// on the cluster as it was given. The fits' deviation becomes that of the factors.
 ///
 /// factors  each road at most once
 /// throws   Error{kNotFound} for a road that the cluster cannot price

@@ -263,7 +263,9 @@ void keep_measured_to_links(RoadCost& cost, PricedRoad& priced) {
 }
 
 Deviation larger(const Deviation& a, const Deviation& b) {
-  return {std::max(a.startup, b.startup), std::max(a.rate, b.rate)};
+  const auto may_oppose = [](const Deviation& each) { return each.opposed || !each.any(); };
+  return {std::max(a.startup, b.startup), std::max(a.rate, b.rate),
+          (a.any() || b.any()) && may_oppose(a) && may_oppose(b)};
 }
 
 /// What was measured of a road at this N; nullptr what was not.

@@ -51,6 +51,8 @@ struct FitQuality {
 /// error comes again with every message, and so averages out over none. 0: not known.
 struct Deviation {
   double startup = 0, rate = 0;
+  /// A plan that was run has told what both cost together: where one is more, the other is less.
+  bool opposed = false;
   bool any() const { return startup > 0 || rate > 0; }
   bool operator==(const Deviation&) const = default;
 };

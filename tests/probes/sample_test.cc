@@ -38,8 +38,11 @@ TEST(ProbeSample, SurvivesJson) {
   plan.quantity.road = AllReduce{Collective::kHalvingDoubling};
   plan.quantity.workers = 4;
   plan.sample = {100_MiB, Seconds{0.35}, Seconds{0.01}, 7};
-  plan.costs = {"0123456789abcdef", Seconds{0.253}, 1.31, 0.02};
-  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter, head_of_line, plan}) {
+  plan.costs = {"0123456789abcdef", Seconds{0.253}, 1.31, 1.31, {0.02, 0.02}};
+  ProbeSample apart = plan;
+  apart.costs.startup = 2.2;
+  apart.costs.deviation = {0.3, 0.1, true};
+  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter, head_of_line, plan, apart}) {
     EXPECT_EQ(probe_sample_from_json(nlohmann::json::parse(to_json(sample).dump())), sample);
   }
 }

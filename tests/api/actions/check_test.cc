@@ -137,7 +137,8 @@ TEST_F(CheckTest, WhatRunsToldIsKeptAsSamplesOfTheProbe) {
     EXPECT_EQ(samples[i].raw_seconds.size(), 3U);
     const auto of_road = std::ranges::find(check.factors, check.plans[i].road, &RoadFactor::road);
     ASSERT_NE(of_road, check.factors.end());
-    EXPECT_DOUBLE_EQ(samples[i].costs.factor, of_road->factor);
+    EXPECT_DOUBLE_EQ(samples[i].costs.startup, of_road->startup);
+    EXPECT_DOUBLE_EQ(samples[i].costs.rate, of_road->rate);
   }
   // Each was run once, and can be looked at.
   EXPECT_THAT(store_.runs().rows, SizeIs(1 + check.plans.size()));
@@ -154,7 +155,7 @@ TEST_F(CheckTest, AnotherCheckBuildsOnTheFirst) {
       return sample.quantity.road == before.quantity.road;
     });
     // Its plans are predicted as they are measured by now, as near as they scatter.
-    EXPECT_NEAR(last->costs.factor, before.costs.factor, 0.05 * before.costs.factor);
+    EXPECT_NEAR(last->costs.rate, before.costs.rate, 0.05 * before.costs.rate);
   }
 }
 

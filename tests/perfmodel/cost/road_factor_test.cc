@@ -53,7 +53,7 @@ void expect_times(const RoadCost& cost, const RoadCost& before, double factor, d
 
 TEST(Refitted, AMeasuredRoadCostsItsFactorMore) {
   const Cluster before = made_cluster();
-  const std::array factors{RoadFactor{kRing, 1.4, 0.02}};
+  const std::array factors{RoadFactor{kRing, 1.4, 1.4, {0.02, 0.02}}};
   const Cluster after = refitted(before, factors, 4);
   expect_times(road_cost(kRing, after, 4), road_cost(kRing, before, 4), 1.4, 1e-9);
   ASSERT_EQ(after.operations.size(), 1U);
@@ -64,16 +64,25 @@ TEST(Refitted, AMeasuredRoadCostsItsFactorMore) {
   EXPECT_EQ(fit.quality.samples, 8);
 }
 
-TEST(Refitted, TheDeviationNeverGrows) {
-  const std::array factors{RoadFactor{kRing, 1.4, 0.5}};
-  const Cluster after = refitted(made_cluster(), factors, 4);
-  EXPECT_EQ(after.operations.front().alone.deviation, (Deviation{0.1, 0.1}));
-  EXPECT_EQ(after.operations.front().streamed.deviation, (Deviation{0.1, 0.1}));
+TEST(Refitted, StartUpsAndTimesPerByteHaveFactorsOfTheirOwn) {
+  const Cluster before = made_cluster();
+  const std::array factors{RoadFactor{kRing, 2, 1.5, {0.3, 0.2, true}}};
+  const Cluster after = refitted(before, factors, 4);
+  const Fit &then = before.operations.front().alone, &now = after.operations.front().alone;
+  EXPECT_NEAR(now.curve.pieces().front().alpha.count(), 2e-3, 1e-9);
+  EXPECT_NEAR(now.curve.pieces().front().beta.value, 3.3e-9, 1e-15);
+  EXPECT_NEAR(now.covariance[0], 4 * then.covariance[0], 1e-16);
+  EXPECT_NEAR(now.covariance[1], 3 * then.covariance[1], 1e-25);
+  EXPECT_NEAR(now.covariance[3], 2.25 * then.covariance[3], 1e-28);
+  EXPECT_EQ(now.deviation, (Deviation{0.3, 0.2, true}));
+  EXPECT_EQ(road_cost(kRing, after, 4).deviation, (Deviation{0.3, 0.2, true}));
+  const Cluster read = cluster_from_json(to_json(after));
+  EXPECT_EQ(read.operations.front().alone.deviation, now.deviation);
 }
 
 TEST(Refitted, ARoadPricedByFormulaGetsFitsOfItsOwn) {
   const Cluster before = made_cluster();
-  const std::array factors{RoadFactor{kServers, 1.3, 0.05}};
+  const std::array factors{RoadFactor{kServers, 1.3, 1.3, {0.05, 0.05}}};
   const Cluster after = refitted(before, factors, 4);
   const RoadCost then = road_cost(kServers, before, 4), now = road_cost(kServers, after, 4);
   EXPECT_EQ(then.basis, Basis::kFormula);
@@ -89,14 +98,14 @@ TEST(Refitted, ARoadPricedByFormulaGetsFitsOfItsOwn) {
 TEST(Refitted, ARoadWithoutStreamsKeepsWhatIsCarriedToIt) {
   Cluster before = made_cluster();
   before.operations.push_back({kServers, Operation::kPushPull, 4, fit_of(2e-3, 2.5e-9, 0.1), {}});
-  const std::array factors{RoadFactor{kServers, 1.5, 0.05}};
+  const std::array factors{RoadFactor{kServers, 1.5, 1.5, {0.05, 0.05}}};
   const Cluster after = refitted(before, factors, 4);
   expect_times(road_cost(kServers, after, 4), road_cost(kServers, before, 4), 1.5, 0.01);
 }
 
 TEST(Refitted, EveryRoadIsMultipliedByItsOwnFactorWhateverTheOrder) {
   const Cluster before = made_cluster();
-  const RoadFactor ring{kRing, 1.4, 0.02}, servers{kServers, 0.9, 0.02};
+  const RoadFactor ring{kRing, 1.4, 1.4, {0.02, 0.02}}, servers{kServers, 0.9, 0.9, {0.02, 0.02}};
   const Cluster one = refitted(before, std::array{ring, servers}, 4);
   const Cluster other = refitted(before, std::array{servers, ring}, 4);
   for (const Cluster& after : {one, other}) {

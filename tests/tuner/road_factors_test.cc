@@ -1,0 +1,112 @@
+#include "tuner/road_factors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "perfmodel/cost/road_factor.h"
+#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/shipped_profiles.h"
+#include "perfmodel/simulate/simulate.h"
+#include "perfmodel/simulate/workload.h"
+#include "tests/tuner/testbed.h"
+#include "tuner/methods/method.h"
+
+namespace commtune::tuner {
+namespace {
+
+using ::testing::SizeIs;
+
+const Road kRing = AllReduce{};
+
+/// A ring on which ResNet-50's 161 messages of its own cost their start-ups, and one of all its bytes.
+Cluster made_ring(double deviation) {
+  Cluster cluster = made_cluster(4, 100e-6, 0.8e-9);
+  OperationFit fit{kRing, Operation::kAllReduce, 4, {}, {}};
+  fit.alone.curve = fit.streamed.curve = Curve{Seconds{2e-3}, SecondsPerByte{2e-9}};
+  fit.alone.largest = fit.streamed.largest = 1024_MiB;
+  fit.alone.deviation = fit.streamed.deviation = {deviation, deviation};
+  cluster.operations.push_back(fit);
+  return cluster;
+}
+
+/// The plan of a method.
+Plan plan_of(const Profile& profile, const std::string& method) {
+  TuneOptions options;
+  options.roads = {kRing};
+  const Answer answer = tune(profile, made_ring(0), options);
+  for (const Entry& entry : answer.ranking) {
+    if (entry.method == method) return entry.plan;
+  }
+  return {};
+}
+
+/// What runs of these plans tell where the truth has these factors.
+std::vector<RoadFactor> told(const std::vector<Plan>& plans, double startup, double rate,
+                             double half_width = 1e-4) {
+  const Profile profile = *shipped_profile("resnet50");
+  const Cluster fitted = made_ring(0.1);
+  const Cluster truth = refitted(fitted, std::vector{RoadFactor{kRing, startup, rate, {}}}, 4);
+  std::vector<CheckedPlan> checked;
+  for (const Plan& plan : plans) {
+    CheckedPlan& each = checked.emplace_back();
+    each.measured = simulate(Workload(profile), plan, road_cost(kRing, truth, 4)).iteration;
+    each.half_width = half_width * each.measured;
+    find_factor(each, plan, profile, fitted);
+  }
+  return road_factors(checked, plans, profile, fitted);
+}
+
+class RoadFactorsTest : public ::testing::Test {
+ protected:
+  const Profile profile_ = *shipped_profile("resnet50");
+  const Plan many_ = plan_of(profile_, "wfbp-a2a"), one_ = plan_of(profile_, "bsp-a2a");
+};
+
+TEST_F(RoadFactorsTest, TwoPlansTellStartUpsFromBytes) {
+  const auto factors = told({many_, one_}, 1.8, 1.1);
+  ASSERT_THAT(factors, SizeIs(1));
+  EXPECT_NEAR(factors[0].startup, 1.8, 0.05);
+  EXPECT_NEAR(factors[0].rate, 1.1, 0.02);
+  EXPECT_LT(factors[0].deviation.startup, 0.05);
+  EXPECT_LT(factors[0].deviation.rate, 0.05);
+}
+
+TEST_F(RoadFactorsTest, OnePlanLeavesOpenWhichOfThemIsOff) {
+  const auto factors = told({many_}, 1.8, 1.1);
+  ASSERT_THAT(factors, SizeIs(1));
+  // Many small messages: rather their start-ups.
+  EXPECT_GT(factors[0].startup, factors[0].rate);
+  EXPECT_TRUE(factors[0].deviation.opposed);
+  // That plan is predicted as it was measured, and the other one's truth is within what is left open.
+  EXPECT_GT(factors[0].rate * std::exp(2 * factors[0].deviation.rate), 1.1);
+  EXPECT_LT(factors[0].rate * std::exp(-2 * factors[0].deviation.rate), 1.1);
+}
+
+TEST_F(RoadFactorsTest, AFitThatWasRightIsInLessDoubt) {
+  const auto factors = told({one_}, 1, 1);
+  ASSERT_THAT(factors, SizeIs(1));
+  EXPECT_EQ(factors[0].startup, 1);
+  EXPECT_EQ(factors[0].rate, 1);
+  // One message of all bytes tells what a byte costs, and next to nothing of start-ups.
+  EXPECT_LT(factors[0].deviation.rate, 0.02);
+  EXPECT_NEAR(factors[0].deviation.startup, 0.1, 0.02);
+}
+
+TEST_F(RoadFactorsTest, WhatAnEarlierPlanToldStays) {
+  Cluster cluster = made_ring(0.1);
+  cluster.operations[0].alone.deviation = cluster.operations[0].streamed.deviation = {0.4, 0.001, true};
+  CheckedPlan late;
+  const Cluster truth = refitted(cluster, std::vector{RoadFactor{kRing, 1.5, 1, {}}}, 4);
+  late.measured = simulate(Workload(profile_), many_, road_cost(kRing, truth, 4)).iteration;
+  late.half_width = 1e-4 * late.measured;
+  find_factor(late, many_, profile_, cluster);
+  const auto factors = road_factors(std::vector{late}, std::vector{many_}, profile_, cluster);
+  ASSERT_THAT(factors, SizeIs(1));
+  EXPECT_NEAR(factors[0].startup, 1.5, 0.05);
+  EXPECT_NEAR(factors[0].rate, 1, 0.02);
+}
+
+}  // namespace
+}  // namespace commtune::tuner
