@@ -169,11 +169,10 @@ std::vector<PlacedPiece> placed_pieces(const Plan& plan) {
   return placed;
 }
 
-void check_coverage(const Plan& plan, const Profile& profile) {
-  const std::vector<TensorRef> tensors = tensors_of(profile);
+void check_coverage(const Plan& plan, const std::vector<TensorRef>& tensors, DataType type) {
   std::vector<PlacedPiece> placed = placed_pieces(plan);
   for (const PlacedPiece& p : placed) {
-    check_piece(p, tensors, element_size(profile.type));
+    check_piece(p, tensors, element_size(type));
   }
   std::sort(placed.begin(), placed.end(), [](const PlacedPiece& a, const PlacedPiece& b) {
     return std::pair(a.piece.tensor, a.piece.offset) < std::pair(b.piece.tensor, b.piece.offset);
@@ -240,6 +239,13 @@ void check_sequence(const Plan& plan) {
   if (missing != distributed.end()) {
     reject("sequence", "lacks a stage of message " + std::to_string(missing - distributed.begin()));
   }
+}
+
+void check_parts(const Plan& plan, const std::vector<TensorRef>& tensors, DataType type) {
+  check_road(plan);
+  check_coverage(plan, tensors, type);
+  check_priorities(plan);
+  check_sequence(plan);
 }
 
 // --- fields ---------------------------------------------------------------------------------------------
@@ -329,10 +335,18 @@ int ranks_of(const Plan& plan) {
 
 void check(const Plan& plan, const Profile& profile) {
   check_profile(plan, profile);
-  check_road(plan);
-  check_coverage(plan, profile);
-  check_priorities(plan);
-  check_sequence(plan);
+  check_parts(plan, tensors_of(profile), profile.type);
+}
+
+void check(const Plan& plan, const TensorLayout& layout) {
+  if (const std::string given = digest(layout); !plan.layout.empty() && plan.layout != given) {
+    reject("layout", "the plan carries tensors with layout " + plan.layout + ", what is to travel has " +
+                         given + ": names, sizes, types and order must be the same");
+  }
+  std::vector<TensorRef> tensors;
+  tensors.reserve(layout.tensors.size());
+  for (const Tensor& tensor : layout.tensors) tensors.push_back({0, tensor.bytes});
+  check_parts(plan, tensors, layout.type);
 }
 
 void read_fields(const JsonPlace& place, Road& road) {

@@ -11,6 +11,7 @@
 
 #include "perfmodel/base/units.h"
 #include "perfmodel/profile.h"
+#include "perfmodel/tensor_layout.h"
 
 namespace commtune {
 
@@ -157,6 +158,9 @@ int ranks_of(const Plan& plan);
 /// colocated, the profile's layout equal. A plan without a layout suits the profile with its very digest
 /// only.
 void check(const Plan& plan, const Profile& profile);
+/// The same for who knows what travels and not how long layers compute. A plan without a layout is taken by
+/// its pieces alone.
+void check(const Plan& plan, const TensorLayout& layout);
 
 /// Reads "commtune/plan/1". Errors as in profile_from_json.
 Plan plan_from_json(const nlohmann::json& json);

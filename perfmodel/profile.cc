@@ -21,7 +21,6 @@ constexpr double kLongestLayer = 1e6;  // seconds
 constexpr double kMostMacs = 1e18;
 
 constexpr std::string_view kProfileFormat = "commtune/profile/1";
-constexpr std::string_view kLayout = "commtune/layout/1";
 constexpr std::pair<std::string_view, DataType> kDataTypes[] = {
     {"float32", DataType::kFloat32}, {"float16", DataType::kFloat16}, {"bfloat16", DataType::kBfloat16}};
 
@@ -204,17 +203,6 @@ nlohmann::json to_json(const Profile& profile) { return fields::write_fields(pro
 std::string digest(const Profile& profile) {
   Digest digest;
   fields::digest_fields(digest, profile);
-  return digest.hex();
-}
-
-std::string layout_digest(const Profile& profile) {
-  Digest digest;
-  digest.add(kLayout).add(to_string(profile.type)).add(static_cast<std::uint64_t>(profile.tensor_count()));
-  for (const Layer& layer : profile.layers) {
-    for (const Tensor& tensor : layer.tensors) {
-      digest.add(tensor.name).add(tensor.bytes.count);
-    }
-  }
   return digest.hex();
 }
 
