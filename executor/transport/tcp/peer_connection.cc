@@ -116,12 +116,31 @@ void PeerConnection::flush() {
     const ssize_t sent = sendmsg(socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      if (errno != EAGAIN && errno != EWOULDBLOCK) throw lost(std::strerror(errno));
+      if (errno != EAGAIN && errno != EWOULDBLOCK) fail_to_send(errno);
       writable_ = false;
       return;
     }
     account_sent(static_cast<std::size_t>(sent));
   }
+}
+
+void PeerConnection::fail_to_send(int error) {
+  std::array<std::byte, kLongestReason> ahead;
+  drain(ahead);
+  throw lost(std::strerror(error));
+}
+
+void PeerConnection::say_why(std::string_view why) noexcept {
+  if (!socket_ || closed_) return;
+  if (!sends_.empty() && (*transfers_)[sends_.first].done > 0) return;
+  why = why.substr(0, kLongestReason);
+  Header header{why.size(), kReasonTag, 0};
+  std::array<iovec, 2> parts{{{&header, sizeof header}, {const_cast<char*>(why.data()), why.size()}}};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  [[maybe_unused]] const auto sent = sendmsg(socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  shutdown(socket(), SHUT_WR);
 }
 
 void PeerConnection::account_sent(std::size_t sent) {
@@ -188,6 +207,7 @@ std::span<std::byte> PeerConnection::rest_of_header() {
 
 std::span<std::byte> PeerConnection::rest_of_payload() {
   if (header_bytes_ < sizeof(Header)) return {};
+  if (says_why()) return std::as_writable_bytes(std::span(reason_)).subspan(payload_bytes_);
   std::byte* const data = early_target_ != nullptr ? early_target_->data.data() : (*transfers_)[target_].data;
   return std::span(data, incoming_.size).subspan(payload_bytes_);
 }
@@ -199,12 +219,18 @@ void PeerConnection::account_received(std::size_t payload) {
 
 void PeerConnection::begin_incoming() {
   check_header();
+  if (says_why()) {
+    reason_.resize(incoming_.size);
+    if (reason_.empty()) throw left();
+    return;
+  }
   target_ = matches_.take_receive(incoming_);
   if (target_ == kNoTransfer) early_target_ = &matches_.keep(incoming_);
   if (incoming_.size == 0) finish_incoming();
 }
 
 void PeerConnection::finish_incoming() {
+  if (says_why()) throw left();
   if (early_target_ != nullptr) {
     early_target_->complete = true;
   } else {
@@ -219,7 +245,7 @@ void PeerConnection::finish_incoming() {
 void PeerConnection::check_header() const {
   const bool known = static_cast<int>(tag_space_of(incoming_.tag)) < kTagSpaces &&
                      number_of(incoming_.tag) != kAnyNumber && incoming_.reserved == 0;
-  if (known) return;
+  if (known || (says_why() && incoming_.size <= kLongestReason && incoming_.reserved == 0)) return;
   throw Error(ErrorCode::kConflict, fmt::format("{} sent a message with tag {:#x}: no such tag is sent",
                                                 describe(*peers_, peer_), incoming_.tag));
 }
@@ -230,6 +256,17 @@ void PeerConnection::close() {
   writable_ = false;
   const bool owed = matches_.any_posted() || !sends_.empty() || target_ != kNoTransfer || header_bytes_ != 0;
   if (owed) throw lost("closed its connection in the middle of a transfer");
+}
+
+bool PeerConnection::says_why() const {
+  return header_bytes_ == sizeof(Header) && incoming_.tag == kReasonTag;
+}
+
+Error PeerConnection::left() const {
+  // Where the peer left because another one had, that one's words are enough.
+  constexpr std::string_view kEnded = " ended the run: ";
+  if (reason_.find(kEnded) != std::string::npos) return Error(ErrorCode::kPeerLost, reason_);
+  return Error(ErrorCode::kPeerLost, fmt::format("{}{}{}", describe(*peers_, peer_), kEnded, reason_));
 }
 
 Error PeerConnection::lost(std::string_view why) const {

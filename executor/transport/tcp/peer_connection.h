@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -25,6 +26,10 @@ using matching::Transfers;
 /// What precedes each message on the wire, as it lies in memory.
 using Header = matching::Envelope;
 
+/// Leads a rank's reason to leave, in place of a message's tag. No message has a tag of this space.
+inline constexpr Tag kReasonTag = make_tag(static_cast<TagSpace>(kTagSpaces), 0);
+inline constexpr std::size_t kLongestReason = 4096;
+
 /// To one peer. What belongs to a message moves straight between the socket and the caller's memory. Small
 /// messages travel together, as a system call and a packet for each cost more than their bytes.
 ///
@@ -36,6 +41,10 @@ class PeerConnection {
   ///            must outlive the connection
   PeerConnection(Descriptor socket, Transfers& transfers, const Peers& peers, const MessageLimits& limits,
                  int peer);
+
+  /// Tells the peer why this rank leaves, where the kernel takes it at once and no message has been sent in
+  /// part. The peer's next call throws Error{kPeerLost} with it. No other call but the destructor follows.
+  void say_why(std::string_view why) noexcept;
 
   /// Whether there is one: a rank has none to itself.
   explicit operator bool() const { return static_cast<bool>(socket_); }
@@ -73,8 +82,12 @@ class PeerConnection {
   void begin_incoming();  ///< a header is complete: finds the receive that it belongs to
   void finish_incoming();
   void check_header() const;
-  void close();  ///< a peer that is done may go; one from which something is still due is lost
+  void close();           ///< a peer that is done may go; one from which something is still due is lost
+  bool says_why() const;  ///< what is coming in is a peer's reason to leave
+  Error left() const;
   Error lost(std::string_view why) const;
+  /// Sending failed: the peer may have said why before it went.
+  [[noreturn]] void fail_to_send(int error);
 
   Descriptor socket_;
   Transfers* transfers_;
@@ -94,7 +107,8 @@ class PeerConnection {
   std::size_t header_bytes_ = 0;  // of `incoming_` that have come
   std::size_t payload_bytes_ = 0;
   TransferId target_ = kNoTransfer;                 // the receive it goes to, or
-  matching::EarlyMessage* early_target_ = nullptr;  // where it is kept
+  matching::EarlyMessage* early_target_ = nullptr;  // where it is kept, or
+  std::string reason_;                              // where a peer says why it leaves
 };
 
 }  // namespace commtune::tcp

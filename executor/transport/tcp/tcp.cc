@@ -96,7 +96,10 @@ class TcpTransport final : public Transport {
     return std::nullopt;
   }
 
-  void abort(std::string_view why) noexcept override { bootstrap_->abort(why); }
+  void abort(std::string_view why) noexcept override {
+    for (tcp::PeerConnection& connection : connections_) connection.say_why(why);
+    bootstrap_->abort(why);
+  }
 
  private:
   void watch(int fd, std::uint32_t events, std::uint64_t key) {
