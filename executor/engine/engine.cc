@@ -21,23 +21,19 @@ constexpr std::int32_t kFailed = INT_MIN / 2;
 /// How often the communication thread looks for what is late.
 constexpr std::chrono::milliseconds kWatchInterval{500};
 
-std::vector<std::vector<std::size_t>> layers_of(const Plan& plan, const Profile& profile) {
-  const std::vector<TensorRef> tensors = tensors_of(profile);
-  std::vector<std::vector<std::size_t>> result;
-  for (const Message& message : plan.messages) {
-    std::set<std::size_t> layers;
-    for (const Piece& piece : message.pieces) layers.insert(tensors[piece.tensor].layer);
-    result.emplace_back(layers.begin(), layers.end());
-  }
-  return result;
+/// An entry of released_: the message in these bits, the iteration above them.
+constexpr unsigned kMessageBits = 26;
+static_assert(std::uint64_t{1} << kMessageBits == kLaneNumbers);
+
+std::uint64_t release_entry(std::uint64_t iteration, std::uint32_t message) {
+  return iteration << kMessageBits | message;
 }
 
-std::vector<std::size_t> release_layers(const Plan& plan, const Profile& profile) {
-  std::vector<std::size_t> result;
-  for (const auto& layers : layers_of(plan, profile)) {
-    result.push_back(plan.release == Release::kBackward ? 0 : layers.front());
-  }
-  return result;
+/// The tensors that a message carries, each once.
+std::vector<TensorId> carried_tensors(const Message& message) {
+  std::set<TensorId> tensors;
+  for (const Piece& piece : message.pieces) tensors.insert(piece.tensor);
+  return {tensors.begin(), tensors.end()};
 }
 
 /// The order in which the plan would have its steps on the wire.
@@ -77,10 +73,10 @@ std::string to_string(Stage stage) { return stage == Stage::kReduce ? "reduce" :
 
 }  // namespace
 
-RoadSettings make_settings(const Plan& plan, const Profile& profile, Result result, Bytes chunk) {
+RoadSettings make_settings(const Plan& plan, DataType type, Result result, Bytes chunk) {
   RoadSettings settings;
   settings.workers = plan.workers;
-  settings.type = profile.type;
+  settings.type = type;
   settings.result = result;
   if (chunk.count != 0) settings.chunk = chunk;
   return settings;
@@ -88,8 +84,7 @@ RoadSettings make_settings(const Plan& plan, const Profile& profile, Result resu
 
 struct Engine::MessageState {
   std::uint32_t number = 0;
-  std::vector<std::size_t> layers;  // whose gradients it carries
-  std::size_t release_layer = 0;
+  std::vector<TensorId> tensors;  // that it carries
   std::size_t bytes = 0;
   std::optional<MessageBuffer> buffer;  // workers
   std::span<std::byte> data;            // while it is under way
@@ -114,41 +109,37 @@ struct Engine::MessageState {
   }
 };
 
-Engine::Engine(Communicator& communicator, const Plan& plan, const Profile& profile,
+Engine::Engine(Communicator& communicator, const Plan& plan, const TensorLayout& layout,
                const Gradients& gradients, const EngineOptions& options)
     : communicator_(communicator),
       plan_(plan),
       options_(options),
       hosts_(communicator.peers(), plan.workers),
-      layers_(profile.layers.size()),
-      layer_ready_(layers_),
-      layer_used_(layers_),
-      wakes_(layers_, false),
-      layer_left_(layers_, 0),
-      left_(layers_),
+      tensors_in_(plan.messages.size()),
+      carriers_of_(layout.tensors.size(), 0),
+      ready_in_(layout.tensors.size()),
+      missing_(plan.messages.size()),
+      asked_(layout.tensors.size()),
+      released_(plan.messages.size()),
+      left_(layout.tensors.size()),
       times_(plan.messages.size()),
       scratch_(std::min<std::size_t>(options.road.chunk.count, largest_message(plan))),
-      step_order_(plan, release_layers(plan, profile), layers_) {
-  for (const Layer& layer : profile.layers) {
-    for (const Tensor& tensor : layer.tensors) tensor_names_.push_back(tensor.name);
-  }
-  const auto layers = layers_of(plan, profile);
-  const auto released = release_layers(plan, profile);
+      step_order_(plan),
+      taken_(plan.messages.size()) {
+  for (const Tensor& tensor : layout.tensors) tensor_names_.push_back(tensor.name);
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < plan.messages.size(); ++i) {
     auto message = std::make_unique<MessageState>();
     message->number = static_cast<std::uint32_t>(i);
-    message->layers = layers[i];
-    message->release_layer = released[i];
+    message->tensors = carried_tensors(plan.messages[i]);
     message->bytes = message_bytes(plan.messages[i]).count;
     message->times = &times_[i];
     message->engine = this;
     if (is_worker(communicator, plan)) message->buffer.emplace(plan.messages[i], gradients);
-    for (const std::size_t layer : layers[i]) ++layer_left_[layer];
-    wakes_[released[i]] = true;
     sizes.push_back(message->bytes);
     messages_.push_back(std::move(message));
   }
+  find_carriers();
   match(
       plan.road, [](const AllReduce&) {},
       [&](const ParameterServer& servers) { make_server(servers, std::move(sizes)); });
@@ -174,19 +165,89 @@ void Engine::make_server(const ParameterServer& road, std::vector<std::size_t> m
 
 // ---- The compute side ----
 
+void Engine::find_carriers() {
+  for (const auto& message : messages_) {
+    tensors_in_[message->number] = static_cast<std::int32_t>(message->tensors.size());
+    for (const TensorId tensor : message->tensors) ++carriers_of_[tensor];
+  }
+  first_carrier_.push_back(0);
+  for (const std::int32_t count : carriers_of_) {
+    first_carrier_.push_back(first_carrier_.back() + static_cast<std::size_t>(count));
+  }
+  carriers_.resize(first_carrier_.back());
+  std::vector<std::size_t> next(first_carrier_.begin(), first_carrier_.end() - 1);
+  for (const auto& message : messages_) {
+    for (const TensorId tensor : message->tensors) carriers_[next[tensor]++] = message->number;
+  }
+}
+
+void Engine::check_all_back() const {
+  const auto refuse = [](const std::string& what) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("begin_iteration: {} of the iteration before: wait for it first", what));
+  };
+  if (plan_.barrier == Barrier::kFull) {
+    if (const std::int32_t left = all_left_; left > 0) refuse(fmt::format("{} messages are not back", left));
+    return;
+  }
+  for (std::size_t tensor = 0; tensor < left_.size(); ++tensor) {
+    if (left_[tensor] > 0) refuse(fmt::format("gradient {} is not back", tensor_names_[tensor]));
+  }
+}
+
 void Engine::begin_iteration() {
+  if (failed_) std::rethrow_exception(failure_);
+  check_all_back();
   ++iteration_;
-  for (std::size_t layer = 0; layer < layers_; ++layer) left_[layer] = layer_left_[layer];
-  all_left_ = static_cast<std::int32_t>(messages_.size());
+  next_place_ = 0;
+  all_missing_ = static_cast<std::int32_t>(tensor_names_.size());
+  for (std::size_t i = 0; i < missing_.size(); ++i)
+    missing_[i].store(tensors_in_[i], std::memory_order_relaxed);
+  // Only what the barrier asks for is counted: when that is zero, the communication thread touches it no
+  // more.
+  if (plan_.barrier == Barrier::kFull) {
+    all_left_ = static_cast<std::int32_t>(messages_.size());
+  } else {
+    for (std::size_t tensor = 0; tensor < left_.size(); ++tensor) left_[tensor] = carriers_of_[tensor];
+  }
   // fail() sets failed_ first and then the counters: one of the two orders is seen.
   if (failed_) std::rethrow_exception(failure_);
 }
 
-void Engine::gradient_ready(std::size_t layer) {
-  layer_ready_[layer] = Clock::now();
-  if (!wakes_[layer]) return;
-  ready_.store(iteration_ * (layers_ + 1) + (layers_ - layer), std::memory_order_release);
-  communicator_.transport().wake();
+void Engine::note_ready(TensorId tensor) {
+  const std::uint64_t iteration = iteration_.load(std::memory_order_relaxed);
+  if (ready_in_[tensor].load(std::memory_order_relaxed) == iteration) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("ready: gradient {} was ready already in this iteration", tensor_names_[tensor]));
+  }
+  ready_in_[tensor].store(iteration, std::memory_order_relaxed);
+}
+
+void Engine::release(std::uint32_t message) {
+  times_[message].queued = Clock::now();
+  const std::size_t place = next_place_.fetch_add(1, std::memory_order_relaxed);
+  released_[place].store(release_entry(iteration_.load(std::memory_order_relaxed), message),
+                         std::memory_order_release);
+}
+
+void Engine::ready(TensorRange tensors) {
+  for (TensorId tensor = tensors.first; tensor < tensors.end; ++tensor) note_ready(tensor);
+  bool any = false;
+  // Who brings the last tensor sees what every other thread wrote into its own before it said so: the
+  // counters are acquired and released.
+  if (plan_.release == Release::kBackward) {
+    const auto count = static_cast<std::int32_t>(tensors.end - tensors.first);
+    any = count > 0 && all_missing_.fetch_sub(count, std::memory_order_acq_rel) == count;
+    for (std::uint32_t message = 0; any && message < messages_.size(); ++message) release(message);
+  } else {
+    const std::size_t end = first_carrier_[tensors.end];
+    for (std::size_t i = first_carrier_[tensors.first]; i < end; ++i) {
+      if (missing_[carriers_[i]].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+      release(carriers_[i]);
+      any = true;
+    }
+  }
+  if (any) communicator_.transport().wake();
 }
 
 bool Engine::wait_until_none(const std::atomic<std::int32_t>& left) {
@@ -199,11 +260,23 @@ bool Engine::wait_until_none(const std::atomic<std::int32_t>& left) {
   return waited;
 }
 
-bool Engine::is_back(std::size_t layer) const { return left_before(layer) == 0; }
+bool Engine::is_back(TensorRange tensors) const {
+  if (plan_.barrier == Barrier::kFull) return all_left_ == 0;
+  for (TensorId tensor = tensors.first; tensor < tensors.end; ++tensor) {
+    if (left_[tensor] != 0) return false;
+  }
+  return true;
+}
 
-bool Engine::wait_for(std::size_t layer, Clock::time_point asked) {
-  layer_used_[layer] = asked;
-  return wait_until_none(left_before(layer));
+bool Engine::wait(TensorRange tensors, Clock::time_point asked) {
+  const Clock::rep when = asked.time_since_epoch().count();
+  bool waited = false;
+  for (TensorId tensor = tensors.first; tensor < tensors.end; ++tensor) {
+    asked_[tensor].store(when, std::memory_order_relaxed);
+    if (plan_.barrier == Barrier::kPerLayer) waited = wait_until_none(left_[tensor]) || waited;
+  }
+  if (plan_.barrier == Barrier::kFull) waited = wait_until_none(all_left_);
+  return waited;
 }
 
 void Engine::finish() {
@@ -215,13 +288,12 @@ void Engine::finish() {
 
 std::span<const MessageTimes> Engine::times() {
   for (std::size_t i = 0; i < messages_.size(); ++i) {
-    times_[i].queued = layer_ready_[messages_[i]->release_layer];
-    times_[i].used = layer_used_[messages_[i]->layers.front()];
+    times_[i].used = Clock::time_point(Clock::duration(asked_[messages_[i]->tensors.front()].load()));
   }
   return times_;
 }
 
-std::vector<Served> Engine::served() const { return server_ ? server_->served() : std::vector<Served>{}; }
+std::vector<Served> Engine::served() const { return served_; }
 
 std::uint64_t Engine::buffer_bytes() const { return buffer_bytes_; }
 
@@ -236,6 +308,16 @@ void Engine::communicate() noexcept {
     failure_ = std::current_exception();
     fail();
   }
+  end_tasks();
+}
+
+void Engine::end_tasks() noexcept {
+  // Here, since their frames go back to the pool of this thread: in another's they would pile up, engine by
+  // engine.
+  for (const auto& message : messages_) message->task = {};
+  if (!server_) return;
+  served_ = server_->served();
+  server_.reset();
 }
 
 void Engine::fail() noexcept {
@@ -252,7 +334,7 @@ void Engine::run_until_finished() {
   if (server_) server_->start();
   Task goodbye;
   while (!stopping_) {
-    take_new_gradients();
+    take_released();
     start_what_may();
     reap();
     const Clock::time_point now = Clock::now();
@@ -263,20 +345,28 @@ void Engine::run_until_finished() {
         if (goodbye.valid()) goodbye.start();
       }
       const bool served = !server_ || server_->finished();
-      if (served && (!goodbye.valid() || goodbye.done())) return;
+      if (served && (!goodbye.valid() || goodbye.done())) return note_memory();
     }
     communicator_.progress(next_watch_);
   }
 }
 
-void Engine::take_new_gradients() {
-  const std::uint64_t ready = ready_.load(std::memory_order_acquire);
-  const std::uint64_t iteration = ready / (layers_ + 1);
-  if (iteration != iteration_seen_) {
-    iteration_seen_ = iteration;
-    step_order_.begin();
+void Engine::take_released() {
+  if (messages_.empty()) return;
+  for (;;) {
+    // Behind the last of an iteration comes the first of the next one.
+    const bool first = taken_ == messages_.size();
+    const std::uint64_t entry = released_[first ? 0 : taken_].load(std::memory_order_acquire);
+    const std::uint64_t iteration = iteration_seen_ + (first ? 1 : 0);
+    if (entry >> kMessageBits != iteration) return;
+    if (first) {
+      iteration_seen_ = iteration;
+      taken_ = 0;
+      step_order_.begin();
+    }
+    ++taken_;
+    step_order_.release(static_cast<std::uint32_t>(entry % kLaneNumbers));
   }
-  step_order_.release(ready % (layers_ + 1));
 }
 
 void Engine::start_what_may() {
@@ -392,14 +482,19 @@ void Engine::step_ended(MessageState& message) {
 
 void Engine::hand_back(MessageState& message) {
   message.buffer->scatter(fusion_);
-  buffer_bytes_ = scratch_.allocated() + fusion_.allocated();
+  note_memory();
   copying_ = fusion_.copying();
   message.times->distributed = Clock::now();
-  for (const std::size_t layer : message.layers) {
-    if (left_[layer].fetch_sub(1) == 1) left_[layer].notify_all();
+  if (plan_.barrier == Barrier::kFull) {
+    if (all_left_.fetch_sub(1) == 1) all_left_.notify_all();
+    return;
   }
-  if (all_left_.fetch_sub(1) == 1) all_left_.notify_all();
+  for (const TensorId tensor : message.tensors) {
+    if (left_[tensor].fetch_sub(1) == 1) left_[tensor].notify_all();
+  }
 }
+
+void Engine::note_memory() { buffer_bytes_ = scratch_.allocated() + fusion_.allocated(); }
 
 void Engine::reap() {
   std::erase_if(active_, [](MessageState* message) {

@@ -1,10 +1,11 @@
 #pragma once
-// Runs a plan: a compute side says "the gradients of layer i exist" and asks "are the gradients of layer i
-// back?"; a communication thread of its own walks the plan. Starts, orders and ends messages exactly as
+// Runs a plan: a compute side says "gradient i exists" and asks "is gradient i back?", from any thread and in
+// any order; a communication thread of its own walks the plan. Starts, orders and ends messages exactly as
 // perfmodel/plan.h says and perfmodel/simulate/simulate.h predicts.
 //
-// Threads: the constructor's caller is the compute side and calls everything below. The engine owns one more
-// thread, which alone uses the communicator from the constructor's end to the destructor.
+// Threads: ready(), is_back() and wait() may be called from any thread, at the same time too; everything else
+// from one at a time. The engine owns one more thread, which alone uses the communicator from the
+// constructor's end to the destructor.
 
 #include <atomic>
 #include <cstdint>
@@ -22,18 +23,18 @@
 #include "executor/roads/road.h"
 #include "executor/transport/communicator.h"
 #include "perfmodel/plan.h"
-#include "perfmodel/profile.h"
+#include "perfmodel/tensor_layout.h"
 
 namespace commtune {
 
 struct EngineOptions {
-  RoadSettings road;      ///< workers, type and result are taken from the plan and profile by make_settings()
+  RoadSettings road;      ///< workers, type and result are taken from the plan and layout by make_settings()
   Seconds timeout{60.0};  ///< longest time that one message may be under way
   std::size_t served_limit = 0;  ///< messages that a server in this process keeps a record of
 };
 
 /// Settings of a plan's road.
-RoadSettings make_settings(const Plan& plan, const Profile& profile, Result result, Bytes chunk);
+RoadSettings make_settings(const Plan& plan, DataType type, Result result, Bytes chunk);
 
 /// A message's way through one iteration.
 struct MessageTimes {
@@ -47,27 +48,35 @@ struct MessageTimes {
 
 class Engine {
  public:
-  /// plan       satisfies check(plan, profile); equal on all ranks
-  /// gradients  one per tensor of the profile; none on a dedicated server
-  Engine(Communicator& communicator, const Plan& plan, const Profile& profile, const Gradients& gradients,
+  /// plan       satisfies check(plan, layout); equal on all ranks
+  /// gradients  one per tensor of the layout; none on a dedicated server
+  Engine(Communicator& communicator, const Plan& plan, const TensorLayout& layout, const Gradients& gradients,
          const EngineOptions& options);
   /// Ends the communication thread, whatever is under way.
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// Before the backward pass; every gradient of the iteration before has been waited for.
+  /// Before the first ready() of an iteration, with a happens-before to each of its calls.
+  ///
+  /// throws  Error{kBadInput} where a gradient of the iteration before is not back; what ended the
+  /// communication thread
   void begin_iteration();
-  /// True if this layer's gradients release a message. Only then must gradient_ready() be called on time.
-  bool releases(std::size_t layer) const { return wakes_[layer]; }
-  /// The gradients of `layer` exist, in the memory given to the constructor. Called for every layer, from the
-  /// last to the first. From here until wait_for(layer) returns, that memory is the engine's.
-  void gradient_ready(std::size_t layer);
-  /// Whether what the plan's barrier asks for before the forward pass of `layer` is back.
-  bool is_back(std::size_t layer) const;
-  /// Before the forward pass of `layer`, which asks for it at the given moment: comes back when is_back().
-  /// Returns whether it had to wait. Rethrows what ended the communication thread.
-  bool wait_for(std::size_t layer, Clock::time_point asked);
+  /// These gradients exist, in the memory given to the constructor: the messages that waited for nothing else
+  /// may start. Each tensor once an iteration. From here until wait() for it returns, its memory is the
+  /// engine's.
+  ///
+  /// throws  Error{kBadInput} naming a tensor that was ready already
+  void ready(TensorRange tensors);
+  /// Whether what the plan's barrier asks for before these tensors are used is back: all gradients, also for
+  /// an empty range, or these.
+  bool is_back(TensorRange tensors) const;
+  /// Comes back when is_back().
+  ///
+  /// asked    when whoever uses the tensors wanted them
+  /// returns  whether it had to wait
+  /// throws   what ended the communication thread
+  bool wait(TensorRange tensors, Clock::time_point asked);
   /// After the last iteration, on every rank; a dedicated server calls nothing else. Comes back when this
   /// rank has no more part in anything.
   void finish();
@@ -86,14 +95,17 @@ class Engine {
 
   /// Where this rank is one of the road's servers.
   void make_server(const ParameterServer& road, std::vector<std::size_t> message_bytes);
+  void find_carriers();
+  void check_all_back() const;
+  void note_ready(TensorId tensor);
+  /// One more tensor of the message exists, or the last: then it is handed to the communication thread.
+  void release(std::uint32_t message);
   bool wait_until_none(const std::atomic<std::int32_t>& left);
-  const std::atomic<std::int32_t>& left_before(std::size_t layer) const {
-    return plan_.barrier == Barrier::kFull ? all_left_ : left_[layer];
-  }
   // On the communication thread:
   void communicate() noexcept;
+  void end_tasks() noexcept;
   void run_until_finished();
-  void take_new_gradients();
+  void take_released();
   void start_what_may();
   bool credit_allows() const;
   std::uint64_t sent(const MessageState& message) const;
@@ -109,6 +121,7 @@ class Engine {
   void give_back_credit(MessageState& message);
   void step_ended(MessageState& message);
   void hand_back(MessageState& message);
+  void note_memory();
   void reap();
   /// Throws Error{kTimeout} naming whom, where something has been under way for too long.
   void watch(Clock::time_point now);
@@ -120,22 +133,31 @@ class Engine {
   const Plan plan_;
   const EngineOptions options_;
   const HostLayout hosts_;
-  const std::size_t layers_;
   std::vector<std::string> tensor_names_;
 
-  // Compute side's own.
-  std::uint64_t iteration_ = 0;
-  std::vector<Clock::time_point> layer_ready_, layer_used_;
-  std::vector<bool> wakes_;               // by layer: it releases some message
-  std::vector<std::int32_t> layer_left_;  // what left_ is at the start of an iteration
+  // Which messages carry which tensors; constant.
+  std::vector<std::uint32_t> carriers_;     // numbers of messages, by tensor
+  std::vector<std::size_t> first_carrier_;  // by tensor: where its messages begin in carriers_; and the end
+  std::vector<std::int32_t> tensors_in_;    // by message
+  std::vector<std::int32_t> carriers_of_;   // by tensor: how many messages
 
-  // Between the two threads.
-  std::atomic<std::uint64_t> ready_{0};          // iteration * (layers + 1) + layers that are ready
-  std::vector<std::atomic<std::int32_t>> left_;  // by layer: messages not back yet; negative: failed
-  std::atomic<std::int32_t> all_left_{0};        // the same over all messages
+  // Between the threads of the compute side. An iteration's first values are set by begin_iteration().
+  std::atomic<std::uint64_t> iteration_{0};
+  std::vector<std::atomic<std::uint64_t>> ready_in_;  // by tensor: the last iteration in which it was ready
+  std::vector<std::atomic<std::int32_t>> missing_;    // by message: its tensors that are not ready
+  std::atomic<std::int32_t> all_missing_{0};          // tensors that are not ready
+  std::atomic<std::size_t> next_place_{0};            // in released_
+  std::vector<std::atomic<Clock::rep>> asked_;        // by tensor: when it was last waited for
+
+  // Between them and the communication thread.
+  std::vector<std::atomic<std::uint64_t>>
+      released_;  // iteration << kMessageBits | message, in the order of release
+  std::vector<std::atomic<std::int32_t>>
+      left_;  // per-layer barrier, by tensor: messages not back; negative: failed
+  std::atomic<std::int32_t> all_left_{0};  // full barrier: the same over all messages
   std::atomic<bool> finishing_{false}, stopping_{false}, failed_{false};
   std::exception_ptr failure_;       // written before failed_ is set
-  std::vector<MessageTimes> times_;  // by message; whose turn it is, left_ says
+  std::vector<MessageTimes> times_;  // by message; whose turn it is, released_ and left_ say
   std::atomic<std::uint64_t> buffer_bytes_{0};
   std::atomic<std::chrono::nanoseconds> copying_{std::chrono::nanoseconds{0}};
 
@@ -145,7 +167,9 @@ class Engine {
   std::vector<std::unique_ptr<MessageState>> messages_;
   StepOrder step_order_;
   std::unique_ptr<Server> server_;
+  std::vector<Served> served_;  // by the server, once its work has ended
   std::uint64_t iteration_seen_ = 0;
+  std::size_t taken_ = 0;                     // of that iteration's released_
   std::uint64_t credited_bytes_ = 0;          // of steps that the credit counts
   std::size_t credited_ = 0, under_way_ = 0;  // such steps; all steps
   std::vector<MessageState*> active_;         // those with a task

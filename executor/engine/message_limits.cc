@@ -4,13 +4,13 @@
 
 namespace commtune {
 
-MessageLimits message_limits(const Plan& plan, const Profile& profile, const RoadSettings& settings) {
+MessageLimits message_limits(const Plan& plan, const TensorLayout& layout, const RoadSettings& settings) {
   // No rank begins an iteration before every other has given its part of the one before: one may lag by two.
   // In each of them no road sends a peer more than twice a message in each of its two stages. What it sends
   // has at least a tag for each rank, and chunks that are no shorter than that.
   constexpr std::uint64_t kTimes = std::uint64_t{2} * 2 * 2;
   const std::uint64_t pieces = plan.messages.size() * static_cast<std::uint64_t>(ranks_of(plan));
-  const std::uint64_t once = profile.gradient_bytes().count + pieces * MessageLimits::kPerMessage.count;
+  const std::uint64_t once = layout.bytes().count + pieces * MessageLimits::kPerMessage.count;
   MessageLimits limits;
   limits.longest = std::max(limits.longest, settings.chunk);
   limits.early += Bytes{kTimes * once};

@@ -4,11 +4,11 @@
 #include "executor/roads/road.h"
 #include "executor/transport/transport.h"
 #include "perfmodel/plan.h"
-#include "perfmodel/profile.h"
+#include "perfmodel/tensor_layout.h"
 
 namespace commtune {
 
-/// plan  satisfies check(plan, profile)
-MessageLimits message_limits(const Plan& plan, const Profile& profile, const RoadSettings& settings);
+/// plan  satisfies check(plan, layout)
+MessageLimits message_limits(const Plan& plan, const TensorLayout& layout, const RoadSettings& settings);
 
 }  // namespace commtune

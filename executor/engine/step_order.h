@@ -19,13 +19,12 @@ struct NextStep {
 
 class StepOrder {
  public:
-  /// release_layer  by message: the layer whose gradient, as the last one, lets it go
-  StepOrder(const Plan& plan, std::vector<std::size_t> release_layer, std::size_t layers);
+  explicit StepOrder(const Plan& plan);
 
   /// A new iteration: nothing is released, nothing has started.
   void begin();
-  /// The last `count` layers have their gradients.
-  void release(std::size_t count);
+  /// All gradients that the message carries exist. Once an iteration for each, in any order.
+  void release(std::uint32_t message);
   /// A decoupled message's reduce stage has ended on this rank.
   void reduced(std::uint32_t message) { reduced_[message] = true; }
 
@@ -37,20 +36,14 @@ class StepOrder {
 
  private:
   std::optional<NextStep> next_of_sequence() const;
-  bool is_released(std::uint32_t message) const { return release_layer_[message] >= layers_ - released_; }
 
   const std::vector<Step> sequence_;
   const Order order_;
   const std::vector<std::int32_t> priority_;
-  const std::vector<std::size_t> release_layer_;
-  const std::size_t layers_;
   const std::size_t steps_;
-  std::vector<std::uint32_t> by_release_;  // messages, those of the last layers first
-  std::vector<std::uint32_t> waiting_;     // released ones: a heap, the smallest priority on top
-  std::vector<bool> reduced_;
-  std::size_t released_ = 0;       // layers
-  std::size_t next_released_ = 0;  // into by_release_
-  std::size_t started_ = 0;        // steps
+  std::vector<bool> released_, reduced_;  // by message
+  std::vector<std::uint32_t> waiting_;    // released ones: a heap, the smallest priority on top
+  std::size_t started_ = 0;               // steps
 };
 
 }  // namespace commtune

@@ -41,7 +41,7 @@ Replay::Replay(const Profile& profile, int rank, int workers, Result result)
   std::uint32_t tensor = 0;
   for (const auto& layer : profile.layers) {
     const auto end = tensor + static_cast<std::uint32_t>(layer.tensors.size());
-    plan_.push_back({layer.backward, layer.update + layer.forward, tensor, end});
+    steps_.push_back({layer.backward, layer.update + layer.forward, {tensor, end}});
     tensor = end;
   }
   memory_bytes_ = profile.gradient_bytes().count;
@@ -53,7 +53,20 @@ Replay::Replay(const Profile& profile, int rank, int workers, Result result)
   }
 }
 
-IterationTimes Replay::iterate(Engine& engine, Compare compare) {
+void Replay::follow(const Plan& plan) {
+  interrupted_ = true;
+  release_ = plan.release;
+  for (Layer& layer : steps_) layer.releases = false;
+  if (release_ == Release::kBackward) return;
+  const std::vector<TensorRef> tensors = tensors_of(profile_);
+  for (const Message& message : plan.messages) {
+    std::size_t last = steps_.size() - 1;  // of its layers to end: they end from the last to the first
+    for (const Piece& piece : message.pieces) last = std::min<std::size_t>(last, tensors[piece.tensor].layer);
+    steps_[last].releases = true;
+  }
+}
+
+IterationTimes Replay::iterate(Session& session, Compare compare) {
   ++iteration_;
   if (compare == Compare::kEverything) {
     for (std::uint32_t i = 0; i < gradients_.size(); ++i)
@@ -64,27 +77,32 @@ IterationTimes Replay::iterate(Engine& engine, Compare compare) {
   interrupted_ = compare == Compare::kEverything;
   IterationTimes times;
   times.start = time_line_.now();
-  engine.begin_iteration();
-  for (std::size_t i = plan_.size(); i-- > 0;) {
+  session.begin_iteration();
+  for (std::size_t i = steps_.size(); i-- > 0;) {
+    const Layer& layer = steps_[i];
     layers_[i].backward_start = time_line_.now();
     if (compare == Compare::kSpots) {
-      for (std::uint32_t tensor = plan_[i].first_tensor; tensor < plan_[i].end_tensor; ++tensor)
+      for (std::uint32_t tensor = layer.tensors.first; tensor < layer.tensors.end; ++tensor)
         write_spots(tensor);
     }
-    time_line_.advance(plan_[i].backward);
+    time_line_.advance(layer.backward);
     layers_[i].backward_end = time_line_.now();
-    if (engine.releases(i)) time_line_.catch_up();
-    engine.gradient_ready(i);
+    if (layer.releases) time_line_.catch_up();
+    if (release_ == Release::kGradient) session.ready(layer.tensors);
   }
-  for (std::size_t i = 0; i < plan_.size(); ++i) {
-    if (!engine.is_back(i)) time_line_.catch_up();
+  if (release_ == Release::kBackward) {
+    time_line_.catch_up();
+    session.ready({0, static_cast<TensorId>(gradients_.size())});
+  }
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    if (!session.is_back(steps_[i].tensors)) time_line_.catch_up();
     const Clock::time_point asked = std::max(time_line_.now(), Clock::now());
-    if (engine.wait_for(i, asked)) {
+    if (session.wait(steps_[i].tensors, asked)) {
       time_line_.restart();
       times.waited += Clock::now() - asked;
     }
     layers_[i].forward_start = time_line_.now();
-    time_line_.advance(plan_[i].update_and_forward);
+    time_line_.advance(steps_[i].update_and_forward);
     layers_[i].forward_end = time_line_.now();
   }
   times.end = time_line_.now();

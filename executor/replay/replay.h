@@ -1,6 +1,6 @@
 #pragma once
-// A workload that needs no model code: layers last as long as the profile says, gradients of the real sizes
-// really travel, and what comes back is compared with what every rank put in.
+// A workload of a session that needs no model code: layers last as long as the profile says, gradients of the
+// real sizes really travel, and what comes back is compared with what every rank put in.
 
 #include <cstdint>
 #include <functional>
@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "executor/engine/engine.h"
 #include "executor/replay/pattern.h"
 #include "executor/session/layer_times.h"
+#include "executor/session/session.h"
 #include "perfmodel/profile.h"
 
 namespace commtune {
@@ -36,11 +36,6 @@ class TimeLine {
   Clock::time_point now_;
 };
 
-struct IterationTimes {
-  Clock::time_point start, end;
-  Seconds waited{};  ///< by the compute side, for gradients
-};
-
 /// What a timed iteration compares.
 enum class Compare {
   kEverything,  ///< gradients are written in full before the iteration and compared in full after it
@@ -52,15 +47,18 @@ class Replay {
   /// profile  lives as long as this
   Replay(const Profile& profile, int rank, int workers, Result result);
 
-  /// Memory of the gradients, for the engine: side by side, the last tensor first.
+  /// Memory of the gradients, for the session: side by side, the last tensor first.
   const Gradients& gradients() const { return gradients_; }
   std::uint64_t gradient_bytes() const { return memory_bytes_; }
 
+  /// The session has adopted this plan: which layers have to end on time is its business.
+  void follow(const Plan& plan);
+
   /// Runs backward from the last layer to the first, then updates each layer and runs it forward, with the
-  /// barrier of the engine's plan.
+  /// barrier of the session's plan.
   /// throws  Error{kConflict} naming tensor, element and values if a result differs from the reference; what
-  ///         ended the engine
-  IterationTimes iterate(Engine& engine, Compare compare);
+  ///         ended the session's engine
+  IterationTimes iterate(Session& session, Compare compare);
 
   std::span<const LayerTimes> layers() const { return layers_; }
   std::uint64_t tensors_compared() const { return tensors_compared_; }
@@ -69,7 +67,8 @@ class Replay {
  private:
   struct Layer {
     Seconds backward{}, update_and_forward{};
-    std::uint32_t first_tensor = 0, end_tensor = 0;
+    TensorRange tensors;
+    bool releases = false;  // its gradients are the last that some message waits for
   };
   void write_spots(std::uint32_t tensor);
   void compare_spots();
@@ -79,7 +78,8 @@ class Replay {
   const Profile& profile_;
   const int rank_, workers_;
   const Result result_;
-  std::vector<Layer> plan_;
+  std::vector<Layer> steps_;
+  Release release_ = Release::kGradient;  // of the plan
   std::unique_ptr<std::byte[]> memory_;
   std::uint64_t memory_bytes_ = 0;
   Gradients gradients_;

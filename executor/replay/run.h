@@ -1,10 +1,14 @@
 #pragma once
-// The way in: every rank of a job calls run_plan with its transport, the same plan and the same profile.
+// The way in: every rank of a job calls run_plan with its transport, the same plan and the same profile, or
+// run_plans with several plans, which take turns.
 
+#include <cstddef>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "executor/roads/road.h"
+#include "executor/session/adoption.h"
 #include "executor/session/report.h"
 #include "executor/transport/transport.h"
 #include "perfmodel/base/units.h"
@@ -29,6 +33,7 @@ struct RunOptions {
 struct RunProgress {
   enum class Phase { kAgreeing, kChecking, kWarming, kTiming } phase = Phase::kAgreeing;
   int done = 0, total = 0;  ///< iterations of this phase
+  std::size_t plan = 0;     ///< of those that take turns: its place in the list
 };
 
 /// Runs a replay of the profile under the plan: layers last as long as the profile says, gradients of the
@@ -38,12 +43,37 @@ struct RunProgress {
 /// progress   called on the calling thread after each iteration, on every worker; may be empty; if it throws,
 ///            the run ends with that exception here and Error{kPeerLost} on the others
 /// returns    on rank 0 the whole report, elsewhere this rank's part
-/// throws     Error{kBadInput} for a plan that does not fit the profile or the number of ranks,
+/// throws     PlanRefused{kBadInput} for a plan that does not fit the profile or the number of ranks,
 ///            Error{kConflict} when ranks disagree about plan, profile or options (on all ranks, same text),
 ///            (both before anything is under way: the transport is as good as before),
 ///            Error{kTimeout} or Error{kPeerLost} naming host, rank, tensor and stage waited for
 RunReport run_plan(Transport& transport, const Plan& plan, const Profile& profile,
                    const RunOptions& options = {},
                    const std::function<void(const RunProgress&)>& progress = {});
+
+/// A plan among others. Iterations of its options are those of all its turns together.
+struct PlannedRun {
+  Plan plan;
+  RunOptions options;
+};
+
+/// Plans of one layout and one number of workers, which run in one session.
+struct TurnOptions {
+  /// A B C A B C ...: so often each plan has a turn, so that all of them see the same minutes. No more than
+  /// any plan has iterations.
+  int rounds = 1;
+  std::function<void(const RunProgress&)> progress;                  ///< as run_plan's
+  std::function<void(std::size_t plan, RunReport report)> finished;  ///< on every rank, as run_plan's report
+  /// On every rank: this plan does not run, the others do.
+  std::function<void(std::size_t plan, const Refusal& refusal)> refused;
+};
+
+/// Runs several plans as run_plan runs one. Ranks that a plan does not need are idle under it. Of the second
+/// turn on a plan warms up for one iteration only, since its messages' sizes are all that it has to learn
+/// again.
+///
+/// throws  what run_plan throws, but for PlanRefused
+void run_plans(Transport& transport, std::span<const PlannedRun> plans, const Profile& profile,
+               const TurnOptions& options);
 
 }  // namespace commtune

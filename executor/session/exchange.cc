@@ -152,6 +152,20 @@ std::vector<std::string> gather(Communicator& communicator, const std::string& o
   return texts;
 }
 
+std::string broadcast(Communicator& communicator, const std::string& own, Deadline until) {
+  std::string text = own;
+  std::vector<Task> tasks;
+  if (communicator.rank() != 0) {
+    text.clear();
+    tasks.push_back(receive_text(communicator, 0, text));
+  } else {
+    for (int peer = 1; peer < communicator.size(); ++peer)
+      tasks.push_back(send_text(communicator, peer, text));
+  }
+  communicator.run(together(std::move(tasks)), until);
+  return text;
+}
+
 void barrier(Communicator& communicator, Deadline until) { all_gather(communicator, {}, until); }
 
 ClockSurvey survey_clocks(Communicator& communicator, Deadline until) {
@@ -167,6 +181,22 @@ ClockSurvey survey_clocks(Communicator& communicator, Deadline until) {
   return survey;
 }
 
+std::optional<std::string> disagreement(const Peers& peers, const std::string& name,
+                                        const std::vector<std::string>& values) {
+  std::map<std::string, std::vector<int>> who;
+  for (int rank = 0; rank < peers.size(); ++rank) {
+    const std::string& value = values[static_cast<std::size_t>(rank)];
+    if (!value.empty()) who[value].push_back(rank);
+  }
+  if (who.size() <= 1) return std::nullopt;
+  std::string text;
+  for (const auto& [value, ranks] : who) {
+    text += fmt::format("{}{} has {}", text.empty() ? "" : ", ", describe(peers, ranks.front()), value);
+    if (ranks.size() > 1) text += fmt::format(" (and {} more)", ranks.size() - 1);
+  }
+  return fmt::format("ranks disagree about the {}: {}", name, text);
+}
+
 void agree(Communicator& communicator, const std::vector<Fact>& facts, Deadline until) {
   nlohmann::json own = nlohmann::json::array();
   for (const Fact& fact : facts) own.push_back(fact.value);
@@ -179,18 +209,11 @@ void agree(Communicator& communicator, const std::vector<Fact>& facts, Deadline 
     values.push_back(values_from(text, facts.size(), describe(communicator.peers(), rank)));
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
-    std::map<std::string, std::vector<int>> who;
-    for (int rank = 0; rank < communicator.size(); ++rank) {
-      who[values[static_cast<std::size_t>(rank)][i]].push_back(rank);
-    }
-    if (who.size() == 1) continue;
-    std::string text;
-    for (const auto& [value, ranks] : who) {
-      text += fmt::format("{}{} has {}", text.empty() ? "" : ", ",
-                          describe(communicator.peers(), ranks.front()), value);
-      if (ranks.size() > 1) text += fmt::format(" (and {} more)", ranks.size() - 1);
-    }
-    throw Error(ErrorCode::kConflict, fmt::format("ranks disagree about the {}: {}", facts[i].name, text));
+    std::vector<std::string> each;
+    each.reserve(values.size());
+    for (const std::vector<std::string>& rank : values) each.push_back(rank[i].empty() ? "nothing" : rank[i]);
+    if (const auto text = disagreement(communicator.peers(), facts[i].name, each))
+      throw Error(ErrorCode::kConflict, *text);
   }
 }
 

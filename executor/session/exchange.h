@@ -1,6 +1,7 @@
 #pragma once
 // What ranks tell each other outside the training: who runs what, and what came of it. Control tag space.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,9 @@ std::vector<std::string> all_gather(Communicator& communicator, const std::strin
 
 /// Every rank's text on rank 0, in rank order; empty elsewhere. Throws as above.
 std::vector<std::string> gather(Communicator& communicator, const std::string& own, Deadline until);
+
+/// Rank 0's text on every rank. Throws as above.
+std::string broadcast(Communicator& communicator, const std::string& own, Deadline until);
 
 /// Comes back when every rank has called it.
 void barrier(Communicator& communicator, Deadline until);
@@ -32,6 +36,14 @@ struct Fact {
   std::string name;  ///< "plan", "tensor type", ...
   std::string value;
 };
+
+/// What to say where ranks differ in something: "ranks disagree about the plan: rank 0 (host a) has ...". An
+/// empty value is a rank's that has no part in it.
+///
+/// values  by rank
+/// returns nullopt where all are equal
+std::optional<std::string> disagreement(const Peers& peers, const std::string& name,
+                                        const std::vector<std::string>& values);
 
 /// Compares facts on all ranks; the same names in the same order everywhere.
 /// throws Error{kConflict}, with the same text on every rank, naming the first fact that differs and who has

@@ -101,16 +101,16 @@ std::vector<Road> roads_for(int workers) {
   return roads;
 }
 
-RandomJob random_job(std::uint64_t seed, int workers, const Road& road) {
-  Random random(seed);
-  RandomJob job{random_profile(random), {}};
-  Plan& plan = job.plan;
+namespace {
+
+Plan plan_of(Random& random, const Profile& profile, int workers, const Road& road) {
+  Plan plan;
   plan.method = "random";
-  plan.model = job.profile.model;
-  plan.profile = digest(job.profile);
+  plan.model = profile.model;
+  plan.profile = digest(profile);
   plan.workers = workers;
   plan.road = road;
-  std::vector<Piece> pieces = random_pieces(random, job.profile);
+  std::vector<Piece> pieces = random_pieces(random, profile);
   std::shuffle(pieces.begin(), pieces.end(), random);
   for (const Piece& piece : pieces) {
     if (plan.messages.empty() || chance(random, 0.5)) plan.messages.emplace_back();
@@ -132,7 +132,20 @@ RandomJob random_job(std::uint64_t seed, int workers, const Road& road) {
     plan.order = by_priority && !needs_one_order(road) ? Order::kPriority : Order::kList;
   };
   match(road, may_decouple, may_have_priorities);
-  return job;
+  return plan;
+}
+
+}  // namespace
+
+Plan random_plan(std::uint64_t seed, const Profile& profile, int workers, const Road& road) {
+  Random random(seed);
+  return plan_of(random, profile, workers, road);
+}
+
+RandomJob random_job(std::uint64_t seed, int workers, const Road& road) {
+  Random random(seed);
+  const Profile profile = random_profile(random);
+  return {profile, plan_of(random, profile, workers, road)};
 }
 
 Profile profile_of(const std::vector<std::size_t>& elements, Seconds layer_time) {

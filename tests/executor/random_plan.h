@@ -20,6 +20,9 @@ std::vector<Road> roads_for(int workers);
 /// The same job for the same seed. Layers last some tens of microseconds, tensors have 1 to 20,000 elements.
 RandomJob random_job(std::uint64_t seed, int workers, const Road& road);
 
+/// A plan for that profile; the same for the same seed.
+Plan random_plan(std::uint64_t seed, const Profile& profile, int workers, const Road& road);
+
 /// One layer per entry, each with one float32 tensor of so many elements; layers last `layer` both ways.
 Profile profile_of(const std::vector<std::size_t>& elements, Seconds layer = Seconds{50e-6});
 

@@ -33,10 +33,10 @@ class Rank {
       for (Floats& tensor : tensors_) gradients.push_back(std::as_writable_bytes(std::span(tensor)));
     }
     EngineOptions options;
-    options.road = make_settings(plan, profile, Result::kSum, Bytes{4096});
+    options.road = make_settings(plan, profile.type, Result::kSum, Bytes{4096});
     options.timeout = timeout;
     options.served_limit = 100;
-    engine_.emplace(communicator_, plan, profile, gradients, options);
+    engine_.emplace(communicator_, plan, layout_of(profile), gradients, options);
   }
 
   Engine& engine() { return *engine_; }
@@ -44,11 +44,15 @@ class Rank {
   void fill(float value) {
     for (Floats& tensor : tensors_) std::fill(tensor.begin(), tensor.end(), value);
   }
+  TensorId tensors() const { return static_cast<TensorId>(layers_); }
+  void ready(TensorId tensor) { engine_->ready({tensor, tensor + 1}); }
+  bool is_back(TensorId tensor) { return engine_->is_back({tensor, tensor + 1}); }
+  bool wait(TensorId tensor) { return engine_->wait({tensor, tensor + 1}, Clock::now()); }
   void all_ready() {
-    for (std::size_t layer = layers_; layer-- > 0;) engine_->gradient_ready(layer);
+    for (TensorId tensor = tensors(); tensor-- > 0;) ready(tensor);
   }
   void wait_for_all() {
-    for (std::size_t layer = 0; layer < layers_; ++layer) engine_->wait_for(layer, Clock::now());
+    for (TensorId tensor = 0; tensor < tensors(); ++tensor) wait(tensor);
   }
   void iterate() {
     engine_->begin_iteration();
@@ -87,17 +91,78 @@ TEST(Engine, BringsEverySumBackInEachIteration) {
   });
 }
 
-TEST(Engine, KnowsWhichLayersReleaseAMessage) {
+TEST(Engine, AMessageGoesWhenItsLastGradientIsReadyWhicheverThatIs) {
+  for (const std::vector<TensorId>& order :
+       {std::vector<TensorId>{1, 2, 0}, std::vector<TensorId>{0, 2, 1}, std::vector<TensorId>{2, 0, 1}}) {
+    on_ranks(2, [&](Transport& transport) {
+      Plan plan = fused_plan(kThree, 2);
+      plan.barrier = Barrier::kPerLayer;
+      Rank rank(transport, plan, kThree);
+      rank.fill(2);
+      rank.engine().begin_iteration();
+      int fused = 0;
+      for (const TensorId tensor : order) {
+        if (fused < 2) {
+          EXPECT_FALSE(rank.is_back(1));  // it travels with tensor 2, and one of them is missing
+          EXPECT_FALSE(rank.is_back(0));  // its message waits for its turn in the list
+        }
+        rank.ready(tensor);
+        fused += tensor > 0 ? 1 : 0;
+      }
+      rank.wait_for_all();
+      EXPECT_THAT(rank.tensor(0), Each(4.0F));
+      EXPECT_THAT(rank.tensor(2), Each(4.0F));
+      rank.engine().finish();
+    });
+  }
+}
+
+TEST(Engine, WaitsForAllGradientsWhereThePlanReleasesAfterTheBackwardPass) {
+  on_ranks(2, [](Transport& transport) {
+    Plan plan = fused_plan(kThree, 2);
+    plan.release = Release::kBackward;
+    plan.barrier = Barrier::kPerLayer;
+    Rank rank(transport, plan, kThree);
+    rank.engine().begin_iteration();
+    rank.ready(0);
+    rank.ready(2);
+    EXPECT_FALSE(rank.is_back(0));
+    rank.ready(1);
+    rank.wait_for_all();
+    rank.engine().finish();
+  });
+}
+
+std::string refusal_of(const std::function<void()>& call) {
+  try {
+    call();
+    return {};
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadInput);
+    return error.what();
+  }
+}
+
+TEST(Engine, RefusesWhatIsReadyTwiceOrNotBackYet) {
   on_ranks(1, [](Transport& transport) {
     Plan plan = fused_plan(kThree, 1);
-    const auto releases = [&] {
-      Rank rank(transport, plan, kThree);
-      return std::vector{rank.engine().releases(0), rank.engine().releases(1), rank.engine().releases(2)};
-    };
-    // Layer 2's gradients exist before layer 1's, with which they travel.
-    EXPECT_THAT(releases(), ::testing::ElementsAre(true, true, false));
-    plan.release = Release::kBackward;
-    EXPECT_THAT(releases(), ::testing::ElementsAre(true, false, false));
+    plan.barrier = Barrier::kPerLayer;
+    Rank rank(transport, plan, kThree);
+    rank.engine().begin_iteration();
+    rank.ready(1);
+    EXPECT_EQ(refusal_of([&] { rank.ready(1); }),
+              "ready: gradient layer1.weight was ready already in this iteration");
+    rank.ready(2);
+    rank.wait(2);
+    EXPECT_EQ(
+        refusal_of([&] { rank.engine().begin_iteration(); }),
+        "begin_iteration: gradient layer0.weight is not back of the iteration before: wait for it first");
+    rank.ready(0);
+    rank.wait_for_all();
+    rank.engine().begin_iteration();
+    rank.all_ready();
+    rank.wait_for_all();
+    rank.engine().finish();
   });
 }
 
@@ -107,12 +172,12 @@ TEST(Engine, ALayerIsBackWhenItsOwnMessagesAreWhereTheBarrierIsPerLayer) {
     plan.barrier = Barrier::kPerLayer;
     Rank rank(transport, plan, kThree);
     rank.engine().begin_iteration();
-    rank.engine().gradient_ready(2);
-    rank.engine().gradient_ready(1);
-    rank.engine().wait_for(2, Clock::now());
-    EXPECT_TRUE(rank.engine().is_back(1));
-    EXPECT_FALSE(rank.engine().is_back(0));
-    rank.engine().gradient_ready(0);
+    rank.ready(2);
+    rank.ready(1);
+    rank.wait(2);
+    EXPECT_TRUE(rank.is_back(1));
+    EXPECT_FALSE(rank.is_back(0));
+    rank.ready(0);
     rank.wait_for_all();
     rank.engine().finish();
   });
@@ -122,12 +187,12 @@ TEST(Engine, NoLayerIsBackBeforeTheLastOneWhereTheBarrierIsFull) {
   on_ranks(2, [](Transport& transport) {
     Rank rank(transport, fused_plan(kThree, 2), kThree);
     rank.engine().begin_iteration();
-    rank.engine().gradient_ready(2);
-    rank.engine().gradient_ready(1);
-    EXPECT_FALSE(rank.engine().is_back(2));
-    rank.engine().gradient_ready(0);
+    rank.ready(2);
+    rank.ready(1);
+    EXPECT_FALSE(rank.is_back(2));
+    rank.ready(0);
     rank.wait_for_all();
-    EXPECT_TRUE(rank.engine().is_back(0));
+    EXPECT_TRUE(rank.is_back(0));
     rank.engine().finish();
   });
 }

@@ -13,12 +13,11 @@ Plan plan_of(std::size_t messages) {
 }
 
 TEST(StepOrder, KeepsTheListOrderEvenWhenALaterMessageIsReady) {
-  // Message 0 waits for layer 0, message 1 only for layer 1 (the last one, ready first).
-  StepOrder step_order(plan_of(2), {0, 1}, 2);
+  StepOrder step_order(plan_of(2));
   step_order.begin();
   step_order.release(1);
   EXPECT_FALSE(step_order.next());
-  step_order.release(2);
+  step_order.release(0);
   ASSERT_TRUE(step_order.next());
   EXPECT_EQ(step_order.next()->message, 0U);
   step_order.started();
@@ -32,11 +31,12 @@ TEST(StepOrder, TakesTheMostUrgentOfWhatIsReady) {
   Plan plan = plan_of(3);
   plan.order = Order::kPriority;
   plan.priority = {30, 10, 20};
-  StepOrder step_order(plan, {2, 0, 1}, 3);
+  StepOrder step_order(plan);
   step_order.begin();
-  step_order.release(1);  // layer 2: message 0
+  step_order.release(0);
   EXPECT_EQ(step_order.next()->message, 0U);
-  step_order.release(3);  // all: message 1 is the most urgent now
+  step_order.release(2);
+  step_order.release(1);  // the most urgent now
   EXPECT_EQ(step_order.next()->message, 1U);
   step_order.started();
   EXPECT_EQ(step_order.next()->message, 2U);
@@ -50,8 +50,9 @@ TEST(StepOrder, ADistributeWaitsForItsOwnReduceAndForItsTurn) {
   Plan plan = plan_of(2);
   plan.sequence = {
       {0, Stage::kReduce}, {0, Stage::kDistribute}, {1, Stage::kReduce}, {1, Stage::kDistribute}};
-  StepOrder step_order(plan, {0, 0}, 1);
+  StepOrder step_order(plan);
   step_order.begin();
+  step_order.release(0);
   step_order.release(1);
   EXPECT_EQ(step_order.next()->stage, Stage::kReduce);
   step_order.started();
@@ -64,11 +65,11 @@ TEST(StepOrder, ADistributeWaitsForItsOwnReduceAndForItsTurn) {
 }
 
 TEST(StepOrder, BeginsEveryIterationAfresh) {
-  StepOrder step_order(plan_of(1), {0}, 1);
+  StepOrder step_order(plan_of(1));
   for (int iteration = 0; iteration < 2; ++iteration) {
     step_order.begin();
     EXPECT_FALSE(step_order.next());
-    step_order.release(1);
+    step_order.release(0);
     EXPECT_TRUE(step_order.next());
     step_order.started();
   }

@@ -10,6 +10,7 @@
 #include <latch>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "executor/transport/local/local.h"
@@ -268,6 +269,108 @@ TEST(RunPlan, WritesATraceThatIsJson) {
   for (const auto& event : merged.at("traceEvents")) ranks.insert(event.at("pid").get<int>());
   EXPECT_EQ(ranks, (std::set<int>{0, 1}));
   std::filesystem::remove_all(directory);
+}
+
+// ---- Several plans in one session ----
+
+/// What rank 0 was told of plans that took turns.
+struct TurnsHeard {
+  std::vector<std::optional<RunReport>> reports;
+  std::vector<std::string> refusals;
+  std::vector<std::size_t> turns;  // in their order: which plan
+};
+
+TurnsHeard take_turns(const std::vector<PlannedRun>& plans, const Profile& profile, int ranks, int rounds) {
+  TurnsHeard heard;
+  heard.reports.resize(plans.size());
+  heard.refusals.resize(plans.size());
+  on_ranks(ranks, [&](Transport& transport) {
+    TurnOptions options;
+    options.rounds = rounds;
+    if (transport.peers().rank == 0) {
+      options.progress = [&](const RunProgress& progress) {
+        if (progress.phase == RunProgress::Phase::kAgreeing) heard.turns.push_back(progress.plan);
+      };
+      options.finished = [&](std::size_t plan, RunReport report) { heard.reports[plan] = std::move(report); };
+      options.refused = [&](std::size_t plan, const Refusal& refusal) {
+        heard.refusals[plan] = refusal.text;
+      };
+    }
+    run_plans(transport, plans, profile, options);
+  });
+  return heard;
+}
+
+TEST(RunPlans, TakeTurnsAndAreReportedEach) {
+  // One plan with two dedicated servers, during whose turns nobody is idle, between two that need none.
+  const Profile profile = profile_of({1000, 20, 3000});
+  RunOptions options = short_run();
+  options.iterations = 5;
+  const ParameterServer servers{2, Placement::kDedicated, Assignment::kEven};
+  const std::vector<PlannedRun> plans = {{random_plan(1, profile, 2, AllReduce{}), options},
+                                         {random_plan(2, profile, 2, servers), options},
+                                         {random_plan(3, profile, 2, AllReduce{}), options}};
+  const TurnsHeard heard = take_turns(plans, profile, 4, 2);
+  EXPECT_THAT(heard.turns, ::testing::ElementsAre(0, 1, 2, 0, 1, 2));
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    ASSERT_TRUE(heard.reports[i]) << heard.refusals[i];
+    const RunReport& report = *heard.reports[i];
+    EXPECT_EQ(report.plan_digest, digest(plans[i].plan));
+    EXPECT_EQ(report.iteration_seconds.size(), 5U);
+    EXPECT_EQ(report.check.iterations, 2);
+    EXPECT_EQ(report.check.tensors, 2U * 2U * 3U);  // 2 workers, 2 iterations, 3 tensors
+    ASSERT_EQ(report.ranks.size(), 4U);
+    EXPECT_TRUE(report.ranks[1].worker);
+    EXPECT_FALSE(report.ranks[2].worker);
+    EXPECT_GT(report.ranks[0].wall_seconds, 0);
+  }
+  EXPECT_GT(heard.reports[1]->ranks[3].buffer_bytes, 0U);
+  EXPECT_EQ(heard.reports[2]->ranks[3].buffer_bytes, 0U);  // idle
+}
+
+TEST(RunPlans, APlanThatIsRefusedEndsNoOther) {
+  const Profile profile = profile_of({1000, 20});
+  Plan broken = random_plan(2, profile, 2, AllReduce{});
+  broken.messages.clear();
+  const std::vector<PlannedRun> plans = {{random_plan(1, profile, 2, AllReduce{}), short_run()},
+                                         {broken, short_run()},
+                                         {random_plan(3, profile, 2, AllReduce{}), short_run()}};
+  const TurnsHeard heard = take_turns(plans, profile, 2, 2);
+  EXPECT_THAT(heard.turns, ::testing::ElementsAre(0, 1, 2, 0, 2));
+  EXPECT_TRUE(heard.reports[0]);
+  EXPECT_FALSE(heard.reports[1]);
+  EXPECT_THAT(heard.refusals[1], HasSubstr("no message carries tensor 0"));
+  EXPECT_TRUE(heard.reports[2]);
+}
+
+TEST(RunPlans, EachWritesItsTraceIntoItsOwnFolder) {
+  const Profile profile = profile_of({1000, 20});
+  const auto directory =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("commtune_turns_test_{}", ::getpid());
+  std::vector<PlannedRun> plans;
+  for (const std::uint64_t seed : {1U, 2U}) {
+    plans.push_back({random_plan(seed, profile, 2, AllReduce{}), short_run()});
+    plans.back().options.trace_directory = directory / std::to_string(seed);
+    plans.back().options.trace_steps = 2;  // of two turns
+  }
+  take_turns(plans, profile, 2, 2);
+  for (const char* const folder : {"1", "2"}) {
+    std::ifstream file(directory / folder / "all_ranks.json");
+    const nlohmann::json trace = nlohmann::json::parse(file);
+    std::set<int> iterations;
+    for (const auto& event : trace.at("traceEvents")) {
+      if (event.at("ph") == "X" && event.at("args").contains("iteration"))
+        iterations.insert(event.at("args").at("iteration").get<int>());
+    }
+    EXPECT_EQ(iterations, (std::set<int>{0, 1}));
+  }
+  std::filesystem::remove_all(directory);
+}
+
+TEST(RunPlans, NeedAsManyIterationsAsRounds) {
+  const Profile profile = profile_of({8});
+  const std::vector<PlannedRun> plans = {{random_plan(1, profile, 1, AllReduce{}), short_run()}};
+  EXPECT_THROW(take_turns(plans, profile, 1, 3), Error);
 }
 
 TEST(RunOptions, RefusesWhatMakesNoSense) {
