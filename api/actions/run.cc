@@ -5,13 +5,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
+#include <tuple>
 
+#include "api/error_status.h"
 #include "api/question/fit_marks.h"
 #include "api/question/models.h"
 #include "api/question/plan_lookup.h"
 #include "api/question/plan_view.h"
 #include "api/version.h"
 #include "api/view/predicted_trace.h"
+#include "executor/base/random_digits.h"
 #include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
@@ -188,7 +192,8 @@ double pace_of(const RunRequest& request) {
   return request.paced && kind != nullptr && kind->takes_pace ? request.job.link_rate : 0;
 }
 
-NewRun new_run(const RunRequest& request, const Context& context) {
+/// group  of plans that run in one session; empty: it runs alone
+NewRun new_run(const RunRequest& request, const Context& context, const std::string& group) {
   NewRun run;
   run.plan = request.job.plan_id;
   run.cluster = request.job.cluster_id;
@@ -200,6 +205,7 @@ NewRun new_run(const RunRequest& request, const Context& context) {
   run.settings["network"] = request.placing.network;
   run.settings["pace_bytes_per_second"] = pace_of(request);
   run.settings["transport"] = transport_settings(context, request.placing);
+  if (!group.empty()) run.settings["group"] = group;
   run.versions["commtune"] = kVersion;
   run.owner = this_process();
   return run;
@@ -213,42 +219,183 @@ probes::Facts facts_from_json(const nlohmann::json& value) {
   return facts;
 }
 
-/// What a run has said so far.
-class RunListening {
- public:
-  RunListening(Context& context, const RunRequest& request) : context_(context), request_(request) {}
+/// Whether two plans may run in one session.
+bool share_a_session(const RunRequest& a, const RunRequest& b) {
+  const auto key = [](const RunRequest& request) {
+    return std::tuple(request.placing.network, request.placing.subnet, request.placing.mpirun_arguments,
+                      request.job.plan.workers, commtune::digest(request.job.profile), pace_of(request),
+                      request.options.result, request.options.timeout, request.options.chunk);
+  };
+  return key(a) == key(b);
+}
 
-  void hear(const LaunchReport& report) {
-    if (const auto* progress = std::get_if<Progressed>(&report)) context_.progress(*progress);
-    const auto* found = std::get_if<Found>(&report);
-    if (found != nullptr && found->kind == "iteration")
-      iterations_.push_back(found->value.at("seconds").get<double>());
-    if (found != nullptr && found->kind == "facts") compare(facts_from_json(found->value));
+/// Timed iterations of one turn among others: enough that the warm-up before them costs little, few enough
+/// that plans see the same minutes.
+constexpr int kIterationsOfTurn = 5;
+
+/// Plans that run in one session, or in several where one of them fails in the middle.
+class RunGroup {
+ public:
+  /// requests, outcomes  outlive this; `together` are this group's places in both
+  RunGroup(Context& context, const std::vector<RunRequest>& requests, std::vector<std::size_t> together,
+           std::vector<RunOutcome>& outcomes)
+      : context_(context), requests_(requests), outcomes_(outcomes), left_(std::move(together)) {
+    iterations_.resize(requests.size());
   }
 
-  const std::vector<double>& iterations() const { return iterations_; }
-  const std::vector<std::string>& differences() const { return differences_; }
+  void run() {
+    leave_out_what_has_no_room();
+    if (left_.empty()) return;
+    say_notes(context_, requests_[left_.front()].placing.hosts);
+    const std::string group = left_.size() > 1 ? random_digits().substr(0, 16) : std::string();
+    for (const std::size_t i : left_) {
+      outcomes_[i].predicted = requests_[i].job.predicted;
+      outcomes_[i].run = context_.store.start_run(new_run(requests_[i], context_, group));
+    }
+    while (!left_.empty()) run_session();
+  }
 
  private:
+  const RunRequest& widest() const {
+    return requests_[*std::ranges::max_element(
+        left_, {}, [&](std::size_t i) { return ranks_of(requests_[i].job.plan); })];
+  }
+
+  void leave_out_what_has_no_room() {
+    const int offered = known_ranks(widest().placing.hosts);
+    if (offered == 0) return;
+    std::erase_if(left_, [&](std::size_t i) {
+      const Plan& plan = requests_[i].job.plan;
+      if (ranks_of(plan) <= offered) return false;
+      outcomes_[i].failure.emplace(
+          ErrorCode::kBadInput,
+          fmt::format("plan {} ({}) is for {} ranks, the hosts offer {}: name hosts with {} slots in all",
+                      digest(plan), plan.method, ranks_of(plan), offered, ranks_of(plan)));
+      return true;
+    });
+  }
+
+  /// Until all that are left are finished, or one has failed.
+  void run_session() {
+    const std::vector<std::size_t> plans = left_;
+    under_way_.reset();
+    try {
+      const RunRequest& most = widest();
+      Placing placing = most.placing;
+      const int ranks = ranks_of(most.job.plan);
+      if (known_ranks(placing.hosts) > ranks) placing.hosts = first_ranks(placing.hosts, ranks);
+      launch(
+          to_json(order_for(plans)), launch_options(context_, placing, ranks),
+          [&](const LaunchReport& report) { hear(plans, report); }, context_.cancellation);
+      if (!left_.empty())
+        throw Error(ErrorCode::kUnavailable, "the ranks ended without a report of every plan");
+    } catch (const Error& error) {
+      end_with(error);
+    } catch (const std::exception& error) {
+      end_with(Error(ErrorCode::kUnavailable, error.what()));
+    }
+  }
+
+  Order order_for(const std::vector<std::size_t>& plans) const {
+    const RunRequest& first = requests_[plans.front()];
+    RunOrder order;
+    order.network = first.placing.network;
+    order.profile = first.job.profile;
+    order.pace = pace_of(first);
+    order.subnet = first.placing.subnet;
+    order.rounds = rounds_of(plans);
+    for (const std::size_t i : plans) order.plans.push_back({requests_[i].job.plan, requests_[i].options});
+    return order;
+  }
+
+  int rounds_of(const std::vector<std::size_t>& plans) const {
+    if (plans.size() == 1) return 1;
+    int fewest = requests_[plans.front()].options.iterations;
+    for (const std::size_t i : plans) fewest = std::min(fewest, requests_[i].options.iterations);
+    return std::max(1, fewest / kIterationsOfTurn);
+  }
+
+  void hear(const std::vector<std::size_t>& plans, const LaunchReport& report) {
+    if (const auto* progress = std::get_if<Progressed>(&report)) context_.progress(*progress);
+    const auto* found = std::get_if<Found>(&report);
+    if (found == nullptr) return;
+    if (found->kind == "facts") return compare(facts_from_json(found->value));
+    const JsonPlace place(found->value);
+    const JsonPlace number = place["plan"];
+    const std::size_t plan = plans[number.integer(0, plans.size() - 1)];
+    if (found->kind == "turn") {
+      under_way_ = plan;
+    } else if (found->kind == "iteration") {
+      iterations_[plan].push_back(found->value.at("seconds").get<double>());
+    } else if (found->kind == "report") {
+      finish(plan, run_report_from_json(found->value.at("report")));
+    } else if (found->kind == "refused") {
+      const JsonPlace code = place["code"], message = place["message"];
+      fail(plan, Error(error_code_of(code.name()), message.text()));
+    }
+  }
+
   /// Before the first iteration. A run's own settings say nothing about the cluster, so they are compared and
   /// not kept.
-  void compare(probes::Facts facts) {
-    const probes::Facts& fitted = request_.job.fitted_facts;
-    if (fitted.empty()) return;
-    if (request_.job.cluster_id)
-      context_.store.see_facts(*request_.job.cluster_id, probes::of_known_hosts(facts, fitted));
-    for (const auto& [name, value] : transport_settings(context_, request_.placing))
-      facts["setting." + name] = value;
-    differences_ = probes::fact_differences(fitted, facts);
-    if (request_.strict) refuse_differences(differences_);
-    for (const std::string& difference : differences_)
-      context_.note(fmt::format("the prediction rests on a fit made under other conditions: {}", difference));
+  void compare(const probes::Facts& seen) {
+    for (const std::size_t i : left_) {
+      const RunRequest& request = requests_[i];
+      const probes::Facts& fitted = request.job.fitted_facts;
+      if (fitted.empty()) continue;
+      probes::Facts facts = seen;
+      if (request.job.cluster_id)
+        context_.store.see_facts(*request.job.cluster_id, probes::of_known_hosts(facts, fitted));
+      for (const auto& [name, value] : transport_settings(context_, request.placing))
+        facts["setting." + name] = value;
+      outcomes_[i].differences = probes::fact_differences(fitted, facts);
+      if (request.strict) refuse_differences(outcomes_[i].differences);
+      for (const std::string& difference : outcomes_[i].differences) {
+        if (!noted_.insert(difference).second) continue;
+        context_.note(
+            fmt::format("the prediction rests on a fit made under other conditions: {}", difference));
+      }
+    }
+  }
+
+  void finish(std::size_t plan, RunReport report) {
+    RunOutcome& outcome = outcomes_[plan];
+    outcome.report = std::move(report);
+    RunResult result = run_result(WorkState::kComplete, outcome.report.iteration_seconds, {});
+    result.differences = outcome.differences;
+    result.trace_path = requests_[plan].options.trace_directory;
+    result.messages = commtune::to_json(outcome.report).at("messages");
+    add_prediction(context_, requests_[plan]);
+    context_.store.finish_run(outcome.run, result);
+    std::erase(left_, plan);
+  }
+
+  void fail(std::size_t plan, const Error& error) {
+    const bool interrupted = error.code() == ErrorCode::kInterrupted;
+    RunResult failed = run_result(interrupted ? WorkState::kInterrupted : WorkState::kFailed,
+                                  iterations_[plan], error.what());
+    failed.differences = outcomes_[plan].differences;
+    outcomes_[plan].failure = error;
+    context_.store.finish_run(outcomes_[plan].run, failed);
+    std::erase(left_, plan);
+  }
+
+  /// The plan that had its turn has failed, and the session with it; the others may begin again. Nobody can
+  /// tell whose fault it was where none had begun.
+  void end_with(const Error& error) {
+    const bool for_all = error.code() == ErrorCode::kInterrupted || error.code() == ErrorCode::kStorage ||
+                         !under_way_ || std::ranges::find(left_, *under_way_) == left_.end();
+    if (!for_all) fail(*under_way_, error);
+    while (for_all && !left_.empty()) fail(left_.front(), error);
+    for (const std::size_t plan : left_) iterations_[plan].clear();
   }
 
   Context& context_;
-  const RunRequest& request_;
-  std::vector<double> iterations_;
-  std::vector<std::string> differences_;
+  const std::vector<RunRequest>& requests_;
+  std::vector<RunOutcome>& outcomes_;
+  std::vector<std::size_t> left_;                // not finished and not failed
+  std::optional<std::size_t> under_way_;         // whose turn it is
+  std::vector<std::vector<double>> iterations_;  // by request, as far as they were heard of
+  std::set<std::string> noted_;
 };
 
 }  // namespace
@@ -309,38 +456,30 @@ std::vector<PlannedJob> find_jobs(Context& context, const PlanName& name,
 }
 
 RunOutcome run_job(Context& context, const RunRequest& request) {
-  request.options.check();
-  request.placing.check();
   check_ranks(request);
-  say_notes(context, request.placing.hosts);
-  RunOutcome outcome;
-  outcome.predicted = request.job.predicted;
-  const Order order = RunOrder{request.placing.network, request.job.plan, request.job.profile,
-                               request.options,         pace_of(request), request.placing.subnet};
-  outcome.run = context.store.start_run(new_run(request, context));
-  RunListening listening(context, request);
-  try {
-    const nlohmann::json result = launch(
-        to_json(order), launch_options(context, request.placing, ranks_of(request.job.plan)),
-        [&](const LaunchReport& report) { listening.hear(report); }, context.cancellation);
-    outcome.report = run_report_from_json(result.at("report"));
-  } catch (const std::exception& error) {
-    const auto* ours = dynamic_cast<const Error*>(&error);
-    const bool interrupted = ours != nullptr && ours->code() == ErrorCode::kInterrupted;
-    RunResult failed = run_result(interrupted ? WorkState::kInterrupted : WorkState::kFailed,
-                                  listening.iterations(), error.what());
-    failed.differences = listening.differences();
-    context.store.finish_run(outcome.run, failed);
-    throw;
-  }
-  outcome.differences = listening.differences();
-  RunResult result = run_result(WorkState::kComplete, outcome.report.iteration_seconds, {});
-  result.differences = outcome.differences;
-  result.trace_path = request.options.trace_directory;
-  result.messages = commtune::to_json(outcome.report).at("messages");
-  add_prediction(context, request);
-  context.store.finish_run(outcome.run, result);
+  RunOutcome outcome = std::move(run_jobs(context, {request}).front());
+  if (outcome.failure) throw Error(*outcome.failure);
   return outcome;
+}
+
+std::vector<RunOutcome> run_jobs(Context& context, const std::vector<RunRequest>& requests) {
+  for (const RunRequest& request : requests) {
+    request.options.check();
+    request.placing.check();
+  }
+  std::vector<RunOutcome> outcomes(requests.size());
+  std::vector<bool> taken(requests.size(), false);
+  for (std::size_t first = 0; first < requests.size(); ++first) {
+    if (taken[first]) continue;
+    std::vector<std::size_t> together;
+    for (std::size_t i = first; i < requests.size(); ++i) {
+      if (taken[i] || !share_a_session(requests[first], requests[i])) continue;
+      taken[i] = true;
+      together.push_back(i);
+    }
+    RunGroup(context, requests, std::move(together), outcomes).run();
+  }
+  return outcomes;
 }
 
 nlohmann::json to_json(const RunOutcome& outcome) {

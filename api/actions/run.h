@@ -9,6 +9,7 @@
 #include "api/actions/context.h"
 #include "executor/replay/run.h"
 #include "executor/session/report.h"
+#include "perfmodel/base/error.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "store/rows.h"
@@ -69,6 +70,7 @@ struct RunOutcome {
   RunReport report;
   Seconds predicted{};
   std::vector<std::string> differences;  ///< facts of the hosts that were not so when the fit was made
+  std::optional<Error> failure;  ///< why it has no report; its row, where it has one (run > 0), says so too
   /// predicted / measured - 1; nullopt without a prediction
   std::optional<double> error() const;
 };
@@ -84,6 +86,16 @@ RunResult run_result(WorkState state, std::vector<double> seconds, std::string e
 /// throws  Error{kBadInput} when the hosts do not have exactly the ranks that the plan is for;
 ///         Error{kConflict}, before the first iteration, for what `strict` refuses; what launch() throws
 RunOutcome run_job(Context& context, const RunRequest& request);
+
+/// Runs several plans. Those of the same layout and workers over the same network run in one session, where
+/// they take turns: ranks start once, as many as the plan with the most dedicated servers needs, and all
+/// plans see the same minutes. Each has a run of its own in the store, with the session's name as `group` in
+/// its settings, and a plan that is finished stays so whatever becomes of the others. Where a plan fails in
+/// the middle, the session is started again for those that are not finished.
+///
+/// returns  by request; of those that could not be run, why
+/// throws   Error{kBadInput} for requests that break a rule, before anything is started
+std::vector<RunOutcome> run_jobs(Context& context, const std::vector<RunRequest>& requests);
 
 nlohmann::json to_json(const RunOutcome& outcome);
 

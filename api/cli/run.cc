@@ -23,12 +23,13 @@ struct RunFlags {
   std::string trace;
 };
 
-RunOptions options_of(const RunFlags& flags, const std::string& method) {
+/// several  plans run: each has a folder of its own for its traces
+RunOptions options_of(const RunFlags& flags, const std::string& method, bool several) {
   RunOptions options = flags.options;
   if (flags.trace.empty()) return options;
   // Ranks run elsewhere, where this directory may mean another place.
   std::filesystem::path directory = std::filesystem::absolute(flags.trace);
-  if (flags.methods.size() > 1) directory /= method;
+  if (several) directory /= method;
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) throw Error(ErrorCode::kStorage, fmt::format("--trace {}: {}", flags.trace, error.message()));
@@ -36,17 +37,18 @@ RunOptions options_of(const RunFlags& flags, const std::string& method) {
   return options;
 }
 
-RunOutcome run_one(const Session& session, const RunFlags& flags, Work& work, const PlannedJob& job) {
+RunRequest request_for(const Session& session, const RunFlags& flags, const Work& work, const PlannedJob& job,
+                       bool several) {
   RunRequest request;
   request.job = job;
   Settings settings = work.settings();
   if (settings.hosts.empty() && flags.placing->host_list.empty() && !session.flags.contains("local_ranks"))
     settings.local_ranks = ranks_of(job.plan);
   request.placing = flags.placing->placing(settings, job.over);
-  request.options = options_of(flags, job.plan.method);
+  request.options = options_of(flags, job.plan.method, several);
   request.paced = !flags.unpaced;
   request.strict = flags.strict;
-  return run_job(work.context(), request);
+  return request;
 }
 
 void print_command(const Session& session, const RunFlags& flags, Work& work, const PlannedJob& job) {
@@ -66,6 +68,30 @@ void print_outcomes(const Session& session, const std::vector<RunOutcome>& outco
   session.print("\n" + run_table(outcomes));
 }
 
+std::vector<RunOutcome> run_requests(Work& work, const std::vector<RunRequest>& requests) {
+  try {
+    if (requests.size() > 1) return run_jobs(work.context(), requests);
+    return {run_job(work.context(), requests.front())};
+  } catch (const Error&) {
+    work.clear_progress();
+    throw;
+  }
+}
+
+/// What was measured first, then why the rest was not: the first reason is the command's.
+void print_and_fail(const Session& session, Work& work, std::vector<RunOutcome> outcomes) {
+  work.clear_progress();
+  std::optional<Error> first;
+  for (const RunOutcome& outcome : outcomes) {
+    if (!outcome.failure) continue;
+    if (first) work.context().note(outcome.failure->what());
+    if (!first) first = outcome.failure;
+  }
+  std::erase_if(outcomes, [](const RunOutcome& outcome) { return outcome.failure.has_value(); });
+  if (!outcomes.empty()) print_outcomes(session, outcomes);
+  if (first) throw Error(*first);
+}
+
 void run_command(const Session& session, RunFlags& flags) {
   Work work(session);
   if (flags.name.cluster.empty()) flags.name.cluster = work.settings().cluster;
@@ -75,16 +101,10 @@ void run_command(const Session& session, RunFlags& flags) {
     return;
   }
   const InterruptGuard guard(*session.cancellation);
-  std::vector<RunOutcome> outcomes;
-  try {
-    for (const PlannedJob& job : jobs) outcomes.push_back(run_one(session, flags, work, job));
-  } catch (const Error&) {
-    work.clear_progress();
-    if (!outcomes.empty()) print_outcomes(session, outcomes);
-    throw;
-  }
-  work.clear_progress();
-  print_outcomes(session, outcomes);
+  std::vector<RunRequest> requests;
+  for (const PlannedJob& job : jobs)
+    requests.push_back(request_for(session, flags, work, job, jobs.size() > 1));
+  print_and_fail(session, work, run_requests(work, requests));
 }
 
 }  // namespace
@@ -96,7 +116,9 @@ void add_run_command(CLI::App& tune, Session& session) {
       "Examples:\n"
       "  tune run latest                                   the plan that was chosen last\n"
       "  tune run latest --method ddp-25mib                   another method's plan of the same ranking\n"
-      "  tune run latest --method chosen --method worst      compare two; `--method all` for all of them\n"
+      "  tune run latest --method chosen --method worst      compare two; `--method all` for all of them. "
+      "They take\n"
+      "                                                    turns, so that all of them see the same minutes\n"
       "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
       "  tune run latest --model timed-again.json            the same plan with newer layer times\n"
       "In a replay layers sleep for the profile's times, and made-up gradients of the model's sizes travel "

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 
+#include "api/error_status.h"
 #include "probes/host/cluster_facts.h"
 #include "probes/probe.h"
 #include "probes/tools/comparison.h"
@@ -90,22 +91,31 @@ json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter
           {"tools", std::move(tools)}};
 }
 
-/// Turns an engine's progress into reports: how far it is, and how long the timed iterations took here.
+/// Turns a run's progress into reports: how far it is, and how long the timed iterations took here.
 class RunWatch {
  public:
-  RunWatch(const Reporter& reporter, const RunOptions& options, const std::function<bool()>& stop_requested)
-      : reporter_(reporter), options_(options), stop_requested_(stop_requested) {}
+  RunWatch(const RunOrder& order, const Reporter& reporter, const std::function<bool()>& stop_requested)
+      : order_(order), reporter_(reporter), stop_requested_(stop_requested) {
+    for (const PlannedRun& each : order.plans) {
+      all_ += each.options.check_iterations + each.options.warmup + each.options.iterations +
+              (order.rounds - 1) * std::min(each.options.warmup, 1);
+    }
+  }
 
   void hear(const RunProgress& progress) {
     const auto now = Clock::now();
-    const bool timed = progress.phase == RunProgress::Phase::kTiming && progress.done > 0;
-    if (timed && last_) reporter_.report(Found{"iteration", {{"seconds", Seconds(now - *last_).count()}}});
+    if (progress.phase == RunProgress::Phase::kAgreeing)
+      reporter_.report(Found{"turn", {{"plan", progress.plan}}});
+    else
+      ++done_;
+    if (progress.phase == RunProgress::Phase::kTiming && last_)
+      reporter_.report(
+          Found{"iteration", {{"plan", progress.plan}, {"seconds", Seconds(now - *last_).count()}}});
     last_ = now;
-    const int all = std::max(1, options_.check_iterations + options_.warmup + options_.iterations);
-    reporter_.report(
-        Progressed{fmt::format("{} {}/{}", name(progress.phase), progress.done, progress.total),
-                   std::clamp(static_cast<double>(before(progress.phase) + progress.done) / all, 0.0, 1.0),
-                   {}});
+    std::string what = fmt::format("{} {}/{}", name(progress.phase), progress.done, progress.total);
+    if (order_.plans.size() > 1) what = order_.plans[progress.plan].plan.method + ": " + what;
+    reporter_.report(Progressed{
+        std::move(what), std::clamp(static_cast<double>(done_) / std::max(1, all_), 0.0, 1.0), {}});
     if (stop_requested_())
       throw Error(ErrorCode::kInterrupted, "interrupted; what was measured until then is kept");
   }
@@ -124,37 +134,34 @@ class RunWatch {
     }
     return "running";
   }
-  int before(RunProgress::Phase phase) const {
-    switch (phase) {
-      case RunProgress::Phase::kAgreeing:
-      case RunProgress::Phase::kChecking:
-        return 0;
-      case RunProgress::Phase::kWarming:
-        return options_.check_iterations;
-      case RunProgress::Phase::kTiming:
-        return options_.check_iterations + options_.warmup;
-    }
-    return 0;
-  }
 
+  const RunOrder& order_;
   const Reporter& reporter_;
-  const RunOptions& options_;
   const std::function<bool()>& stop_requested_;
+  int all_ = 0, done_ = 0;  // iterations of all plans
   std::optional<Deadline> last_;
 };
 
 json carry_out_one(const RunOrder& order, Transport& transport, const Reporter& reporter,
                    const std::function<bool()>& stop_requested) {
-  RunWatch watch(reporter, order.options, stop_requested);
-  const bool speaks = transport.peers().rank == 0;
-  const auto patience = std::chrono::ceil<Clock::duration>(order.options.timeout);
+  const auto patience = std::chrono::ceil<Clock::duration>(order.plans.front().options.timeout);
   const probes::Facts facts = probes::gather_facts(transport, Clock::now() + patience);
-  if (speaks) reporter.report(Found{"facts", {{"facts", facts}}});
-  const RunReport report =
-      run_plan(transport, order.plan, order.profile, order.options,
-               speaks ? std::function([&](const RunProgress& progress) { watch.hear(progress); })
-                      : std::function<void(const RunProgress&)>());
-  return {{"report", commtune::to_json(report)}};
+  RunWatch watch(order, reporter, stop_requested);
+  TurnOptions turns;
+  turns.rounds = order.rounds;
+  if (transport.peers().rank == 0) {
+    reporter.report(Found{"facts", {{"facts", facts}}});
+    turns.progress = [&](const RunProgress& progress) { watch.hear(progress); };
+    turns.finished = [&](std::size_t plan, const RunReport& report) {
+      reporter.report(Found{"report", {{"plan", plan}, {"report", commtune::to_json(report)}}});
+    };
+    turns.refused = [&](std::size_t plan, const Refusal& refusal) {
+      reporter.report(Found{
+          "refused", {{"plan", plan}, {"code", error_status(refusal.code).name}, {"message", refusal.text}}});
+    };
+  }
+  run_plans(transport, order.plans, order.profile, turns);
+  return json::object();
 }
 
 }  // namespace

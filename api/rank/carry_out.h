@@ -15,7 +15,10 @@ namespace commtune::api {
 /// probe  {"cluster", "links", "end": "complete" | "budget" | "stopped", "would_measure", "notes",
 ///        "elapsed_seconds", "budget_split", "traffic_bytes", "tools"}; found on the way: "facts" once, then
 ///        "sample"s
-/// run    {"report"}; found on the way: "iteration" {"seconds"}
+/// run    {}; found on the way: "facts" once, "turn" {"plan"} whenever a plan begins one, "iteration"
+/// {"plan",
+///        "seconds"}, and for each plan once "report" {"plan", "report"} or "refused" {"plan", "code",
+///        "message"}
 /// stop_requested  asked now and then; when it becomes true a probe ends in order, a run with
 ///        Error{kInterrupted}
 nlohmann::json carry_out(const Order& order, Transport& transport, const Reporter& reporter,

@@ -12,6 +12,7 @@ using nlohmann::json;
 
 constexpr std::string_view kOrderFormat = "commtune/order/1";
 constexpr std::size_t kMostSamples = 10'000'000;
+constexpr std::size_t kMostPlans = 10'000;
 
 /// What has readers and writers of its own.
 struct Document {};
@@ -48,9 +49,13 @@ void visit_fields(Visitor& visit, Given& order) {
   visit.constant("format", kOrderFormat);
   visit.constant("order", "run");
   visit("network", order.network, fields::Text{});
-  visit("plan", order.plan, Document{});
+  const auto plan_fields = [](auto& each, auto& plan) {
+    each("plan", plan.plan, Document{});
+    each("options", plan.options, fields::Object{});
+  };
+  visit("plans", order.plans, fields::ListOf{1, kMostPlans, fields::ObjectOf{plan_fields}});
   visit("profile", order.profile, Document{});
-  visit("options", order.options, fields::Object{});
+  visit("rounds", order.rounds, fields::Whole{1, 1'000'000});
   visit("pace_bytes_per_second", order.pace, fields::Real{0, 1e15});
   visit.when_set("subnet", order.subnet, fields::Text{});
 }

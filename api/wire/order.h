@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "executor/replay/run.h"
-#include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "probes/options.h"
 
@@ -32,9 +31,9 @@ struct ProbeOrder {
 
 struct RunOrder {
   std::string network{kDefaultNetwork};
-  Plan plan;
+  std::vector<PlannedRun> plans;  ///< they take turns in one session
   Profile profile;
-  RunOptions options;
+  int rounds = 1;      ///< TurnOptions::rounds
   double pace = 0;     ///< TransportOptions::pace
   std::string subnet;  ///< TransportOptions::subnet
 };

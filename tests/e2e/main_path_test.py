@@ -42,6 +42,17 @@ class MainPath(product.Product):
         self.assertEqual((run["iterations"], run["settings"]["workload"]), (3, "replay"))
         self.assert_whole()
 
+    def test_plans_take_turns_in_one_session(self):
+        self.probe()
+        self.plan()
+        runs = self.json("run", "latest", "--method", "all", "--iterations", "10", "--trace", "traces")["runs"]
+        stored = [self.json("show", "runs", str(run["run"])) for run in runs]
+        self.assertEqual(len({run["settings"]["group"] for run in stored}), 1)
+        self.assertEqual({run["state"] for run in stored}, {"complete"})
+        for run in runs:
+            self.assertEqual(len(run["report"]["iteration_seconds"]), 10)
+            self.assertTrue((self.home / "traces" / run["report"]["method"] / "all_ranks.json").is_file())
+
     def test_tables_for_people(self):
         self.assertIn("all-reduce", self.ok("probe", "--local", "2", *product.FEW))
         text = self.ok("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--explain")

@@ -73,7 +73,8 @@ class CheckTest : public ::testing::Test {
     report.iteration_seconds = {seconds * 0.999, seconds, seconds * 1.001};
     report.median_seconds = seconds;
     return to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" +
-           to_line(Finished{{{"report", commtune::to_json(report)}}}) + "\n";
+           to_line(Found{"report", {{"plan", 0}, {"report", commtune::to_json(report)}}}) + "\n" +
+           to_line(Finished{}) + "\n";
   }
   std::vector<probes::ProbeSample> plan_samples() const {
     std::vector<probes::ProbeSample> samples;

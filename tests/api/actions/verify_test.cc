@@ -74,7 +74,8 @@ class VerifyTest : public ::testing::Test {
     report.iteration_seconds = {seconds, seconds, seconds};
     report.median_seconds = seconds;
     return to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" +
-           to_line(Finished{{{"report", commtune::to_json(report)}}}) + "\n";
+           to_line(Found{"report", {{"plan", 0}, {"report", commtune::to_json(report)}}}) + "\n" +
+           to_line(Finished{}) + "\n";
   }
   const tuner::Entry& entry(const TuneOutcome& outcome, const std::string& method) {
     return *std::ranges::find(outcome.answer.ranking, method, &tuner::Entry::method);

@@ -12,12 +12,14 @@ RunOrder small_run() {
   order.profile.model = "one";
   order.profile.origin.how = "derived";
   order.profile.layers = {{"a", Seconds{1e-3}, Seconds{2e-3}, Seconds{0}, {{"a.weight", Bytes{40}}}, 0}};
-  order.plan.method = "wfbp";
-  order.plan.model = order.profile.model;
-  order.plan.profile = digest(order.profile);
-  order.plan.workers = 2;
-  order.plan.messages = {{{{0, Bytes{0}, Bytes{40}}}}};
-  order.plan.priority = {0};
+  Plan plan;
+  plan.method = "wfbp";
+  plan.model = order.profile.model;
+  plan.profile = digest(order.profile);
+  plan.workers = 2;
+  plan.messages = {{{{0, Bytes{0}, Bytes{40}}}}};
+  plan.priority = {0};
+  order.plans = {{plan, {}}};
   return order;
 }
 
@@ -96,7 +98,9 @@ TEST(Order, ReachesTheRanksAsItIs) {
   probe.earlier.front().quantity.destination = 1;
   probe.compare = true;
   RunOrder run = small_run();
-  run.options = {5, 1, 2, Result::kSum, Seconds{9}, Bytes{4096}, "traces", 4};
+  run.plans.front().options = {5, 1, 2, Result::kSum, Seconds{9}, Bytes{4096}, "traces", 4};
+  run.plans.push_back(run.plans.front());
+  run.rounds = 3;
   run.pace = 1e9;
   for (const Order& order : {Order(probe), Order(run)}) {
     const nlohmann::json told = to_json(order);
