@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "api/text.h"
-#include "executor/transport/tcp/options.h"
+#include "executor/base/ipv4_network.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 

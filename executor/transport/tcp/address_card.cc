@@ -11,7 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#include "executor/transport/tcp/options.h"
+#include "executor/base/ipv4_network.h"
 #include "executor/transport/tcp/sockets.h"
 #include "perfmodel/base/error.h"
 

@@ -1,14 +1,7 @@
 #include "executor/transport/tcp/handshake.h"
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/rand.h>
-
 #include <cstring>
 #include <type_traits>
-
-#include "perfmodel/base/error.h"
 
 namespace commtune::tcp {
 namespace {
@@ -24,15 +17,6 @@ struct Statement {
 };
 static_assert(sizeof(Statement) == 64, "no padding is digested");
 
-template <typename Bits>
-Bits random_bits() {
-  Bits bits{};
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(bits.data()), static_cast<int>(bits.size())) != 1) {
-    throw Error(ErrorCode::kUnavailable, "random bits: the system has none for the run's secret");
-  }
-  return bits;
-}
-
 template <typename Message>
 void copy_to(Message& message, std::span<const std::byte> bytes) {
   std::memcpy(&message, bytes.data(), sizeof message);
@@ -40,23 +24,9 @@ void copy_to(Message& message, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Secret make_secret() { return random_bits<Secret>(); }
-
-Challenge make_challenge() { return random_bits<Challenge>(); }
-
 Proof prove(const Secret& secret, Side side, const Hello& hello, const Challenge& challenge) {
   const Statement statement{.side = side, .hello = hello, .challenge = challenge};
-  Proof proof{};
-  const unsigned char* made = HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
-                                   reinterpret_cast<const unsigned char*>(&statement), sizeof statement,
-                                   reinterpret_cast<unsigned char*>(proof.data()), nullptr);
-  if (made == nullptr) throw Error(ErrorCode::kUnavailable, "HMAC-SHA-256: libcrypto does not offer it");
-  return proof;
-}
-
-bool equal(std::span<const std::byte> shown, const Proof& expected) {
-  return shown.size() == expected.size() &&
-         CRYPTO_memcmp(shown.data(), expected.data(), expected.size()) == 0;
+  return proof::prove(secret, std::as_bytes(std::span(&statement, 1)));
 }
 
 std::size_t AcceptingSide::awaited() const { return challenged_ ? sizeof(Proof) : sizeof(Hello); }

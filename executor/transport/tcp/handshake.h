@@ -17,15 +17,16 @@
 #include <span>
 #include <string_view>
 
+#include "executor/transport/proof/proof.h"
+
 namespace commtune::tcp {
 
-using Secret = std::array<std::byte, 16>;  ///< of one run
-using Challenge = std::array<std::byte, 16>;
-using Proof = std::array<std::byte, 32>;
-
-/// Random bits that nobody can foretell. Throws Error{kUnavailable} where the system has none.
-Secret make_secret();
-Challenge make_challenge();
+using proof::Challenge;
+using proof::equal;
+using proof::make_challenge;
+using proof::make_secret;
+using proof::Proof;
+using proof::Secret;
 
 /// Travels as it lies in memory: all ranks run the same program on the same kind of processor.
 struct Hello {
@@ -39,8 +40,6 @@ enum class Side : std::uint32_t { kConnecting = 1, kAccepting = 2 };
 
 /// What the rank on that side shows, where the other side answered the hello with `challenge`.
 Proof prove(const Secret& secret, Side side, const Hello& hello, const Challenge& challenge);
-/// Takes as long whatever they differ in.
-bool equal(std::span<const std::byte> shown, const Proof& expected);
 
 /// What a message of the other side has led to.
 enum class Step {

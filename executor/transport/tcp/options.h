@@ -1,21 +1,11 @@
 #pragma once
 // Which network TCP connections use, and how fast.
 
-#include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "perfmodel/base/units.h"
 
 namespace commtune {
-
-/// An IPv4 network, in host byte order.
-struct Ipv4Network {
-  std::uint32_t address = 0, mask = 0;
-};
-/// "10.0.0.0/24"; what an address has beyond the mask is left out. nullopt for any other form.
-std::optional<Ipv4Network> read_network(std::string_view text);
 
 struct TcpOptions {
   /// Address of a network to use, such as "10.0.0.0/24"; empty: any that both ends share but the loopback

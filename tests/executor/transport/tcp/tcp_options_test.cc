@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "executor/base/ipv4_network.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune {
