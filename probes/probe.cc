@@ -46,11 +46,13 @@ constexpr double kFirstHeadOfLineShare = 0.15;
 constexpr std::size_t kMissingLines = 8;
 constexpr std::size_t kDoubtfulNamed = 4;
 
-Hello greeting_of(const Peers& peers, bool exclusive, std::optional<HostLock>& lock) {
+Hello greeting_of(const Transport& transport, bool exclusive, std::optional<HostLock>& lock) {
+  const Peers& peers = transport.peers();
   const auto me = static_cast<std::size_t>(peers.rank);
   Hello hello;
   hello.facts = own_facts(peers);
   const bool first_here = !hello.facts.empty();
+  hello.facts.merge(end_facts(transport));
   if (first_here && exclusive) {
     lock = HostLock::take();
     if (!lock) {
@@ -427,7 +429,7 @@ ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& 
   Communicator communicator(transport);
   const Patience patience{options.timeout, Seconds{std::min(2.0, options.timeout.count())}};
   std::optional<HostLock> lock;
-  const Hello own = greeting_of(transport.peers(), options.exclusive, lock);
+  const Hello own = greeting_of(transport, options.exclusive, lock);
   if (communicator.rank() != 0) {
     follow(communicator, own, patience);
     return {};

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -68,6 +69,12 @@ struct MessageLimits {
   static constexpr Bytes kPerMessage{64};
 };
 
+/// What of a rank's end decides how fast it is, and no host tells of by itself. By name, without dots.
+struct EndFacts {
+  std::map<std::string, std::string> what;      ///< "card_mlx5_0_1": "RoCE v2, MTU 4096 B"
+  std::map<std::string, std::string> releases;  ///< "firmware_mlx5_0": "20.31.1014"
+};
+
 /// Thread model: everything but wake() is called from one thread at a time (the communication thread).
 /// Buffers stay owned by the caller, who keeps them alive and untouched until the transfer is reported
 /// complete. One exception: the receive of an answer may be posted on the memory of the send that asks for
@@ -82,6 +89,8 @@ class Transport {
 
   virtual std::string_view name() const = 0;
   virtual const Peers& peers() const = 0;
+  /// None where the host's own facts say all.
+  virtual EndFacts facts() const { return {}; }
 
   /// Starts a send; `to` is any rank but this one.
   virtual TransferId send(int to, Tag tag, std::span<const std::byte> data) = 0;
@@ -111,6 +120,13 @@ class Transport {
   /// before. wait() throws Error{kConflict} naming the peer, the size and the limit where one sends more all
   /// the same. A backend whose library does the receiving ignores it.
   virtual void limit_messages(const MessageLimits& limits) { static_cast<void>(limits); }
+
+  /// Says that transfers will use this memory again and again: a backend whose card must be told of memory
+  /// tells it once, instead of around each transfer. Until release_memory() with the same span, before the
+  /// memory is freed and while no transfer uses it. Throws Error{kUnavailable} where the system does not let
+  /// it. A backend without such a card ignores both.
+  virtual void register_memory(std::span<std::byte> memory) { static_cast<void>(memory); }
+  virtual void release_memory(std::span<std::byte> memory) noexcept { static_cast<void>(memory); }
 
   /// The library's own all-reduce over the first `ranks` ranks (sum, in place), started like a transfer; the
   /// same sequence of calls on each of them, and the same `ranks` in every call of a run. nullopt where the

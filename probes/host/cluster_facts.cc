@@ -47,6 +47,16 @@ Facts own_facts(const Peers& peers) {
   return facts;
 }
 
+Facts end_facts(const Transport& transport) {
+  const Peers& peers = transport.peers();
+  const std::string& host = peers.hosts[static_cast<std::size_t>(peers.rank)];
+  const EndFacts end = transport.facts();
+  Facts facts;
+  for (const auto& [name, value] : end.what) facts[std::string(kHost) + host + "." + name] = value;
+  for (const auto& [name, value] : end.releases) facts[std::string(kRelease) + host + "." + name] = value;
+  return facts;
+}
+
 Facts joined_facts(std::span<const Facts> said) {
   Facts facts;
   for (const Facts& each : said) facts.insert(each.begin(), each.end());
@@ -56,7 +66,9 @@ Facts joined_facts(std::span<const Facts> said) {
 
 Facts gather_facts(Transport& transport, Deadline until) {
   Communicator communicator(transport);
-  const nlohmann::json own = own_facts(transport.peers());
+  Facts known = own_facts(transport.peers());
+  known.merge(end_facts(transport));
+  const nlohmann::json own = known;
   const std::vector<std::string> texts = gather(communicator, own.dump(), until);
   if (transport.peers().rank != 0) return {};
   std::vector<Facts> said;

@@ -3,7 +3,9 @@
 // names in four groups:
 //
 //   host.NAME.cpu, .kernel, .interfaces            what a host is
-//   release.NAME.commtune, .open_mpi, .glibc       what runs there; no part of the fingerprint
+//   host.NAME.card_DEVICE_PORT                     what a rank there reaches the others by, where it has a
+//   card release.NAME.commtune, .open_mpi, .glibc       what runs there; no part of the fingerprint
+//   release.NAME.firmware_DEVICE                   the same of such a card
 //   setting.VARIABLE                               Open MPI's settings, from who starts the ranks
 //   wire_revision                                  kWireRevision of the program that measured
 
@@ -17,10 +19,13 @@ namespace commtune::probes {
 /// This rank's host under the names above, from the first rank there; empty from the others.
 Facts own_facts(const Peers& peers);
 
+/// This rank's end of the transport, from every rank: those of a host may use several cards.
+Facts end_facts(const Transport& transport);
+
 /// What all ranks said, and the revision of this program.
 Facts joined_facts(std::span<const Facts> said);
 
-/// own_facts() of all ranks, joined, on rank 0; empty elsewhere. All ranks of the transport call it.
+/// Both of all ranks, joined, on rank 0; empty elsewhere. All ranks of the transport call it.
 /// Throws Error{kTimeout} or Error{kPeerLost} naming a rank that did not answer.
 Facts gather_facts(Transport& transport, Deadline until);
 

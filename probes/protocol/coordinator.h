@@ -17,7 +17,7 @@ namespace commtune::probes {
 
 /// What a rank says of itself before anything is measured.
 struct Hello {
-  /// own_facts() of its host, from the first rank there; empty from others.
+  /// own_facts() of its host, from the first rank there, and end_facts().
   std::map<std::string, std::string> facts;
   std::string conflict;  ///< why it must not probe now; empty if it may
 };

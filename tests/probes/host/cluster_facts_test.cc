@@ -98,5 +98,35 @@ TEST(ClusterFacts, HaveEachHostAndItsReleasesOnce) {
   }
 }
 
+/// One rank's end with a card.
+class WithCard final : public Transport {
+ public:
+  std::string_view name() const override { return "with card"; }
+  const Peers& peers() const override { return peers_; }
+  EndFacts facts() const override {
+    return {{{"card_mlx5_0_1", "MTU 4096 B"}}, {{"firmware_mlx5_0", "20.31"}}};
+  }
+  TransferId send(int, Tag, std::span<const std::byte>) override { return 0; }
+  TransferId receive(int, Tag, std::span<std::byte>) override { return 0; }
+  std::span<const Completion> wait(Deadline) override { return {}; }
+  void wake() noexcept override {}
+  std::optional<TransferId> library_all_reduce(int, DataType, std::span<std::byte>) override { return {}; }
+  void abort(std::string_view) noexcept override {}
+
+ private:
+  Peers peers_{1, {"n1.example.org", "n1.example.org"}, {0, 0}};
+};
+
+TEST(ClusterFacts, HaveWhatEachRankReachesOthersBy) {
+  EXPECT_THAT(end_facts(WithCard()),
+              ElementsAre(std::pair("host.n1.example.org.card_mlx5_0_1", "MTU 4096 B"),
+                          std::pair("release.n1.example.org.firmware_mlx5_0", "20.31")));
+  const Facts fitted = {{"host.n1.kernel", "Linux"}, {"host.n1.card_mlx5_0_1", "MTU 4096 B"}};
+  Facts now = fitted;
+  now["host.n1.card_mlx5_0_1"] = "MTU 1024 B";
+  EXPECT_THAT(fact_differences(fitted, now),
+              ElementsAre("card_mlx5_0_1 of n1: MTU 4096 B when it was fitted, MTU 1024 B now"));
+}
+
 }  // namespace
 }  // namespace commtune::probes
