@@ -39,7 +39,7 @@ TEST(JobCommand, NamesTheHostsAndTheTransportOfTheCluster) {
 }
 
 TEST(JobCommand, LeavesATransportThatThisProgramDoesNotHaveToTune) {
-  EXPECT_THAT(command_on({}, "run", {{"plan", 1}}, "verbs"), Each(Not(StartsWith("--network"))));
+  EXPECT_THAT(command_on({}, "run", {{"plan", 1}}, "smoke"), Each(Not(StartsWith("--network"))));
 }
 
 TEST(JobCommand, KeepsToTheSubnetThatTheClusterWasProbedOver) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/transport/registry/declared.h"
 #include "executor/transport/registry/kinds.h"
 #include "executor/transport/registry/make_transport.h"
 #include "perfmodel/base/error.h"
@@ -17,12 +18,20 @@ namespace {
 
 Deadline soon() { return Clock::now() + std::chrono::seconds(200); }
 
+#ifdef COMMTUNE_WITH_VERBS
+constexpr const char* kNames = "mpi, tcp, verbs, toy";
+constexpr const char* kNamesWithSubnet = "tcp, verbs";
+#else
+constexpr const char* kNames = "mpi, tcp, toy";
+constexpr const char* kNamesWithSubnet = "tcp";
+#endif
+
 TEST(Registry, HasWhatItsListNames) {
-  EXPECT_EQ(transport_names(), "mpi, tcp, toy");
+  EXPECT_EQ(transport_names(), kNames);
   ASSERT_NE(find_transport("toy"), nullptr);
   EXPECT_EQ(find_transport("toy")->name, "toy");
   EXPECT_EQ(find_transport("to"), nullptr);
-  EXPECT_EQ(transport_names([](const TransportKind& kind) { return kind.takes_subnet; }), "tcp");
+  EXPECT_EQ(transport_names([](const TransportKind& kind) { return kind.takes_subnet; }), kNamesWithSubnet);
 }
 
 class RegisteredTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
@@ -74,10 +83,19 @@ TEST(Registry, OpenMpiIsForRanksThatMpirunStarted) {
 
 TEST(Registry, SaysWhichTransportsThereAreWhereAnotherIsAskedFor) {
   EXPECT_THAT(
-      refusals("verbs"),
-      ::testing::Each(std::string("rank 0 (host local0) cannot use transport verbs: this commtune does not "
-                                  "have it, but mpi, tcp, toy")));
+      refusals("smoke"),
+      ::testing::Each(std::string("rank 0 (host local0) cannot use transport smoke: this commtune does not "
+                                  "have it, but ") +
+                      kNames));
 }
+
+#ifdef COMMTUNE_WITH_VERBS
+TEST(Registry, VerbsSayInOneLineWhyTheyCannotBeUsed) {
+  if (!verbs::unusable(*make_local_bootstraps(1).front())) GTEST_SKIP() << "this machine has an RDMA card";
+  EXPECT_THAT(refusals("verbs"), ::testing::Each(::testing::MatchesRegex(
+                                     "rank 0 \\(host local0\\) cannot use transport verbs: [^\n]+")));
+}
+#endif
 
 }  // namespace
 }  // namespace commtune::testing

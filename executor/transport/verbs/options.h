@@ -1,0 +1,24 @@
+#pragma once
+// Which card RDMA connections use, and how.
+
+#include "executor/transport/verbs/gid_choice.h"
+#include "perfmodel/base/units.h"
+
+namespace commtune {
+
+struct VerbsOptions {
+  /// Card, port, address of this rank; what is left open is chosen by score (verbs/gid_choice.h), and the
+  /// ranks of a host take its cards in turn where several are as good.
+  verbs::GidWish gid;
+  /// Messages up to this long travel in a receive that the peer has posted for any, and are copied on either
+  /// side; a longer one is written from the sender's memory straight into the receiver's, for one more round
+  /// trip.
+  Bytes eager{4096};
+  Bytes chunk{1 << 20};  ///< longest part of a message that the card is given as one write
+  /// How long a peer's card may give no sign of life before the peer is lost. The card gives up first.
+  Seconds silence_limit{10};
+  Seconds connect_timeout{30};  ///< for all connections together
+  void check() const;           ///< throws Error{kBadInput} naming field, value and rule
+};
+
+}  // namespace commtune

@@ -1,0 +1,57 @@
+#include "executor/transport/verbs/regions.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace commtune::verbs {
+namespace {
+
+constexpr int kPeerWrites = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
+
+Region of_kept(const ibv_mr& region) { return {region.lkey, region.rkey, nullptr}; }
+
+Region of_own(Owned<ibv_mr> region) {
+  Region result{region->lkey, region->rkey, nullptr};
+  result.hold = std::shared_ptr<const ibv_mr>(
+      region.release(), [](const ibv_mr* made) { Release{}(const_cast<ibv_mr*>(made)); });
+  return result;
+}
+
+}  // namespace
+
+Region Regions::readable(std::span<const std::byte> memory) const {
+  if (const ibv_mr* const kept = find(memory)) return of_kept(*kept);
+  return of_own(make(memory, 0));
+}
+
+Region Regions::writable(std::span<std::byte> memory) const {
+  if (const ibv_mr* const kept = find(memory)) return of_kept(*kept);
+  return of_own(make(memory, kPeerWrites));
+}
+
+void Regions::keep(std::span<std::byte> memory) {
+  if (!memory.empty()) kept_[memory.data()] = make(memory, kPeerWrites);
+}
+
+void Regions::release(std::span<std::byte> memory) noexcept { kept_.erase(memory.data()); }
+
+const ibv_mr* Regions::find(std::span<const std::byte> memory) const {
+  auto after = kept_.upper_bound(memory.data());
+  if (after == kept_.begin()) return nullptr;
+  const ibv_mr* const region = std::prev(after)->second.get();
+  const std::byte* const end = static_cast<const std::byte*>(region->addr) + region->length;
+  return memory.data() + memory.size() <= end ? region : nullptr;
+}
+
+Owned<ibv_mr> Regions::make(std::span<const std::byte> memory, int access) const {
+  // The library takes no pointer to const, and changes nothing.
+  Owned<ibv_mr> region(
+      (library().reg_mr)(device_.domain(), const_cast<std::byte*>(memory.data()), memory.size(), access));
+  if (!region)
+    throw card_error(fmt::format("registering {} B of memory", memory.size()), device_.gid(), errno);
+  return region;
+}
+
+}  // namespace commtune::verbs

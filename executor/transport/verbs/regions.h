@@ -1,0 +1,39 @@
+#pragma once
+// Which memory a card has been told of. Telling takes the kernel's work for every page, so memory that is
+// used again and again should be told of once, by whoever owns it; what nobody has told of is registered for
+// each transfer and forgotten after it. Nothing is kept by address alone: the allocator may give an address
+// that was freed to other pages, and the card would go on writing to the old ones.
+
+#include <cstddef>
+#include <map>
+#include <span>
+
+#include "executor/transport/verbs/device.h"
+#include "executor/transport/verbs/library.h"
+#include "executor/transport/verbs/wire.h"
+
+namespace commtune::verbs {
+
+class Regions {
+ public:
+  /// device  outlives this
+  explicit Regions(const Device& device) : device_(device) {}
+
+  /// Of a transfer: what was registered around it, or the memory by itself. Throw Error{kUnavailable}.
+  Region readable(std::span<const std::byte> memory) const;
+  Region writable(std::span<std::byte> memory) const;
+
+  /// Registers memory until release() with the same beginning. Throws Error{kUnavailable}.
+  void keep(std::span<std::byte> memory);
+  /// No transfer uses it any more.
+  void release(std::span<std::byte> memory) noexcept;
+
+ private:
+  const ibv_mr* find(std::span<const std::byte> memory) const;
+  Owned<ibv_mr> make(std::span<const std::byte> memory, int access) const;
+
+  const Device& device_;
+  std::map<const std::byte*, Owned<ibv_mr>> kept_;  // by beginning
+};
+
+}  // namespace commtune::verbs

@@ -1,0 +1,85 @@
+#include "executor/transport/verbs/work_failure.h"
+
+#include <fmt/format.h>
+#include <infiniband/verbs.h>
+
+namespace commtune::verbs {
+namespace {
+
+std::string_view operation_name(Operation operation) {
+  switch (operation) {
+    case Operation::kSend:
+      return "send";
+    case Operation::kWrite:
+      return "write";
+    case Operation::kLook:
+      return "no sign of life";
+    case Operation::kReceive:
+      return "receive";
+  }
+  return "?";
+}
+
+ErrorCode error_code_of(int status) {
+  switch (status) {
+    case IBV_WC_LOC_LEN_ERR:
+    case IBV_WC_REM_INV_REQ_ERR:
+    case IBV_WC_REM_ACCESS_ERR:
+    case IBV_WC_REM_OP_ERR:
+      return ErrorCode::kConflict;
+    case IBV_WC_LOC_QP_OP_ERR:
+    case IBV_WC_LOC_PROT_ERR:
+    case IBV_WC_LOC_ACCESS_ERR:
+    case IBV_WC_FATAL_ERR:
+    case IBV_WC_GENERAL_ERR:
+      return ErrorCode::kUnavailable;
+    default:
+      return ErrorCode::kPeerLost;
+  }
+}
+
+std::string_view beginning(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kConflict:
+      return "cannot go on with";
+    case ErrorCode::kUnavailable:
+      return "this rank's card failed towards";
+    default:
+      return "lost";
+  }
+}
+
+std::string message_text(const WorkFailure& failure) {
+  if (!failure.message) return "";
+  const matching::Envelope& message = *failure.message;
+  return fmt::format(" {} a message of {} B (channel {}, number {})",
+                     failure.operation == Operation::kLook ? "while waiting for" : "of", message.size,
+                     static_cast<std::uint32_t>(tag_space_of(message.tag)), number_of(message.tag));
+}
+
+}  // namespace
+
+Error error_of(const WorkFailure& failure, const Peers& peers, int peer) {
+  const ErrorCode code = error_code_of(failure.status);
+  return {code, fmt::format("{} {}: {}{}: {} (verbs status {}, vendor {:#x})", beginning(code),
+                            describe(peers, peer), operation_name(failure.operation), message_text(failure),
+                            failure.status_text, failure.status, failure.vendor)};
+}
+
+bool is_aftermath(int status) { return status == IBV_WC_WR_FLUSH_ERR; }
+
+Seconds RetryRule::longest() const {
+  constexpr double kUnit = 4.096e-6;
+  constexpr double kStretch = 4;
+  return Seconds{kUnit * static_cast<double>(1U << timeout) * kStretch * (tries + 1)};
+}
+
+RetryRule retry_rule(Seconds limit) {
+  constexpr std::uint8_t kLeast = 8, kMost = 22;  // 1 ms to 17 s a try
+  RetryRule rule{kLeast};
+  while (rule.timeout < kMost && RetryRule{static_cast<std::uint8_t>(rule.timeout + 1)}.longest() <= limit)
+    ++rule.timeout;
+  return rule;
+}
+
+}  // namespace commtune::verbs

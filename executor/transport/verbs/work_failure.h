@@ -1,0 +1,54 @@
+#pragma once
+// What a user is told when the card says that something could not be done, and how long it tries before that.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "executor/transport/matching/transfers.h"
+#include "executor/transport/transport.h"
+#include "perfmodel/base/error.h"
+#include "perfmodel/base/units.h"
+
+namespace commtune::verbs {
+
+/// What a connection was asked for.
+enum class Operation : std::uint8_t {
+  kSend,     ///< of a frame
+  kWrite,    ///< of a part of a message
+  kLook,     ///< whether the peer is still there
+  kReceive,  ///< of a frame, or of the end of a message
+};
+
+/// A completion with a status that is no success.
+struct WorkFailure {
+  Operation operation = Operation::kSend;
+  int status = 0;                               ///< ibv_wc_status
+  std::string_view status_text{};               ///< ibv_wc_status_str()
+  std::uint32_t vendor = 0;                     ///< the driver's own number
+  std::optional<matching::Envelope> message{};  ///< that it belongs to, or that is waited for
+};
+
+/// "lost rank 3 (host c): write of a message of 4194304 B (channel 1, number 7): transport retry counter
+/// exceeded (verbs status 12, vendor 0x81)"
+///
+/// kPeerLost, but where the status says that a rank has done what no rank does (kConflict) or that this one's
+/// own card or memory failed (kUnavailable).
+Error error_of(const WorkFailure& failure, const Peers& peers, int peer);
+
+/// A connection was ended by an error that has been, or will be, reported of something else.
+bool is_aftermath(int status);
+
+/// How a card tries again: `tries` times beyond the first, each after 4.096 us * 2^timeout, which it may
+/// stretch to four times as long (InfiniBand Architecture Specification 1.7, 9.7.6.1.3).
+struct RetryRule {
+  std::uint8_t timeout = 0;
+  std::uint8_t tries = 6;   ///< not 7, the most: drivers (rxe) take that for "without end"
+  Seconds longest() const;  ///< until it gives up
+};
+/// The most patient one that gives up within the limit; the least patient one that cards have where none
+/// does.
+RetryRule retry_rule(Seconds limit);
+
+}  // namespace commtune::verbs

@@ -1,0 +1,24 @@
+#pragma once
+// Ranks as processes of the test's own, for what threads cannot do: be killed.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "executor/transport/bootstrap/bootstrap.h"
+
+namespace commtune::testing {
+
+/// How a rank's process ended.
+struct RankEnd {
+  int status = 0;    ///< of waitpid()
+  std::string said;  ///< what its body returned, or what it threw
+};
+
+/// Runs the body on n ranks, each in a process forked from this one and on a host of its own ("h0", "h1",
+/// ...), and returns when all have ended. Not while this process has other threads.
+std::vector<RankEnd> on_forked_ranks(int n,
+                                     const std::function<std::string(std::shared_ptr<Bootstrap>)>& body);
+
+}  // namespace commtune::testing

@@ -1,0 +1,207 @@
+// The verbs transport over the RDMA cards of this machine, each taken for a host's: tests/rdma/run starts
+// this program in a virtual machine with soft-RoCE. Ranks are threads, or processes where one of them is
+// killed.
+
+#include "executor/transport/verbs/verbs.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <set>
+#include <vector>
+
+#include "executor/replay/run.h"
+#include "executor/transport/registry/make_transport.h"
+#include "executor/transport/verbs/device.h"
+#include "perfmodel/base/error.h"
+#include "tests/executor/random_plan.h"
+#include "tests/executor/ranks.h"
+#include "tests/executor/transport/conformance.h"
+#include "tests/executor/transport/verbs/forked_ranks.h"
+
+namespace commtune::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Names of the machine's cards, in order; at least two.
+const std::vector<std::string>& cards() {
+  static const std::vector<std::string> names = [] {
+    std::set<std::string> found;
+    for (const verbs::Gid& gid : verbs::list_gids())
+      if (verbs::score(gid) > 0) found.insert(gid.device);
+    return std::vector<std::string>(found.begin(), found.end());
+  }();
+  return names;
+}
+
+VerbsOptions options_of(const Bootstrap& bootstrap) {
+  VerbsOptions options;
+  options.gid.device = cards()[static_cast<std::size_t>(bootstrap.peers().rank) % cards().size()];
+  options.connect_timeout = Seconds{120};
+  return options;
+}
+
+std::unique_ptr<Transport> connect(const std::shared_ptr<Bootstrap>& bootstrap) {
+  auto transport = make_verbs_transport(bootstrap, options_of(*bootstrap));
+  transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
+  return transport;
+}
+
+void on_verbs_ranks(int n, const std::function<void(Transport&)>& body) {
+  on_bootstraps(n, [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+    const auto transport = connect(bootstrap);
+    body(*transport);
+    synchronize(*transport);
+  });
+}
+
+int rank_count() { return static_cast<int>(std::max<std::size_t>(2, cards().size())); }
+
+class VerbsTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
+
+TEST_P(VerbsTransportTest, Conforms) { on_verbs_ranks(rank_count(), GetParam().body); }
+
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsTransportTest, ::testing::ValuesIn(conformance_cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+TEST(VerbsTransport, RunsAnyPlanWithTheExactResult) {
+  // Every element is compared with a serial reference.
+  const int workers = rank_count();
+  for (const Road& road : roads_for(workers)) {
+    const auto job = random_job(static_cast<std::uint64_t>(17 + workers), workers, road);
+    if (ranks_of(job.plan) != workers) continue;
+    on_verbs_ranks(workers, [&](Transport& transport) {
+      RunOptions options;
+      options.iterations = 2;
+      options.warmup = 1;
+      options.timeout = Seconds{100};
+      run_plan(transport, job.plan, job.profile, options);
+    });
+  }
+}
+
+TEST(VerbsTransport, SendsFromMemoryThatIsRegisteredOnce) {
+  on_verbs_ranks(2, [](Transport& transport) {
+    std::vector<std::byte> data(1 << 20, static_cast<std::byte>(transport.peers().rank));
+    transport.register_memory(data);
+    for (std::uint32_t i = 0; i < 4; ++i) {
+      const auto part = std::span(data).subspan(i << 18, 1 << 18);
+      const Tag tag = make_tag(TagSpace::kReduce, i);
+      if (transport.peers().rank == 0) {
+        transport.send(1, tag, part);
+      } else {
+        transport.receive(0, tag, part);
+      }
+    }
+    wait_for(transport, 4);
+    transport.release_memory(data);
+    EXPECT_EQ(data, std::vector<std::byte>(1 << 20));
+  });
+}
+
+TEST(VerbsTransport, EveryRankIsToldWhoHasNoCard) {
+  on_bootstraps(2, [](const std::shared_ptr<Bootstrap>& bootstrap) {
+    VerbsOptions options = options_of(*bootstrap);
+    if (bootstrap->peers().rank == 1) options.gid.device = "none7";
+    try {
+      const auto transport = make_verbs_transport(bootstrap, options);
+      FAIL() << "connected";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+      EXPECT_THAT(error.what(), HasSubstr("rank 1 (host local1)"));
+      EXPECT_THAT(error.what(), HasSubstr("device none7"));
+    }
+  });
+}
+
+TEST(VerbsTransport, IsMadeByItsName) {
+  on_bootstraps(
+      2,
+      [](const std::shared_ptr<Bootstrap>& bootstrap) {
+        const auto transport =
+            make_transport("verbs", bootstrap, {}, Clock::now() + std::chrono::seconds(100));
+        EXPECT_EQ(transport->name(), "verbs");
+        synchronize(*transport);
+      },
+      2);
+}
+
+TEST(VerbsTransport, NamesTheRankThatHasLeft) {
+  on_bootstraps(2, [](const std::shared_ptr<Bootstrap>& bootstrap) {
+    auto transport = connect(bootstrap);
+    if (bootstrap->peers().rank == 1) return;
+    std::array<std::byte, 8> data{};
+    try {
+      transport->receive(1, make_tag(TagSpace::kReduce, 0), data);
+      wait_for(*transport, 1);
+      FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+      EXPECT_THAT(error.what(), HasSubstr("rank 1 (host local1)"));
+    }
+  });
+}
+
+/// The last rank is killed while rank 0 and it send each other long messages without end, or while it is
+/// silent; all others wait for something from it.
+std::vector<RankEnd> kill_the_last_of(int ranks, bool in_a_message) {
+  return on_forked_ranks(ranks, [&](std::shared_ptr<Bootstrap> bootstrap) -> std::string {
+    const int rank = bootstrap->peers().rank;
+    const auto transport = connect(bootstrap);
+    bootstrap.reset();
+    const int last = ranks - 1;
+    const bool exchanges = in_a_message && (rank == 0 || rank == last);
+    const int peer = rank == last ? 0 : last;
+    std::vector<std::byte> out(4 << 20), in(4 << 20);
+    const auto killed_at = Clock::now() + std::chrono::milliseconds(200);
+    for (std::uint32_t i = 0;; ++i) {
+      const Tag tag = make_tag(TagSpace::kReduce, i % 1000);
+      if (exchanges || rank != last) transport->receive(peer, tag, in);
+      if (exchanges) transport->send(peer, tag, out);
+      if (rank == last && !exchanges) transport->wait(killed_at);
+      if (rank == last && Clock::now() >= killed_at) std::raise(SIGKILL);
+      if (exchanges || rank != last) wait_for(*transport, exchanges ? 2 : 1);
+    }
+  });
+}
+
+void expect_all_named_the_last(const std::vector<RankEnd>& ends) {
+  const std::size_t last = ends.size() - 1;
+  EXPECT_TRUE(WIFSIGNALED(ends[last].status));
+  for (std::size_t rank = 0; rank < last; ++rank) {
+    EXPECT_TRUE(WIFEXITED(ends[rank].status) && WEXITSTATUS(ends[rank].status) == 1) << "rank " << rank;
+    EXPECT_THAT(ends[rank].said, HasSubstr(fmt::format("lost rank {} (host h{})", last, last)));
+    fmt::print("rank {}: {}\n", rank, ends[rank].said);
+  }
+}
+
+TEST(VerbsTransport, ARankKilledInTheMiddleOfAMessageIsNamedWithinTheLimit) {
+  const auto start = Clock::now();
+  expect_all_named_the_last(kill_the_last_of(rank_count(), true));
+  // 0.2 s until then, a look after a second or two, and 10 s until the card gives up.
+  EXPECT_LT(Seconds(Clock::now() - start).count(), 30);
+}
+
+TEST(VerbsTransport, ARankKilledWhileOthersWaitForItIsNamedWithinTheLimit) {
+  const auto start = Clock::now();
+  expect_all_named_the_last(kill_the_last_of(rank_count(), false));
+  EXPECT_LT(Seconds(Clock::now() - start).count(), 30);
+}
+
+}  // namespace
+}  // namespace commtune::testing
+
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is thrown ends the test
+  ::testing::InitGoogleTest(&argc, argv);
+  try {
+    if (commtune::testing::cards().empty()) throw std::runtime_error("no RDMA card of this machine is up");
+  } catch (const std::exception& error) {
+    fmt::print("verbs_transport_test: skipped: {}\n", error.what());
+    return 77;
+  }
+  return RUN_ALL_TESTS();
+}

@@ -1,0 +1,62 @@
+#include "executor/transport/verbs/work_failure.h"
+
+#include <gtest/gtest.h>
+#include <infiniband/verbs.h>
+
+#include <string>
+
+namespace commtune::verbs {
+namespace {
+
+Peers two_hosts() { return {.rank = 0, .hosts = {"a", "b"}, .node = {0, 1}}; }
+
+TEST(WorkFailure, NamesPeerHostOperationMessageAndStatus) {
+  const Error error = error_of({.operation = Operation::kWrite,
+                                .status = IBV_WC_RETRY_EXC_ERR,
+                                .status_text = "transport retry counter exceeded",
+                                .vendor = 0x81,
+                                .message = matching::Envelope{4096, make_tag(TagSpace::kReduce, 7)}},
+                               two_hosts(), 1);
+  EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+  EXPECT_EQ(
+      std::string(error.what()),
+      "lost rank 1 (host b): write of a message of 4096 B (channel 1, number 7): transport retry counter "
+      "exceeded (verbs status 12, vendor 0x81)");
+}
+
+TEST(WorkFailure, SaysWhatWasWaitedForFromAPeerThatGivesNoSign) {
+  const WorkFailure failure{.operation = Operation::kLook,
+                            .status = IBV_WC_RETRY_EXC_ERR,
+                            .status_text = "transport retry counter exceeded",
+                            .message = matching::Envelope{4096, make_tag(TagSpace::kReduce, 7)}};
+  EXPECT_EQ(
+      std::string(error_of(failure, two_hosts(), 1).what()),
+      "lost rank 1 (host b): no sign of life while waiting for a message of 4096 B (channel 1, number 7): "
+      "transport retry counter exceeded (verbs status 12, vendor 0x0)");
+}
+
+TEST(WorkFailure, TellsAPeerThatIsGoneFromOneThatMisbehavesAndFromOwnTrouble) {
+  const auto code = [](int status) {
+    return error_of({.status = status, .status_text = "", .message = {}}, two_hosts(), 1).code();
+  };
+  EXPECT_EQ(code(IBV_WC_RETRY_EXC_ERR), ErrorCode::kPeerLost);
+  EXPECT_EQ(code(IBV_WC_RNR_RETRY_EXC_ERR), ErrorCode::kPeerLost);
+  EXPECT_EQ(code(IBV_WC_REM_ACCESS_ERR), ErrorCode::kConflict);
+  EXPECT_EQ(code(IBV_WC_LOC_PROT_ERR), ErrorCode::kUnavailable);
+  EXPECT_TRUE(is_aftermath(IBV_WC_WR_FLUSH_ERR));
+}
+
+TEST(RetryRule, DoesNotTryWithoutEnd) { EXPECT_LT(RetryRule{}.tries, 7) << "soft-RoCE never gives up then"; }
+
+TEST(RetryRule, GivesUpWithinTheLimit) {
+  // 7 times, each up to 4 times 4.096 us * 2^16: 7.52 s; with 2^17 it would be 15.0 s.
+  EXPECT_EQ(retry_rule(Seconds{10}).timeout, 16);
+  EXPECT_NEAR(retry_rule(Seconds{10}).longest().count(), 7.52, 0.01);
+  for (const double limit : {0.1, 0.5, 1.0, 5.0, 60.0})
+    EXPECT_LE(retry_rule(Seconds{limit}).longest().count(), limit);
+  EXPECT_EQ(retry_rule(Seconds{1e-6}).timeout, 8) << "cards know no shorter one";
+  EXPECT_EQ(retry_rule(Seconds{1e6}).timeout, 22) << "nor do we wait for hours";
+}
+
+}  // namespace
+}  // namespace commtune::verbs
