@@ -1,0 +1,90 @@
+// How fast two ranks send over verbs, to be held against perftest on the same cards (tests/rdma/run
+// --compare).
+//
+//   verbs_bench CARD CARD     prints `latency_us=X bandwidth_mb=Y`: half a round trip of 8 B, the median; and
+//   the
+//                             rate of messages of 64 KiB, two under way at a time, from registered memory
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <vector>
+
+#include "executor/transport/verbs/verbs.h"
+#include "tests/executor/transport/verbs/forked_ranks.h"
+
+namespace commtune::testing {
+namespace {
+
+constexpr int kRounds = 1000;
+constexpr int kMessages = 1000;
+constexpr std::size_t kSize = std::size_t{64} << 10;
+constexpr std::uint32_t kUnderWay = 2;
+constexpr Tag kTag = make_tag(TagSpace::kReduce, 0);
+
+void end_one(Transport& transport, std::size_t& ended) {
+  for (const auto before = ended; ended == before;)
+    ended += transport.wait(Clock::now() + std::chrono::seconds(60)).size();
+}
+
+double half_round_trip(Transport& transport) {
+  std::array<std::byte, 8> out{}, in{};
+  const int peer = 1 - transport.peers().rank;
+  std::vector<double> times;
+  for (int i = 0; i < kRounds; ++i) {
+    const auto start = Clock::now();
+    std::size_t ended = 0;
+    transport.receive(peer, kTag, in);
+    if (peer == 1) transport.send(peer, kTag, out);
+    while (ended < (peer == 1 ? 2U : 1U)) end_one(transport, ended);
+    if (peer == 0) {
+      transport.send(peer, kTag, out);
+      end_one(transport, ended);
+    }
+    times.push_back(Seconds(Clock::now() - start).count() / 2);
+  }
+  std::ranges::nth_element(times, times.begin() + kRounds / 2);
+  return times[kRounds / 2];
+}
+
+double bytes_per_second(Transport& transport) {
+  std::vector<std::byte> data(kSize * kUnderWay);
+  transport.register_memory(data);
+  const auto start = Clock::now();
+  std::size_t ended = 0;
+  for (std::uint32_t i = 0; i < kMessages; ++i) {
+    const auto part = std::span(data).subspan(i % kUnderWay * kSize, kSize);
+    while (i - ended >= kUnderWay) end_one(transport, ended);
+    if (transport.peers().rank == 0) {
+      transport.send(1, kTag, part);
+    } else {
+      transport.receive(0, kTag, part);
+    }
+  }
+  while (ended < kMessages) end_one(transport, ended);
+  transport.release_memory(data);
+  return static_cast<double>(kSize) * kMessages / Seconds(Clock::now() - start).count();
+}
+
+}  // namespace
+}  // namespace commtune::testing
+
+int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is thrown ends the bench
+  using namespace commtune;
+  if (argc != 3) {
+    fmt::print(stderr, "usage: verbs_bench CARD CARD\n");
+    return 2;
+  }
+  const auto ends = testing::on_forked_ranks(2, [&](std::shared_ptr<Bootstrap> bootstrap) {
+    VerbsOptions options;
+    options.gid.device = argv[1 + bootstrap->peers().rank];
+    const auto transport = make_verbs_transport(std::move(bootstrap), options);
+    const double latency = testing::half_round_trip(*transport);
+    const double rate = testing::bytes_per_second(*transport);
+    return fmt::format("latency_us={:.2f} bandwidth_mb={:.1f}", latency * 1e6, rate / 1e6);
+  });
+  fmt::print("{}\n", ends[1].said);
+  return ends[0].status | ends[1].status;
+}
