@@ -15,7 +15,9 @@ struct VerbsOptions {
   /// trip.
   Bytes eager{4096};
   Bytes chunk{1 << 20};  ///< longest part of a message that the card is given as one write
-  /// How long a peer's card may give no sign of life before the peer is lost. The card gives up first.
+  /// How long a peer's card may give no sign of life before the peer is lost. Cards know powers of two only,
+  /// so it may be half of this, and may stretch it to four times as long: less than a run waits for a
+  /// message.
   Seconds silence_limit{10};
   Seconds connect_timeout{30};  ///< for all connections together
   void check() const;           ///< throws Error{kBadInput} naming field, value and rule

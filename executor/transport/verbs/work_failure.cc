@@ -68,16 +68,15 @@ Error error_of(const WorkFailure& failure, const Peers& peers, int peer) {
 
 bool is_aftermath(int status) { return status == IBV_WC_WR_FLUSH_ERR; }
 
-Seconds RetryRule::longest() const {
+Seconds RetryRule::patience() const {
   constexpr double kUnit = 4.096e-6;
-  constexpr double kStretch = 4;
-  return Seconds{kUnit * static_cast<double>(1U << timeout) * kStretch * (tries + 1)};
+  return Seconds{kUnit * static_cast<double>(1U << timeout) * (tries + 1)};
 }
 
 RetryRule retry_rule(Seconds limit) {
   constexpr std::uint8_t kLeast = 8, kMost = 22;  // 1 ms to 17 s a try
   RetryRule rule{kLeast};
-  while (rule.timeout < kMost && RetryRule{static_cast<std::uint8_t>(rule.timeout + 1)}.longest() <= limit)
+  while (rule.timeout < kMost && RetryRule{static_cast<std::uint8_t>(rule.timeout + 1)}.patience() <= limit)
     ++rule.timeout;
   return rule;
 }

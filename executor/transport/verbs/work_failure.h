@@ -40,12 +40,12 @@ Error error_of(const WorkFailure& failure, const Peers& peers, int peer);
 /// A connection was ended by an error that has been, or will be, reported of something else.
 bool is_aftermath(int status);
 
-/// How a card tries again: `tries` times beyond the first, each after 4.096 us * 2^timeout, which it may
-/// stretch to four times as long (InfiniBand Architecture Specification 1.7, 9.7.6.1.3).
+/// How a card tries again: `tries` times beyond the first, each after 4.096 us * 2^timeout. A card may
+/// stretch that to four times as long (InfiniBand Architecture Specification 1.7, 9.7.6.1.3).
 struct RetryRule {
   std::uint8_t timeout = 0;
-  std::uint8_t tries = 6;   ///< not 7, the most: drivers (rxe) take that for "without end"
-  Seconds longest() const;  ///< until it gives up
+  std::uint8_t tries = 6;    ///< not 7, the most: drivers (rxe) take that for "without end"
+  Seconds patience() const;  ///< until it gives up, where it stretches nothing
 };
 /// The most patient one that gives up within the limit; the least patient one that cards have where none
 /// does.

@@ -182,7 +182,7 @@ void expect_all_named_the_last(const std::vector<RankEnd>& ends) {
 TEST(VerbsTransport, ARankKilledInTheMiddleOfAMessageIsNamedWithinTheLimit) {
   const auto start = Clock::now();
   expect_all_named_the_last(kill_the_last_of(rank_count(), true));
-  // 0.2 s until then, a look after a second or two, and 10 s until the card gives up.
+  // 0.2 s until then, a look after a second or two, and 7.5 s until the card gives up.
   EXPECT_LT(Seconds(Clock::now() - start).count(), 30);
 }
 
