@@ -49,7 +49,7 @@ def run(*command, **more):
 def check_tools():
     if os.uname().machine != "x86_64":
         raise Unavailable("the virtual machine is made for x86-64 alone")
-    for tool in ("qemu-system-x86_64", "busybox", "apt-get", "dpkg", "ip", "rdma"):
+    for tool in ("qemu-system-x86_64", "busybox", "apt-get", "dpkg", "ip", "rdma", "ping"):
         if shutil.which(tool, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None:
             raise Unavailable(f"{tool} is not installed: .ci/install rdma")
 
