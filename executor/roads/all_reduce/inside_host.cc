@@ -43,19 +43,31 @@ Task reduce_inside(RoadMessage message, HostPlace place, Tag tag) {
   co_await sends.empty();
 }
 
-Task distribute_inside(RoadMessage message, HostPlace place, Tag tag) {
-  Group sends;
-  if (place.owns()) {
-    for (const int peer : place.in_host) {
-      if (peer == place.rank) continue;
-      start_send(message, {peer, tag, place.chunk_bytes}, place.part(place.local), sends);
-    }
-  }
+void receive_parts(const RoadMessage& message, const HostPlace& place, Tag tag, Group& group) {
   for (int l = 0; l < place.parts; ++l) {
     const int peer = place.in_host[static_cast<std::size_t>(l)];
     if (peer == place.rank) continue;
-    co_await receive_in_place(message, {peer, tag, place.chunk_bytes}, place.part(l));
+    const Range range = place.part(l);
+    for (std::size_t i = 0; i < chunks(range.length, place.chunk_bytes); ++i) {
+      message.communicator.receive(peer, tag, message.part(chunk(range, place.chunk_bytes, i)), group);
+    }
   }
+}
+
+void send_own_part(const RoadMessage& message, const HostPlace& place, Tag tag, Group& group) {
+  if (!place.owns()) return;
+  for (const int peer : place.in_host) {
+    if (peer == place.rank) continue;
+    start_send(message, {peer, tag, place.chunk_bytes}, place.part(place.local), group);
+  }
+}
+
+Task distribute_inside(RoadMessage message, HostPlace place, Tag tag) {
+  Group sends;
+  Group parts;
+  send_own_part(message, place, tag, sends);
+  receive_parts(message, place, tag, parts);
+  co_await parts.empty();
   co_await sends.empty();
 }
 

@@ -38,4 +38,8 @@ Task reduce_inside(RoadMessage message, HostPlace place, Tag tag);
 /// The owners' parts to everybody else of the host.
 Task distribute_inside(RoadMessage message, HostPlace place, Tag tag);
 
+/// Both halves of distribute_inside(): receives for all other parts, in place, and the sends of the own one.
+void receive_parts(const RoadMessage& message, const HostPlace& place, Tag tag, Group& group);
+void send_own_part(const RoadMessage& message, const HostPlace& place, Tag tag, Group& group);
+
 }  // namespace commtune

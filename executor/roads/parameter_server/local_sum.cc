@@ -15,12 +15,22 @@ Tag back(const RoadMessage& message) { return lane_tag(TagSpace::kDistribute, me
 Task push_pull_host_sum(RoadMessage message, const ParameterServer& road, Server* here) {
   const HostPlace place(message);
   co_await reduce_inside(message, place, there(message));
+  Task pushing;
   if (place.owns()) {
-    co_await push_pull_part(place.own_part(message), road, here);
+    pushing = push_pull_part(place.own_part(message), road, here);
+    pushing.start();
   } else {
     message.report(Stage::kReduce);
   }
-  co_await distribute_inside(message, place, back(message));
+  // While this rank still pushes: an owner who is done sends its part, and where a send ends only with its
+  // receive, answers of the server in its process wait behind that.
+  Group parts;
+  receive_parts(message, place, back(message), parts);
+  if (pushing.valid()) co_await pushing.ended();
+  Group sends;
+  send_own_part(message, place, back(message), sends);
+  co_await parts.empty();
+  co_await sends.empty();
   message.report(Stage::kDistribute);
 }
 
