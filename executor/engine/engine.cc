@@ -87,7 +87,7 @@ struct Engine::MessageState {
   std::vector<TensorId> tensors;  // that it carries
   std::size_t bytes = 0;
   std::optional<MessageBuffer> buffer;  // workers
-  std::span<std::byte> data;            // while it is under way
+  Buffer data;                          // while it is under way
   MessageTimes* times = nullptr;
   Stage stage = Stage::kReduce;
   Clock::time_point stage_started;
@@ -123,10 +123,13 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const TensorLayout&
       released_(plan.messages.size()),
       left_(layout.tensors.size()),
       times_(plan.messages.size()),
-      scratch_(std::min<std::size_t>(options.road.chunk.count, largest_message(plan))),
+      scratch_(std::min<std::size_t>(options.road.chunk.count, largest_message(plan)), communicator.memory(),
+               &communicator),
+      fusion_(communicator.memory(), &communicator),
       step_order_(plan),
       taken_(plan.messages.size()) {
   for (const Tensor& tensor : layout.tensors) tensor_names_.push_back(tensor.name);
+  for (const Buffer& stretch : stretches(gradients)) registrations_.emplace_back(stretch, &communicator);
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < plan.messages.size(); ++i) {
     auto message = std::make_unique<MessageState>();
@@ -308,6 +311,7 @@ void Engine::communicate() noexcept {
     failure_ = std::current_exception();
     fail();
   }
+  communicator_.operations().drain();  // gradients are their owner's again
   end_tasks();
 }
 
@@ -444,17 +448,20 @@ Task Engine::leave_road() {
 
 Task Engine::run_both(MessageState& message) {
   message.times->started = message.stage_started;
-  message.data = message.buffer->gather(fusion_);
+  if (message.buffer->fused()) co_await message.buffer->gather(fusion_, communicator_.operations());
+  message.data = message.buffer->data();
   co_await on_road(message);
   // A rank without a part in the reduce stage (shorter messages than ranks) says nothing of its end.
   if (message.times->reduced < message.times->started) MessageState::reached(&message, Stage::kReduce);
+  if (message.buffer->fused()) co_await message.buffer->scatter(fusion_, communicator_.operations());
   step_ended(message);
   hand_back(message);
 }
 
 Task Engine::run_reduce(MessageState& message) {
   message.times->started = message.stage_started;
-  message.data = message.buffer->gather(fusion_);
+  if (message.buffer->fused()) co_await message.buffer->gather(fusion_, communicator_.operations());
+  message.data = message.buffer->data();
   co_await algorithm(std::get<AllReduce>(plan_.road).algorithm).reduce(road_message(message));
   message.times->reduced = Clock::now();
   step_order_.reduced(message.number);
@@ -464,6 +471,7 @@ Task Engine::run_reduce(MessageState& message) {
 Task Engine::run_distribute(MessageState& message) {
   message.times->distributing = message.stage_started;
   co_await algorithm(std::get<AllReduce>(plan_.road).algorithm).distribute(road_message(message));
+  if (message.buffer->fused()) co_await message.buffer->scatter(fusion_, communicator_.operations());
   step_ended(message);
   hand_back(message);
 }
@@ -481,7 +489,6 @@ void Engine::step_ended(MessageState& message) {
 }
 
 void Engine::hand_back(MessageState& message) {
-  message.buffer->scatter(fusion_);
   note_memory();
   copying_ = fusion_.copying();
   message.times->distributed = Clock::now();

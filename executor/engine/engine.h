@@ -49,7 +49,8 @@ struct MessageTimes {
 class Engine {
  public:
   /// plan       satisfies check(plan, layout); equal on all ranks
-  /// gradients  one per tensor of the layout; none on a dedicated server
+  /// gradients  one per tensor of the layout, on the host or in the communicator's memory; none on a
+  ///            dedicated server
   Engine(Communicator& communicator, const Plan& plan, const TensorLayout& layout, const Gradients& gradients,
          const EngineOptions& options);
   /// Ends the communication thread, whatever is under way.
@@ -162,6 +163,7 @@ class Engine {
   std::atomic<std::chrono::nanoseconds> copying_{std::chrono::nanoseconds{0}};
 
   // Communication thread's own.
+  std::vector<Registration> registrations_;  // of the gradients
   Scratch scratch_;
   FusionPool fusion_;
   std::vector<std::unique_ptr<MessageState>> messages_;

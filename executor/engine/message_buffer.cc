@@ -1,72 +1,65 @@
 #include "executor/engine/message_buffer.h"
 
-#include <cstring>
+#include <algorithm>
+#include <cassert>
 
 #include "executor/transport/transport.h"
 
 namespace commtune {
 
+std::vector<Buffer> stretches(const Gradients& gradients) {
+  Gradients sorted = gradients;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Buffer& a, const Buffer& b) { return a.address < b.address; });
+  std::vector<Buffer> result;
+  for (const Buffer& each : sorted) {
+    if (!result.empty() && result.back().address + result.back().bytes == each.address) {
+      result.back().bytes += each.bytes;
+    } else {
+      result.push_back(each);
+    }
+  }
+  return result;
+}
+
 MessageBuffer::MessageBuffer(const Message& message, const Gradients& gradients) {
   for (const Piece& piece : message.pieces) {
-    const std::span<std::byte> part = gradients[piece.tensor].subspan(piece.offset.count, piece.length.count);
-    bytes_ += part.size();
-    if (!parts_.empty() && parts_.back().data() + parts_.back().size() == part.data()) {
-      parts_.back() = {parts_.back().data(), parts_.back().size() + part.size()};
+    const Buffer part = gradients[piece.tensor].part(piece.offset.count, piece.length.count);
+    bytes_ += part.bytes;
+    if (!parts_.empty() && parts_.back().address + parts_.back().bytes == part.address) {
+      parts_.back().bytes += part.bytes;
     } else {
       parts_.push_back(part);
     }
   }
 }
 
-std::span<std::byte> MessageBuffer::gather(FusionPool& pool) {
-  if (!fused()) return parts_.front();
+Task MessageBuffer::gather(FusionPool& pool, MemoryQueue& operations) {
+  assert(fused());
   fusion_ = pool.take(bytes_);
-  const Clock::time_point start = Clock::now();
-  std::byte* at = fusion_.data();
-  for (const std::span<std::byte> part : parts_) {
-    std::memcpy(at, part.data(), part.size());
-    at += part.size();
-  }
-  pool.count_copying(Clock::now() - start);
-  return fusion_;
+  co_await copy(pool, operations, Direction::kTogether);
 }
 
-void MessageBuffer::scatter(FusionPool& pool) {
-  if (!fused()) return;
-  const Clock::time_point start = Clock::now();
-  const std::byte* at = fusion_.data();
-  for (const std::span<std::byte> part : parts_) {
-    std::memcpy(part.data(), at, part.size());
-    at += part.size();
-  }
-  pool.count_copying(Clock::now() - start);
+Task MessageBuffer::scatter(FusionPool& pool, MemoryQueue& operations) {
+  assert(fused());
+  co_await copy(pool, operations, Direction::kApart);
   pool.give_back(fusion_);
 }
 
-std::span<std::byte> FusionPool::take(std::size_t bytes) {
-  Block* best = nullptr;
-  for (Block& block : blocks_) {
-    if (block.taken || block.bytes < bytes) continue;
-    if (best == nullptr || block.bytes < best->bytes) best = &block;
+/// All copies are started before the first is waited for.
+Task MessageBuffer::copy(FusionPool& pool, MemoryQueue& operations, Direction direction) {
+  const Clock::time_point start = Clock::now();
+  std::vector<AsyncOperation> under_way;  // none on the host
+  std::size_t at = 0;
+  for (const Buffer& part : parts_) {
+    const Buffer here = fusion_.part(at, part.bytes);
+    at += part.bytes;
+    AsyncOperation copying =
+        direction == Direction::kTogether ? operations.copy(here, part) : operations.copy(part, here);
+    if (!copying.has_ended()) under_way.push_back(std::move(copying));
   }
-  if (best == nullptr) {
-    blocks_.push_back({std::make_unique_for_overwrite<std::byte[]>(bytes), bytes, false});
-    best = &blocks_.back();
-  }
-  best->taken = true;
-  return {best->memory.get(), bytes};
-}
-
-void FusionPool::give_back(std::span<const std::byte> memory) {
-  for (Block& block : blocks_) {
-    if (block.memory.get() == memory.data()) block.taken = false;
-  }
-}
-
-std::size_t FusionPool::allocated() const {
-  std::size_t bytes = 0;
-  for (const Block& block : blocks_) bytes += block.bytes;
-  return bytes;
+  for (AsyncOperation& each : under_way) co_await each;
+  pool.count_copying(Clock::now() - start);
 }
 
 }  // namespace commtune

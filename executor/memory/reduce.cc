@@ -3,6 +3,7 @@
 #include <bit>
 #include <cassert>
 #include <cstdint>
+#include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -59,6 +60,16 @@ void scale_halves(Half* data, std::size_t n, float factor) {
   for (std::size_t i = 0; i < n; ++i) data[i] = narrow(widen(data[i]) * factor);
 }
 
+template <float (*widen)(Half)>
+void widen_all(float* into, const Half* from, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) into[i] = widen(from[i]);
+}
+
+template <Half (*narrow)(float)>
+void narrow_all(Half* into, const float* from, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) into[i] = narrow(from[i]);
+}
+
 void add_floats(float* into, const float* from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] += from[i];
 }
@@ -104,6 +115,24 @@ __attribute__((target("avx,f16c"))) void scale_halves_f16c(Half* data, std::size
   scale_halves<widen_half, narrow_half>(data + i, n - i, factor);
 }
 
+__attribute__((target("avx,f16c"))) void widen_f16c(float* into, const Half* from, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
+    _mm256_storeu_ps(into + i, _mm256_cvtph_ps(halves));
+  }
+  widen_all<widen_half>(into + i, from + i, n - i);
+}
+
+__attribute__((target("avx,f16c"))) void narrow_f16c(Half* into, const float* from, std::size_t n) {
+  std::size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(into + i), halves);
+  }
+  narrow_all<narrow_half>(into + i, from + i, n - i);
+}
+
 #endif
 
 /// The fastest functions that this processor has.
@@ -111,6 +140,8 @@ struct Kernels {
   decltype(&add_floats) add_float = add_floats;
   decltype(&add_halves<widen_half, narrow_half>) add_half = add_halves<widen_half, narrow_half>;
   decltype(&scale_halves<widen_half, narrow_half>) scale_half = scale_halves<widen_half, narrow_half>;
+  decltype(&widen_all<widen_half>) widen = widen_all<widen_half>;
+  decltype(&narrow_all<narrow_half>) narrow = narrow_all<narrow_half>;
 
   Kernels() {
 #if defined(__x86_64__)
@@ -119,6 +150,8 @@ struct Kernels {
     if (__builtin_cpu_supports("avx2")) {  // then there is F16C, for which not every compiler can ask
       add_half = add_halves_f16c;
       scale_half = scale_halves_f16c;
+      widen = widen_f16c;
+      narrow = narrow_f16c;
     }
 #endif
   }
@@ -161,6 +194,35 @@ void scale(DataType type, std::span<std::byte> data, float factor) {
       return kernels().scale_half(elements<Half>(data), data.size() / 2, factor);
     case DataType::kBfloat16:
       return scale_halves<widen_bfloat, narrow_bfloat>(elements<Half>(data), data.size() / 2, factor);
+  }
+}
+
+namespace {
+
+void widen(float* into, DataType from_type, const Half* from, std::size_t n) {
+  if (from_type == DataType::kFloat16) return kernels().widen(into, from, n);
+  widen_all<widen_bfloat>(into, from, n);
+}
+
+void narrow(DataType into_type, Half* into, const float* from, std::size_t n) {
+  if (into_type == DataType::kFloat16) return kernels().narrow(into, from, n);
+  narrow_all<narrow_bfloat>(into, from, n);
+}
+
+}  // namespace
+
+void cast(DataType into_type, std::span<std::byte> into, DataType from_type,
+          std::span<const std::byte> from) {
+  const std::size_t n = into.size() / element_size(into_type).count;
+  assert(n == from.size() / element_size(from_type).count);
+  if (into_type == from_type) {
+    if (n > 0) std::memcpy(into.data(), from.data(), into.size());
+  } else if (into_type == DataType::kFloat32) {
+    widen(elements<float>(into), from_type, elements<Half>(from), n);
+  } else if (from_type == DataType::kFloat32) {
+    narrow(into_type, elements<Half>(into), elements<float>(from), n);
+  } else {
+    for (std::size_t i = 0; i < n; ++i) set_element(into_type, into, i, element(from_type, from, i));
   }
 }
 

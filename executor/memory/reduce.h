@@ -16,6 +16,10 @@ void add(DataType type, std::span<std::byte> into, std::span<const std::byte> fr
 /// data[i] *= factor, rounded like add().
 void scale(DataType type, std::span<std::byte> data, float factor);
 
+/// into[i] = from[i] in the other type, rounded like add(). Equal numbers of elements. What float16 has no
+/// room for becomes infinite.
+void cast(DataType into_type, std::span<std::byte> into, DataType from_type, std::span<const std::byte> from);
+
 /// One element as float32, and back (round to nearest even).
 float element(DataType type, std::span<const std::byte> data, std::size_t index);
 void set_element(DataType type, std::span<std::byte> data, std::size_t index, float value);

@@ -70,7 +70,7 @@ IterationTimes Replay::iterate(Session& session, Compare compare) {
   ++iteration_;
   if (compare == Compare::kEverything) {
     for (std::uint32_t i = 0; i < gradients_.size(); ++i)
-      fill(gradients_[i], profile_.type, rank_, i, iteration_);
+      fill(gradients_[i].host(), profile_.type, rank_, i, iteration_);
   }
   // A timed iteration goes on where the time line is: it begins when the one before ended.
   if (compare == Compare::kEverything || interrupted_) time_line_.begin();
@@ -116,7 +116,7 @@ IterationTimes Replay::iterate(Session& session, Compare compare) {
 }
 
 void Replay::write_spots(std::uint32_t tensor) {
-  const std::span<std::byte> gradient = gradients_[tensor];
+  const std::span<std::byte> gradient = gradients_[tensor].host();
   for (const std::size_t index : spots(element_count(gradient, profile_.type))) {
     set_element(profile_.type, gradient, index,
                 static_cast<float>(pattern_value(rank_, tensor, index, iteration_)));
@@ -125,9 +125,9 @@ void Replay::write_spots(std::uint32_t tensor) {
 
 void Replay::compare_spots() {
   for (std::uint32_t tensor = 0; tensor < gradients_.size(); ++tensor) {
-    for (const std::size_t index : spots(element_count(gradients_[tensor], profile_.type))) {
+    for (const std::size_t index : spots(element_count(gradients_[tensor].host(), profile_.type))) {
       const float expected = pattern_result(workers_, result_, profile_.type, tensor, index, iteration_);
-      if (element(profile_.type, gradients_[tensor], index) != expected) refuse(tensor, index);
+      if (element(profile_.type, gradients_[tensor].host(), index) != expected) refuse(tensor, index);
       ++spots_compared_;
     }
   }
@@ -135,7 +135,8 @@ void Replay::compare_spots() {
 
 void Replay::compare_everything() {
   for (std::uint32_t tensor = 0; tensor < gradients_.size(); ++tensor) {
-    const auto wrong = first_wrong(gradients_[tensor], profile_.type, workers_, result_, tensor, iteration_);
+    const auto wrong =
+        first_wrong(gradients_[tensor].host(), profile_.type, workers_, result_, tensor, iteration_);
     if (wrong) refuse(tensor, *wrong);
     ++tensors_compared_;
   }
@@ -151,7 +152,7 @@ void Replay::refuse(std::uint32_t tensor, std::size_t index) const {
   }
   throw Error(ErrorCode::kConflict,
               fmt::format("rank {}: gradient {}[{}] came back as {} in iteration {}: must be {}", rank_, name,
-                          index, element(profile_.type, gradients_[tensor], index), iteration_,
+                          index, element(profile_.type, gradients_[tensor].host(), index), iteration_,
                           pattern_result(workers_, result_, profile_.type, tensor, index, iteration_)));
 }
 

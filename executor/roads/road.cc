@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
-
-#include "executor/memory/reduce.h"
 
 namespace commtune {
 
@@ -14,30 +11,6 @@ std::size_t divided_up(std::size_t bytes, std::size_t by) { return (bytes + by -
 
 }  // namespace
 
-Scratch::Block::Block(Block&& other) noexcept
-    : pool_(std::exchange(other.pool_, nullptr)), memory_(std::exchange(other.memory_, nullptr)) {}
-
-Scratch::Block& Scratch::Block::operator=(Block&& other) noexcept {
-  std::swap(pool_, other.pool_);
-  std::swap(memory_, other.memory_);
-  return *this;
-}
-
-Scratch::Block::~Block() {
-  if (pool_ != nullptr) pool_->free_.push_back(memory_);  // within the capacity that take() reserved
-}
-
-Scratch::Block Scratch::take() {
-  if (free_.empty()) {
-    storage_.push_back(std::make_unique_for_overwrite<std::byte[]>(block_bytes_));
-    free_.reserve(storage_.capacity());
-    free_.push_back(storage_.back().get());
-  }
-  std::byte* memory = free_.back();
-  free_.pop_back();
-  return {this, memory};
-}
-
 std::size_t RoadSettings::chunk_for(std::size_t bytes, int parts) const {
   const std::size_t element = element_size(type).count;
   const std::size_t longest_segment = divided_up(bytes / element, static_cast<std::size_t>(parts));
@@ -46,8 +19,9 @@ std::size_t RoadSettings::chunk_for(std::size_t bytes, int parts) const {
   return std::max(element, std::clamp<std::size_t>(wanted, least, chunk.count) / element * element);
 }
 
-void RoadSettings::finish(std::span<std::byte> sum) const {
-  if (result == Result::kMean) scale(type, sum, 1.0F / static_cast<float>(workers));
+AsyncOperation divided(const RoadSettings& settings, MemoryQueue& operations, Buffer sum) {
+  if (settings.result == Result::kSum) return {};
+  return operations.scale(settings.type, sum, 1.0F / static_cast<float>(settings.workers));
 }
 
 Range segment(std::size_t bytes, std::size_t element, int parts, int index) {

@@ -7,11 +7,11 @@
 // travels as one transfer. Pipelining by chunks lets a rank sum, forward and receive at the same time.
 
 #include <cstddef>
-#include <functional>
-#include <span>
-#include <vector>
 
 #include "executor/base/task.h"
+#include "executor/memory/buffer.h"
+#include "executor/memory/memory_queue.h"
+#include "executor/memory/pool.h"
 #include "executor/roads/host_layout.h"
 #include "executor/transport/communicator.h"
 #include "perfmodel/cost/chunking.h"
@@ -21,40 +21,6 @@
 namespace commtune {
 
 enum class Result { kSum, kMean };
-
-/// Memory that roads receive into before they add: blocks of one size, kept for the next message. One thread.
-class Scratch {
- public:
-  explicit Scratch(std::size_t block_bytes) : block_bytes_(block_bytes) {}
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  class Block {
-   public:
-    Block() = default;
-    Block(Block&& other) noexcept;
-    Block& operator=(Block&& other) noexcept;
-    ~Block();
-    std::span<std::byte> bytes(std::size_t n) const { return {memory_, n}; }
-    bool valid() const { return memory_ != nullptr; }
-
-   private:
-    friend class Scratch;
-    Block(Scratch* pool, std::byte* memory) : pool_(pool), memory_(memory) {}
-    Scratch* pool_ = nullptr;
-    std::byte* memory_ = nullptr;
-  };
-
-  Block take();
-  std::size_t block_bytes() const { return block_bytes_; }
-  /// Bytes allocated so far, in use or not.
-  std::size_t allocated() const { return storage_.size() * block_bytes_; }
-
- private:
-  const std::size_t block_bytes_;
-  std::vector<std::unique_ptr<std::byte[]>> storage_;
-  std::vector<std::byte*> free_;
-};
 
 /// What is the same for all messages of a run.
 struct RoadSettings {
@@ -71,8 +37,6 @@ struct RoadSettings {
 
   /// Longest chunk of a message of `bytes` that is cut into `parts` segments: whole elements.
   std::size_t chunk_for(std::size_t bytes, int parts) const;
-  /// Turns a complete sum into the result (divides by the number of workers for a mean).
-  void finish(std::span<std::byte> sum) const;
 };
 
 /// Half-open range of bytes.
@@ -81,18 +45,28 @@ struct Range {
   std::size_t end() const { return offset + length; }
 };
 
+/// Turns a complete sum into the result: divides by the number of workers for a mean.
+AsyncOperation divided(const RoadSettings& settings, MemoryQueue& operations, Buffer sum);
+
 /// One message on its way.
 struct RoadMessage {
   Communicator& communicator;
-  Scratch& scratch;  ///< blocks of at least settings.chunk
+  Scratch& scratch;  ///< blocks of at least settings.chunk, in the communicator's memory
   const RoadSettings& settings;
-  const HostLayout& hosts;    ///< of the run's workers
-  std::uint32_t number = 0;   ///< tag number; equal on all ranks, different for messages under way together
-  std::span<std::byte> data;  ///< summed in place
+  const HostLayout& hosts;   ///< of the run's workers
+  std::uint32_t number = 0;  ///< tag number; equal on all ranks, different for messages under way together
+  Buffer data;               ///< summed in place; in the communicator's memory
   void (*reached)(void* context, Stage stage) = nullptr;  ///< called when this rank has ended a stage
   void* context = nullptr;
 
-  std::span<std::byte> part(Range range) const { return data.subspan(range.offset, range.length); }
+  Buffer part(Range range) const { return data.part(range.offset, range.length); }
+  AsyncOperation copy(Buffer into, ConstBuffer from) const {
+    return communicator.operations().copy(into, from);
+  }
+  AsyncOperation add(Buffer into, ConstBuffer from) const {
+    return communicator.operations().add(settings.type, into, from);
+  }
+  AsyncOperation finish(Buffer sum) const { return divided(settings, communicator.operations(), sum); }
   void report(Stage stage) const {
     if (reached != nullptr) reached(context, stage);
   }

@@ -4,7 +4,6 @@
 #include <bit>
 #include <utility>
 
-#include "executor/memory/reduce.h"
 #include "executor/roads/pipeline.h"
 
 namespace commtune {
@@ -71,7 +70,7 @@ Task receive_and_add(RoadMessage message, ChunkStream stream, Range range, Sendi
     const Incoming incoming = window.pop();
     co_await incoming.transfer;
     if (in_return != nullptr) in_return->go_on();
-    add(message.settings.type, message.part(incoming.range), incoming.block.bytes(incoming.range.length));
+    co_await message.add(message.part(incoming.range), incoming.block.bytes(incoming.range.length));
     post();
   }
   if (in_return != nullptr) in_return->go_on();  // nothing came
@@ -115,7 +114,7 @@ Task exchange_and_add(RoadMessage message, ChunkStream stream, Range range) {
     co_await exchange.receive;
     post(count);
     co_await exchange.send;  // what is being sent must not change before it has left
-    add(message.settings.type, message.part(exchange.range), exchange.block.bytes(exchange.range.length));
+    co_await message.add(message.part(exchange.range), exchange.block.bytes(exchange.range.length));
   }
 }
 

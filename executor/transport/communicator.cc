@@ -8,6 +8,19 @@
 
 namespace commtune {
 
+/// A transfer of a device's memory: where it lies meanwhile.
+struct Communicator::Staged {
+  Staged(BufferPool& from, std::size_t bytes, Buffer to) : pool(from), block(from.take(bytes)), target(to) {}
+  Staged(const Staged&) = delete;
+  Staged& operator=(const Staged&) = delete;
+  ~Staged() { pool.give_back(block); }
+
+  BufferPool& pool;
+  Buffer block;
+  Buffer target;         // of a receive
+  bool copying = false;  // of a send: it cannot be posted yet
+};
+
 bool Transfer::await_ready() const noexcept {
   return communicator_->slots_[slot_].state == Communicator::State::kDone;
 }
@@ -20,6 +33,25 @@ Completion Transfer::await_resume() const noexcept {
   const Completion completion = communicator_->slots_[slot_].completion;
   communicator_->close(slot_);
   return completion;
+}
+
+Communicator::Communicator(Transport& transport, Memory& memory)
+    : transport_(transport),
+      memory_(memory),
+      stage_(host_memory(), this),
+      links_(static_cast<std::size_t>(transport.peers().size())),
+      operations_(memory, [&transport] { transport.wake(); }) {}
+
+Communicator::~Communicator() = default;
+
+void Communicator::register_buffer(const Buffer& buffer) {
+  memory_.register_buffer(buffer);
+  if (buffer.on_host()) transport_.register_memory(buffer.host());
+}
+
+void Communicator::unregister_buffer(const Buffer& buffer) noexcept {
+  if (buffer.on_host()) transport_.unregister_memory(buffer.host());
+  memory_.unregister_buffer(buffer);
 }
 
 void Communicator::set_urgency(Urgency urgency) {
@@ -67,11 +99,12 @@ std::uint32_t Communicator::urgency_of(Tag tag) const {
   return number < by_number.size() ? by_number[number] : number;
 }
 
-std::uint32_t Communicator::queue_send(int to, Tag tag, std::span<const std::byte> data, Group* group) {
+std::uint32_t Communicator::queue_send(int to, Tag tag, ConstBuffer data, Group* group) {
   const std::uint32_t slot = open(to, tag, false, group);
-  slots_[slot].bytes = data.size();
+  slots_[slot].bytes = data.bytes;
   auto& queue = links_[static_cast<std::size_t>(to)].queue;
-  queue.push_back({urgency_of(tag), sends_++, slot, data});
+  const std::span<const std::byte> bytes = data.on_host() ? data.host() : stage_send(slot, data);
+  queue.push_back({urgency_of(tag), sends_++, slot, bytes});
   std::push_heap(queue.begin(), queue.end());
   post_sends(to);
   return slot;
@@ -86,36 +119,71 @@ void Communicator::post_sends(int to) {
   Link& link = links_[static_cast<std::size_t>(to)];
   while (!link.queue.empty()) {
     const Queued next = link.queue.front();
-    if (!link.may_take(next)) return;
+    const Slot& slot = slots_[next.slot];
+    if (!link.may_take(next) || (slot.staged && slot.staged->copying)) return;
     std::pop_heap(link.queue.begin(), link.queue.end());
     link.queue.pop_back();
     link.posted += next.data.size();
     link.urgencies.push_back(next.urgency);
-    assign(transport_.send(to, slots_[next.slot].tag, next.data), next.slot);
+    assign(transport_.send(to, slot.tag, next.data), next.slot);
   }
+}
+
+std::uint32_t Communicator::start_receive(int from, Tag tag, Buffer data, Group* group) {
+  const std::uint32_t slot = open(from, tag, true, group);
+  const std::span<std::byte> bytes = data.on_host() ? data.host() : stage_receive(slot, data);
+  assign(transport_.receive(from, tag, bytes), slot);
+  return slot;
+}
+
+std::span<const std::byte> Communicator::stage_send(std::uint32_t slot, ConstBuffer data) {
+  auto& staged = slots_[slot].staged;
+  staged = std::make_unique<Staged>(stage_, data.bytes, Buffer{});
+  AsyncOperation copying = operations_.copy(staged->block, data);
+  staged->copying = !copying.has_ended();
+  if (staged->copying) {
+    operations_.when_ended(std::move(copying), [this, slot] {
+      slots_[slot].staged->copying = false;
+      post_sends(slots_[slot].peer);
+    });
+  }
+  return staged->block.host();
+}
+
+std::span<std::byte> Communicator::stage_receive(std::uint32_t slot, Buffer data) {
+  auto& staged = slots_[slot].staged;
+  staged = std::make_unique<Staged>(stage_, data.bytes, data);
+  return staged->block.host();
+}
+
+/// What has come into a block goes to where it was to be received.
+void Communicator::land(std::uint32_t slot) {
+  const Staged& staged = *slots_[slot].staged;
+  const std::size_t bytes = slots_[slot].completion.bytes;
+  operations_.when_ended(operations_.copy(staged.target.first(bytes), staged.block.first(bytes)),
+                         [this, slot] { end(slot); });
 }
 
 void Communicator::close(std::uint32_t slot) noexcept {
   slots_[slot].state = State::kFree;
+  slots_[slot].staged.reset();
   free_.push_back(slot);  // within the capacity that open() reserved
 }
 
-Transfer Communicator::send(int to, Tag tag, std::span<const std::byte> data) {
+Transfer Communicator::send(int to, Tag tag, ConstBuffer data) {
   return {this, queue_send(to, tag, data, nullptr)};
 }
 
-void Communicator::send(int to, Tag tag, std::span<const std::byte> data, Group& group) {
+void Communicator::send(int to, Tag tag, ConstBuffer data, Group& group) {
   queue_send(to, tag, data, &group);
 }
 
-Transfer Communicator::receive(int from, Tag tag, std::span<std::byte> data) {
-  const std::uint32_t slot = open(from, tag, true, nullptr);
-  assign(transport_.receive(from, tag, data), slot);
-  return {this, slot};
+Transfer Communicator::receive(int from, Tag tag, Buffer data) {
+  return {this, start_receive(from, tag, data, nullptr)};
 }
 
-void Communicator::receive(int from, Tag tag, std::span<std::byte> data, Group& group) {
-  assign(transport_.receive(from, tag, data), open(from, tag, true, &group));
+void Communicator::receive(int from, Tag tag, Buffer data, Group& group) {
+  start_receive(from, tag, data, &group);
 }
 
 std::optional<Transfer> Communicator::library_all_reduce(int ranks, DataType type,
@@ -139,18 +207,30 @@ std::uint64_t Communicator::sent(TagSpace space, std::uint32_t number) const {
   return number < sent.size() ? sent[number] : 0;
 }
 
+/// A send that the transport has ended makes room for the next ones.
+void Communicator::unpost(const Slot& slot) {
+  Link& link = links_[static_cast<std::size_t>(slot.peer)];
+  count_sent(slot);
+  link.posted -= slot.bytes;
+  const auto ended = std::find(link.urgencies.begin(), link.urgencies.end(), urgency_of(slot.tag));
+  *ended = link.urgencies.back();
+  link.urgencies.pop_back();
+}
+
 void Communicator::complete(const Completion& completion) {
   const std::uint32_t index = slot_of_[completion.transfer];
   Slot& slot = slots_[index];
   slot.completion = completion;
   if (!slot.receive) {
-    Link& link = links_[static_cast<std::size_t>(slot.peer)];
-    count_sent(slot);
-    link.posted -= slot.bytes;
-    const auto ended = std::find(link.urgencies.begin(), link.urgencies.end(), urgency_of(slot.tag));
-    *ended = link.urgencies.back();
-    link.urgencies.pop_back();
+    unpost(slot);
+  } else if (slot.staged) {
+    return land(index);
   }
+  end(index);
+}
+
+void Communicator::end(std::uint32_t index) {
+  Slot& slot = slots_[index];
   if (slot.group != nullptr) {
     Group& group = *slot.group;
     close(index);
@@ -166,6 +246,7 @@ std::size_t Communicator::progress(Deadline until) {
   const std::size_t count = completed.size();
   // First note them all, then resume: what a coroutine starts may reuse an id of this very span.
   for (const Completion& completion : completed) complete(completion);
+  operations_.progress(resumable_);
   for (std::size_t peer = 0; peer < links_.size(); ++peer) post_sends(static_cast<int>(peer));
   for (std::size_t i = 0; i < resumable_.size(); ++i) resumable_[i].resume();
   resumable_.clear();

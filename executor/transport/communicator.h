@@ -1,15 +1,19 @@
 #pragma once
-// What coroutines on the communication thread await: transfers over a Transport.
+// What coroutines on the communication thread await: transfers over a Transport, and operations on the memory
+// that travels.
 
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "executor/base/task.h"
+#include "executor/memory/memory_queue.h"
+#include "executor/memory/pool.h"
 #include "executor/transport/transport.h"
 
 namespace commtune {
@@ -91,13 +95,16 @@ struct Urgency {
 /// urgent ones. With parameter servers every send has its receive posted: a server's take any message, and a
 /// worker posts an answer's before its push.
 ///
+/// Buffers lie on the host or in the communicator's memory. Where that is a device's, which transports cannot
+/// reach, their bytes travel through blocks of the host's memory: a send is copied when it is started, a
+/// receive when it has come, and has ended when the copy has. As much is kept in blocks as is under way.
+///
 /// All on one thread, the communication thread. Not movable: transfers point to it.
-class Communicator {
+class Communicator final : public BufferRegistry {
  public:
-  explicit Communicator(Transport& transport)
-      : transport_(transport), links_(static_cast<std::size_t>(transport.peers().size())) {}
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
+  /// Both outlive it.
+  explicit Communicator(Transport& transport, Memory& memory = host_memory());
+  ~Communicator() override;
 
   /// What may be given to the transport for one peer at a time: enough to keep a link busy. Two sends always
   /// may, so that one's handshake passes while the other's bytes do.
@@ -115,10 +122,17 @@ class Communicator {
   int rank() const { return transport_.peers().rank; }
   int size() const { return transport_.peers().size(); }
 
-  Transfer send(int to, Tag tag, std::span<const std::byte> data);
-  Transfer receive(int from, Tag tag, std::span<std::byte> data);
-  void send(int to, Tag tag, std::span<const std::byte> data, Group& group);
-  void receive(int from, Tag tag, std::span<std::byte> data, Group& group);
+  /// On the memory that roads receive into, add and hand back.
+  MemoryQueue& operations() { return operations_; }
+  Memory& memory() const { return memory_; }
+  /// Tells the memory and the transport of a buffer that will travel until unregister_buffer().
+  void register_buffer(const Buffer& buffer) override;
+  void unregister_buffer(const Buffer& buffer) noexcept override;
+
+  Transfer send(int to, Tag tag, ConstBuffer data);
+  Transfer receive(int from, Tag tag, Buffer data);
+  void send(int to, Tag tag, ConstBuffer data, Group& group);
+  void receive(int from, Tag tag, Buffer data, Group& group);
   /// nullopt where the transport has none.
   std::optional<Transfer> library_all_reduce(int ranks, DataType type, std::span<std::byte> data);
 
@@ -141,6 +155,7 @@ class Communicator {
  private:
   friend class Transfer;
   enum class State : std::uint8_t { kFree, kPending, kDone };
+  struct Staged;
   struct Slot {
     State state = State::kFree;
     bool receive = false;
@@ -151,6 +166,7 @@ class Communicator {
     std::coroutine_handle<> waiter;
     Completion completion;
     std::size_t bytes = 0;
+    std::unique_ptr<Staged> staged;  // of a device's memory
   };
   /// A send that waits for its turn.
   struct Queued {
@@ -171,14 +187,22 @@ class Communicator {
   };
   std::uint32_t open(int peer, Tag tag, bool receive, Group* group);
   void assign(TransferId id, std::uint32_t slot);
-  std::uint32_t queue_send(int to, Tag tag, std::span<const std::byte> data, Group* group);
+  std::uint32_t queue_send(int to, Tag tag, ConstBuffer data, Group* group);
+  std::uint32_t start_receive(int from, Tag tag, Buffer data, Group* group);
   void post_sends(int to);
+  std::span<const std::byte> stage_send(std::uint32_t slot, ConstBuffer data);
+  std::span<std::byte> stage_receive(std::uint32_t slot, Buffer data);
+  void land(std::uint32_t slot);
+  void end(std::uint32_t slot);
   std::uint32_t urgency_of(Tag tag) const;
   void close(std::uint32_t slot) noexcept;
   void complete(const Completion& completion);
+  void unpost(const Slot& slot);
   void count_sent(const Slot& slot);
 
   Transport& transport_;
+  Memory& memory_;
+  BufferPool stage_;  // blocks of the host's memory
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_;     // slots
   std::vector<std::uint32_t> slot_of_;  // by TransferId; ids are reused earlier than slots are
@@ -187,6 +211,7 @@ class Communicator {
   Urgency urgency_;
   std::vector<std::uint64_t> sent_reduce_, sent_distribute_;  // bytes by message number
   std::uint64_t sends_ = 0;
+  MemoryQueue operations_;  // last: nothing is copied any more when the rest goes
 };
 
 }  // namespace commtune

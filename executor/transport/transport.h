@@ -121,12 +121,12 @@ class Transport {
   /// the same. A backend whose library does the receiving ignores it.
   virtual void limit_messages(const MessageLimits& limits) { static_cast<void>(limits); }
 
-  /// Says that transfers will use this memory again and again: a backend whose card must be told of memory
-  /// tells it once, instead of around each transfer. Until release_memory() with the same span, before the
-  /// memory is freed and while no transfer uses it. Throws Error{kUnavailable} where the system does not let
-  /// it. A backend without such a card ignores both.
+  /// Memory that transfers will use again and again, and that stays where it is until unregister_memory() with
+  /// the same span, while no transfer uses it: a backend whose card must be told of memory tells it once,
+  /// instead of around each transfer. What nobody registered travels all the same. Throws Error{kUnavailable}
+  /// where the system does not let it. A backend without such a card ignores both.
   virtual void register_memory(std::span<std::byte> memory) { static_cast<void>(memory); }
-  virtual void release_memory(std::span<std::byte> memory) noexcept { static_cast<void>(memory); }
+  virtual void unregister_memory(std::span<std::byte> memory) noexcept { static_cast<void>(memory); }
 
   /// The library's own all-reduce over the first `ranks` ranks (sum, in place), started like a transfer; the
   /// same sequence of calls on each of them, and the same `ranks` in every call of a run. nullopt where the

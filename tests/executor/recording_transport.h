@@ -26,6 +26,7 @@ class RecordingTransport final : public Transport {
     Tag tag = 0;
     std::size_t bytes = 0;
     bool receive = false;
+    std::byte* address = nullptr;
   };
   const std::vector<Started>& started() const { return started_; }
   const std::vector<double>& shares() const { return shares_; }
@@ -37,10 +38,10 @@ class RecordingTransport final : public Transport {
   std::string_view name() const override { return "recording"; }
   const Peers& peers() const override { return peers_; }
   TransferId send(int to, Tag tag, std::span<const std::byte> data) override {
-    return start({to, tag, data.size(), false});
+    return start({to, tag, data.size(), false, const_cast<std::byte*>(data.data())});
   }
   TransferId receive(int from, Tag tag, std::span<std::byte> data) override {
-    return start({from, tag, data.size(), true});
+    return start({from, tag, data.size(), true, data.data()});
   }
   std::span<const Completion> wait(Deadline /*until*/) override {
     reported_.swap(ended_);

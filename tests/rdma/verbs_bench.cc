@@ -64,7 +64,7 @@ double bytes_per_second(Transport& transport) {
     }
   }
   while (ended < kMessages) end_one(transport, ended);
-  transport.release_memory(data);
+  transport.unregister_memory(data);
   return static_cast<double>(kSize) * kMessages / Seconds(Clock::now() - start).count();
 }
 

@@ -1,6 +1,5 @@
 #include "executor/roads/all_reduce/double_binary_tree.h"
 
-#include "executor/memory/reduce.h"
 #include "executor/roads/pipeline.h"
 #include "executor/roads/steps.h"
 
@@ -35,8 +34,8 @@ TreeNode in_order_node(int size, int rank) {
 struct Branch {
   Branch(const RoadMessage& message, int tree)
       : node(tree_node(tree, message.settings.workers, message.communicator.rank())),
-        range(segment(message.data.size(), element_size(message.settings.type).count, 2, tree)),
-        chunk_bytes(message.settings.chunk_for(message.data.size(), 2)),
+        range(segment(message.data.bytes, element_size(message.settings.type).count, 2, tree)),
+        chunk_bytes(message.settings.chunk_for(message.data.bytes, 2)),
         up(lane_tag(TagSpace::kReduce, message.number, static_cast<std::uint32_t>(tree))),
         down(lane_tag(TagSpace::kDistribute, message.number, static_cast<std::uint32_t>(tree))) {}
 
@@ -49,7 +48,7 @@ struct Branch {
   Tag up, down;
 };
 
-void send_down(const RoadMessage& message, const Branch& branch, std::span<std::byte> bytes, Group& sends) {
+void send_down(const RoadMessage& message, const Branch& branch, Buffer bytes, Group& sends) {
   for (const int child : branch.node.children) {
     if (child >= 0) message.communicator.send(child, branch.down, bytes, sends);
   }
@@ -82,16 +81,16 @@ Task reduce_in_tree(RoadMessage message, int tree, bool turns_round) {
   post();
   while (!window.empty()) {
     const Incoming incoming = window.pop();
-    const std::span<std::byte> here = message.part(incoming.range);
+    const Buffer here = message.part(incoming.range);
     for (int i = 0; i < 2; ++i) {
       if (!incoming.blocks[i].valid()) continue;
       co_await incoming.transfers[i];
-      add(message.settings.type, here, incoming.blocks[i].bytes(here.size()));
+      co_await message.add(here, incoming.blocks[i].bytes(here.bytes));
     }
     if (!branch.is_root()) {
       message.communicator.send(branch.node.parent, branch.up, here, sends);
     } else {
-      message.settings.finish(here);
+      co_await message.finish(here);
       if (turns_round) send_down(message, branch, here, sends);
     }
     post();

@@ -13,7 +13,7 @@ struct Stretch {
 
 struct Halving {
   explicit Halving(const RoadMessage& message, TagSpace space_used)
-      : bytes(message.data.size()),
+      : bytes(message.data.bytes),
         element(element_size(message.settings.type).count),
         rank(message.communicator.rank()),
         workers(message.settings.workers),
@@ -64,7 +64,7 @@ Task halving_reduce_scatter(RoadMessage message) {
     mine = mine.half(upper);
     co_await receive_and_add(message, stream, halving.range(mine), &sending);
   }
-  message.settings.finish(message.part(halving.range(mine)));
+  co_await message.finish(message.part(halving.range(mine)));
   co_await sends.empty();
   message.report(Stage::kReduce);
 }

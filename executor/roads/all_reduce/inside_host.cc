@@ -11,7 +11,7 @@ HostPlace::HostPlace(const RoadMessage& message)
       in_host(hosts.workers_of(host)),
       parts(hosts.smallest()),
       local(hosts.local(rank)),
-      bytes(message.data.size()),
+      bytes(message.data.bytes),
       element(element_size(message.settings.type).count),
       chunk_bytes(message.settings.chunk_for(bytes, parts)) {}
 

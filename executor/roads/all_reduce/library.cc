@@ -7,15 +7,15 @@
 namespace commtune {
 
 Task library_all_reduce(RoadMessage message) {
-  const auto transfer =
-      message.communicator.library_all_reduce(message.settings.workers, message.settings.type, message.data);
+  const auto transfer = message.communicator.library_all_reduce(message.settings.workers,
+                                                                message.settings.type, message.data.host());
   if (!transfer) {
     throw Error(ErrorCode::kUnavailable,
                 fmt::format("algorithm = library: the transport '{}' has no all-reduce of its own",
                             message.communicator.transport().name()));
   }
   co_await *transfer;
-  message.settings.finish(message.data);
+  co_await message.finish(message.data);
   message.report(Stage::kReduce);
 }
 

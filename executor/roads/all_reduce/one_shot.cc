@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "executor/memory/reduce.h"
 #include "executor/roads/pipeline.h"
 
 namespace commtune {
@@ -16,11 +15,11 @@ class Swap {
       : message_(message),
         rank_(message.communicator.rank()),
         workers_(message.settings.workers),
-        chunk_bytes_(message.settings.chunk_for(message.data.size(), 1)) {}
+        chunk_bytes_(message.settings.chunk_for(message.data.bytes, 1)) {}
 
-  std::size_t count() const { return chunks(message_.data.size(), chunk_bytes_); }
-  std::span<std::byte> own(std::size_t index) const {
-    return message_.part(chunk({0, message_.data.size()}, chunk_bytes_, index));
+  std::size_t count() const { return chunks(message_.data.bytes, chunk_bytes_); }
+  Buffer own(std::size_t index) const {
+    return message_.part(chunk({0, message_.data.bytes}, chunk_bytes_, index));
   }
 
   /// To the next rank first, so that not all of them begin with the same receiver.
@@ -31,7 +30,7 @@ class Swap {
   }
 
   /// All ranks' chunk, in the order of ranks; this rank's own stays as it is.
-  Task add_up(std::size_t index, std::span<std::byte> sum) const {
+  Task add_up(std::size_t index, Buffer sum) const {
     struct Incoming {
       Transfer transfer;
       Scratch::Block block;
@@ -42,26 +41,22 @@ class Swap {
       for (; !window.full() && posted < workers_; ++posted) {
         if (posted == rank_) continue;
         Incoming incoming{{}, message_.scratch.take()};
-        incoming.transfer = message_.communicator.receive(posted, tag(), incoming.block.bytes(sum.size()));
+        incoming.transfer = message_.communicator.receive(posted, tag(), incoming.block.bytes(sum.bytes));
         window.push(std::move(incoming));
       }
     };
-    const auto take = [&](int rank, std::span<const std::byte> term) {
-      if (rank == 0) {
-        std::copy(term.begin(), term.end(), sum.begin());
-      } else {
-        add(message_.settings.type, sum, term);
-      }
+    const auto take = [&](int rank, ConstBuffer term) {
+      return rank == 0 ? message_.copy(sum, term) : message_.add(sum, term);
     };
     for (int rank = 0; rank < workers_; ++rank) {
       post();
       if (rank == rank_) {
-        take(rank, own(index));
+        co_await take(rank, own(index));
         continue;
       }
       const Incoming incoming = window.pop();
       co_await incoming.transfer;
-      take(rank, incoming.block.bytes(sum.size()));
+      co_await take(rank, incoming.block.bytes(sum.bytes));
     }
   }
 
@@ -81,13 +76,13 @@ Task one_shot_all_reduce(RoadMessage message) {
   if (swap.count() > 0) swap.send(0, sends[0]);
   for (std::size_t i = 0; i < swap.count(); ++i) {
     if (i + 1 < swap.count()) swap.send(i + 1, sends[(i + 1) % 2]);
-    const std::span<std::byte> own = swap.own(i);
+    const Buffer own = swap.own(i);
     const Scratch::Block sum = message.scratch.take();
-    co_await swap.add_up(i, sum.bytes(own.size()));
+    co_await swap.add_up(i, sum.bytes(own.bytes));
     co_await sends[i % 2].empty();  // what is being sent must not change before it has left
-    const std::span<std::byte> whole = sum.bytes(own.size());
-    message.settings.finish(whole);
-    std::copy(whole.begin(), whole.end(), own.begin());
+    const Buffer whole = sum.bytes(own.bytes);
+    co_await message.finish(whole);
+    co_await message.copy(own, whole);
   }
   message.report(Stage::kReduce);
 }

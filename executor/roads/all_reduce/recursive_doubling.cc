@@ -8,7 +8,7 @@ Task recursive_doubling_all_reduce(RoadMessage message) {
   const RoadSettings& settings = message.settings;
   const int rank = message.communicator.rank();
   const int size = folded_size(settings.workers);
-  const Range whole{0, message.data.size()};
+  const Range whole{0, message.data.bytes};
   const auto stream = [&](int peer) {
     return ChunkStream{peer, make_tag(TagSpace::kReduce, message.number),
                        settings.chunk_for(whole.length, 1)};
@@ -26,7 +26,7 @@ Task recursive_doubling_all_reduce(RoadMessage message) {
   for (int distance = 1; distance < size; distance *= 2) {
     co_await exchange_and_add(message, stream(rank ^ distance), whole);
   }
-  settings.finish(message.data);
+  co_await message.finish(message.data);
   if (folds) start_send(message, stream(rank + size), whole, sends);
   co_await sends.empty();
   message.report(Stage::kReduce);

@@ -1,6 +1,5 @@
 #include "executor/roads/all_reduce/ring.h"
 
-#include "executor/memory/reduce.h"
 #include "executor/roads/pipeline.h"
 
 namespace commtune {
@@ -12,7 +11,7 @@ class Cursor {
   Cursor(const RoadMessage& message, const Circle& circle, int first_step, int end_step)
       : workers_(circle.size),
         rank_(circle.own),
-        bytes_(message.data.size()),
+        bytes_(message.data.bytes),
         element_(element_size(message.settings.type).count),
         chunk_bytes_(message.settings.chunk_for(bytes_, workers_)),
         step_(first_step),
@@ -65,7 +64,7 @@ Task run_steps(RoadMessage message, Circle circle, int first, int end, TagSpace 
   Communicator& communicator = message.communicator;
   const RoadSettings& settings = message.settings;
   if (circle.size == 1) {
-    if (space == TagSpace::kReduce) settings.finish(message.data);
+    if (space == TagSpace::kReduce) co_await message.finish(message.data);
     co_return;
   }
   const int last_reduce = circle.size - 2;
@@ -98,10 +97,10 @@ Task run_steps(RoadMessage message, Circle circle, int first, int end, TagSpace 
   while (!window.empty()) {
     const Incoming incoming = window.pop();
     co_await incoming.transfer;
-    const std::span<std::byte> here = message.part(incoming.range);
+    const Buffer here = message.part(incoming.range);
     if (incoming.step <= last_reduce) {
-      add(settings.type, here, incoming.block.bytes(here.size()));
-      if (incoming.step == last_reduce) settings.finish(here);
+      co_await message.add(here, incoming.block.bytes(here.bytes));
+      if (incoming.step == last_reduce) co_await message.finish(here);
     }
     if (incoming.ends_reduce) message.report(Stage::kReduce);
     if (incoming.step + 1 < end) communicator.send(circle.right, tag, here, sends);

@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 
-#include "executor/memory/reduce.h"
 #include "executor/roads/parameter_server/local_sum.h"
 #include "executor/roads/pipeline.h"
 #include "perfmodel/base/error.h"
@@ -61,17 +59,21 @@ Range slice(const ParameterServer& road, std::uint32_t number, std::size_t bytes
 /// One chunk's sum: what has come from each worker and not been added yet.
 struct Server::Sum {
   struct Part {
-    Scratch::Block block;        // remote workers'
-    std::span<std::byte> bytes;  // empty: has not come
+    Scratch::Block block;  // remote workers'
+    Buffer data;           // empty: has not come
   };
   std::vector<Part> parts;       // by worker
   std::span<const int> pushers;  // whose parts there are
   std::size_t next = 0;          // of them: whose part is to be added next
+  bool busy = false;             // somebody adds to it
+  bool complete = false;         // and waits for those before it to be answered
   Clock::time_point since;
   Scratch::Block total;
-  std::span<std::byte> result;
-  std::span<std::byte> own;  // the colocated worker's chunk
+  Buffer result;
+  Buffer own;  // the colocated worker's chunk
   Group* own_answered = nullptr;
+
+  Part& next_part() { return parts[static_cast<std::size_t>(pushers[next])]; }
 };
 
 /// A sum on its way back.
@@ -103,6 +105,7 @@ Server::Server(Communicator& communicator, Scratch& scratch, const RoadSettings&
       begin.push_back(begin.back() + Layout{road_, settings_, number, range.length}.chunks_of(server_));
     }
     under_way_[number].resize(begin.back());
+    next_answer_.emplace_back(begin.size() - 1, 0);
     part_chunks_.push_back(std::move(begin));
   }
 }
@@ -151,11 +154,11 @@ Task Server::serve(int worker) {
     const std::uint32_t number = number_of(completion.tag);
     if (number == kGoodbye) continue;
     post();
-    arrived(worker, number, std::move(incoming.block), completion.bytes);
+    co_await arrived(worker, number, std::move(incoming.block), completion.bytes);
   }
 }
 
-void Server::arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes) {
+Task Server::arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes) {
   const int of_part = pushers_.part_of(worker);
   const auto p = static_cast<std::size_t>(of_part);
   const bool known = number < part_chunks_.size() && of_part >= 0;
@@ -171,19 +174,19 @@ void Server::arrived(int worker, std::uint32_t number, Scratch::Block block, std
   next = (next + 1) % (end - begin);
   Sum& sum = sum_of(number, index, of_part);
   Sum::Part& part = sum.parts[static_cast<std::size_t>(worker)];
-  part.bytes = block.bytes(bytes);
+  part.data = block.bytes(bytes);
   part.block = std::move(block);
-  advance(number, index, sum);
+  return advance(number, index, sum);
 }
 
-void Server::offer(std::uint32_t number, std::size_t index, std::span<std::byte> chunk, Group& answered) {
+Task Server::offer(std::uint32_t number, std::size_t index, Buffer chunk, Group& answered) {
   const int part = pushers_.part_of(communicator_.rank());
   index += part_chunks_[number][static_cast<std::size_t>(part)];
   Sum& sum = sum_of(number, index, part);
   sum.own = chunk;
   sum.own_answered = &answered;
-  sum.parts[static_cast<std::size_t>(communicator_.rank())].bytes = chunk;
-  advance(number, index, sum);
+  sum.parts[static_cast<std::size_t>(communicator_.rank())].data = chunk;
+  return advance(number, index, sum);
 }
 
 Server::Sum& Server::sum_of(std::uint32_t number, std::size_t index, int part) {
@@ -203,30 +206,62 @@ Server::Sum& Server::sum_of(std::uint32_t number, std::size_t index, int part) {
   return *sum;
 }
 
-void Server::advance(std::uint32_t number, std::size_t index, Sum& sum) {
-  while (sum.next < sum.pushers.size()) {
-    Sum::Part& part = sum.parts[static_cast<std::size_t>(sum.pushers[sum.next])];
-    if (part.bytes.empty()) return;
-    if (sum.next > 0) {
-      add(settings_.type, sum.result, part.bytes);
-    } else if (part.block.valid()) {
-      sum.total = std::move(part.block);
-      sum.result = part.bytes;
-    } else {
-      sum.total = scratch_.take();
-      sum.result = sum.total.bytes(part.bytes.size());
-      std::memcpy(sum.result.data(), part.bytes.data(), part.bytes.size());
+Task Server::advance(std::uint32_t number, std::size_t index, Sum& sum) {
+  if (sum.busy || sum.next_part().data.bytes == 0) return {};
+  return add_up(number, index, sum);
+}
+
+Task Server::add_up(std::uint32_t number, std::size_t index, Sum& sum) {
+  sum.busy = true;
+  for (; sum.next < sum.pushers.size(); ++sum.next) {
+    if (sum.next_part().data.bytes == 0) {
+      sum.busy = false;
+      co_return;
     }
-    part.block = {};
-    part.bytes = {};
-    ++sum.next;
+    AsyncOperation adding = add_next(sum);
+    if (!adding.has_ended()) co_await adding;
+    sum.next_part() = {};
   }
-  settings_.finish(sum.result);
-  // A worker that has its answer may push the same chunk of the next iteration: make room first.
-  std::unique_ptr<Sum> complete = std::move(under_way_[number][index]);
-  log_chunk(number);
-  send_back(number, *complete);
-  idle_sums_.push_back(std::move(complete));
+  co_await divided(settings_, communicator_.operations(), sum.result);
+  sum.complete = true;
+  const PartChunks& begin = part_chunks_[number];
+  const auto after = std::upper_bound(begin.begin(), begin.end(), index);
+  co_await answer_complete(number, static_cast<std::size_t>(after - begin.begin()) - 1);
+}
+
+Task Server::answer_complete(std::uint32_t number, std::size_t part) {
+  const std::size_t begin = part_chunks_[number][part];
+  const std::size_t count = part_chunks_[number][part + 1] - begin;
+  std::size_t& next = next_answer_[number][part];
+  while (under_way_[number][begin + next] && under_way_[number][begin + next]->complete) {
+    // A worker that has its answer may push the same chunk of the next iteration: make room first.
+    std::unique_ptr<Sum> sum = std::move(under_way_[number][begin + next]);
+    next = (next + 1) % count;
+    log_chunk(number);
+    PullReply& reply = send_back(number, *sum);
+    if (sum->own_answered != nullptr) {
+      reply.sends.hold();  // its block is read until the copy has ended
+      co_await communicator_.operations().copy(sum->own, sum->result);
+      reply.sends.release();
+      std::exchange(sum->own_answered, nullptr)->release();
+    }
+    sum->next = 0;
+    sum->busy = sum->complete = false;
+    idle_sums_.push_back(std::move(sum));
+  }
+}
+
+AsyncOperation Server::add_next(Sum& sum) {
+  Sum::Part& part = sum.next_part();
+  if (sum.next > 0) return communicator_.operations().add(settings_.type, sum.result, part.data);
+  if (part.block.valid()) {
+    sum.total = std::move(part.block);
+    sum.result = part.data;
+    return {};
+  }
+  sum.total = scratch_.take();
+  sum.result = sum.total.bytes(part.data.bytes);
+  return communicator_.operations().copy(sum.result, part.data);
 }
 
 void Server::log_chunk(std::uint32_t number) {
@@ -236,7 +271,7 @@ void Server::log_chunk(std::uint32_t number) {
   if (log_.size() < log_.capacity()) log_.push_back({number, from, Clock::now()});
 }
 
-void Server::send_back(std::uint32_t number, Sum& sum) {
+Server::PullReply& Server::send_back(std::uint32_t number, Sum& sum) {
   reap();
   if (idle_replies_.empty()) idle_replies_.push_back(std::make_unique<PullReply>());
   replies_.push_back(std::move(idle_replies_.back()));
@@ -250,12 +285,7 @@ void Server::send_back(std::uint32_t number, Sum& sum) {
     if (worker == communicator_.rank()) continue;
     communicator_.send(worker, make_tag(TagSpace::kDistribute, number), sum.result, answer.sends);
   }
-  sum.next = 0;
-  Group* const answered = std::exchange(sum.own_answered, nullptr);
-  if (answered != nullptr) {
-    std::memcpy(sum.own.data(), sum.result.data(), sum.result.size());
-    answered->release();
-  }
+  return answer;
 }
 
 void Server::reap() {
@@ -275,7 +305,8 @@ std::optional<Server::Late> Server::latest() const {
   std::optional<Late> late;
   for (std::uint32_t number = 0; number < under_way_.size(); ++number) {
     for (const auto& sum : under_way_[number]) {
-      if (sum && (!late || sum->since < late->since))
+      const bool waits = sum && sum->next < sum->pushers.size();
+      if (waits && (!late || sum->since < late->since))
         late = Late{number, sum->pushers[sum->next], sum->since};
     }
   }
@@ -290,7 +321,7 @@ Task push_pull(RoadMessage message, const ParameterServer& road, Server* here) {
 Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* here) {
   Communicator& communicator = message.communicator;
   const RoadSettings& settings = message.settings;
-  const Layout layout{road, settings, message.number, message.data.size()};
+  const Layout layout{road, settings, message.number, message.data.bytes};
   const std::size_t chunk_bytes = layout.chunk_bytes();
   Group pushes;
   Group answers;
@@ -303,11 +334,11 @@ Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* he
       const int server = (own + 1 + i) % road.servers;
       const Range whole = layout.slice_of(server);
       if (index >= chunks(whole.length, chunk_bytes)) continue;
-      const std::span<std::byte> bytes = message.part(chunk(whole, chunk_bytes, index));
+      const Buffer bytes = message.part(chunk(whole, chunk_bytes, index));
       const int rank = server_rank(road, settings.workers, server);
       if (rank == communicator.rank()) {
         answers.hold();
-        here->offer(message.number, index, bytes, answers);
+        co_await here->offer(message.number, index, bytes, answers);
       } else {
         communicator.receive(rank, make_tag(TagSpace::kDistribute, message.number), bytes, answers);
         communicator.send(rank, make_tag(TagSpace::kReduce, message.number), bytes, pushes);

@@ -65,7 +65,8 @@ class Server {
 
   /// The colocated worker's own chunk (of its part), in place of a push: `chunk` is summed from there and,
   /// once the sum is complete, overwritten with the result; then `answered` is released (hold it before).
-  void offer(std::uint32_t number, std::size_t index, std::span<std::byte> chunk, Group& answered);
+  /// Ends when nothing more can be added for now.
+  Task offer(std::uint32_t number, std::size_t index, Buffer chunk, Group& answered);
 
   /// A sum that some workers have contributed to and others have not, for a while: who is being waited for.
   struct Late {
@@ -81,11 +82,17 @@ class Server {
   /// Where the chunks of a message's parts are in under_way_: part p's from begin[p] to begin[p + 1].
   using PartChunks = std::vector<std::size_t>;
   Task serve(int worker);
-  void arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes);
+  Task arrived(int worker, std::uint32_t number, Scratch::Block block, std::size_t bytes);
   Sum& sum_of(std::uint32_t number, std::size_t index, int part);
-  void advance(std::uint32_t number, std::size_t index, Sum& sum);
+  /// Adds what has come and is next, unless somebody does already. Who adds the last sends back what is
+  /// complete.
+  Task advance(std::uint32_t number, std::size_t index, Sum& sum);
+  Task add_up(std::uint32_t number, std::size_t index, Sum& sum);
+  /// A worker expects a part's chunks in their order, in which sums on a device need not end.
+  Task answer_complete(std::uint32_t number, std::size_t part);
+  AsyncOperation add_next(Sum& sum);
   void log_chunk(std::uint32_t number);
-  void send_back(std::uint32_t number, Sum& sum);
+  PullReply& send_back(std::uint32_t number, Sum& sum);
   void reap();
 
   Communicator& communicator_;
@@ -98,6 +105,7 @@ class Server {
   std::vector<PartChunks> part_chunks_;                       // [message]
   std::vector<std::vector<std::size_t>> next_chunk_;          // [worker][message], of the worker's part
   std::vector<std::vector<std::unique_ptr<Sum>>> under_way_;  // [message][chunk]
+  std::vector<std::vector<std::size_t>> next_answer_;         // [message][part], of the part's chunks
   std::vector<std::unique_ptr<Sum>> idle_sums_;
   std::vector<std::unique_ptr<PullReply>> replies_, idle_replies_;
   std::vector<Clock::time_point> first_arrival_;  // by message, of the sums under way

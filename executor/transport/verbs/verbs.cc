@@ -135,7 +135,7 @@ class VerbsTransport final : public Transport {
   void limit_messages(const MessageLimits& limits) override { limits_ = limits; }
 
   void register_memory(std::span<std::byte> memory) override { card_->regions.keep(memory); }
-  void release_memory(std::span<std::byte> memory) noexcept override { card_->regions.release(memory); }
+  void unregister_memory(std::span<std::byte> memory) noexcept override { card_->regions.release(memory); }
 
   std::optional<TransferId> library_all_reduce(int, DataType, std::span<std::byte>) override {
     return std::nullopt;

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <vector>
 
@@ -93,6 +95,48 @@ TEST(Half, VectorsAddAndScaleLikeSingleElements) {
       ASSERT_TRUE(got == expected || (std::isnan(got) && std::isnan(expected))) << i;
     }
   }
+}
+
+TEST(Cast, VectorsRoundLikeSingleElements) {
+  std::vector<float> wide(1 << 16 | 5);
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    wide[i] = std::bit_cast<float>(static_cast<std::uint32_t>(i * 2654435761U));
+  }
+  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16}) {
+    std::vector<std::uint16_t> halves(wide.size());
+    cast(type, memory(halves), DataType::kFloat32, memory(wide));
+    std::vector<float> back(wide.size());
+    cast(DataType::kFloat32, memory(back), type, memory(halves));
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+      std::vector<std::uint16_t> one{0};
+      set_element(type, memory(one), 0, wide[i]);
+      if (std::isnan(wide[i])) {
+        ASSERT_TRUE(std::isnan(element(type, memory(halves), i))) << i;
+        ASSERT_TRUE(std::isnan(back[i])) << i;
+      } else {
+        ASSERT_EQ(halves[i], one[0]) << i;
+        ASSERT_EQ(back[i], element(type, memory(one), 0)) << i;
+      }
+    }
+  }
+}
+
+TEST(Cast, GoesThroughFloat32BetweenTheShortTypes) {
+  std::vector<std::uint16_t> halves{0};
+  std::vector<std::uint16_t> brains{0};
+  set_element(DataType::kFloat16, memory(halves), 0, 257.0F);
+  cast(DataType::kBfloat16, memory(brains), DataType::kFloat16, memory(halves));
+  EXPECT_EQ(element(DataType::kBfloat16, memory(brains), 0), 256.0F);
+  cast(DataType::kBfloat16, memory(halves), DataType::kBfloat16, memory(brains));
+  EXPECT_EQ(halves, brains);
+}
+
+TEST(Cast, WhatFloat16HasNoRoomForIsInfinite) {
+  std::vector<float> wide{70000.0F, -1e30F};
+  std::vector<std::uint16_t> halves(2);
+  cast(DataType::kFloat16, memory(halves), DataType::kFloat32, memory(wide));
+  EXPECT_EQ(element(DataType::kFloat16, memory(halves), 0), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(element(DataType::kFloat16, memory(halves), 1), -std::numeric_limits<float>::infinity());
 }
 
 }  // namespace

@@ -65,17 +65,5 @@ TEST(RoadSettings, NoElementIsLeftForOneChunkMore) {
   EXPECT_EQ(chunks(2004, settings.chunk_for(4004, 2)), 4U);  // one segment is an element shorter
 }
 
-TEST(Scratch, KeepsBlocksForTheNextUser) {
-  Scratch scratch(64);
-  const std::byte* first = nullptr;
-  {
-    const Scratch::Block block = scratch.take();
-    first = block.bytes(1).data();
-  }
-  const Scratch::Block again = scratch.take();
-  EXPECT_EQ(again.bytes(1).data(), first);
-  EXPECT_EQ(scratch.allocated(), 64U);
-}
-
 }  // namespace
 }  // namespace commtune

@@ -6,6 +6,7 @@
 
 #include "executor/roads/steps.h"
 #include "perfmodel/base/error.h"
+#include "tests/executor/memory/manual_memory.h"
 #include "tests/executor/recording_transport.h"
 
 namespace commtune::testing {
@@ -183,6 +184,76 @@ TEST_F(CommunicatorTest, RunRethrowsWhatItsTaskThrew) {
 
 TEST_F(CommunicatorTest, SaysWhereTheTransportHasNoAllReduceOfItsOwn) {
   EXPECT_FALSE(communicator_.library_all_reduce(3, DataType::kFloat32, memory_));
+}
+
+// ---- A device's memory, which the transport cannot reach ----
+
+class DeviceCommunicatorTest : public ::testing::Test {
+ protected:
+  Buffer device(std::size_t offset, std::size_t bytes) {
+    return ManualMemory::on_device(std::span(bytes_).subspan(offset, bytes));
+  }
+  std::size_t posted() const { return transport_.started().size(); }
+
+  ManualMemory memory_;
+  RecordingTransport transport_{peers_of(0, {0, 1, 2})};
+  Communicator communicator_{transport_, memory_};
+  Group group_;
+  std::vector<std::byte> bytes_ = std::vector<std::byte>(64, std::byte{5});
+};
+
+TEST_F(DeviceCommunicatorTest, ASendIsPostedWhenItsBytesAreOnTheHost) {
+  communicator_.send(1, reduce(0), device(0, 8), group_);
+  EXPECT_EQ(posted(), 0U);
+  memory_.end(0);
+  communicator_.progress(kPast);
+  ASSERT_EQ(posted(), 1U);
+  EXPECT_NE(transport_.started()[0].address, bytes_.data());
+  EXPECT_EQ(*transport_.started()[0].address, std::byte{5});
+  transport_.end(0);
+  communicator_.progress(kPast);
+  EXPECT_EQ(group_.pending(), 0);
+}
+
+TEST_F(DeviceCommunicatorTest, SendsKeepTheirOrderHoweverTheirCopiesEnd) {
+  communicator_.send(1, reduce(0), device(0, 8), group_);
+  communicator_.send(1, reduce(0), device(8, 4), group_);
+  memory_.end(1);
+  communicator_.progress(kPast);
+  EXPECT_EQ(posted(), 0U);
+  memory_.end(0);
+  communicator_.progress(kPast);
+  ASSERT_EQ(posted(), 2U);
+  EXPECT_EQ(transport_.started()[0].bytes, 8U);
+}
+
+TEST_F(DeviceCommunicatorTest, AReceiveHasEndedWhenItsBytesAreOnTheDevice) {
+  Completion got;
+  const auto take = [&]() -> Task {
+    got = co_await communicator_.receive(1, make_tag(TagSpace::kReduce, kAnyNumber), device(0, 16));
+  };
+  Task task = take();
+  task.start();
+  std::byte* const block = transport_.started().at(0).address;
+  block[0] = std::byte{9};
+  block[12] = std::byte{9};
+  transport_.end(0, reduce(3), 12);
+  communicator_.progress(kPast);
+  EXPECT_FALSE(task.done());
+  memory_.end(0);
+  communicator_.progress(kPast);
+  EXPECT_TRUE(task.done());
+  EXPECT_EQ(got.bytes, 12U);
+  EXPECT_EQ(bytes_[0], std::byte{9});
+  EXPECT_EQ(bytes_[12], std::byte{5});  // as many as came, no more
+}
+
+TEST_F(DeviceCommunicatorTest, WhatLiesOnTheHostGoesFromWhereItIs) {
+  std::vector<std::byte> host(8);
+  communicator_.send(1, reduce(0), host, group_);
+  ASSERT_EQ(posted(), 1U);
+  EXPECT_EQ(transport_.started()[0].address, host.data());
+  EXPECT_EQ(memory_.under_way(), 0U);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ TEST(VerbsTransport, SendsFromMemoryThatIsRegisteredOnce) {
       }
     }
     wait_for(transport, 4);
-    transport.release_memory(data);
+    transport.unregister_memory(data);
     EXPECT_EQ(data, std::vector<std::byte>(1 << 20));
   });
 }
