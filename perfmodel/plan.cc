@@ -57,6 +57,7 @@ void visit_fields(Visitor& visit, Given& plan) {
   visit.when_set("layout", plan.layout, fields::Name{});
   visit("workers", plan.workers, fields::Whole{1, kMostProcesses});
   visit("road", plan.road, fields::Object{});
+  visit.when_set("library", plan.library, fields::Name{});
   visit("release", plan.release, fields::OneOf{kReleases});
   visit("order", plan.order, fields::OneOf{kOrders});
   visit("barrier", plan.barrier, fields::OneOf{kBarriers});
@@ -121,6 +122,9 @@ void check_road(const Plan& plan) {
   };
   match(
       plan.road, [](const AllReduce&) {}, check_servers);
+  if (!plan.library.empty() && plan.road != Road{AllReduce{Collective::kLibrary}}) {
+    reject("library = " + plan.library, describe(plan.road) + " sums by no library: leave it out");
+  }
   if (plan.order != Order::kList && needs_one_order(plan.road)) {
     reject("order = priority", describe(plan.road) + " needs the same order on every rank: list");
   }

@@ -37,7 +37,7 @@ enum class Collective {
   kOneShot,            ///< every rank sends all it has to every other; one stage only
   kDoubleBinaryTree,
   kHierarchical,  ///< reduce-scatter inside a host, ring between hosts, all-gather inside
-  kLibrary,  ///< the transport library's own all-reduce (Open MPI's choice, NCCL's choice): one stage only
+  kLibrary,       ///< a library's own all-reduce (Open MPI's choice, NCCL's choice): one stage only
 };
 
 struct AllReduce {
@@ -126,6 +126,7 @@ struct Plan {
   std::string layout;   ///< layout_digest(profile): what it carries; empty in plans of before there was one
   int workers = 1;      ///< N
   Road road = AllReduce{};
+  std::string library;                 ///< kLibrary: whose all-reduce, "nccl"; empty: Open MPI's
   std::vector<Message> messages;       ///< every byte of every tensor exactly once
   std::vector<std::int32_t> priority;  ///< one per message, smaller is more urgent; unique
   Release release = Release::kGradient;

@@ -146,6 +146,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const TensorLayout&
   match(
       plan.road, [](const AllReduce&) {},
       [&](const ParameterServer& servers) { make_server(servers, std::move(sizes)); });
+  if (options.library != nullptr) library_.emplace(communicator, *options.library);
   active_.reserve(plan.messages.size());
   communicator.set_urgency(urgency_of(plan));
   communicator.set_shares(link_shares(plan.road, hosts_, communicator.rank()));
@@ -427,8 +428,15 @@ void Engine::start(const NextStep& step) {
 }
 
 RoadMessage Engine::road_message(MessageState& message) {
-  return {communicator_,  scratch_,     options_.road,         hosts_,
-          message.number, message.data, MessageState::reached, &message};
+  return {communicator_,
+          scratch_,
+          options_.road,
+          hosts_,
+          message.number,
+          message.data,
+          MessageState::reached,
+          &message,
+          library_ ? &*library_ : nullptr};
 }
 
 Task Engine::on_road(MessageState& message) {

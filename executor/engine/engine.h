@@ -30,7 +30,8 @@ namespace commtune {
 struct EngineOptions {
   RoadSettings road;      ///< workers, type and result are taken from the plan and layout by make_settings()
   Seconds timeout{60.0};  ///< longest time that one message may be under way
-  std::size_t served_limit = 0;  ///< messages that a server in this process keeps a record of
+  std::size_t served_limit = 0;          ///< messages that a server in this process keeps a record of
+  CollectiveLibrary* library = nullptr;  ///< of a plan that sums by one; outlives the engine
 };
 
 /// Settings of a plan's road.
@@ -166,6 +167,7 @@ class Engine {
   std::vector<Registration> registrations_;  // of the gradients
   Scratch scratch_;
   FusionPool fusion_;
+  std::optional<LibraryQueue> library_;
   std::vector<std::unique_ptr<MessageState>> messages_;
   StepOrder step_order_;
   std::unique_ptr<Server> server_;

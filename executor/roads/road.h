@@ -8,7 +8,9 @@
 
 #include <cstddef>
 
+#include "executor/base/segment.h"
 #include "executor/base/task.h"
+#include "executor/collectives/library_queue.h"
 #include "executor/memory/buffer.h"
 #include "executor/memory/memory_queue.h"
 #include "executor/memory/pool.h"
@@ -39,12 +41,6 @@ struct RoadSettings {
   std::size_t chunk_for(std::size_t bytes, int parts) const;
 };
 
-/// Half-open range of bytes.
-struct Range {
-  std::size_t offset = 0, length = 0;
-  std::size_t end() const { return offset + length; }
-};
-
 /// Turns a complete sum into the result: divides by the number of workers for a mean.
 AsyncOperation divided(const RoadSettings& settings, MemoryQueue& operations, Buffer sum);
 
@@ -58,6 +54,7 @@ struct RoadMessage {
   Buffer data;               ///< summed in place; in the communicator's memory
   void (*reached)(void* context, Stage stage) = nullptr;  ///< called when this rank has ended a stage
   void* context = nullptr;
+  LibraryQueue* library = nullptr;  ///< what kLibrary sums by
 
   Buffer part(Range range) const { return data.part(range.offset, range.length); }
   AsyncOperation copy(Buffer into, ConstBuffer from) const {
@@ -72,8 +69,6 @@ struct RoadMessage {
   }
 };
 
-/// Part `index` of `parts` of a message of `bytes`, on element boundaries; may be empty for tiny messages.
-Range segment(std::size_t bytes, std::size_t element, int parts, int index);
 /// Number of chunks of a segment (0 for an empty one), and one of them: all are about as long, so that none
 /// costs a transfer for the few bytes that the others left. `longest_chunk` and the segment are whole
 /// elements of up to 64 bytes, and so is each chunk.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "executor/engine/message_limits.h"
+#include "executor/session/joint_library.h"
 
 namespace commtune {
 namespace {
@@ -161,6 +162,14 @@ bool Session::adopt(const std::optional<Plan>& plan) {
   const std::optional<Refusal> refusal = judge(communicator_, answer, deadline());
   if (refusal && before) start(std::move(*before));
   if (refusal) throw PlanRefused(refusal->code, refusal->text);
+  try {
+    library_ = join_library(communicator_, *next, deadline());
+  } catch (const Error& error) {
+    // The same on every rank.
+    if (error.code() != ErrorCode::kUnavailable) throw;
+    if (before) start(std::move(*before));
+    throw PlanRefused(error.code(), error.what());
+  }
   remember(*next);
   start(std::move(*next));
   return true;
@@ -179,7 +188,8 @@ void Session::start(Plan plan) {
   settings_ = make_settings(*plan_, layout_.type, options_.result, options_.chunk);
   if (rank() >= ranks_of(*plan_)) return;
   engine_ = std::make_unique<Engine>(communicator_, *plan_, layout_, gradients_,
-                                     EngineOptions{settings_, options_.timeout, options_.served_limit});
+                                     EngineOptions{settings_, options_.timeout, options_.served_limit,
+                                                   library_.get()});
 }
 
 void Session::begin_iteration() {

@@ -31,6 +31,7 @@
 #include <string>
 #include <vector>
 
+#include "executor/collectives/library.h"
 #include "executor/engine/engine.h"
 #include "executor/engine/message_buffer.h"
 #include "executor/roads/road.h"
@@ -164,6 +165,7 @@ class Session {
   std::optional<Plan> plan_;
   RoadSettings settings_;
   std::uint64_t iteration_ = 0;
+  std::unique_ptr<CollectiveLibrary> library_;  // of the plan, where it sums by one
   std::unique_ptr<Engine> engine_;  // none on an idle rank; last: its thread uses what is above
 };
 

@@ -186,15 +186,6 @@ void Communicator::receive(int from, Tag tag, Buffer data, Group& group) {
   start_receive(from, tag, data, &group);
 }
 
-std::optional<Transfer> Communicator::library_all_reduce(int ranks, DataType type,
-                                                         std::span<std::byte> data) {
-  const auto id = transport_.library_all_reduce(ranks, type, data);
-  if (!id) return std::nullopt;
-  const std::uint32_t slot = open(rank(), 0, true, nullptr);
-  assign(*id, slot);
-  return Transfer{this, slot};
-}
-
 void Communicator::count_sent(const Slot& slot) {
   if (tag_space_of(slot.tag) == TagSpace::kControl) return;
   auto& sent = tag_space_of(slot.tag) == TagSpace::kReduce ? sent_reduce_ : sent_distribute_;
@@ -247,6 +238,7 @@ std::size_t Communicator::progress(Deadline until) {
   // First note them all, then resume: what a coroutine starts may reuse an id of this very span.
   for (const Completion& completion : completed) complete(completion);
   operations_.progress(resumable_);
+  for (ProgressSource* source : sources_) source->progress(resumable_);
   for (std::size_t peer = 0; peer < links_.size(); ++peer) post_sends(static_cast<int>(peer));
   for (std::size_t i = 0; i < resumable_.size(); ++i) resumable_[i].resume();
   resumable_.clear();

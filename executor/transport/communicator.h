@@ -78,6 +78,19 @@ struct Pending {
   Clock::time_point started;
 };
 
+/// Something beside the transport that coroutines wait for. What ends there makes the transport's wait()
+/// return.
+class ProgressSource {
+ public:
+  virtual ~ProgressSource() = default;
+  ProgressSource() = default;
+  ProgressSource(const ProgressSource&) = delete;
+  ProgressSource& operator=(const ProgressSource&) = delete;
+
+  /// Adds to `resumable` who awaited what has ended. Never blocks.
+  virtual void progress(std::vector<std::coroutine_handle<>>& resumable) = 0;
+};
+
 /// In which order messages use a link that is busy. The smaller number goes first; by message number.
 struct Urgency {
   std::vector<std::uint32_t> reduce, distribute;  ///< by tag space; empty: by the number itself
@@ -133,8 +146,9 @@ class Communicator final : public BufferRegistry {
   Transfer receive(int from, Tag tag, Buffer data);
   void send(int to, Tag tag, ConstBuffer data, Group& group);
   void receive(int from, Tag tag, Buffer data, Group& group);
-  /// nullopt where the transport has none.
-  std::optional<Transfer> library_all_reduce(int ranks, DataType type, std::span<std::byte> data);
+  /// Asked by every progress() until it is removed; it outlives that.
+  void add_source(ProgressSource& source) { sources_.push_back(&source); }
+  void remove_source(ProgressSource& source) { std::erase(sources_, &source); }
 
   /// Waits once (Transport::wait) and resumes every coroutine whose transfer has ended. Returns how many
   /// transfers ended: none after wake() or at the deadline.
@@ -211,6 +225,7 @@ class Communicator final : public BufferRegistry {
   Urgency urgency_;
   std::vector<std::uint64_t> sent_reduce_, sent_distribute_;  // bytes by message number
   std::uint64_t sends_ = 0;
+  std::vector<ProgressSource*> sources_;
   MemoryQueue operations_;  // last: nothing is copied any more when the rest goes
 };
 

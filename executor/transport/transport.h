@@ -128,12 +128,6 @@ class Transport {
   virtual void register_memory(std::span<std::byte> memory) { static_cast<void>(memory); }
   virtual void unregister_memory(std::span<std::byte> memory) noexcept { static_cast<void>(memory); }
 
-  /// The library's own all-reduce over the first `ranks` ranks (sum, in place), started like a transfer; the
-  /// same sequence of calls on each of them, and the same `ranks` in every call of a run. nullopt where the
-  /// backend has none. Its completion has tag 0.
-  virtual std::optional<TransferId> library_all_reduce(int ranks, DataType type,
-                                                       std::span<std::byte> data) = 0;
-
   /// Ends every rank of the job without waiting for any of them: for a rank whose peers would otherwise wait
   /// for it for ever. Does not return where the backend ends processes (mpi); the local backend makes every
   /// other rank's next wait() throw Error{kPeerLost} with this text.

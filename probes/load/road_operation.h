@@ -16,7 +16,7 @@ namespace commtune::probes {
 /// throws  Error{kUnavailable} where the executor does not have it
 Task run_operation(const Road& road, Operation operation, const RoadMessage& message, Server* here);
 
-/// Every algorithm of the executor. kLibrary's runs only where the transport has one of its own.
+/// Every algorithm of the executor. kLibrary's runs only where a message has a library.
 std::span<const Collective> all_algorithms();
 
 /// Whether the algorithm's two stages can be run and timed apart.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "executor/collectives/registry/libraries.h"
 #include "executor/engine/link_share.h"
 #include "executor/memory/reduce.h"
 #include "perfmodel/base/error.h"
@@ -147,7 +148,20 @@ Follower::Job::Job(const Command& given, const Peers& peers)
 
 Follower::Job& Follower::new_job(const Command& command) {
   job_ = std::make_unique<Job>(command, communicator_.peers());
+  job_->library = library_of(command);
   return *job_;
+}
+
+LibraryQueue* Follower::library_of(const Command& command) {
+  const int ranks = command.quantity.workers;
+  if (command.quantity.road != Road{AllReduce{Collective::kLibrary}}) return nullptr;
+  if (library_ranks_ != ranks) {
+    collectives_.reset();
+    library_ = make_library({}, communicator_.transport(), ranks);
+    collectives_.emplace(communicator_, *library_);
+    library_ranks_ = ranks;
+  }
+  return &*collectives_;
 }
 
 // --- operations -----------------------------------------------------------------------------------------
@@ -156,8 +170,8 @@ Task Follower::run_message(Job& job, int number, std::span<std::byte> data) {
   Flow& flow = job.sending;
   const Quantity& quantity = flow.command.quantity;
   const RoadMessage on_its_way{
-      communicator_, scratch_, flow.settings, job.hosts, flow.base + static_cast<std::uint32_t>(number),
-      data};
+      communicator_, scratch_, flow.settings, job.hosts,  flow.base + static_cast<std::uint32_t>(number),
+      data,          nullptr,  nullptr,       job.library};
   co_await run_operation(quantity.road, quantity.operation, on_its_way, job.server.get());
   flow.ends[static_cast<std::size_t>(number)] = now();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/base/task.h"
+#include "executor/collectives/library_queue.h"
 #include "executor/roads/parameter_server/parameter_server.h"
 #include "executor/roads/road.h"
 #include "executor/transport/communicator.h"
@@ -44,10 +45,11 @@ class Follower {
     const Command command;
     const HostLayout hosts;  ///< of the command's workers
     Flow sending, receiving;
-    std::unique_ptr<Server> server;  ///< if this rank is one
-    Group streaming;                 ///< kHeadOfLine: empty once the stream is under way
-    Nanoseconds urgent_start{0};     ///< kHeadOfLine
-    std::vector<Task> tasks;         ///< last: destroyed before what they use
+    std::unique_ptr<Server> server;   ///< if this rank is one
+    LibraryQueue* library = nullptr;  ///< that its road sums by
+    Group streaming;                  ///< kHeadOfLine: empty once the stream is under way
+    Nanoseconds urgent_start{0};      ///< kHeadOfLine
+    std::vector<Task> tasks;          ///< last: destroyed before what they use
   };
 
   void pace(const Command& command);
@@ -77,6 +79,8 @@ class Follower {
   /// Source and destination in which this rank takes part, by the command's pairing.
   std::optional<Pair> pair_of(const Command& command) const;
   void check_sums(const Command& command);
+  /// The library that the command's road sums by; nullptr: none.
+  LibraryQueue* library_of(const Command& command);
   /// Starts the job's tasks and makes progress until all are done.
   void finish(Job& job, Deadline until);
   /// Makes progress until it is so; throws GaveUp at the deadline.
@@ -89,6 +93,9 @@ class Follower {
   Scratch scratch_;
   std::vector<int> first_rank_;  ///< of each host
   MessageMemory memory_;
+  std::unique_ptr<CollectiveLibrary> library_;  ///< once a command needs it
+  int library_ranks_ = 0;
+  std::optional<LibraryQueue> collectives_;
   std::unique_ptr<Job> job_;
 };
 

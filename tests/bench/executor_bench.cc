@@ -8,11 +8,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "executor/collectives/library_queue.h"
+#include "executor/collectives/registry/libraries.h"
 #include "executor/engine/link_share.h"
 #include "executor/roads/all_reduce/all_reduce.h"
 #include "executor/roads/parameter_server/parameter_server.h"
@@ -296,7 +300,16 @@ class Bench {
     return measure([] { MPI_Barrier(MPI_COMM_WORLD); }, operation, settings_.budget);
   }
   RoadMessage message(std::uint32_t number, Floats& data) {
-    return {communicator_, scratch_, settings_.road, hosts_, number, memory(data)};
+    return {communicator_, scratch_, settings_.road, hosts_,   number,
+            memory(data),  nullptr,  nullptr,        library()};
+  }
+  /// Made when it is first needed: not every transport has one beside it.
+  LibraryQueue* library() {
+    if (!library_ && !why_no_library({}, communicator_.transport())) {
+      library_ = make_library({}, communicator_.transport(), communicator_.size());
+      collectives_.emplace(communicator_, *library_);
+    }
+    return collectives_ ? &*collectives_ : nullptr;
   }
   static std::span<std::byte> memory(Floats& data) { return std::as_writable_bytes(std::span(data)); }
   static Timing halved(Timing timing) { return divided(timing, 2); }
@@ -317,6 +330,8 @@ class Bench {
   Scratch scratch_;
   Settings settings_;
   const int rank_;
+  std::unique_ptr<CollectiveLibrary> library_;
+  std::optional<LibraryQueue> collectives_;
 };
 
 std::string row(std::size_t bytes, const Timing& timing, double bandwidth) {

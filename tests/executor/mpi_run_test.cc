@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <vector>
 
 #include "executor/replay/run.h"
 #include "executor/transport/mpi/mpi.h"
@@ -16,7 +17,9 @@ int main() {
   try {
     int runs = 0;
     for (int workers = std::max(1, ranks - 3); workers <= ranks; ++workers) {
-      for (const Road& road : testing::roads_for(workers)) {
+      std::vector<Road> roads = testing::roads_for(workers);
+      roads.emplace_back(AllReduce{Collective::kLibrary});
+      for (const Road& road : roads) {
         const auto job = testing::random_job(static_cast<std::uint64_t>(17 + runs), workers, road);
         if (ranks_of(job.plan) != ranks) continue;
         RunOptions options;

@@ -50,10 +50,6 @@ class RecordingTransport final : public Transport {
   }
   void wake() noexcept override {}
   void share_links(std::span<const double> shares) override { shares_.assign(shares.begin(), shares.end()); }
-  std::optional<TransferId> library_all_reduce(int /*ranks*/, DataType /*type*/,
-                                               std::span<std::byte> /*data*/) override {
-    return std::nullopt;
-  }
   void abort(std::string_view /*why*/) noexcept override {}
 
  private:

@@ -171,6 +171,18 @@ TEST(Plan, WithoutALayoutKeepsTheDigestOfBeforeThereWasOne) {
   EXPECT_EQ(plan_from_json(to_json(plan)), plan);
 }
 
+TEST(Plan, NamesALibraryOnlyWhereItSumsByOne) {
+  const Plan unnamed = changed([](Plan& p) { p.road = AllReduce{Collective::kLibrary}; });
+  EXPECT_FALSE(to_json(unnamed).contains("library"));
+  Plan named = unnamed;
+  named.library = "nccl";
+  EXPECT_NE(digest(named), digest(unnamed));
+  EXPECT_EQ(plan_from_json(to_json(named)), named);
+  check(named, three_tensors());
+  EXPECT_EQ(complaint([](Plan& p) { p.library = "nccl"; }),
+            "library = nccl: all-to-all ring sums by no library: leave it out");
+}
+
 // The byte string that digests are made of, written out: what was stored under one must be found again.
 TEST(Plan, DigestIsMadeOfTheseFieldsInThisOrder) {
   Plan plan = fused_and_cut();

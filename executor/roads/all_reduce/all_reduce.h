@@ -13,7 +13,7 @@ struct AllReduceAlgorithm {
   Task (*distribute)(RoadMessage) = nullptr;
 };
 
-/// Of every collective; kLibrary's throws Error{kUnavailable} when it runs on a transport without one.
+/// Of every collective; kLibrary's throws Error{kUnavailable} where the message has no library.
 AllReduceAlgorithm algorithm(Collective collective);
 
 }  // namespace commtune

@@ -1,20 +1,14 @@
 #include "executor/roads/all_reduce/library.h"
 
-#include <fmt/format.h>
-
 #include "perfmodel/base/error.h"
 
 namespace commtune {
 
 Task library_all_reduce(RoadMessage message) {
-  const auto transfer = message.communicator.library_all_reduce(message.settings.workers,
-                                                                message.settings.type, message.data.host());
-  if (!transfer) {
-    throw Error(ErrorCode::kUnavailable,
-                fmt::format("algorithm = library: the transport '{}' has no all-reduce of its own",
-                            message.communicator.transport().name()));
+  if (message.library == nullptr) {
+    throw Error(ErrorCode::kUnavailable, "algorithm = library: this rank has no library of collectives");
   }
-  co_await *transfer;
+  co_await message.library->all_reduce(message.settings.type, message.data);
   co_await message.finish(message.data);
   message.report(Stage::kReduce);
 }

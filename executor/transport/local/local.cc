@@ -104,10 +104,6 @@ class LocalTransport final : public Transport {
   TransferId receive(int from, Tag tag, std::span<std::byte> data) override;
   std::span<const Completion> wait(Deadline until) override;
   void wake() noexcept override;
-  std::optional<TransferId> library_all_reduce(int /*ranks*/, DataType /*type*/,
-                                               std::span<std::byte> /*data*/) override {
-    return std::nullopt;
-  }
   void abort(std::string_view why) noexcept override;
 
  private:

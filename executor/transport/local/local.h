@@ -21,7 +21,7 @@ struct LocalOptions {
 Peers local_peers(int n, int ranks_per_host);
 
 /// n connected ends, rank 0 first; hand one to each thread. They share the fabric between them, which lives
-/// as long as the last end. library_all_reduce: none.
+/// as long as the last end.
 std::vector<std::unique_ptr<Transport>> make_local_transports(int n, LocalOptions options = {});
 
 }  // namespace commtune

@@ -1,5 +1,6 @@
 #pragma once
-// Errors of Open MPI's calls as ours. For the sources of this folder, which include its header.
+// Errors of Open MPI's calls as ours. For the sources of this folder and of Open MPI's collectives, which
+// include its header.
 
 #include "perfmodel/base/error.h"
 

@@ -7,12 +7,12 @@
 #include <array>
 #include <cassert>
 #include <climits>
-#include <cstring>
+#include <functional>
 #include <utility>
 
-#include "executor/memory/reduce.h"
 #include "executor/transport/mpi/call.h"
 #include "executor/transport/mpi/idle.h"
+#include "executor/transport/mpi/requests.h"
 #include "executor/transport/transport_kind.h"
 #include "perfmodel/base/error.h"
 
@@ -23,15 +23,7 @@ namespace {
 
 using mpi::expect;
 
-MPI_Datatype datatype_of(DataType type) { return type == DataType::kFloat32 ? MPI_FLOAT : MPI_UINT16_T; }
-
-template <DataType type>
-void add_operation(void* from, void* into, int* count, MPI_Datatype* /*unused*/) {
-  const std::size_t bytes = static_cast<std::size_t>(*count) * element_size(type).count;
-  add(type, {static_cast<std::byte*>(into), bytes}, {static_cast<const std::byte*>(from), bytes});
-}
-
-class MpiTransport final : public Transport {
+class MpiTransport final : public Transport, public mpi::Requests {
  public:
   explicit MpiTransport(std::shared_ptr<MpiJob> job);
   ~MpiTransport() override;
@@ -42,8 +34,11 @@ class MpiTransport final : public Transport {
   TransferId receive(int from, Tag tag, std::span<std::byte> data) override;
   std::span<const Completion> wait(Deadline until) override;
   void wake() noexcept override { idle_.wake(); }
-  std::optional<TransferId> library_all_reduce(int ranks, DataType type, std::span<std::byte> data) override;
   void abort(std::string_view why) noexcept override;
+
+  void watch(MPI_Request request, const void* owner, std::function<void()> ended) override;
+  bool forget(const void* owner) noexcept override;
+  const std::shared_ptr<MpiJob>& job() const override { return job_; }
 
  private:
   /// A transfer under way: its request is at the same index of requests_.
@@ -53,8 +48,8 @@ class MpiTransport final : public Transport {
     Tag tag = 0;
     std::size_t bytes = 0;
     bool receives = false;
-    std::span<std::byte> staged_for{};  // library all-reduce: where the result is copied to
-    std::vector<std::byte> staging{};
+    const void* owner = nullptr;    // of a collective
+    std::function<void()> ended{};  // of one: nobody's when it was forgotten
   };
 
   TransferId add_active(MPI_Request request, Active active);
@@ -62,8 +57,6 @@ class MpiTransport final : public Transport {
   void test();
   void throw_for(const Active& active, int code);
   MPI_Comm communicator(Tag tag) const { return spaces_[static_cast<std::size_t>(tag_space_of(tag))]; }
-  MPI_Comm library_communicator(int ranks);
-  MPI_Op operation(DataType type);
   void hang_bells();
   void ring_later(int rank);
   void ring_now();
@@ -74,8 +67,6 @@ class MpiTransport final : public Transport {
   const std::shared_ptr<MpiJob> job_;
   const Peers& peers_ = job_->peers();
   std::array<MPI_Comm, kTagSpaces> spaces_{};
-  MPI_Comm library_ = MPI_COMM_NULL;
-  std::array<MPI_Op, 2> half_operations_{MPI_OP_NULL, MPI_OP_NULL};
   std::vector<MPI_Request> requests_;
   std::vector<Active> active_;
   int in_host_ = 0;  // active transfers with ranks of this host, which no socket tells about
@@ -84,6 +75,7 @@ class MpiTransport final : public Transport {
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
   std::vector<Completion> completed_;
+  bool collective_ended_ = false;  // whom it is for looks it up
   Doorbell bell_;
   std::vector<int> to_ring_;  // ranks of this host that have something to look at, each once
   Idle idle_{bell_};
@@ -101,10 +93,6 @@ MpiTransport::~MpiTransport() {
   // What is under way would have to end first, which takes peers that may be gone.
   if (!requests_.empty()) job_->give_up();
   if (job_->given_up()) return;
-  for (MPI_Op& op : half_operations_) {
-    if (op != MPI_OP_NULL) MPI_Op_free(&op);
-  }
-  if (library_ != MPI_COMM_NULL) MPI_Comm_free(&library_);
   for (MPI_Comm& space : spaces_) MPI_Comm_free(&space);
 }
 
@@ -175,52 +163,21 @@ TransferId MpiTransport::receive(int from, Tag tag, std::span<std::byte> data) {
   return add_active(request, active);
 }
 
-MPI_Comm MpiTransport::library_communicator(int ranks) {
-  if (library_ != MPI_COMM_NULL) return library_;
-  MPI_Group world = MPI_GROUP_NULL;
-  MPI_Group part = MPI_GROUP_NULL;
-  MPI_Comm_group(MPI_COMM_WORLD, &world);
-  std::array<std::array<int, 3>, 1> range = {{{0, ranks - 1, 1}}};
-  MPI_Group_range_incl(world, 1, reinterpret_cast<int(*)[3]>(range.data()), &part);
-  const int code = MPI_Comm_create_group(MPI_COMM_WORLD, part, 0, &library_);
-  MPI_Group_free(&part);
-  MPI_Group_free(&world);
-  if (code != MPI_SUCCESS) job_->give_up();
-  expect(code, "MPI_Comm_create_group");
-  MPI_Comm_set_errhandler(library_, MPI_ERRORS_RETURN);
-  return library_;
+void MpiTransport::watch(MPI_Request request, const void* owner, std::function<void()> ended) {
+  Active active;
+  active.owner = owner;
+  active.ended = std::move(ended);
+  add_active(request, std::move(active));
 }
 
-MPI_Op MpiTransport::operation(DataType type) {
-  if (type == DataType::kFloat32) return MPI_SUM;
-  MPI_Op& op = half_operations_[type == DataType::kFloat16 ? 0 : 1];
-  if (op == MPI_OP_NULL) {
-    MPI_Op_create(
-        type == DataType::kFloat16 ? add_operation<DataType::kFloat16> : add_operation<DataType::kBfloat16>,
-        1, &op);
+bool MpiTransport::forget(const void* owner) noexcept {
+  bool any = false;
+  for (Active& active : active_) {
+    if (active.owner != owner) continue;
+    active.ended = nullptr;
+    any = true;
   }
-  return op;
-}
-
-std::optional<TransferId> MpiTransport::library_all_reduce(int ranks, DataType type,
-                                                           std::span<std::byte> data) {
-  // In place the library always takes its binomial tree; with a buffer of its own it may take its ring.
-  constexpr std::size_t kInPlaceUpTo = std::size_t{16} * 1024;
-  const MPI_Comm all = library_communicator(ranks);
-  const int count = static_cast<int>(data.size() / element_size(type).count);
-  Active active{.bytes = data.size()};
-  const void* from = MPI_IN_PLACE;
-  void* into = data.data();
-  if (data.size() > kInPlaceUpTo) {
-    active.staging.resize(data.size());
-    active.staged_for = data;
-    from = data.data();
-    into = active.staging.data();
-  }
-  MPI_Request request = MPI_REQUEST_NULL;
-  const int code = MPI_Iallreduce(from, into, count, datatype_of(type), operation(type), all, &request);
-  if (code != MPI_SUCCESS) throw_for(active, code);
-  return add_active(request, std::move(active));
+  return any;
 }
 
 void MpiTransport::throw_for(const Active& active, int code) {
@@ -229,7 +186,7 @@ void MpiTransport::throw_for(const Active& active, int code) {
   MPI_Error_class(code, &kind);
   const std::string what =
       active.peer < 0
-          ? "the library's all-reduce"
+          ? "a collective of the library"
           : fmt::format("{} {}", active.receives ? "receive from" : "send to", describe(peers_, active.peer));
   if (kind == MPI_ERR_TRUNCATE) {
     expect(code, fmt::format("{}: longer than the {} B expected", what, active.bytes).c_str(),
@@ -240,6 +197,7 @@ void MpiTransport::throw_for(const Active& active, int code) {
 
 void MpiTransport::test() {
   completed_.clear();
+  collective_ended_ = false;
   const int count = static_cast<int>(requests_.size());
   if (count == 0) {
     int flag = 0;  // nothing of ours under way, but the library may have to answer others
@@ -255,14 +213,17 @@ void MpiTransport::test() {
     const MPI_Status& status = statuses_[static_cast<std::size_t>(i)];
     Active& active = active_[static_cast<std::size_t>(indices_[static_cast<std::size_t>(i)])];
     if (code == MPI_ERR_IN_STATUS && status.MPI_ERROR != MPI_SUCCESS) throw_for(active, status.MPI_ERROR);
+    if (active.owner != nullptr) {
+      if (active.ended) active.ended();
+      collective_ended_ = true;
+      continue;
+    }
     if (active.receives) {
       int bytes = 0;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
       active.bytes = static_cast<std::size_t>(bytes);
       ring_later(active.peer);  // a long message's sender waits to hear that it was taken
       active.tag = make_tag(tag_space_of(active.tag), static_cast<std::uint32_t>(status.MPI_TAG));
-    } else if (!active.staging.empty()) {
-      std::memcpy(active.staged_for.data(), active.staging.data(), active.staging.size());
     }
     completed_.push_back({active.id, active.tag, active.bytes});
   }
@@ -280,7 +241,7 @@ std::span<const Completion> MpiTransport::wait(Deadline until) {
   for (idle_.begin();; idle_.pause(until, !requests_.empty(), in_host_ > 0)) {
     test();
     ring_now();
-    if (!completed_.empty() || idle_.woken()) return completed_;
+    if (!completed_.empty() || collective_ended_ || idle_.woken()) return completed_;
     if (Clock::now() >= until) return completed_;
   }
 }

@@ -92,10 +92,6 @@ class TcpTransport final : public Transport {
     }
   }
 
-  std::optional<TransferId> library_all_reduce(int, DataType, std::span<std::byte>) override {
-    return std::nullopt;
-  }
-
   void abort(std::string_view why) noexcept override {
     for (tcp::PeerConnection& connection : connections_) connection.say_why(why);
     bootstrap_->abort(why);

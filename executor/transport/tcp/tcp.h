@@ -26,7 +26,6 @@ namespace commtune {
 ///
 /// Messages that arrive before their receive are kept in memory of the transport's own and copied, as far as
 /// Transport::limit_messages allows.
-/// library_all_reduce: none.
 std::unique_ptr<Transport> make_tcp_transport(std::shared_ptr<Bootstrap> bootstrap,
                                               const TcpOptions& options = {});
 

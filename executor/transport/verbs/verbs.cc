@@ -137,10 +137,6 @@ class VerbsTransport final : public Transport {
   void register_memory(std::span<std::byte> memory) override { card_->regions.keep(memory); }
   void unregister_memory(std::span<std::byte> memory) noexcept override { card_->regions.release(memory); }
 
-  std::optional<TransferId> library_all_reduce(int, DataType, std::span<std::byte>) override {
-    return std::nullopt;
-  }
-
   void abort(std::string_view why) noexcept override { bootstrap_->abort(why); }
 
  private:

@@ -25,7 +25,6 @@ namespace commtune {
 ///
 /// A long message that arrives before its receive stays where it is; a short one is kept in memory of the
 /// transport's own and copied, as far as Transport::limit_messages allows.
-/// library_all_reduce: none.
 std::unique_ptr<Transport> make_verbs_transport(std::shared_ptr<Bootstrap> bootstrap,
                                                 const VerbsOptions& options = {});
 

@@ -182,10 +182,6 @@ TEST_F(CommunicatorTest, RunRethrowsWhatItsTaskThrew) {
   EXPECT_THROW(communicator_.run(fail(), kPast), Error);
 }
 
-TEST_F(CommunicatorTest, SaysWhereTheTransportHasNoAllReduceOfItsOwn) {
-  EXPECT_FALSE(communicator_.library_all_reduce(3, DataType::kFloat32, memory_));
-}
-
 // ---- A device's memory, which the transport cannot reach ----
 
 class DeviceCommunicatorTest : public ::testing::Test {

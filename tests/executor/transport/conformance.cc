@@ -228,25 +228,6 @@ void an_answer_lands_on_its_question(Transport& transport) {
   EXPECT_EQ(data, pattern(1 << 20, peers.rank));
 }
 
-void the_library_sums_if_it_can(Transport& transport) {
-  const Peers& peers = transport.peers();
-  for (const std::size_t count : {1UL, 1000UL, 300000UL}) {
-    std::vector<float> data(count);
-    for (std::size_t i = 0; i < count; ++i)
-      data[i] = static_cast<float>(i % 7 + static_cast<std::size_t>(peers.rank));
-    const auto id = transport.library_all_reduce(peers.size(), DataType::kFloat32,
-                                                 std::as_writable_bytes(std::span(data)));
-    if (!id) return;
-    wait_for(transport, 1);
-    const int n = peers.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      // n times i mod 7, plus 0 + 1 + ... + n-1
-      const int sum = static_cast<int>(i % 7) * n + n * (n - 1) / 2;
-      EXPECT_EQ(data[i], static_cast<float>(sum));
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<Completion> wait_for(Transport& transport, std::size_t count) {
@@ -290,7 +271,6 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"WaitEndsAtItsDeadline", wait_ends_at_its_deadline},
       {"WakeEndsAWait", wake_ends_a_wait},
       {"AnAnswerLandsOnItsQuestion", an_answer_lands_on_its_question},
-      {"TheLibrarySumsIfItCan", the_library_sums_if_it_can},
   };
   return cases;
 }

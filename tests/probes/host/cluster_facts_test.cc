@@ -110,7 +110,6 @@ class WithCard final : public Transport {
   TransferId receive(int, Tag, std::span<std::byte>) override { return 0; }
   std::span<const Completion> wait(Deadline) override { return {}; }
   void wake() noexcept override {}
-  std::optional<TransferId> library_all_reduce(int, DataType, std::span<std::byte>) override { return {}; }
   void abort(std::string_view) noexcept override {}
 
  private:

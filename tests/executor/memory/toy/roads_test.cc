@@ -173,9 +173,6 @@ class ParticularTransport final : public Transport {
     ++registered_;
   }
   void unregister_memory(std::span<std::byte> memory) noexcept override { known_.erase(memory.data()); }
-  std::optional<TransferId> library_all_reduce(int ranks, DataType type, std::span<std::byte> data) override {
-    return carrier_.library_all_reduce(ranks, type, data);
-  }
   void abort(std::string_view why) noexcept override { carrier_.abort(why); }
 
  private:

@@ -11,8 +11,10 @@
 #include <optional>
 #include <string_view>
 
+#include "executor/collectives/registry/libraries.h"
 #include "executor/transport/tcp/tcp.h"
 #include "perfmodel/base/error.h"
+#include "tests/executor/collectives/library_cases.h"
 #include "tests/executor/transport/conformance.h"
 #include "tests/executor/transport/loopback.h"
 
@@ -52,6 +54,23 @@ TEST_P(TcpOverMpiJobTest, Conforms) {
 
 INSTANTIATE_TEST_SUITE_P(Tcp, TcpOverMpiJobTest, ::testing::ValuesIn(conformance_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
+
+class OpenMpiLibraryTest : public ::testing::TestWithParam<LibraryCase> {};
+
+TEST_P(OpenMpiLibraryTest, Conforms) {
+  Communicator communicator(*transport);
+  const auto library = make_library("openmpi", *transport, communicator.size());
+  GetParam().body(communicator, *library);
+}
+
+INSTANTIATE_TEST_SUITE_P(OpenMpi, OpenMpiLibraryTest, ::testing::ValuesIn(library_cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+/// Its transport sleeps until there is something to do: for requests that are not its own, too.
+TEST(OpenMpiLibrary, IsNotForOtherTransports) {
+  EXPECT_EQ(why_no_library("openmpi", *tcp_transport),
+            "library openmpi: it works beside transport mpi alone, and this one is tcp");
+}
 
 TEST(MpiJob, GathersRecordsInTheOrderOfRanks) {
   const int rank = job->peers().rank;
