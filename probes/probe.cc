@@ -11,6 +11,7 @@
 #include "probes/host/host_lock.h"
 #include "probes/protocol/coordinator.h"
 #include "probes/sampling/head_of_line.h"
+#include "probes/sampling/interim_looks.h"
 #include "probes/sampling/link_survey.h"
 #include "probes/sampling/measurement.h"
 #include "probes/sampling/targets.h"
@@ -120,9 +121,11 @@ MedianInterval deviation(const std::vector<double>& values) {
 /// Rank 0's probe from the first greeting to the last fit.
 class Session {
  public:
-  Session(Transport& transport, Coordinator& coordinator, const ProbeOptions& options, EventSink& sink)
+  Session(Transport& transport, Coordinator& coordinator, const ProbeOptions& options, EventSink& sink,
+          Advisor* advisor)
       : options_(options),
         sink_(sink),
+        advisor_(advisor),
         coordinator_(coordinator),
         hosts_(distinct_hosts(transport.peers().hosts).size()),
         measurement_(coordinator, transport.peers().hosts, options,
@@ -349,6 +352,7 @@ class Session {
     const std::vector<Target> all = targets();
     const Seconds reserve = kFitTime + kFitTimePerTarget * static_cast<double>(all.size());
     SamplingPlan sampling_plan(all, sampling_plan_options(), samples_);
+    InterimLooks looks(budget_);
     while (true) {
       if (measurement_.stop_requested()) {
         end_ = ProbeEnd::kStopped;
@@ -360,11 +364,59 @@ class Session {
         end_ = sampling_plan.complete() ? ProbeEnd::kComplete : ProbeEnd::kBudget;
         break;
       }
+      if (ranks() > 1 && advisor_ != nullptr && looks.due(*visit, measurement_.left() - reserve)) {
+        if (look(looks, sampling_plan)) {
+          end_ = ProbeEnd::kSettled;
+          break;
+        }
+        continue;  // something else may be worth more now
+      }
       const Seconds began = measurement_.elapsed();
       keep(sampling_plan.record(*visit, measurement_.measure(*visit)));
       account(*visit, measurement_.elapsed() - began);
     }
     missing_ = sampling_plan.missing(kMissingLines);
+    note_looks(looks);
+  }
+
+  /// Plans on what was measured so far, and weighs by what that needs. True if the choice is settled.
+  bool look(InterimLooks& looks, SamplingPlan& sampling_plan) {
+    const Seconds began = measurement_.elapsed();
+    measurement_.show("planning on what was measured so far");
+    FitOptions quick;
+    quick.bootstrap = 0;  // what noise leaves open is asked for at the end
+    const Cluster known = fit_cluster(samples_, facts_, quick);
+    const Seconds fitting = measurement_.elapsed() - began;
+    const Advice advice = advisor_->advise(known, std::max(looks.limit() - fitting, Seconds{0}));
+    add_most_needed(advice, sampling_plan);
+    sampling_plan.weigh(advice.needs);
+    const Seconds took = measurement_.elapsed() - began;
+    looks.add_time(took);
+    split_.planning += took;
+    return looks.is_settled_by(advice);
+  }
+
+  /// Of roads that are priced by formulas alone, the one of most value is measured itself, unless somebody
+  /// said which roads to measure.
+  void add_most_needed(const Advice& advice, SamplingPlan& sampling_plan) {
+    const RoadNeed* need = most_needed(advice);
+    const bool named = !options_.servers.empty() || !options_.algorithms.empty();
+    if (named || need == nullptr || sampling_plan.has_target(*need)) return;
+    sampling_plan.add(road_targets(options_, shape_, need->road, need->workers), samples_);
+    notes_.push_back(describe(need->road) + ": measured, since plans may need it");
+  }
+
+  void note_looks(const InterimLooks& looks) {
+    if (looks.looks() == 0 && advisor_ != nullptr && ranks() > 1 && end_ == ProbeEnd::kBudget)
+      notes_.emplace_back("no road was refined by what plans need: their first sizes took the time");
+    if (looks.choice().empty()) return;
+    std::string note = "roads were refined by what plans need, at " + std::to_string(looks.looks()) +
+                       (looks.looks() == 1 ? " look" : " looks") + "; the last one chose " + looks.choice();
+    if (end_ == ProbeEnd::kSettled) {
+      note += ", which is certain: " + format_time(measurement_.left()) + " of " + format_time(budget_) +
+              " were not needed";
+    }
+    notes_.push_back(std::move(note));
   }
 
   /// What is of neither links nor roads counts as the rest.
@@ -400,7 +452,8 @@ class Session {
     result.would_measure = std::move(missing_);
     result.notes = std::move(notes_);
     result.elapsed = measurement_.elapsed();
-    split_.rest = result.elapsed - split_.survey - split_.links - split_.first_sizes - split_.refinement;
+    split_.rest = result.elapsed - split_.survey - split_.links - split_.first_sizes - split_.refinement -
+                  split_.planning;
     result.split = split_;
     result.traffic = measurement_.traffic();
     return result;
@@ -408,6 +461,7 @@ class Session {
 
   const ProbeOptions& options_;
   EventSink& sink_;
+  Advisor* advisor_;
   Coordinator& coordinator_;
   std::size_t hosts_;
   Measurement measurement_;
@@ -423,7 +477,7 @@ class Session {
 
 }  // namespace
 
-ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& sink) {
+ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& sink, Advisor* advisor) {
   options.check();
   transport.limit_messages(message_limits(options));
   Communicator communicator(transport);
@@ -436,7 +490,7 @@ ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& 
   }
   Coordinator coordinator(communicator, patience);
   try {
-    Session session(transport, coordinator, options, sink);
+    Session session(transport, coordinator, options, sink, advisor);
     const std::vector<Hello> hellos = coordinator.greetings(own);
     for (const Hello& hello : hellos) {
       if (!hello.conflict.empty()) throw Error(ErrorCode::kConflict, hello.conflict);

@@ -13,6 +13,7 @@
 #include "probes/analysis/links.h"
 #include "probes/options.h"
 #include "probes/sample.h"
+#include "probes/sampling/advisor.h"
 #include "probes/sampling/event_sink.h"
 
 namespace commtune::probes {
@@ -22,6 +23,7 @@ enum class ProbeEnd {
   kComplete,  ///< every size is as narrow as asked for
   kBudget,    ///< time or traffic is spent; `would_measure` says what is missing
   kStopped,   ///< the sink asked for it
+  kSettled,   ///< what the advisor would choose is certain
 };
 
 /// What a probe's time went into.
@@ -30,6 +32,7 @@ struct BudgetSplit {
   Seconds links{};        ///< the pairs that stand for all, at many sizes
   Seconds first_sizes{};  ///< of roads: what a fit may rest on (enough_sizes.h)
   Seconds refinement{};   ///< of roads: more sizes and repetitions
+  Seconds planning{};     ///< interim looks: fits, and the advisor
   Seconds rest{};         ///< clocks, compute, urgent messages, memory, fits
 };
 
@@ -46,9 +49,12 @@ struct ProbeResult {
 };
 
 /// Collective: all ranks of the transport call it with equal options. The result is on rank 0; the others get
-/// an empty one. The sink is used on rank 0 only.
+/// an empty one. The sink is used on rank 0 only, and so is the advisor, which says on the way which roads'
+/// costs are worth the time that is left (interim_looks.h); nullptr: all count as they do on every cluster.
+///
 /// Throws on all ranks that can still be reached: Error{kConflict} if another probe runs on one of the hosts,
 /// Error{kPeerLost} or Error{kTimeout} naming rank, host and what was being measured.
-ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& sink);
+ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& sink,
+                  Advisor* advisor = nullptr);
 
 }  // namespace commtune::probes

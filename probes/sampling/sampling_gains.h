@@ -74,6 +74,15 @@ struct SamplingGains {
   /// Messages that follow each other without a command in between fill so much time.
   Seconds back_to_back_time{10e-3};
 
+  // --- what plans need (SamplingPlan::weigh) ---
+
+  /// Of the weight of all roads together, the part that goes to roads by what plans need of them; the rest
+  /// stays where it is without plans.
+  double needed_share = 0.5;
+  /// Factors of two around the sizes of plans' messages that count as well: costs between them are fitted to
+  /// sizes on both sides.
+  double needed_octaves = 2;
+
   // --- order ---
 
   /// Every target gets the sizes that a fit may rest on (enough_sizes.h) before any gets more.

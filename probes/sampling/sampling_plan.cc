@@ -46,6 +46,10 @@ double bend_between(const TargetState& state, Bytes low, Bytes high) {
   return std::abs(departure(high) - departure(low));
 }
 
+bool is_of(const Quantity& quantity, const RoadNeed& need) {
+  return quantity.road == need.road && quantity.workers == need.workers;
+}
+
 Quantity as_target(Quantity quantity) {
   const bool streamed = quantity.in_flight > 1 &&
                         (quantity.subject == Subject::kMessage || quantity.subject == Subject::kExchange ||
@@ -59,6 +63,10 @@ Quantity as_target(Quantity quantity) {
 SamplingPlan::SamplingPlan(const std::vector<Target>& targets, const SamplingPlanOptions& options,
                            std::span<const ProbeSample> already)
     : options_(options) {
+  add(targets, already);
+}
+
+void SamplingPlan::add(const std::vector<Target>& targets, std::span<const ProbeSample> already) {
   for (const Target& target : targets) {
     TargetState state;
     state.target = target;
@@ -73,6 +81,53 @@ SamplingPlan::SamplingPlan(const std::vector<Target>& targets, const SamplingPla
     state.refit();
     states_.push_back(std::move(state));
   }
+}
+
+bool SamplingPlan::has_target(const RoadNeed& need) const {
+  return std::ranges::any_of(states_,
+                             [&](const TargetState& state) { return is_of(state.target.quantity, need); });
+}
+
+void SamplingPlan::weigh(std::span<const RoadNeed> needs) {
+  const auto is_operation = [](const TargetState& state) {
+    return state.target.quantity.subject == Subject::kOperation;
+  };
+  const auto summed = [&](const auto& counts) {
+    double sum = 0;
+    for (const TargetState& state : states_) {
+      if (is_operation(state) && counts(state.target.quantity)) sum += state.target.weight;
+    }
+    return sum;
+  };
+  const double all = summed([](const Quantity&) { return true; });
+  double value = 0;
+  std::vector<double> own;  // by need, of its targets
+  for (const RoadNeed& need : needs) {
+    own.push_back(summed([&](const Quantity& quantity) { return is_of(quantity, need); }));
+    if (own.back() > 0) value += need.value;
+  }
+  for (TargetState& state : states_) {
+    state.need.reset();
+    if (!is_operation(state) || !(value > 0)) continue;
+    state.need.emplace();
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      if (!is_of(state.target.quantity, needs[i])) continue;
+      const double share = needs[i].value / value;
+      // A stream is measured at no larger sizes than show what a byte costs.
+      const Bytes smallest = std::clamp(needs[i].smallest, state.grid.front(), state.grid.back());
+      const Bytes largest = std::clamp(needs[i].largest, state.grid.front(), state.grid.back());
+      state.need = {share * all * state.target.weight / own[i], smallest, largest};
+    }
+  }
+}
+
+/// Of a size, for the target that it is.
+double SamplingPlan::weight(const TargetState& state, Bytes size) const {
+  if (!state.need) return state.target.weight;
+  const double general = (1 - gains().needed_share) * state.target.weight;
+  const Bytes nearest = std::clamp(size, state.need->smallest, state.need->largest);
+  const bool counts = octaves(size, nearest) <= gains().needed_octaves;
+  return general + (counts ? gains().needed_share * state.need->weight : 0);
 }
 
 double SamplingPlan::repetition_time(const TargetState& state, Bytes size) const {
@@ -153,7 +208,7 @@ SamplingPlan::Step SamplingPlan::widening(std::size_t index, Bytes size) const {
   Step step{index, size, first_repetitions(state, size), 0, 0, false};
   step.seconds = visit_time(state, size, step.repetitions) +
                  (state.warms_up(size) ? repetition_time(state, std::min(size, kWarmUpBytes)) : 0);
-  step.gain = widening_gain(state, size) * state.target.weight;
+  step.gain = widening_gain(state, size) * weight(state, size);
   return step;
 }
 
@@ -193,7 +248,7 @@ std::optional<SamplingPlan::Step> SamplingPlan::narrowing(std::size_t index, Byt
   const int usual = done / std::max(1, point.times.visits());
   const int more = std::min(std::max(usual, 2), options_.max_iterations - done);
   const double shrinks = wide / options_.width * (1 - std::sqrt(static_cast<double>(done) / (done + more)));
-  const double gain = (state.streams() ? gains().stream_narrow : 1) * shrinks * state.target.weight;
+  const double gain = (state.streams() ? gains().stream_narrow : 1) * shrinks * weight(state, size);
   return Step{index, size, more, gain, visit_time(state, size, more), false};
 }
 

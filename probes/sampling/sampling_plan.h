@@ -16,6 +16,7 @@
 
 #include "perfmodel/base/units.h"
 #include "probes/sample.h"
+#include "probes/sampling/advisor.h"
 #include "probes/sampling/sampling_gains.h"
 #include "probes/sampling/target_state.h"
 
@@ -53,6 +54,15 @@ class SamplingPlan {
   SamplingPlan(const std::vector<Target>& targets, const SamplingPlanOptions& options,
                std::span<const ProbeSample> already);
 
+  /// More targets, which get their first sizes next; numbered after those that there are.
+  void add(const std::vector<Target>& targets, std::span<const ProbeSample> already);
+  bool has_target(const RoadNeed& need) const;
+
+  /// From now on a part of the roads' weight (SamplingGains::needed_share) goes to roads by the value of what
+  /// plans need of them, and only to sizes near those of their messages. Links, memory and first sizes count
+  /// as before. Needs without any value, or of roads that are no targets, change nothing.
+  void weigh(std::span<const RoadNeed> needs);
+
   /// The most valuable visit that fits into the time and the traffic that are left; nullopt if none does.
   std::optional<Visit> next(Seconds left, std::optional<Bytes> traffic_left);
 
@@ -82,6 +92,7 @@ class SamplingPlan {
   double repetition_time(const TargetState& state, Bytes size) const;
   double visit_time(const TargetState& state, Bytes size, int repetitions) const;
   int first_repetitions(const TargetState& state, Bytes size) const;
+  double weight(const TargetState& state, Bytes size) const;
   double widening_gain(const TargetState& state, Bytes size) const;
   Step widening(std::size_t index, Bytes size) const;
   std::optional<Step> narrowing(std::size_t index, Bytes size, const TargetState::Point& point) const;

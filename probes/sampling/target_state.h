@@ -2,6 +2,7 @@
 // What is known of one cost as a function of size, and how long measuring more of it will take.
 
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,12 @@ struct TargetState {
   bool visited = false;              ///< in this session
   std::vector<Bytes> grid;           ///< sizes that may be measured
   std::map<Bytes, double> residual;  ///< |residual| / measured of the fit so far
+  /// What plans need of it; absent: they were not asked.
+  struct Need {
+    double weight = 0;        ///< of sizes that plans' messages have
+    Bytes smallest, largest;  ///< those sizes
+  };
+  std::optional<Need> need;
 
   bool streams() const { return target.quantity.in_flight == kStreaming; }
   /// Whether a fit may rest on the measured sizes (enough_sizes.h).

@@ -118,6 +118,14 @@ double weight_of(Collective algorithm) {
   return algorithm == Collective::kOneShot ? kOneShotWeight : kOtherAlgorithmWeight;
 }
 
+double weight_of(const Road& road, int ranks) {
+  return match(
+      road, [](const AllReduce& all) { return weight_of(all.algorithm); },
+      [&](const ParameterServer& servers) {
+        return servers.servers == ranks ? kAllServersWeight : kFewServersWeight;
+      });
+}
+
 class Chooser {
  public:
   Chooser(const ProbeOptions& options, const ClusterShape& shape)
@@ -247,8 +255,7 @@ std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterSha
   for (const ParameterServer& servers : offered.servers) {
     const int workers = servers.placement == Placement::kDedicated ? ranks - servers.servers : ranks;
     if (workers < 1) continue;
-    chooser.add_road(servers, workers, servers.servers == ranks ? kAllServersWeight : kFewServersWeight,
-                     false);
+    chooser.add_road(servers, workers, weight_of(Road{servers}, ranks), false);
   }
   const bool ring = std::find(offered.algorithms.begin(), offered.algorithms.end(), Collective::kRing) !=
                     offered.algorithms.end();
@@ -257,6 +264,13 @@ std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterSha
     const ParameterServer all{group, Placement::kColocated, Assignment::kEven};
     if (!offered.servers.empty()) chooser.add_road(all, group, kAllServersWeight * kGroupShare, false);
   }
+  return chooser.take();
+}
+
+std::vector<Target> road_targets(const ProbeOptions& options, const ClusterShape& shape, const Road& road,
+                                 int workers) {
+  Chooser chooser(options, shape);
+  chooser.add_road(road, workers, weight_of(road, static_cast<int>(shape.rank_hosts.size())), false);
   return chooser.take();
 }
 

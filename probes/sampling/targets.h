@@ -45,6 +45,10 @@ std::vector<int> sub_groups(const ProbeOptions& options, int ranks);
 std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterShape& shape,
                                    const Offer& offer);
 
+/// Those of one road more, as a whole: its operation on so many workers, alone and streamed.
+std::vector<Target> road_targets(const ProbeOptions& options, const ClusterShape& shape, const Road& road,
+                                 int workers);
+
 /// Bytes that the busiest rank sends, per byte of the message.
 double bytes_sent(const Road& road, Operation operation, int workers);
 

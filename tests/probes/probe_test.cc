@@ -40,9 +40,25 @@ struct Outcome {
   ErrorCode code{};
 };
 
+/// Always says the same, and counts how often it was asked.
+class OneMind : public Advisor {
+ public:
+  explicit OneMind(Advice advice) : advice_(std::move(advice)) {}
+  Advice advise(const Cluster& known, Seconds limit) override {
+    EXPECT_NE(find_operation(known, AllReduce{}, Operation::kAllReduce, 2), nullptr);
+    EXPECT_GE(limit.count(), 0);
+    ++asked;
+    return advice_;
+  }
+  int asked = 0;
+
+ private:
+  Advice advice_;
+};
+
 /// All ranks as threads; those for which `present` is false never answer.
 std::vector<Outcome> run_ranks(int n, const ProbeOptions& options, Recorder& sink,
-                               const std::vector<bool>& present = {}) {
+                               const std::vector<bool>& present = {}, Advisor* advisor = nullptr) {
   auto transports = make_local_transports(n);
   std::vector<Outcome> outcomes(static_cast<std::size_t>(n));
   std::vector<std::jthread> threads;
@@ -53,7 +69,7 @@ std::vector<Outcome> run_ranks(int n, const ProbeOptions& options, Recorder& sin
       Recorder ignored;
       if (present.empty() || present[i]) {
         try {
-          outcomes[i].result = probe(*transports[i], options, rank == 0 ? sink : ignored);
+          outcomes[i].result = probe(*transports[i], options, rank == 0 ? sink : ignored, advisor);
         } catch (const Error& error) {
           outcomes[i].error = error.what();
           outcomes[i].code = error.code();
@@ -112,6 +128,47 @@ TEST(Probe, MeasuresLinksRoadsAndMemory) {
             2);  // at servers and on a ring
   EXPECT_FALSE(sink.samples.empty());
   EXPECT_TRUE(outcomes[1].result.samples.empty());
+}
+
+TEST(Probe, AsksWhatPlansNeedOnceRoadsHaveTheirFirstSizes) {
+  Recorder sink;
+  ProbeOptions options = coarse();
+  options.factor = 64;  // leaves sizes between the first ones
+  OneMind advisor({{{AllReduce{}, 2, 0.1, Bytes{64}, Bytes{4096}}}, "one: all-to-all ring", false});
+  const ProbeResult result = run_ranks(2, options, sink, {}, &advisor)[0].result;
+  EXPECT_EQ(advisor.asked, 1);  // of 600 s hardly anything is spent
+  EXPECT_EQ(result.end, ProbeEnd::kComplete);
+  EXPECT_GT(result.split.planning.count(), 0);
+  EXPECT_THAT(result.notes,
+              testing::Contains(testing::HasSubstr("1 look; the last one chose one: all-to-all ring")));
+}
+
+TEST(Probe, MeasuresTheRoadThatPlansNeedMostThoughNobodyOfferedIt) {
+  Recorder sink;
+  ProbeOptions options = coarse();
+  options.factor = 64;
+  const ParameterServer hashed{2, Placement::kColocated, Assignment::kHashed};
+  OneMind advisor({{{AllReduce{}, 2, 0.1, Bytes{64}, Bytes{4096}}, {hashed, 2, 0.2, Bytes{64}, Bytes{4096}}},
+                   "one: 2 colocated servers, hashed",
+                   false});
+  const ProbeResult result = run_ranks(2, options, sink, {}, &advisor)[0].result;
+  EXPECT_EQ(result.end, ProbeEnd::kComplete);
+  EXPECT_NE(find_operation(result.cluster, hashed, Operation::kPushPull, 2), nullptr);
+}
+
+TEST(Probe, EndsWhenTheChoiceIsSettled) {
+  Recorder sink;
+  ProbeOptions options = quick();
+  options.budget = Seconds{6};
+  options.max_iterations = 100'000;  // more than there is time for
+  options.width = 1e-6;
+  OneMind advisor({{}, "one: all-to-all ring", true});
+  const ProbeResult result = run_ranks(2, options, sink, {}, &advisor)[0].result;
+  if (advisor.asked < 3) GTEST_SKIP() << "this machine is too slow for three looks within their share";
+  EXPECT_EQ(advisor.asked, 3);
+  EXPECT_EQ(result.end, ProbeEnd::kSettled);
+  EXPECT_LT(result.elapsed, *options.budget);
+  EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("which is certain")));
 }
 
 TEST(Probe, WorksOnOneRank) {

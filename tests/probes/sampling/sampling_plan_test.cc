@@ -6,6 +6,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "probes/analysis/enough_sizes.h"
 
@@ -166,6 +167,86 @@ TEST(SamplingPlan, BringsEveryRoadToSizesThatAFitMayRestOnBeforeItRefinesAny) {
     ASSERT_FALSE(sizes[i].empty()) << i;
     EXPECT_TRUE(are_enough(sizes[i].size(), *sizes[i].begin(), *sizes[i].rbegin())) << i;
   }
+}
+
+const Road kOneShot{AllReduce{Collective::kOneShot}};
+
+/// Seconds of each road's refinement within four seconds, whose truth has a switch and 5 % of noise.
+/// sizes  of the one-shot road's
+std::map<std::string, double> refined(std::span<const RoadNeed> needs, std::set<Bytes>* sizes = nullptr) {
+  SamplingPlan sampling_plan(road_targets(), small_options(), {});
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> factor(1, 0.05);
+  std::map<std::string, double> seconds;
+  bool weighed = false;
+  for (Seconds left = small_options().budget; const auto visit = sampling_plan.next(left, std::nullopt);) {
+    if (!visit->of_first_sizes && !std::exchange(weighed, true)) {
+      sampling_plan.weigh(needs);
+      continue;
+    }
+    left -= visit->expected;
+    if (weighed) seconds[describe(visit->quantity.road)] += visit->expected.count();
+    if (weighed && sizes != nullptr && visit->quantity.road == kOneShot) sizes->insert(visit->size);
+    std::vector<double> times;
+    for (int i = 0; i < visit->repetitions; ++i) times.push_back(truth(visit->size) * factor(random));
+    sampling_plan.record(*visit, times);
+  }
+  return seconds;
+}
+
+TEST(SamplingPlan, RefinesTheRoadThatPlansNeed) {
+  const std::string name = describe(kOneShot);
+  const double before = refined({})[name];
+  const double after = refined(std::vector<RoadNeed>{{kOneShot, 4, 0.01, 4_KiB, 16_MiB}})[name];
+  EXPECT_GT(after, 2 * before);
+}
+
+TEST(SamplingPlan, DividesWhatPlansNeedByItsValue) {
+  const Road halving{AllReduce{Collective::kHalvingDoubling}};
+  const auto with = [&](double one_shot, double of_halving) {
+    auto seconds = refined(std::vector<RoadNeed>{{kOneShot, 4, one_shot, 4_KiB, 16_MiB},
+                                                 {halving, 4, of_halving, 4_KiB, 16_MiB}});
+    return seconds[describe(kOneShot)] / seconds[describe(halving)];
+  };
+  EXPECT_GT(with(0.09, 0.01), 1.5 * with(0.01, 0.09));
+  EXPECT_DOUBLE_EQ(with(0.9, 0.1), with(0.09, 0.01));  // only ratios matter
+}
+
+TEST(SamplingPlan, RefinesSizesNearThoseOfPlansMessages) {
+  std::set<Bytes> large, small;
+  refined(std::vector<RoadNeed>{{kOneShot, 4, 0.01, 4_MiB, 16_MiB}}, &large);
+  refined(std::vector<RoadNeed>{{kOneShot, 4, 0.01, 64_B, 256_B}}, &small);
+  const auto share = [](const std::set<Bytes>& sizes) {
+    const auto count = std::ranges::count_if(sizes, [](Bytes size) { return size >= 64_KiB; });
+    return static_cast<double>(count) / static_cast<double>(sizes.size());
+  };
+  EXPECT_GT(share(large), share(small));
+}
+
+TEST(SamplingPlan, BringsATargetThatIsAddedToItsFirstSizesNext) {
+  const std::vector<Target> all = road_targets();
+  SamplingPlan sampling_plan({all[0], all[1]}, small_options(), {});
+  const RoadNeed need{kOneShot, 4, 0.01, 4_KiB, 16_MiB};
+  EXPECT_FALSE(sampling_plan.has_target(need));
+  std::optional<Visit> visit = sampling_plan.next(Seconds{100}, std::nullopt);
+  while (visit && visit->of_first_sizes) {
+    sampling_plan.record(*visit,
+                         std::vector(static_cast<std::size_t>(visit->repetitions), truth(visit->size)));
+    visit = sampling_plan.next(Seconds{100}, std::nullopt);
+  }
+  sampling_plan.add({all[4], all[5]}, {});
+  EXPECT_TRUE(sampling_plan.has_target(need));
+  visit = sampling_plan.next(Seconds{100}, std::nullopt);
+  ASSERT_TRUE(visit);
+  EXPECT_TRUE(visit->of_first_sizes);
+  EXPECT_EQ(visit->quantity.road, kOneShot);
+  EXPECT_GE(visit->target, 2u);
+}
+
+TEST(SamplingPlan, CountsRoadsAsBeforeWhereNothingIsNeeded) {
+  const auto before = refined({});
+  EXPECT_EQ(refined(std::vector<RoadNeed>{{kOneShot, 4, 0, 4_KiB, 16_MiB}}), before);
+  EXPECT_EQ(refined(std::vector<RoadNeed>{{kOneShot, 3, 0.01, 4_KiB, 16_MiB}}), before);  // no target of 3
 }
 
 TEST(SamplingPlan, TakesNoSizeFirstForWhichOthersWouldGoWithout) {

@@ -67,6 +67,20 @@ TEST(ChooseTargets, AskForLinksAndRoadsAloneAndStreamed) {
   EXPECT_EQ(count([](const Target& t) { return t.smallest == Bytes{8}; }), 4);
 }
 
+TEST(RoadTargets, AreTheWholeRoadAloneAndStreamed) {
+  const Road road{ParameterServer{2, Placement::kColocated, Assignment::kHashed}};
+  const std::vector<Target> targets = road_targets(ProbeOptions{}, one_rank_each(4), road, 4);
+  ASSERT_EQ(targets.size(), 2u);
+  EXPECT_EQ(targets[0].quantity.in_flight, 1);
+  EXPECT_EQ(targets[1].quantity.in_flight, kStreaming);
+  for (const Target& target : targets) {
+    EXPECT_EQ(target.quantity.road, road);
+    EXPECT_EQ(target.quantity.operation, Operation::kPushPull);
+    EXPECT_EQ(target.quantity.workers, 4);
+    EXPECT_GT(target.weight, 0);
+  }
+}
+
 TEST(ChooseTargets, ExpectWhatTheSlowestOfTheirRanksTakes) {
   ClusterShape shape = one_rank_each(4);
   Offer offer;
