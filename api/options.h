@@ -219,6 +219,13 @@ inline constexpr Knob kProbedServers =
         .within(1, 65'536)
         .usually("1, 2 and all")
         .shown_as("LIST");
+inline constexpr Knob kProbedFor =
+    knob_of(Takes::kNames, "for", "--for",
+            "refine the roads whose costs could change which plans these models get, and end early when "
+            "their choices are certain")
+        .within(0, 255)
+        .usually("the shipped models, until the time is spent")
+        .shown_as("MODEL...");
 inline constexpr Knob kProbeSeed = knob_of(Takes::kCount, "", "--seed", "of choices made at random");
 inline constexpr Knob kFresh =
     knob_of(Takes::kTruth, "fresh", "--fresh", "start over instead of going on from an interrupted probe");
@@ -230,8 +237,8 @@ inline constexpr Knob kSharedHosts = knob_of(Takes::kTruth, "shared_hosts", "--s
                                              "do not refuse when another probe runs on these hosts");
 
 /// All that a request for a probe may say.
-inline constexpr Knob kProbeRequest[] = {kProbeBudget,   kFirst, kLast,       kTraffic,
-                                         kProbedServers, kFresh, kSharedHosts};
+inline constexpr Knob kProbeRequest[] = {kProbeBudget,   kFirst,     kLast,  kTraffic,
+                                         kProbedServers, kProbedFor, kFresh, kSharedHosts};
 
 // --- a plan that is named, and its run ---------------------------------------------------------------
 

@@ -35,6 +35,7 @@ void visit_fields(Visitor& visit, Given& options) {
   visit("timeout_seconds", options.timeout, kTime);
   visit("settings", options.settings, fields::Texts{10'000, "settings"});
   visit("cluster_name", options.cluster_name, fields::Name{});
+  visit.when_set("for", options.models, fields::ListOf{0, 100, fields::Name{}});
 }
 
 }  // namespace commtune::probes

@@ -40,6 +40,7 @@ struct ProbeOptions {
   Seconds timeout{10.0};  ///< a rank that is silent for so long (and longer than expected) is lost
   std::map<std::string, std::string> settings;  ///< Open MPI's settings and such: part of the fingerprint
   std::string cluster_name;
+  std::vector<std::string> models;   ///< that the advisor plans for, to be stored beside the samples
   std::vector<ProbeSample> already;  ///< earlier samples: measured sizes are not measured again
 
   void check() const;  ///< throws Error{kBadInput} naming field, value and rule

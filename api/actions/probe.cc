@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/question/models.h"
 #include "api/view/sample_rows.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
@@ -164,7 +165,7 @@ ProbeOutcome read_outcome(const nlohmann::json& result, Recording& recording) {
   ProbeOutcome outcome;
   outcome.cluster = cluster_from_json(result.at("cluster"));
   outcome.links = result.at("links");
-  outcome.within_budget = place["end"].name() == "complete";
+  outcome.within_budget = place["end"].name() != "budget";
   outcome.would_measure = result.at("would_measure").get<std::vector<std::string>>();
   outcome.notes = result.at("notes").get<std::vector<std::string>>();
   outcome.elapsed = Seconds{place["elapsed_seconds"].number(0, 1e9)};
@@ -189,6 +190,10 @@ ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
   order.compare = request.compare;
   order.options.cluster_name = request.cluster;
   order.options.settings = transport_settings(context, request.placing);
+  for (const std::string& model : request.models) {
+    order.profiles.push_back(find_profile(context.store, model));
+    order.options.models.push_back(order.profiles.back().model);
+  }
   order.options.check();
   say_notes(context, request.placing.hosts);
 

@@ -16,22 +16,25 @@ namespace commtune::api {
 struct ProbeRequest {
   std::string cluster;  ///< its name in the store
   Placing placing;
-  probes::ProbeOptions options;  ///< name and transport settings are filled in
-  bool fresh = false;            ///< do not go on from an interrupted probe's samples
-  bool compare = false;          ///< other tools beside it, on the link between the first two hosts
+  probes::ProbeOptions options;  ///< name, models and transport settings are filled in
+  /// Whose plans decide what is refined, as a user calls them (question/models.h); empty: those shipped.
+  std::vector<std::string> models;
+  bool fresh = false;    ///< do not go on from an interrupted probe's samples
+  bool compare = false;  ///< other tools beside it, on the link between the first two hosts
 };
 
 // clang-tidy takes json's checked moves for throwing ones. NOLINTNEXTLINE(bugprone-exception-escape)
 struct ProbeOutcome {
   RowId cluster_id = 0, session = 0, fit = 0;
   Cluster cluster;
-  nlohmann::json links;       ///< probes::LinkReport as JSON
-  bool within_budget = true;  ///< false: the time or traffic was spent before every size was narrow
+  nlohmann::json links;  ///< probes::LinkReport as JSON
+  /// False: the time or traffic was spent before every size was narrow, or the choice certain.
+  bool within_budget = true;
   std::vector<std::string> would_measure;  ///< with more budget
   std::vector<std::string> notes;
   Seconds elapsed{};
   /// What the time went into, {"survey_seconds", "links_seconds", "first_sizes_seconds",
-  /// "refinement_seconds", "rest_seconds"}; empty where the ranks do not say.
+  /// "refinement_seconds", "planning_seconds", "rest_seconds"}; empty where the ranks do not say.
   nlohmann::json budget_split = nlohmann::json::object();
   Bytes traffic;
   int resumed_samples = 0;                ///< taken over from an interrupted probe

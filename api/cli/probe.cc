@@ -16,6 +16,7 @@ struct ProbeFlags {
   std::shared_ptr<PlacingFlags> placing;
   probes::ProbeOptions options;
   std::vector<int> servers;
+  std::vector<std::string> models;
   bool fresh = false;
   bool shared_hosts = false;
   bool compare = false;
@@ -34,6 +35,7 @@ void run_probe(const Session& session, const ProbeFlags& flags) {
   request.cluster = work.settings().cluster;
   request.placing = flags.placing->placing(work.settings());
   request.options = options_of(flags);
+  request.models = flags.models;
   request.fresh = flags.fresh;
   request.compare = flags.compare;
   if (flags.placing->dry_run) {
@@ -48,7 +50,8 @@ void run_probe(const Session& session, const ProbeFlags& flags) {
     session.print_json(to_json(outcome));
   } else {
     session.print(probe_report(outcome));
-    session.print(fmt::format("\nnow: tune MODEL --cluster {}\n", outcome.cluster.name));
+    session.print(fmt::format("\nnow: tune {} --cluster {}\n",
+                              flags.models.empty() ? "MODEL" : flags.models.front(), outcome.cluster.name));
   }
   if (const auto why = not_compared(outcome))
     throw Error(
@@ -67,6 +70,7 @@ void add_probe_command(CLI::App& tune, Session& session) {
       "  tune probe --hosts hosts.txt --cluster lab        an Open MPI hostfile (lines such as: node1 "
       "slots=4)\n"
       "  tune probe -H 'tux[0-3]:2' --cluster tux --budget 30s -e 256M\n"
+      "  tune probe --hosts hosts.txt --for bert_large     refine what decides how bert_large travels\n"
       "Ctrl-C keeps what was measured; the same command goes on from there.");
   auto flags = std::make_shared<ProbeFlags>();
   flags->placing = add_placing_flags(*command, session);
@@ -82,6 +86,7 @@ void add_probe_command(CLI::App& tune, Session& session) {
   add_knob(*command, knob::kWidth, options.width);
   add_knob(*command, knob::kProbeBudget, options.budget);
   add_knob(*command, knob::kTraffic, options.traffic);
+  add_knob(*command, knob::kProbedFor, flags->models)->expected(1, 32)->take_all();
   add_knob(*command, knob::kProbedServers, flags->servers)->delimiter(',');
   add_knob(*command, knob::kProbeSeed, options.seed);
   add_knob(*command, knob::kFresh, flags->fresh);

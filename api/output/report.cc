@@ -132,9 +132,9 @@ std::string time_split(const nlohmann::json& split) {
   const auto time = [&](const char* key) { return format_time(Seconds{split.value(key, 0.0)}); };
   return fmt::format(
       "time: {} for all pairs of hosts, {} for links, {} for the first sizes of roads, {} to refine them, {} "
-      "for the rest\n",
+      "to plan on what was known by then, {} for the rest\n",
       time("survey_seconds"), time("links_seconds"), time("first_sizes_seconds"), time("refinement_seconds"),
-      time("rest_seconds"));
+      time("planning_seconds"), time("rest_seconds"));
 }
 
 bool rests_on_doubtful(const tuner::Answer& answer, const tuner::Entry& entry) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <optional>
 
+#include "api/advice/plan_advisor.h"
 #include "api/error_status.h"
 #include "probes/host/cluster_facts.h"
 #include "probes/probe.h"
@@ -24,6 +25,8 @@ std::string end_name(probes::ProbeEnd end) {
       return "budget";
     case probes::ProbeEnd::kStopped:
       return "stopped";
+    case probes::ProbeEnd::kSettled:
+      return "settled";
   }
   return "complete";
 }
@@ -73,7 +76,11 @@ json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter
       tools.push_back(probes::to_json(tool));
   }
   ReportingSink sink(order, reporter, stop_requested);
-  const probes::ProbeResult result = probes::probe(transport, order.options, sink);
+  PlanAdvisorOptions planning;
+  planning.are_all = !order.profiles.empty();
+  planning.profiles = planning.are_all ? order.profiles : shipped_profiles();
+  PlanAdvisor advisor(std::move(planning));
+  const probes::ProbeResult result = probes::probe(transport, order.options, sink, &advisor);
   if (transport.peers().rank != 0) return {};
   return {{"cluster", commtune::to_json(result.cluster)},
           {"links", probes::to_json(result.links)},
@@ -86,6 +93,7 @@ json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter
             {"links_seconds", result.split.links.count()},
             {"first_sizes_seconds", result.split.first_sizes.count()},
             {"refinement_seconds", result.split.refinement.count()},
+            {"planning_seconds", result.split.planning.count()},
             {"rest_seconds", result.split.rest.count()}}},
           {"traffic_bytes", result.traffic.count},
           {"tools", std::move(tools)}};

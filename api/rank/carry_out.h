@@ -12,7 +12,8 @@ namespace commtune::api {
 
 /// Collective. Reports progress and what is found on the way; returns the result (rank 0's counts).
 ///
-/// probe  {"cluster", "links", "end": "complete" | "budget" | "stopped", "would_measure", "notes",
+/// probe  {"cluster", "links", "end": "complete" | "budget" | "stopped" | "settled", "would_measure",
+/// "notes",
 ///        "elapsed_seconds", "budget_split", "traffic_bytes", "tools"}; found on the way: "facts" once, then
 ///        "sample"s
 /// run    {}; found on the way: "facts" once, "turn" {"plan"} whenever a plan begins one, "iteration"

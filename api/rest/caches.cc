@@ -118,6 +118,10 @@ ProfilePointer ProfileCache::find(const std::string& name) {
   return known_.put(name, std::move(known));
 }
 
+std::string ProfileCache::command_name(const std::string& name) {
+  return shipped_profile(name) ? name : find(name)->digest;
+}
+
 std::optional<TokenRow> TokenCache::find(RowId id) {
   const std::uint64_t now = store_.generation();
   const std::string key = std::to_string(id);

@@ -96,6 +96,9 @@ class ProfileCache {
   /// Throws Error{kNotFound} with the closest name. Never reads a file. A layout digest names its newest
   /// profile, so that is looked up each time; none changes under its other names.
   ProfilePointer find(const std::string& name);
+  /// What the command that carries out a job calls it: a shipped name or a digest, never the name of a file.
+  /// Throws what find() does.
+  std::string command_name(const std::string& name);
 
  private:
   StoreAccess& store_;

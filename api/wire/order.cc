@@ -11,7 +11,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kOrderFormat = "commtune/order/1";
-constexpr std::size_t kMostSamples = 10'000'000;
+constexpr std::size_t kMostSamples = 10'000'000, kMostProfiles = 100;
 constexpr std::size_t kMostPlans = 10'000;
 
 /// What has readers and writers of its own.
@@ -42,6 +42,7 @@ void visit_fields(Visitor& visit, Given& order) {
   visit("earlier", order.earlier, fields::ListOf{0, kMostSamples, Document{}});
   visit("compare", order.compare, fields::Truth{});
   visit.when_set("subnet", order.subnet, fields::Text{});
+  visit("profiles", order.profiles, fields::ListOf{0, kMostProfiles, Document{}});
 }
 
 template <typename Visitor, fields::Of<RunOrder> Given>

@@ -25,8 +25,9 @@ struct ProbeOrder {
   /// Samples of an earlier probe to go on from, if the cluster still has this fingerprint.
   std::string earlier_fingerprint;
   std::vector<probes::ProbeSample> earlier;
-  bool compare = false;  ///< run what people already trust on the same link first
-  std::string subnet;    ///< TransportOptions::subnet
+  bool compare = false;           ///< run what people already trust on the same link first
+  std::string subnet;             ///< TransportOptions::subnet
+  std::vector<Profile> profiles;  ///< whose plans decide what is refined; empty: those shipped
 };
 
 struct RunOrder {

@@ -32,7 +32,7 @@ std::string refusal(const json& body, std::span<const Knob> knobs) {
 TEST(Knobs, RefuseWhatARequestMayNotSay) {
   EXPECT_THAT(refusal({{"colour", 1}}, knob::kProbeRequest),
               testing::StartsWith("colour: unknown key; known here: budget_seconds, first_bytes, last_bytes, "
-                                  "traffic_bytes, servers, fresh, shared_hosts"));
+                                  "traffic_bytes, servers, for, fresh, shared_hosts"));
   EXPECT_EQ(refusal({{"budget_seconds", 0}}, knob::kProbeRequest),
             "budget_seconds: expected a number from 0.001 to 86400.0, got 0");
   EXPECT_EQ(refusal({{"first_bytes", 0}}, knob::kProbeRequest),
@@ -53,10 +53,12 @@ TEST(Knobs, BecomeTheFlagsOfACommand) {
   add_flags({{"budget_seconds", 1.5},
              {"first_bytes", 8},
              {"servers", {1, 4}},
+             {"for", {"resnet50", "0123456789abcdef"}},
              {"fresh", true},
              {"shared_hosts", false}},
             knob::kProbeRequest, probe);
-  EXPECT_THAT(probe, ElementsAre("--budget=1.5s", "--first=8", "--servers=1,4", "--fresh"));
+  EXPECT_THAT(probe, ElementsAre("--budget=1.5s", "--first=8", "--servers=1,4", "--for=resnet50",
+                                 "--for=0123456789abcdef", "--fresh"));
   std::vector<std::string> run;
   add_flags({{"plan", 7},
              {"methods", {"wfbp-a2a", "joint"}},

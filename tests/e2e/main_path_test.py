@@ -53,6 +53,21 @@ class MainPath(product.Product):
             self.assertEqual(len(run["report"]["iteration_seconds"]), 10)
             self.assertTrue((self.home / "traces" / run["report"]["method"] / "all_ranks.json").is_file())
 
+    def test_a_probe_refines_what_a_model_needs(self):
+        named = self.probe("--for", "resnet50")
+        (note,) = (note for note in named["notes"] if "by what plans need" in note)
+        self.assertRegex(note, r"chose resnet50: [\w -]+$")
+        self.assertGreater(named["budget_split"]["planning_seconds"], 0)
+        self.assertEqual(self.json("show", "samples")["rows"][0]["settings"]["for"], ["resnet50"])
+
+        usual = self.probe("--fresh")
+        (note,) = (note for note in usual["notes"] if "by what plans need" in note)
+        for model in ("bert_base", "bert_large", "resnet50", "vgg16"):
+            self.assertIn(f"{model}: ", note)
+        self.assertNotIn("for", self.json("show", "samples")["rows"][0]["settings"])
+
+        self.assertIn('did you mean "resnet50"?', self.refused(3, "probe", "--local", "2", "--for", "resnet5"))
+
     def test_tables_for_people(self):
         self.assertIn("all-reduce", self.ok("probe", "--local", "2", *product.FEW))
         text = self.ok("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--explain")

@@ -62,6 +62,9 @@ Reply start_probe(Service& service, const Request& request) {
   job.kind = "probe";
   job.request = request.json();
   check_request(JsonPlace(job.request), knob::kProbeRequest);
+  if (const auto models = job.request.find("for"); models != job.request.end() && !models->is_null()) {
+    for (json& model : *models) model = service.profiles().command_name(model.get<std::string>());
+  }
   job.cluster = named_cluster(*service.store().reader(), request).id;
   return accepted(service.jobs().enqueue(job, service.allowance(request)));
 }

@@ -15,7 +15,6 @@
 #include "api/view/row_json.h"
 #include "api/view/timeline.h"
 #include "perfmodel/base/json_reader.h"
-#include "perfmodel/shipped_profiles.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -35,11 +34,6 @@ PlanView view_of(Service& service, const Request& request) {
   }
 }
 
-/// A shipped name or a digest: the command that carries a job out never takes it for the name of a file.
-std::string command_model(Service& service, const std::string& name) {
-  return shipped_profile(name) ? name : service.profiles().find(name)->digest;
-}
-
 Reply plan_reply(PlanService::Said said) {
   Reply reply;
   reply.status = said.created ? 201 : 200;
@@ -51,7 +45,7 @@ Reply plan_reply(PlanService::Said said) {
 /// What the command that carries out a question calls its model: never the name of a file. A whole profile is
 /// stored first.
 std::string command_model(Service& service, const Request& request, const Question& question) {
-  if (!question.profile) return command_model(service, question.model);
+  if (!question.profile) return service.profiles().command_name(question.model);
   service.store().write([&](Store& store) {
     within_quotas(store, service.allowance(request), {Held::kProfiles},
                   [&] { store.put_profile(*question.profile, request.caller.token); });
@@ -137,7 +131,7 @@ json model_name(Service& service, const PlanSummary& plan, const json& model) {
   if (const std::string layout = layout_digest(known->profile); layout != plan.layout)
     throw Error(ErrorCode::kBadInput, fmt::format("model: its layout is {}, must be that of plan {}: {}",
                                                   layout, plan.id, plan.layout));
-  return command_model(service, name);
+  return service.profiles().command_name(name);
 }
 
 Reply run_plan(Service& service, const Request& request) {

@@ -83,12 +83,11 @@ TEST(ProbeReport, SaysWhatTheTimeWentInto) {
   ProbeOutcome outcome = compared({});
   EXPECT_THAT(probe_report(outcome), Not(HasSubstr("time:")));  // of ranks that do not say
   EXPECT_TRUE(to_json(outcome).at("budget_split").empty());
-  outcome.budget_split = {{"survey_seconds", 0.25},
-                          {"links_seconds", 0.5},
-                          {"first_sizes_seconds", 2.0},
-                          {"refinement_seconds", 1.0},
-                          {"rest_seconds", 0.125}};
-  EXPECT_THAT(probe_report(outcome), HasSubstr("2.00 s for the first sizes of roads, 1.00 s to refine them"));
+  outcome.budget_split = {{"survey_seconds", 0.25},     {"links_seconds", 0.5},
+                          {"first_sizes_seconds", 2.0}, {"refinement_seconds", 1.0},
+                          {"planning_seconds", 0.25},   {"rest_seconds", 0.125}};
+  EXPECT_THAT(probe_report(outcome), HasSubstr("2.00 s for the first sizes of roads, 1.00 s to refine them, "
+                                               "250 ms to plan on what was known by then"));
   EXPECT_EQ(to_json(outcome).at("budget_split"), outcome.budget_split);
 }
 

@@ -177,6 +177,9 @@ class Jobs(unittest.TestCase):
             answer = self.act("POST", "/v1/clusters/local/probes", request)
             self.assertEqual(answer.status, 400, answer.body)
         self.assertEqual(self.act("POST", "/v1/clusters/elsewhere/probes", {}).status, 404)
+        for model in ("./resnet50.json", "--fresh", "nothing"):
+            answer = self.act("POST", "/v1/clusters/local/probes", {"for": [model]})
+            self.assertEqual(answer.status, 404, answer.body)
 
 
 if __name__ == "__main__":

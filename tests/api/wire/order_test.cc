@@ -63,6 +63,7 @@ probes::ProbeOptions unusual_probe() {
   options.timeout = Seconds{3};
   options.settings = {{"btl", "tcp"}};
   options.cluster_name = "lab";
+  options.models = {"tiny"};
   return options;
 }
 
@@ -76,9 +77,10 @@ TEST(Order, StoresAllOptionsOfAProbe) {
       "servers": [{"kind": "parameter-server", "servers": 2, "placement": "dedicated", "assignment": "even",
                    "local_sum": "first"}],
       "groups": [2, 3], "most_pairs_hosts": 5, "seed": 11, "exclusive": 0, "timeout_seconds": 3.0,
-      "settings": {"btl": "tcp"}, "cluster_name": "lab"})"));
+      "settings": {"btl": "tcp"}, "cluster_name": "lab", "for": ["tiny"]})"));
   probes::ProbeOptions usual;
   EXPECT_FALSE(settings_of(usual).contains("budget_seconds"));
+  EXPECT_FALSE(settings_of(usual).contains("for"));
 }
 
 TEST(Order, StoresAllOptionsOfARun) {
@@ -97,6 +99,7 @@ TEST(Order, ReachesTheRanksAsItIs) {
   probe.earlier.front().quantity.source = 0;
   probe.earlier.front().quantity.destination = 1;
   probe.compare = true;
+  probe.profiles = {small_run().profile};
   RunOrder run = small_run();
   run.plans.front().options = {5, 1, 2, Result::kSum, Seconds{9}, Bytes{4096}, "traces", 4};
   run.plans.push_back(run.plans.front());

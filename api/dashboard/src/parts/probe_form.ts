@@ -14,7 +14,9 @@ export function probeForm(cluster: string, signal: AbortSignal): TemplateResult 
     says.textContent = '';
     button.disabled = true;
     try {
-      const job = await client.post('/v1/clusters/{name}/probes', { budget_seconds: Number(read('budget')), last_bytes: Number(read('largest')) * 1024 }, { name: cluster }, { signal });
+      const models = read('for').split(/[\s,]+/).filter((name) => name !== '');
+      const request = { budget_seconds: Number(read('budget')), last_bytes: Number(read('largest')) * 1024, ...(models.length > 0 && { for: models }) };
+      const job = await client.post('/v1/clusters/{name}/probes', request, { name: cluster }, { signal });
       navigate(`/jobs/${job.id}`);
     } catch (error) {
       if (isAbort(error)) return;
@@ -25,6 +27,7 @@ export function probeForm(cluster: string, signal: AbortSignal): TemplateResult 
   return html`<form class="choices" data-form="probe" @submit=${submit}>
     <label class="field">Wall time at most (s)<input type="number" name="budget" min="1" max="86400" step="1" value="30" required /></label>
     <label class="field">Largest message (KiB)<input type="number" name="largest" min="1" max="1073741824" step="1" value="65536" required /></label>
+    <label class="field">For these models<input name="for" placeholder="the shipped ones" /></label>
     <button type="submit">Probe its hosts</button>
     <p class="wrong field" role="alert"></p>
   </form>
