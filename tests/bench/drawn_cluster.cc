@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 
 #include "perfmodel/base/overloaded.h"
@@ -110,16 +111,39 @@ void place_ranks(DrawnCluster& cluster, Random& random) {
     cluster.rank_hosts.push_back("h" + std::to_string(rank / per_host));
 }
 
-std::vector<Target> targets_of(const DrawnCluster& cluster) {
-  const probes::ProbeOptions options;
+probes::ClusterShape shape_of(const DrawnCluster& cluster) {
   probes::ClusterShape shape;
   shape.rank_hosts = cluster.rank_hosts;
-  const auto ranks = static_cast<int>(cluster.rank_hosts.size());
-  const bool shared = cluster.hosts < ranks;
+  const bool shared = cluster.hosts < static_cast<int>(cluster.rank_hosts.size());
   shape.between = probes::Pair{0, shared ? 2 : 1};
   if (shared) shape.within = probes::Pair{0, 1};
   shape.between_guess = cluster.between;
   shape.within_guess = cluster.within;
+  return shape;
+}
+
+/// Servers in numbers that the probe is not offered, and behind a sum within the host where it has several
+/// ranks.
+std::vector<Target> other_targets_of(const DrawnCluster& cluster) {
+  const auto ranks = static_cast<int>(cluster.rank_hosts.size());
+  std::vector<Target> targets;
+  for (int servers = 1; servers <= ranks; servers *= 2) {
+    for (const LocalSum sum : {LocalSum::kNone, LocalSum::kFirst}) {
+      if (sum == LocalSum::kFirst && cluster.hosts == ranks) continue;
+      const Road road{ParameterServer{servers, Placement::kColocated, Assignment::kEven, sum}};
+      const bool offered = std::ranges::any_of(
+          cluster.targets, [&](const Target& target) { return target.quantity.road == road; });
+      if (offered) continue;
+      for (Target& target : probes::road_targets({}, cluster.shape, road, ranks))
+        targets.push_back(std::move(target));
+    }
+  }
+  return targets;
+}
+
+std::vector<Target> targets_of(const DrawnCluster& cluster) {
+  const probes::ProbeOptions options;
+  const probes::ClusterShape& shape = cluster.shape;
   probes::Offer offered = probes::offer(options, cluster.rank_hosts);
   std::erase(offered.algorithms, Collective::kLibrary);  // TCP has none
   std::vector<Target> targets = choose_targets(options, shape, offered);
@@ -158,6 +182,7 @@ DrawnCluster drawn_cluster(Random& random) {
   cluster.within = {Seconds{between(random, 5e-6, 20e-6)}, SecondsPerByte{log_between(random, 1e-10, 1e-9)}};
   cluster.overhead = Seconds{(4 * latency + 2e-4) * between(random, 0.8, 1.5)};
   cluster.noise = draw_noise(random);
+  cluster.shape = shape_of(cluster);
   cluster.targets = targets_of(cluster);
   std::map<std::string, KindFactors> kinds;
   for (const Target& target : cluster.targets) {
@@ -173,8 +198,116 @@ DrawnCluster drawn_cluster(Random& random) {
     }
   }
   blur(cluster.targets, random);
+  // Of a sequence of its own, so that a cluster's other costs are what they were without such roads.
+  cluster.other_targets = other_targets_of(cluster);
+  Random other(static_cast<std::uint64_t>(rate));
+  for (const Target& target : cluster.other_targets)
+    cluster.other_costs.push_back(cost_of(target, kinds.at("servers"), cluster.between.latency, other));
   cluster.name = fmt::format("{} ranks on {} hosts, {:.0f} Mb/s, {:.0f} us", cluster.rank_hosts.size(),
                              cluster.hosts, 1e-6 * rate, 1e6 * latency);
+  return cluster;
+}
+
+namespace {
+
+/// Straight lines between sizes a quarter of a factor of two apart, and on both sides of the bend: within
+/// 0.2 % of the cost.
+Curve curve_of(const TrueCost& cost) {
+  std::vector<std::uint64_t> sizes{0};
+  for (double size = 4; size < 4.3e9; size *= std::pow(2.0, 0.25))
+    sizes.push_back(static_cast<std::uint64_t>(size));
+  if (cost.bend > 0) sizes.push_back(static_cast<std::uint64_t>(std::ceil(cost.bend)));
+  std::ranges::sort(sizes);
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+  TrueCost smooth = cost;
+  smooth.jump = 0;
+  std::vector<CurvePiece> pieces;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
+    const auto from = static_cast<double>(sizes[i]), to = static_cast<double>(sizes[i + 1]);
+    const double low = smooth(Bytes{sizes[i]}), high = smooth(Bytes{sizes[i + 1]});
+    const double beta = (high - low) / (to - from);
+    const double jump = from >= cost.bend ? cost.jump : 0;
+    pieces.push_back(
+        {Bytes{sizes[i]}, Seconds{std::max(0.0, low - beta * from) + jump}, SecondsPerByte{beta}});
+  }
+  return Curve(std::move(pieces));
+}
+
+Fit known_fit(const TrueCost& cost) {
+  Fit fit;
+  fit.curve = curve_of(cost);
+  fit.smallest = Bytes{1};
+  fit.largest = Bytes{std::uint64_t{1} << 32};
+  fit.quality = {9, 1, 0, 0};
+  return fit;
+}
+
+void add_link(Cluster& cluster, const DrawnCluster& drawn, const Quantity& quantity, const Fit& fit) {
+  const auto host = [&](int rank) { return drawn.rank_hosts[static_cast<std::size_t>(rank)]; };
+  const bool inside = host(quantity.source) == host(quantity.destination);
+  LinkFit& link = cluster.links[inside ? LinkClass::kIntraHost : LinkClass::kInterHost];
+  const bool both_ways = quantity.subject == Subject::kExchange;
+  (both_ways ? link.duplex : quantity.in_flight == kStreaming ? link.streamed : link.alone) = fit;
+}
+
+void add_operation(Cluster& cluster, const Quantity& quantity, const Fit& fit) {
+  auto known = std::ranges::find_if(cluster.operations, [&](const OperationFit& operation) {
+    return operation.road == quantity.road && operation.operation == quantity.operation &&
+           operation.workers == quantity.workers;
+  });
+  if (known == cluster.operations.end()) {
+    cluster.operations.push_back({quantity.road, quantity.operation, quantity.workers, {}, {}});
+    known = std::prev(cluster.operations.end());
+  }
+  (quantity.in_flight == kStreaming ? known->streamed : known->alone) = fit;
+}
+
+}  // namespace
+
+std::vector<Road> roads_of(const DrawnCluster& cluster) {
+  std::vector<Road> roads;
+  for (const std::vector<Target>* targets : {&cluster.targets, &cluster.other_targets}) {
+    for (const Target& target : *targets) {
+      const Quantity& quantity = target.quantity;
+      const bool at_all = static_cast<std::size_t>(quantity.workers) == cluster.rank_hosts.size();
+      if (quantity.subject != Subject::kOperation || !at_all) continue;
+      if (std::ranges::find(roads, quantity.road) == roads.end()) roads.push_back(quantity.road);
+    }
+  }
+  return roads;
+}
+
+Cluster true_cluster(const DrawnCluster& drawn) {
+  Cluster cluster;
+  cluster.name = "true";
+  cluster.transport = "tcp";
+  for (const std::string& host : drawn.rank_hosts) {
+    if (cluster.hosts.empty() || cluster.hosts.back().name != host) cluster.hosts.push_back({host, 0});
+    ++cluster.hosts.back().slots;
+  }
+  for (std::size_t i = 0; i < drawn.targets.size(); ++i) {
+    const Quantity& quantity = drawn.targets[i].quantity;
+    const TrueCost& cost = drawn.costs[i];
+    switch (quantity.subject) {
+      case Subject::kMessage:
+      case Subject::kExchange:
+        add_link(cluster, drawn, quantity, known_fit(cost));
+        break;
+      case Subject::kOperation:
+        add_operation(cluster, quantity, known_fit(cost));
+        break;
+      case Subject::kSum:
+        cluster.reduce_seconds_per_byte.value = cost.per_byte;
+        break;
+      case Subject::kCopy:
+        cluster.copy_seconds_per_byte.value = cost.per_byte;
+        break;
+      default:
+        break;
+    }
+  }
+  for (std::size_t i = 0; i < drawn.other_targets.size(); ++i)
+    add_operation(cluster, drawn.other_targets[i].quantity, known_fit(drawn.other_costs[i]));
   return cluster;
 }
 

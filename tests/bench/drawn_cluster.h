@@ -10,6 +10,7 @@
 
 #include "perfmodel/base/random.h"
 #include "perfmodel/base/units.h"
+#include "perfmodel/cluster.h"
 #include "probes/sampling/targets.h"
 
 namespace commtune::bench {
@@ -43,11 +44,22 @@ struct DrawnCluster {
   Seconds overhead{};  ///< of a repetition, beside what is timed
   std::vector<probes::Target> targets;
   std::vector<TrueCost> costs;  ///< by target
+  probes::ClusterShape shape;   ///< with the true links
+  /// Roads over servers that plans may take beside those that are offered to the probe: their targets, in the
+  /// order of their costs.
+  std::vector<probes::Target> other_targets;
+  std::vector<TrueCost> other_costs;
   int hosts = 0;
 };
 
 /// 2 to 8 ranks, one in four clusters with two ranks a host; 100 Mb/s to 10 Gb/s, 20 us to 1 ms.
 DrawnCluster drawn_cluster(Random& random);
+
+/// The roads of all its targets at all ranks, each once: of no others are the costs known.
+std::vector<Road> roads_of(const DrawnCluster& cluster);
+
+/// As a probe would find it that knew everything.
+Cluster true_cluster(const DrawnCluster& cluster);
 
 /// Times of repetitions, as a probe sees them.
 class NoisyClock {

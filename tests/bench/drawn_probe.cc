@@ -4,10 +4,12 @@
 #include <cmath>
 #include <optional>
 
+#include "api/advice/plan_advisor.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/cost/stage_cost.h"
 #include "probes/analysis/enough_sizes.h"
 #include "probes/analysis/fit_cluster.h"
+#include "probes/sampling/interim_looks.h"
 #include "probes/sampling/sampling_plan.h"
 
 namespace commtune::bench {
@@ -27,6 +29,7 @@ class DrawnProbe {
       : cluster_(cluster),
         how_(how),
         clock_(cluster.noise, how.noise_seed),
+        costs_(cluster.costs),
         budget_(how.budget_factor * probes::default_budget(cluster.hosts)) {}
 
   void run() {
@@ -35,7 +38,19 @@ class DrawnProbe {
     follow_the_plan();
   }
 
+  /// Of all that was measured.
+  Cluster fitted(int bootstrap) const {
+    probes::ClusterFacts facts;
+    facts.name = "drawn";
+    facts.transport = "tcp";
+    facts.rank_hosts = cluster_.rank_hosts;
+    FitOptions options;
+    options.bootstrap = bootstrap;
+    return fit_cluster(samples_, facts, options);
+  }
+
   const std::vector<ProbeSample>& samples() const { return samples_; }
+  bool settled() const { return settled_; }
   BudgetSplit split() const { return split_; }
 
  private:
@@ -93,7 +108,18 @@ class DrawnProbe {
     probes::SamplingPlan plan(cluster_.targets, options, samples_);
     const Seconds reserve{0.15 + 0.002 * static_cast<double>(cluster_.targets.size())};
     spend(reserve.count(), split_.rest);
+    probes::InterimLooks looks(budget_);
+    std::optional<api::PlanAdvisor> advisor = new_advisor();
     while (const auto visit = plan.next(left(), std::nullopt)) {
+      if (advisor && looks.due(*visit, left())) {
+        spend(looks.limit().count(), split_.planning);  // all that it may take
+        const probes::Advice advice = advisor->advise(fitted(0), looks.limit());
+        add_most_needed(advice, plan);
+        plan.weigh(advice.needs);
+        settled_ = looks.is_settled_by(advice);
+        if (settled_) return;
+        continue;
+      }
       const Seconds began = spent_;
       const std::vector<double> times = perform(*visit);
       account(*visit, (spent_ - began).count());
@@ -101,9 +127,29 @@ class DrawnProbe {
     }
   }
 
+  void add_most_needed(const probes::Advice& advice, probes::SamplingPlan& plan) {
+    const probes::RoadNeed* need = most_needed(advice);
+    if (need == nullptr || plan.has_target(*need)) return;
+    std::vector<Target> added;
+    for (std::size_t i = 0; i < cluster_.other_targets.size(); ++i) {
+      if (cluster_.other_targets[i].quantity.road != need->road) continue;
+      added.push_back(cluster_.other_targets[i]);
+      costs_.push_back(cluster_.other_costs[i]);
+    }
+    plan.add(added, samples_);
+  }
+
+  /// With a clock that stands still: what it says does not depend on how fast this machine is.
+  std::optional<api::PlanAdvisor> new_advisor() const {
+    if (how_.profiles.empty()) return std::nullopt;
+    return std::optional<api::PlanAdvisor>(
+        std::in_place,
+        api::PlanAdvisorOptions{how_.profiles, how_.are_all, roads_of(cluster_), [] { return Seconds{0}; }});
+  }
+
   /// Ends early when the budget is spent, but has one time at least.
   std::vector<double> perform(const probes::Visit& visit) {
-    const TrueCost& cost = cluster_.costs[visit.target];
+    const TrueCost& cost = costs_[visit.target];
     const double truth = cost(visit.size), overhead = cluster_.overhead.count();
     const bool streamed = visit.quantity.in_flight > 1;
     if (visit.first) warm_up(visit, cost);
@@ -149,8 +195,10 @@ class DrawnProbe {
   const DrawnCluster& cluster_;
   const SamplingCase& how_;
   NoisyClock clock_;
+  std::vector<TrueCost> costs_;  ///< by target of the plan
   Seconds budget_, spent_{};
   BudgetSplit split_;
+  bool settled_ = false;
   std::vector<ProbeSample> samples_;
 };
 
@@ -241,15 +289,10 @@ double Findings::mean_error() const {
 Findings probe_drawn(const DrawnCluster& cluster, const SamplingCase& how) {
   DrawnProbe probe(cluster, how);
   probe.run();
-  probes::ClusterFacts facts;
-  facts.name = "drawn";
-  facts.transport = "tcp";
-  facts.rank_hosts = cluster.rank_hosts;
-  FitOptions quick;
-  quick.bootstrap = 0;  // the doubt is not asked for
-  const Cluster fitted = fit_cluster(probe.samples(), facts, quick);
-
   Findings findings;
+  findings.fitted = probe.fitted(how.bootstrap);
+  findings.settled = probe.settled();
+  const Cluster& fitted = findings.fitted;
   findings.spent = probe.split();
   findings.regret = regret_of(cluster, fitted);
   for (std::size_t i = 0; i < cluster.targets.size(); ++i) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "perfmodel/cluster.h"
+#include "perfmodel/profile.h"
 #include "probes/sampling/sampling_gains.h"
 #include "tests/bench/drawn_cluster.h"
 
@@ -13,7 +15,8 @@ namespace commtune::bench {
 
 /// Seconds of a budget, by what they went into.
 struct BudgetSplit {
-  double survey = 0, links = 0, first_sizes = 0, refinement = 0, rest = 0;
+  double survey = 0, links = 0, first_sizes = 0, refinement = 0, planning = 0, rest = 0;
+  double whole() const { return survey + links + first_sizes + refinement + planning + rest; }
 };
 
 /// What was said of one road's cost at a size that was not measured.
@@ -31,6 +34,8 @@ struct Findings {
   /// lost by searching over many roads.
   double regret = 0;
   BudgetSplit spent;
+  bool settled = false;  ///< it ended early, since the choice was certain
+  Cluster fitted;        ///< to what was measured
 
   /// Mean of the logarithms of 1 + error.
   double mean_error() const;
@@ -40,6 +45,9 @@ struct SamplingCase {
   probes::SamplingGains gains;
   double budget_factor = 1;  ///< times the default
   std::uint64_t noise_seed = 1;
+  std::vector<Profile> profiles{};  ///< that are planned at interim looks; none: there are no looks
+  bool are_all = false;             ///< PlanAdvisorOptions::are_all
+  int bootstrap = 0;                ///< of the last fit; 0: its doubt is not asked for
 };
 
 Findings probe_drawn(const DrawnCluster& cluster, const SamplingCase& how);

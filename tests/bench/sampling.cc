@@ -4,6 +4,8 @@
 //   sampling [--random SEED] [--cases N] [--budget FACTOR]     the figures
 //   sampling --vary [GAIN,...] ...  the same with each of these gains, or of all, halved, doubled and removed
 //   sampling --each ...             a line for each cluster as well
+//   sampling --for MODEL ...        what refining what a shipped model's plans need gains them
+//   sampling --set GAIN=VALUE ...   with another gain
 //
 // Errors are those of predictions (fits, or formulas where there is no fit) at sizes that were not measured,
 // of every road that is offered: alone and streamed apart. "Enough" is the share of roads' curves whose sizes
@@ -16,18 +18,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <variant>
 #include <vector>
 
-#include "tests/bench/drawn_probe.h"
+#include "perfmodel/shipped_profiles.h"
+#include "tests/bench/sampling_figures.h"
+#include "tests/bench/sampling_for.h"
 
 namespace {
 
@@ -68,6 +71,8 @@ const std::vector<Gain>& all_gains() {
       {"back_to_back_time", &SamplingGains::back_to_back_time, 0},
       {"first_sizes", &SamplingGains::first_sizes, 0},
       {"first_sizes_share", &SamplingGains::first_sizes_share, kNever},
+      {"needed_share", &SamplingGains::needed_share, 0},
+      {"needed_octaves", &SamplingGains::needed_octaves, kNever},
   };
   return gains;
 }
@@ -106,91 +111,6 @@ SamplingGains with(const Gain& gain, double factor, bool removed) {
 
 bool is_switch(const Gain& gain) { return std::holds_alternative<bool SamplingGains::*>(gain.member); }
 
-double quantile(std::vector<double> values, double q) {
-  if (values.empty()) return 0;
-  std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(std::lround(q * static_cast<double>(values.size() - 1)))];
-}
-
-/// Over all clusters.
-struct Figures {
-  double alone_median = 0, alone_p90 = 0, streams_median = 0, streams_p90 = 0;
-  double enough = 0, regret_mean = 0, regret_worst = 0;
-  BudgetSplit shares;  ///< of all time
-  int held_out = 0, without_price = 0;
-};
-
-std::vector<double> errors_of(const std::vector<Findings>& all, bool streamed) {
-  std::vector<double> errors;
-  for (const Findings& one : all) {
-    for (const HeldOut& held_out : one.held_out) {
-      if (held_out.streamed == streamed) errors.push_back(held_out.error);
-    }
-  }
-  return errors;
-}
-
-void add(BudgetSplit& sum, const BudgetSplit& one) {
-  sum.survey += one.survey;
-  sum.links += one.links;
-  sum.first_sizes += one.first_sizes;
-  sum.refinement += one.refinement;
-  sum.rest += one.rest;
-}
-
-Figures figures_of(const std::vector<Findings>& all) {
-  Figures figures;
-  const std::vector<double> alone = errors_of(all, false), streams = errors_of(all, true);
-  figures.alone_median = quantile(alone, 0.5);
-  figures.alone_p90 = quantile(alone, 0.9);
-  figures.streams_median = quantile(streams, 0.5);
-  figures.streams_p90 = quantile(streams, 0.9);
-  figures.held_out = static_cast<int>(alone.size() + streams.size());
-  std::vector<double> regrets;
-  double curves = 0, enough = 0;
-  BudgetSplit sum;
-  for (const Findings& one : all) {
-    curves += one.curves;
-    enough += one.with_enough;
-    figures.without_price += one.without_price;
-    regrets.push_back(one.regret);
-    add(sum, one.spent);
-  }
-  figures.enough = curves > 0 ? enough / curves : 0;
-  for (const double regret : regrets) figures.regret_mean += regret / static_cast<double>(regrets.size());
-  figures.regret_worst = quantile(regrets, 1);
-  const double whole = sum.survey + sum.links + sum.first_sizes + sum.refinement + sum.rest;
-  figures.shares = {sum.survey / whole, sum.links / whole, sum.first_sizes / whole, sum.refinement / whole,
-                    sum.rest / whole};
-  return figures;
-}
-
-/// On all processors: each cluster has a noise of its own, so nothing depends on who takes which.
-std::vector<Findings> findings_of(const std::vector<DrawnCluster>& clusters, const SamplingCase& how) {
-  std::vector<Findings> all(clusters.size());
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < clusters.size(); i = next++) {
-      SamplingCase own = how;
-      own.noise_seed = 1'000'000'007 * how.noise_seed + i;
-      all[i] = probe_drawn(clusters[i], own);
-    }
-  };
-  {
-    std::vector<std::jthread> workers;
-    for (unsigned i = 1; i < std::thread::hardware_concurrency(); ++i) workers.emplace_back(work);
-    work();
-  }
-  return all;
-}
-
-std::string split_text(const BudgetSplit& shares) {
-  return fmt::format(
-      "survey {:.0f} %, links {:.0f} %, roads' first sizes {:.0f} %, refinement {:.0f} %, rest {:.0f} %",
-      100 * shares.survey, 100 * shares.links, 100 * shares.first_sizes, 100 * shares.refinement,
-      100 * shares.rest);
-}
-
 void print_each(const std::vector<DrawnCluster>& clusters, const std::vector<Findings>& all) {
   for (std::size_t i = 0; i < clusters.size(); ++i) {
     const Figures own = figures_of({all[i]});
@@ -204,22 +124,6 @@ void print_each(const std::vector<DrawnCluster>& clusters, const std::vector<Fin
 
 std::string change(double now, double before) {
   return fmt::format("{:>+7.1f}", before > 0 ? 100 * (now / before - 1) : 0);
-}
-
-/// Clusters whose mean error fell or rose by more than the noise changes it.
-struct Count {
-  int fell = 0, rose = 0;
-};
-Count count_of(const std::vector<Findings>& now, const std::vector<Findings>& as_is,
-               const std::vector<Findings>& again) {
-  Count count;
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    const double noise = std::abs(again[i].mean_error() - as_is[i].mean_error());
-    const double by = now[i].mean_error() - as_is[i].mean_error();
-    count.fell += by < -noise ? 1 : 0;
-    count.rose += by > noise ? 1 : 0;
-  }
-  return count;
 }
 
 void print_varied(std::string_view name, std::string_view how, const std::vector<Findings>& now,
@@ -262,10 +166,23 @@ void vary(const std::vector<DrawnCluster>& clusters, const SamplingCase& how,
   }
 }
 
+/// "needed_share=0.25"; false where there is no such gain, or no number.
+bool set_gain(SamplingGains& gains, std::string_view text) {
+  const std::size_t equals = text.find('=');
+  const auto gain = std::ranges::find(all_gains(), text.substr(0, equals), &Gain::name);
+  if (equals == std::string_view::npos || gain == all_gains().end()) return false;
+  const std::string number(text.substr(equals + 1));
+  char* end = nullptr;
+  const double value = std::strtod(number.c_str(), &end);
+  if (number.empty() || *end != '\0') return false;
+  std::visit([&](auto member) { set(gains.*member, value); }, gain->member);
+  return true;
+}
+
 int refuse(std::string_view what) {
   fmt::print(stderr,
              "sampling: {}\nusage: sampling [--random SEED] [--cases N] [--budget FACTOR] [--each] [--vary "
-             "[GAIN,...]]\n",
+             "[GAIN,...]] [--for MODEL] [--set GAIN=VALUE]\n",
              what);
   return 2;
 }
@@ -276,6 +193,7 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   int cases = 24;
   bool each = false, varies = false;
+  std::optional<commtune::Profile> profile;
   std::vector<std::string> only;
   SamplingCase how;
   for (int i = 1; i < argc; ++i) {
@@ -292,6 +210,12 @@ int main(int argc, char** argv) {
       seed = std::strtoull(argv[++i], nullptr, 10);
     } else if (flag == "--cases" && has_value) {
       cases = std::max(1, std::atoi(argv[++i]));
+    } else if (flag == "--for" && has_value) {
+      profile = commtune::shipped_profile(argv[++i]);
+      if (!profile) return refuse(fmt::format("--for {}: no shipped model", argv[i]));
+    } else if (flag == "--set" && has_value) {
+      if (!set_gain(how.gains, argv[++i]))
+        return refuse(fmt::format("--set {}: must be GAIN=VALUE", argv[i]));
     } else if (flag == "--budget" && has_value) {
       how.budget_factor = std::strtod(argv[++i], nullptr);
     } else {
@@ -307,6 +231,10 @@ int main(int argc, char** argv) {
   std::vector<DrawnCluster> clusters;
   clusters.reserve(static_cast<std::size_t>(cases));
   for (int i = 0; i < cases; ++i) clusters.push_back(drawn_cluster(random));
+  if (profile) {
+    compare_for(clusters, how, *profile, seed, each);
+    return 0;
+  }
   if (varies) vary(clusters, how, only);
   const std::vector<Findings> all = findings_of(clusters, how);
   if (each) print_each(clusters, all);
@@ -322,10 +250,11 @@ int main(int argc, char** argv) {
       "RESULT sampling seed={} cases={} budget_factor={:g} alone_median={:.5f} alone_p90={:.5f} "
       "streams_median={:.5f} "
       "streams_p90={:.5f} enough={:.4f} regret_mean={:.4f} regret_worst={:.4f} survey={:.3f} links={:.3f} "
-      "first_sizes={:.3f} refinement={:.3f} rest={:.3f} excluded={}\n",
+      "first_sizes={:.3f} refinement={:.3f} planning={:.3f} rest={:.3f} excluded={}\n",
       seed, cases, how.budget_factor, figures.alone_median, figures.alone_p90, figures.streams_median,
       figures.streams_p90, figures.enough, figures.regret_mean, figures.regret_worst, figures.shares.survey,
-      figures.shares.links, figures.shares.first_sizes, figures.shares.refinement, figures.shares.rest,
+      figures.shares.links, figures.shares.first_sizes, figures.shares.refinement, figures.shares.planning,
+      figures.shares.rest,
       figures.without_price > 0 ? fmt::format("roads:{}(no-price)", figures.without_price) : "none");
   return 0;
 }

@@ -30,7 +30,7 @@ class Sampling(unittest.TestCase):
 
     def test_shares_of_the_budget_are_all_of_it(self):
         found = figures()
-        parts = ("survey", "links", "first_sizes", "refinement", "rest")
+        parts = ("survey", "links", "first_sizes", "refinement", "planning", "rest")
         self.assertAlmostEqual(sum(float(found[part]) for part in parts), 1, delta=0.005)
 
     def test_more_time_gives_more_roads_enough_sizes(self):
@@ -49,8 +49,24 @@ class Sampling(unittest.TestCase):
         rows = [line.split()[:2] for line in done.stdout.splitlines() if re.match(r"(between|range) ", line)]
         self.assertEqual(rows, [[gain, how] for gain in ("range", "between") for how in ("halved", "doubled", "removed")])
 
+    def test_says_what_refining_for_a_model_gains(self):
+        flags = ("--cases", "1", "--for", "resnet50", "--random", "5")
+        done = run(*flags)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        *_, last = done.stdout.splitlines()
+        found = dict(word.split("=", 1) for word in last.removeprefix("RESULT sampling-for ").split())
+        self.assertEqual((found["model"], found["cases"]), ("resnet50", "1"))
+        for how in ("alike", "shipped", "for"):
+            self.assertLess(float(found[f"{how}_error_median"]), 1)
+            self.assertLessEqual(float(found[f"{how}_spent"]), 1.01)
+        self.assertEqual(done.stdout, run(*flags).stdout)  # whatever the machine does meanwhile
+
+    def test_another_gain_gives_other_figures(self):
+        self.assertNotEqual(figures("--set", "range=0"), figures())
+        self.assertEqual(figures("--set", "range=60"), figures())
+
     def test_refuses_what_it_does_not_know(self):
-        for flags in (["--vary", "luck"], ["--vary", "range,luck"], ["--cases"], ["--budget", "0"], ["--fast"]):
+        for flags in (["--for", "nothing"], ["--set", "luck=1"], ["--set", "range=a"], ["--set", "range"], ["--vary", "luck"], ["--vary", "range,luck"], ["--cases"], ["--budget", "0"], ["--fast"]):
             self.assertEqual(run(*flags).returncode, 2, flags)
 
 
