@@ -224,7 +224,7 @@ inline constexpr Knob kProbedFor =
             "refine the roads whose costs could change which plans these models get, and end early when "
             "their choices are certain")
         .within(0, 255)
-        .usually("the shipped models, until the time is spent")
+        .usually("all roads count alike")
         .shown_as("MODEL...");
 inline constexpr Knob kProbeSeed = knob_of(Takes::kCount, "", "--seed", "of choices made at random");
 inline constexpr Knob kFresh =

@@ -76,11 +76,15 @@ json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter
       tools.push_back(probes::to_json(tool));
   }
   ReportingSink sink(order, reporter, stop_requested);
-  PlanAdvisorOptions planning;
-  planning.are_all = !order.profiles.empty();
-  planning.profiles = planning.are_all ? order.profiles : shipped_profiles();
-  PlanAdvisor advisor(std::move(planning));
-  const probes::ProbeResult result = probes::probe(transport, order.options, sink, &advisor);
+  std::optional<PlanAdvisor> advisor;
+  if (!order.profiles.empty()) {
+    PlanAdvisorOptions planning;
+    planning.are_all = true;
+    planning.profiles = order.profiles;
+    advisor.emplace(std::move(planning));
+  }
+  const probes::ProbeResult result =
+      probes::probe(transport, order.options, sink, advisor ? &*advisor : nullptr);
   if (transport.peers().rank != 0) return {};
   return {{"cluster", commtune::to_json(result.cluster)},
           {"links", probes::to_json(result.links)},

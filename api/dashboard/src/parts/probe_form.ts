@@ -27,7 +27,7 @@ export function probeForm(cluster: string, signal: AbortSignal): TemplateResult 
   return html`<form class="choices" data-form="probe" @submit=${submit}>
     <label class="field">Wall time at most (s)<input type="number" name="budget" min="1" max="86400" step="1" value="30" required /></label>
     <label class="field">Largest message (KiB)<input type="number" name="largest" min="1" max="1073741824" step="1" value="65536" required /></label>
-    <label class="field">For these models<input name="for" placeholder="the shipped ones" /></label>
+    <label class="field">For these models<input name="for" placeholder="all roads alike" /></label>
     <button type="submit">Probe its hosts</button>
     <p class="wrong field" role="alert"></p>
   </form>
