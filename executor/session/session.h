@@ -166,7 +166,7 @@ class Session {
   RoadSettings settings_;
   std::uint64_t iteration_ = 0;
   std::unique_ptr<CollectiveLibrary> library_;  // of the plan, where it sums by one
-  std::unique_ptr<Engine> engine_;  // none on an idle rank; last: its thread uses what is above
+  std::unique_ptr<Engine> engine_;              // none on an idle rank; last: its thread uses what is above
 };
 
 }  // namespace commtune

@@ -121,10 +121,10 @@ class Transport {
   /// the same. A backend whose library does the receiving ignores it.
   virtual void limit_messages(const MessageLimits& limits) { static_cast<void>(limits); }
 
-  /// Memory that transfers will use again and again, and that stays where it is until unregister_memory() with
-  /// the same span, while no transfer uses it: a backend whose card must be told of memory tells it once,
-  /// instead of around each transfer. What nobody registered travels all the same. Throws Error{kUnavailable}
-  /// where the system does not let it. A backend without such a card ignores both.
+  /// Memory that transfers will use again and again, and that stays where it is until unregister_memory()
+  /// with the same span, while no transfer uses it: a backend whose card must be told of memory tells it
+  /// once, instead of around each transfer. What nobody registered travels all the same. Throws
+  /// Error{kUnavailable} where the system does not let it. A backend without such a card ignores both.
   virtual void register_memory(std::span<std::byte> memory) { static_cast<void>(memory); }
   virtual void unregister_memory(std::span<std::byte> memory) noexcept { static_cast<void>(memory); }
 
