@@ -25,9 +25,9 @@ void check_gradients(const TensorLayout& layout, const Gradients& gradients, boo
   }
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     const Tensor& tensor = layout.tensors[i];
-    if (gradients[i].size() == tensor.bytes.count) continue;
+    if (gradients[i].bytes == tensor.bytes.count) continue;
     throw Error(ErrorCode::kBadInput, fmt::format("gradient {} has {} B: must have {}", tensor.name,
-                                                  gradients[i].size(), tensor.bytes.count));
+                                                  gradients[i].bytes, tensor.bytes.count));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "executor/engine/engine.h"
 #include "executor/replay/pattern.h"
 #include "executor/replay/replay.h"
+#include "executor/session/session.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/memory/toy/toy.h"
 #include "tests/executor/random_plan.h"
@@ -70,8 +71,9 @@ class DeviceGradients {
 
 void iterate(Engine& engine, const Profile& profile) {
   engine.begin_iteration();
-  for (std::size_t layer = profile.layers.size(); layer-- > 0;) engine.gradient_ready(layer);
-  for (std::size_t layer = 0; layer < profile.layers.size(); ++layer) engine.wait_for(layer, Clock::now());
+  const TensorRange all{0, static_cast<TensorId>(profile.tensor_count())};
+  engine.ready(all);
+  engine.wait(all, Clock::now());
 }
 
 /// One rank of a job whose gradients lie on the toy.
@@ -79,15 +81,15 @@ void run_rank(Transport& transport, ToyMemory& memory, const RandomJob& job, Res
   const int rank = transport.peers().rank;
   Communicator communicator(transport, memory);
   EngineOptions options;
-  options.road = make_settings(job.plan, job.profile, result, Bytes{4096});
+  options.road = make_settings(job.plan, job.profile.type, result, Bytes{4096});
   options.timeout = Seconds{100};
   if (rank >= job.plan.workers) {
-    Engine engine(communicator, job.plan, job.profile, {}, options);
+    Engine engine(communicator, job.plan, layout_of(job.profile), {}, options);
     engine.finish();
     return;
   }
   DeviceGradients gradients(memory, job.profile, rank, job.plan.workers, result);
-  Engine engine(communicator, job.plan, job.profile, gradients.gradients(), options);
+  Engine engine(communicator, job.plan, layout_of(job.profile), gradients.gradients(), options);
   for (std::uint64_t iteration = 1; iteration <= 3; ++iteration) {
     gradients.write(iteration);
     iterate(engine, job.profile);
@@ -191,14 +193,17 @@ class ParticularTransport final : public Transport {
 
 /// Gradients of the host's memory.
 void run_on_host(ParticularTransport& transport, const RandomJob& job) {
-  Communicator communicator(transport);
   Replay replay(job.profile, transport.peers().rank, job.plan.workers, Result::kSum);
-  EngineOptions options;
-  options.road = make_settings(job.plan, job.profile, Result::kSum, Bytes{4096});
+  SessionOptions options;
+  options.workers = job.plan.workers;
+  options.result = Result::kSum;
+  options.chunk = Bytes{4096};
   const bool works = transport.peers().rank < job.plan.workers;
-  Engine engine(communicator, job.plan, job.profile, works ? replay.gradients() : Gradients{}, options);
-  for (int i = 0; works && i < 2; ++i) replay.iterate(engine, Compare::kEverything);
-  engine.finish();
+  Session session(transport, layout_of(job.profile), works ? replay.gradients() : Gradients{}, options);
+  session.adopt(job.plan);
+  replay.follow(job.plan);
+  for (int i = 0; works && i < 2; ++i) replay.iterate(session, Compare::kEverything);
+  session.leave();
 }
 
 TEST(Registration, WhatTravelsIsRegisteredOnceForAPlan) {
