@@ -34,7 +34,10 @@ void add(std::vector<probes::RoadNeed>& needs, const tuner::Information& informa
 
 std::string text_of(const std::map<std::string, std::string>& choices) {
   std::string text;
-  for (const auto& [model, road] : choices) text += (text.empty() ? "" : "; ") + model + ": " + road;
+  for (const auto& [model, road] : choices) {
+    if (!text.empty()) text += "; ";
+    text.append(model).append(": ").append(road);
+  }
   return text;
 }
 
@@ -68,7 +71,7 @@ probes::Advice PlanAdvisor::advise(const Cluster& known, Seconds limit) {
     choices[profile.model] = describe(information->chosen());
     if (open) add(advice.needs, *information, known.ranks(), 1.0 / static_cast<double>(count));
   }
-  first_ = (first_ + planned) % count;
+  if (count > 0) first_ = (first_ + planned) % count;
   // What nobody would notice is not worth a probe's time.
   std::erase_if(advice.needs, [](const probes::RoadNeed& need) { return need.value <= tuner::kIndifferent; });
   advice.choice = text_of(choices);

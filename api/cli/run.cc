@@ -102,6 +102,7 @@ void run_command(const Session& session, RunFlags& flags) {
   }
   const InterruptGuard guard(*session.cancellation);
   std::vector<RunRequest> requests;
+  requests.reserve(jobs.size());
   for (const PlannedJob& job : jobs)
     requests.push_back(request_for(session, flags, work, job, jobs.size() > 1));
   print_and_fail(session, work, run_requests(work, requests));

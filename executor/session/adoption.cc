@@ -97,6 +97,7 @@ Announcement announce(Communicator& communicator, const Announcement& own, Deadl
 std::optional<Refusal> judge(Communicator& communicator, const AdoptionAnswer& own, Deadline until) {
   const std::vector<std::string> texts = gather(communicator, text_of(own), until);
   std::vector<AdoptionAnswer> answers;
+  answers.reserve(texts.size());
   for (const std::string& text : texts) {
     answers.push_back(answer_from(text, describe(communicator.peers(), static_cast<int>(answers.size()))));
   }

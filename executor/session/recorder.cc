@@ -131,7 +131,7 @@ RunReport Recorder::report(Session& session, const CheckReport& checked, std::ui
     report.chunk_bytes = chunk.count;
     return report;
   };
-  const RunReport own = named(report_of({own_}, checked));
+  RunReport own = named(report_of({own_}, checked));
   const std::vector<std::string> all = gather(communicator, rank_part_to_text(own), until);
   if (own_.rank != 0) return own;
   std::vector<RankReport> ranks;

@@ -170,7 +170,7 @@ class Jobs(unittest.TestCase):
                 if told["id"] == job:
                     states.append(told["state"])
         connection.close()
-        self.assertEqual((states[0], states[-1]), ("queued", "complete"))
+        self.assertEqual((states[0], states[-1]), ("queued", "complete"), self.job(job))
 
     def test_nothing_of_a_request_becomes_a_flag(self):
         for request in ({"hosts": "evil"}, {"budget_seconds": "1s --hosts x"}, {"servers": ["1 -H x"]}, {"fresh": "--fresh"}):
