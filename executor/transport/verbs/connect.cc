@@ -114,6 +114,7 @@ std::vector<Introduction> connect_pairs(Bootstrap& bootstrap, const Device& devi
   // Nobody sends before all can receive: what came too early would be sent again only after a time-out.
   agree_on_success(bootstrap, connect_each(bootstrap.peers(), device, pairs, letters, retry), until);
   std::vector<Introduction> introductions;
+  introductions.reserve(pairs.size());
   const int rank = bootstrap.peers().rank;
   for (int peer = 0; peer < bootstrap.peers().size(); ++peer)
     introductions.push_back({prove(letters, rank, peer), prove(letters, peer, rank)});
