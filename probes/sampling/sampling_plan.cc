@@ -109,7 +109,7 @@ void SamplingPlan::weigh(std::span<const RoadNeed> needs) {
   for (TargetState& state : states_) {
     state.need.reset();
     if (!is_operation(state) || !(value > 0)) continue;
-    state.need.emplace();
+    state.need = {0, Bytes{}, Bytes{}};
     for (std::size_t i = 0; i < needs.size(); ++i) {
       if (!is_of(state.target.quantity, needs[i])) continue;
       const double share = needs[i].value / value;
