@@ -51,9 +51,12 @@ Facts end_facts(const Transport& transport) {
   const Peers& peers = transport.peers();
   const std::string& host = peers.hosts[static_cast<std::size_t>(peers.rank)];
   const EndFacts end = transport.facts();
+  const auto key = [&](std::string_view kind, const std::string& name) {
+    return std::string(kind).append(host).append(".").append(name);
+  };
   Facts facts;
-  for (const auto& [name, value] : end.what) facts[std::string(kHost) + host + "." + name] = value;
-  for (const auto& [name, value] : end.releases) facts[std::string(kRelease) + host + "." + name] = value;
+  for (const auto& [name, value] : end.what) facts[key(kHost, name)] = value;
+  for (const auto& [name, value] : end.releases) facts[key(kRelease, name)] = value;
   return facts;
 }
 
