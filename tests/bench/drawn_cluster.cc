@@ -134,8 +134,8 @@ std::vector<Target> other_targets_of(const DrawnCluster& cluster) {
       const bool offered = std::ranges::any_of(
           cluster.targets, [&](const Target& target) { return target.quantity.road == road; });
       if (offered) continue;
-      for (Target& target : probes::road_targets({}, cluster.shape, road, ranks))
-        targets.push_back(std::move(target));
+      const std::vector<Target> of_road = probes::road_targets({}, cluster.shape, road, ranks);
+      targets.insert(targets.end(), of_road.begin(), of_road.end());
     }
   }
   return targets;

@@ -154,7 +154,7 @@ class DrawnProbe {
     const bool streamed = visit.quantity.in_flight > 1;
     if (visit.first) warm_up(visit, cost);
     const int messages = streamed ? visit.messages : 1;
-    const std::vector<double> times = clock_.visit(truth, messages, visit.repetitions, spent_);
+    std::vector<double> times = clock_.visit(truth, messages, visit.repetitions, spent_);
     if (probes::is_back_to_back(visit.quantity)) {
       const int ways = visit.quantity.subject == Subject::kMessage ? 2 : 1;
       double sum = overhead;
