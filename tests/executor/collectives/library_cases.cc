@@ -88,11 +88,13 @@ void both_stages_are_an_all_reduce(Communicator& communicator, CollectiveLibrary
 void several_are_under_way(Communicator& communicator, CollectiveLibrary& library) {
   LibraryQueue queue(communicator, library);
   std::vector<Bytes> all;
+  all.reserve(std::size(kElements));
   for (const std::size_t elements : kElements) {
     all.push_back(values_of(communicator.rank(), DataType::kFloat32, elements));
   }
   run(communicator, [&]() -> Task {
     std::vector<AsyncOperation> under_way;
+    under_way.reserve(all.size());
     for (Bytes& bytes : all) under_way.push_back(queue.all_reduce(DataType::kFloat32, bytes));
     std::reverse(under_way.begin(), under_way.end());
     for (AsyncOperation& each : under_way) co_await each;
