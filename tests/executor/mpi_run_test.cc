@@ -20,7 +20,7 @@ int main() {
       std::vector<Road> roads = testing::roads_for(workers);
       roads.emplace_back(AllReduce{Collective::kLibrary});
       for (const Road& road : roads) {
-        const auto job = testing::random_job(static_cast<std::uint64_t>(17 + runs), workers, road);
+        const auto job = testing::random_job(17 + static_cast<std::uint64_t>(runs), workers, road);
         if (ranks_of(job.plan) != ranks) continue;
         RunOptions options;
         options.iterations = 3;

@@ -295,7 +295,7 @@ TEST(Session, APlanThatOneRankRefusesIsAdoptedByNone) {
 
 TEST(Session, RefusesAPlanThatTheRanksDoNotHaveInCommon) {
   const auto texts = refusals([](const Plan&, int rank) {
-    return random_plan(static_cast<std::uint64_t>(10 + rank), kTensors, 2, AllReduce{});
+    return random_plan(10 + static_cast<std::uint64_t>(rank), kTensors, 2, AllReduce{});
   });
   EXPECT_EQ(texts[0], texts[1]);
   EXPECT_THAT(texts[0], HasSubstr("ranks disagree about the plan: rank"));
