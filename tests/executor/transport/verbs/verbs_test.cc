@@ -72,7 +72,7 @@ TEST(VerbsTransport, RunsAnyPlanWithTheExactResult) {
   // Every element is compared with a serial reference.
   const int workers = rank_count();
   for (const Road& road : roads_for(workers)) {
-    const auto job = random_job(static_cast<std::uint64_t>(17 + workers), workers, road);
+    const auto job = random_job(17 + static_cast<std::uint64_t>(workers), workers, road);
     if (ranks_of(job.plan) != workers) continue;
     on_verbs_ranks(workers, [&](Transport& transport) {
       RunOptions options;
