@@ -188,6 +188,7 @@ std::map<std::string, double> refined(std::span<const RoadNeed> needs, std::set<
     if (weighed) seconds[describe(visit->quantity.road)] += visit->expected.count();
     if (weighed && sizes != nullptr && visit->quantity.road == kOneShot) sizes->insert(visit->size);
     std::vector<double> times;
+    times.reserve(static_cast<std::size_t>(visit->repetitions));
     for (int i = 0; i < visit->repetitions; ++i) times.push_back(truth(visit->size) * factor(random));
     sampling_plan.record(*visit, times);
   }
