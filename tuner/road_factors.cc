@@ -123,19 +123,20 @@ class Knowledge {
   /// To the likeliest factors with which the plan takes as long as measured. What they may be off by grows
   /// until that is no further than one standard deviation (Birge, Physical Review 40, 1932).
   void move(FactorSearch& search, Seconds measured) {
-    Logarithms way = kBoth, step = search.distance(mean_, kBoth, measured) * kBoth;
+    Logarithms step = search.distance(mean_, kBoth, measured) * kBoth;
+    double far = 0;  // standard deviations
     // Where a plan begins to show what it hides, its slope is another than where it hides all.
     for (int i = 0; i < kSlopes; ++i) {
       const Logarithms slope = search.slope(mean_ + step);
-      way = spread(slope);
+      Logarithms way = spread(slope);
       const double longest = std::max(std::abs(way.startup), std::abs(way.rate));
       if (!(longest > 0) || !(dot(slope, way) > 0)) break;
       way = (1 / longest) * way;
       step = search.distance(mean_, way, measured) * way;
-      far_ = std::abs(dot(slope, step)) / std::sqrt(dot(slope, spread(slope)));
+      far = std::abs(dot(slope, step)) / std::sqrt(dot(slope, spread(slope)));
     }
     mean_ = mean_ + step;
-    const double scale = square(std::max(1.0, far_));
+    const double scale = square(std::max(1.0, far));
     startup_ *= scale;
     rate_ *= scale;
     together_ *= scale;
@@ -157,7 +158,6 @@ class Knowledge {
 
   Logarithms mean_;
   double startup_, rate_, together_;
-  double far_ = 0;  ///< standard deviations that the last plan's time is away
 };
 
 }  // namespace
