@@ -17,7 +17,8 @@ struct ProbeRequest {
   std::string cluster;  ///< its name in the store
   Placing placing;
   probes::ProbeOptions options;  ///< name, models and transport settings are filled in
-  /// Whose plans decide what is refined, as a user calls them (question/models.h); empty: those shipped.
+  /// Whose plans decide what is refined, as a user calls them (question/models.h); empty: all roads count
+  /// alike.
   std::vector<std::string> models;
   bool fresh = false;    ///< do not go on from an interrupted probe's samples
   bool compare = false;  ///< other tools beside it, on the link between the first two hosts

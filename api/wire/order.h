@@ -27,7 +27,7 @@ struct ProbeOrder {
   std::vector<probes::ProbeSample> earlier;
   bool compare = false;           ///< run what people already trust on the same link first
   std::string subnet;             ///< TransportOptions::subnet
-  std::vector<Profile> profiles;  ///< whose plans decide what is refined; empty: those shipped
+  std::vector<Profile> profiles;  ///< whose plans decide what is refined; empty: nobody's
 };
 
 struct RunOrder {

@@ -12,8 +12,7 @@ namespace commtune {
 /// All ranks call it.
 ///
 /// returns  nullptr where the plan needs none; the communicator's transport outlives it
-/// throws   Error{kUnavailable} where a worker cannot use it, with the same text on every rank, which names
-/// the
+/// throws   Error{kUnavailable} where a worker cannot use it: on every rank the same text, which names the
 ///          first such rank and says why
 std::unique_ptr<CollectiveLibrary> join_library(Communicator& communicator, const Plan& plan, Deadline until);
 

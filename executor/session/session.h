@@ -74,8 +74,7 @@ class Session {
   ///
   /// transport  connects the ranks; this session's alone until it is destroyed, and outlives it
   /// gradients  on a worker one per tensor of the layout, which stay allocated; elsewhere none
-  /// throws     Error{kConflict} with the same text on every rank, which names the first fact that differs
-  /// and who has
+  /// throws     Error{kConflict} on every rank with the same text: the first fact that differs, and who has
   ///            what; Error{kBadInput} for gradients that are not the layout's
   Session(Transport& transport, TensorLayout layout, Gradients gradients, SessionOptions options);
   /// Ends whatever is under way, without a word to the others.
@@ -92,12 +91,10 @@ class Session {
   /// that none of its messages is under way; no iteration is lost, and none is run twice.
   ///
   /// plan     on rank 0, what all ranks adopt, or nothing: the session ends. On other ranks the same, which
-  /// is compared,
-  ///          or nothing: whatever rank 0 says
+  ///          is compared, or nothing: whatever rank 0 says
   /// returns  false: the session ends, no plan is in force
   /// throws   PlanRefused where any rank refuses it: it does not suit the layout, needs other workers or more
-  /// ranks than
-  ///          there are, is not what a rank was handed, or ranks are not at the same iteration;
+  ///          ranks than there are, is not what a rank was handed, or ranks are not at the same iteration;
   ///          Error{kTimeout}, Error{kPeerLost}. A rank that does not train waits without a limit
   bool adopt(const std::optional<Plan>& plan);
   /// nullptr: none is in force.
