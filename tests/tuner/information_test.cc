@@ -14,15 +14,6 @@ namespace {
 
 const Road kRing{AllReduce{Collective::kRing}}, kHalving{AllReduce{Collective::kHalvingDoubling}};
 
-/// What an all-reduce of a message takes: 1 ms, and so much a byte.
-OperationFit all_reduce(const Road& road, double beta, double deviation) {
-  OperationFit fit{road, Operation::kAllReduce, 4, {}, {}};
-  fit.alone.curve = fit.streamed.curve = Curve{Seconds{1e-3}, SecondsPerByte{beta}};
-  fit.alone.largest = fit.streamed.largest = Bytes{std::uint64_t{1} << 30};
-  fit.alone.deviation = fit.streamed.deviation = {deviation, deviation};
-  return fit;
-}
-
 /// Four hosts with two roads, of which the second is dearer by this ratio.
 Cluster two_roads(double dearer, double first_deviation, double second_deviation) {
   Cluster cluster = made_cluster(4, 200e-6, 8e-9);

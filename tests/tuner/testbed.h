@@ -35,6 +35,15 @@ inline Cluster made_cluster_of_hosts(int hosts, int slots, double alpha_seconds,
   return cluster;
 }
 
+/// What an all-reduce of a message takes on four ranks: 1 ms, and so much a byte.
+inline OperationFit all_reduce(const Road& road, double beta, double deviation) {
+  OperationFit fit{road, Operation::kAllReduce, 4, {}, {}};
+  fit.alone.curve = fit.streamed.curve = Curve{Seconds{1e-3}, SecondsPerByte{beta}};
+  fit.alone.largest = fit.streamed.largest = Bytes{std::uint64_t{1} << 30};
+  fit.alone.deviation = fit.streamed.deviation = {deviation, deviation};
+  return fit;
+}
+
 /// A model of up to `most_layers` layers with one tensor or two each, sizes and times over several decades.
 inline Profile made_profile(std::mt19937_64& random, std::size_t most_layers) {
   const auto log_uniform = [&](double low, double high) {

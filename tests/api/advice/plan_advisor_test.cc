@@ -14,18 +14,11 @@ namespace {
 
 const Road kRing{AllReduce{Collective::kRing}}, kHalving{AllReduce{Collective::kHalvingDoubling}};
 
-OperationFit all_reduce(const Road& road, double beta, double deviation) {
-  OperationFit fit{road, Operation::kAllReduce, 4, {}, {}};
-  fit.alone.curve = fit.streamed.curve = Curve{Seconds{1e-3}, SecondsPerByte{beta}};
-  fit.alone.largest = fit.streamed.largest = Bytes{std::uint64_t{1} << 30};
-  fit.alone.deviation = fit.streamed.deviation = {deviation, deviation};
-  return fit;
-}
-
 /// Two roads that cost about the same, known to so many per cent.
 Cluster known_to(double deviation) {
   Cluster cluster = tuner::made_cluster(4, 200e-6, 8e-9);
-  cluster.operations = {all_reduce(kRing, 12e-9, deviation), all_reduce(kHalving, 12.2e-9, deviation)};
+  cluster.operations = {tuner::all_reduce(kRing, 12e-9, deviation),
+                        tuner::all_reduce(kHalving, 12.2e-9, deviation)};
   return cluster;
 }
 
