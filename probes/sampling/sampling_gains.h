@@ -13,7 +13,9 @@ namespace commtune::probes {
 /// 90th percentile of the errors changed, of operations alone and of streams, and on how many of 24 clusters
 /// the mean error fell and rose by more than another seed of the noise changes it. Two more seeds of the
 /// noise alone: -7 to +20 %, -4 to +5 %, 3 to 6 fell and 7 to 10 rose. Less than that is nothing. From
-/// stream_narrow on, `first`, `first_stream` and `most_octaves` were removed.
+/// stream_narrow on, `first`, `first_stream` and `most_octaves` were removed. Those from fewest_streams on
+/// were varied with fewest_streams = 1 and most_streams = 2, the others with 2 and 3; their two more seeds of
+/// the noise: -3 to -1 %, -6 to -4 %, 8 fell and 9 rose.
 struct SamplingGains {
   // --- sizes that were not measured yet ---
 
@@ -66,12 +68,18 @@ struct SamplingGains {
   double visit_share = 0.05;
   /// Streams of so long in all are enough repetitions for a first visit. [+2 -2, 2 7; +16 +1, 3 13]
   Seconds stream_time{40e-3};
-  int fewest_streams = 2, most_streams = 3;  ///< repetitions of a stream's first visit
+  /// Repetitions of a stream's first visit. A size more tells more than a repetition more: from 2 and 3 to 1
+  /// and 2 the 90th percentiles fell by 18 and 20 % on the clusters of --random 1, and by 32 and 26, 42 and
+  /// 40, 20 and 25 % on those of 2, 3 and 4, which nothing was chosen on.
+  /// [fewest: +14 +18, 8 7 doubled; most: -8 -1, 6 6; +15 +3, 2 11; +13 +12, 2 11]
+  int fewest_streams = 1, most_streams = 2;
   /// A first visit of short operations lasts so long: the median of a few of them among ranks that share
-  /// processors scatters by several per cent.
+  /// processors scatters by several per cent. On clusters whose noise is one message's it changes nothing
+  /// [+2 -1, 3 6; +14 0, 5 11; +1 -5, 5 5].
   Seconds alone_time{12e-3};
-  int most_alone = 8;  ///< repetitions of it
-  /// Messages that follow each other without a command in between fill so much time.
+  int most_alone = 8;  ///< repetitions of it [-7 -6, 9 3; +13 +1, 1 7; +12 0, 1 9]
+  /// Messages that follow each other without a command in between fill so much time. Likewise
+  /// [-9 -6, 9 6; -1 +1, 4 7; -3 -1, 5 6].
   Seconds back_to_back_time{10e-3};
 
   // --- what plans need (SamplingPlan::weigh) ---
@@ -85,9 +93,11 @@ struct SamplingGains {
 
   // --- order ---
 
-  /// Every target gets the sizes that a fit may rest on (enough_sizes.h) before any gets more.
+  /// Every target gets the sizes that a fit may rest on (enough_sizes.h) before any gets more. Without it
+  /// [+20 +22, 5 12], and 6 % of the roads stay without enough sizes.
   bool first_sizes = true;
   /// Of the budget, what these sizes may take in all if each visit takes as long as the longest.
+  /// [+6 +5, 6 8; -4 +1, 4 5; +24 +21, 2 11]
   double first_sizes_share = 1;
 };
 
