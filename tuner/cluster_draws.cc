@@ -12,8 +12,6 @@
 
 namespace commtune::tuner {
 
-namespace {}  // namespace
-
 ClusterDraws::ClusterDraws(const Cluster& cluster, const std::vector<Road>& roads, int count,
                            std::uint64_t seed)
     : cluster_(cluster), count_(count) {

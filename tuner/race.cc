@@ -74,17 +74,19 @@ std::vector<std::size_t> first_alike(const std::vector<Entry>& ranking) {
   return first;
 }
 
-/// A draw of the fits: what every road costs, and the job where traffic is slowed by another contention.
+/// A draw of the fits: what roads cost, each once it is asked for, and the job where traffic is slowed by
+/// another contention.
 struct PricedDraw {
-  PricedDraw(const std::vector<Road>& roads, const Planning& job, const Cluster& cluster) {
-    costs.reserve(roads.size());
-    for (const Road& road : roads) costs.push_back(road_cost(road, cluster, job.workers));
-    flat.reserve(costs.size());
-    for (const RoadCost& cost : costs) flat.emplace_back(cost);
+  struct PricedRoad {
+    explicit PricedRoad(RoadCost of_road) : cost(std::move(of_road)), flat(cost) {}
+    RoadCost cost;
+    FlatRoad flat;  ///< refers to `cost`
+  };
+
+  PricedDraw(std::size_t roads, const Planning& job, const Cluster& cluster) : priced(roads) {
     if (cluster.contention.value != job.work.contention) slowed = std::make_unique<Slowed>(job, cluster);
   }
-  std::vector<RoadCost> costs;
-  std::vector<FlatRoad> flat;
+  std::vector<std::unique_ptr<const PricedRoad>> priced;  ///< by road
   std::unique_ptr<Slowed> slowed;
 };
 
@@ -101,7 +103,7 @@ class Race {
         first_(first_alike(ranking)),
         simulator_(job.work),
         times_(ranking.size()) {
-    priced_.reserve(draws_);
+    draws_so_far_.reserve(draws_);
     plans_.reserve(ranking.size());
     taken_.reserve(ranking.size());
     road_of_.reserve(ranking.size());
@@ -140,17 +142,25 @@ class Race {
     std::vector<double>& times = times_[entry];
     if (taken_[entry]) return times.push_back(*taken_[entry]);
     const std::vector<double>& alike = times_[first_[entry]];
-    const PricedDraw& draw = priced(times.size());
-    Simulator& simulator = draw.slowed ? draw.slowed->simulator : simulator_;
-    times.push_back(alike.size() > times.size()
-                        ? alike[times.size()]
-                        : simulator.time(plans_[entry], draw.flat[road_of_[entry]]).count());
+    times.push_back(alike.size() > times.size() ? alike[times.size()] : simulated(entry, times.size()));
   }
 
-  const PricedDraw& priced(std::size_t draw) {
-    while (priced_.size() <= draw)
-      priced_.emplace_back(roads_, job_, clusters_.draw(static_cast<int>(priced_.size())));
-    return priced_[draw];
+  double simulated(std::size_t entry, std::size_t draw) {
+    const FlatRoad& road = priced(draw, road_of_[entry]);
+    Simulator& simulator = draws_so_far_[draw].slowed ? draws_so_far_[draw].slowed->simulator : simulator_;
+    return simulator.time(plans_[entry], road).count();
+  }
+
+  /// Roads whose plans are all out of the race are not priced any more.
+  const FlatRoad& priced(std::size_t draw, std::size_t road) {
+    while (draws_so_far_.size() <= draw)
+      draws_so_far_.emplace_back(roads_.size(), job_, clusters_.draw(static_cast<int>(draws_so_far_.size())));
+    std::unique_ptr<const PricedDraw::PricedRoad>& found = draws_so_far_[draw].priced[road];
+    if (!found) {
+      const Cluster& cluster = clusters_.draw(static_cast<int>(draw));
+      found = std::make_unique<const PricedDraw::PricedRoad>(road_cost(roads_[road], cluster, job_.workers));
+    }
+    return found->flat;
   }
 
   /// The draws after the heat. The leader goes first: by its times others may be out of the race before the
@@ -199,7 +209,7 @@ class Race {
   const std::vector<Road> roads_;
   const std::vector<std::size_t> first_;
   Simulator simulator_;
-  std::vector<PricedDraw> priced_;  ///< room for all draws is reserved: their addresses stay
+  std::vector<PricedDraw> draws_so_far_;
   std::vector<FlatPlan> plans_;
   std::vector<std::optional<double>> taken_;  ///< of plans that were run: seconds
   std::vector<std::size_t> road_of_;
