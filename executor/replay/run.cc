@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "executor/replay/replay.h"
+#include "executor/replay/run_fields.h"
+#include "executor/session/exchange.h"
 #include "executor/session/recorder.h"
 #include "executor/session/session.h"
 #include "perfmodel/base/error.h"
+#include "perfmodel/base/fields.h"
+#include "perfmodel/base/json_reader.h"
 
 namespace commtune {
 namespace {
@@ -30,15 +34,10 @@ std::vector<Fact> facts_of(std::span<const PlannedRun> plans, const Profile& pro
   return facts;
 }
 
-/// Messages that the first turn of any plan may serve, where a trace wants them.
-std::size_t served_limit(std::span<const PlannedRun> plans) {
-  std::size_t most = 0;
-  for (const PlannedRun& each : plans) {
-    if (each.options.trace_directory.empty()) continue;
-    const int iterations = each.options.check_iterations + each.options.warmup + each.options.trace_steps;
-    most = std::max(most, static_cast<std::size_t>(iterations) * each.plan.messages.size());
-  }
-  return most;
+/// Iterations of a plan whose messages a server keeps a record of: those of a trace.
+int served_iterations(const RunOptions& options) {
+  if (options.trace_directory.empty()) return 0;
+  return options.check_iterations + options.warmup + options.trace_steps;
 }
 
 /// A rank that no plan needs is a mistake in the number of ranks.
@@ -53,6 +52,7 @@ void check_ranks(std::span<const PlannedRun> plans, int ranks) {
                           ranks_of(plan), plan.workers, ranks_of(plan) - plan.workers));
 }
 
+/// Of plans that are known beforehand.
 SessionOptions session_options(std::span<const PlannedRun> plans, const Profile& profile, int rounds,
                                int ranks) {
   const RunOptions& first = plans.front().options;
@@ -61,7 +61,6 @@ SessionOptions session_options(std::span<const PlannedRun> plans, const Profile&
   options.result = first.result;
   options.timeout = first.timeout;
   options.chunk = first.chunk;
-  options.served_limit = served_limit(plans);
   options.facts = facts_of(plans, profile, rounds);
   options.accept = [&profile, plans, ranks](const Plan& plan) {
     check(plan, profile);
@@ -70,78 +69,84 @@ SessionOptions session_options(std::span<const PlannedRun> plans, const Profile&
   return options;
 }
 
-/// One rank's part, from agreement to its reports.
-class Turns {
+SessionOptions session_options(const PlanSource& source, const Profile& profile) {
+  SessionOptions options;
+  options.workers = source.workers;
+  options.result = source.result;
+  options.timeout = source.timeout;
+  options.chunk = source.chunk;
+  options.facts = {{"profile", digest(profile)}, {"source of plans", "rank 0"}};
+  options.accept = [&profile](const Plan& plan) { check(plan, profile); };
+  return options;
+}
+
+/// A plan on its way through its turns.
+struct PlanTurns {
+  std::size_t number = 0;
+  const PlannedRun* run = nullptr;
+  bool refused = false;
+  std::optional<Recorder> recorder;
+  CheckReport checked;
+  int timed = 0;
+};
+
+/// One rank's part of a session in which a replay runs under one plan after another.
+class ReplaySession {
  public:
-  Turns(Transport& transport, std::span<const PlannedRun> plans, const Profile& profile,
-        const TurnOptions& options)
-      : plans_(plans),
-        profile_(profile),
+  /// profile, events  outlive this
+  ReplaySession(Transport& transport, const Profile& profile, const SessionOptions& options,
+                const PlanEvents& events)
+      : profile_(profile),
         options_(options),
-        of_plan_(plans.size()),
+        events_(events),
         replay_(make_replay(transport.peers().rank)),
-        session_(transport, layout_of(profile), replay_ ? replay_->gradients() : Gradients{},
-                 session_options(plans, profile, options.rounds, transport.peers().size())),
-        clocks_(survey_clocks(session_.communicator(), deadline())) {}
-
-  void run() {
-    for (int round = 0; round < options_.rounds; ++round) {
-      for (std::size_t plan = 0; plan < plans_.size(); ++plan) {
-        if (!of_plan_[plan].refused && adopt(plan)) take_turn(plan, round);
-      }
-    }
-    session_.leave();
+        session_(transport, layout_of(profile), replay_ ? replay_->gradients() : Gradients{}, options) {
+    survey_clocks();
   }
 
- private:
-  struct OfPlan {
-    bool refused = false;
-    std::optional<Recorder> recorder;
-    CheckReport checked;
-    int timed = 0;
-  };
-
-  /// None on a rank that does not train.
-  std::unique_ptr<Replay> make_replay(int rank) const {
-    const int workers = plans_.front().plan.workers;
-    if (rank >= workers) return nullptr;
-    return std::make_unique<Replay>(profile_, rank, workers, plans_.front().options.result);
-  }
+  Session& session() { return session_; }
   Deadline deadline() const {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(plans_.front().options.timeout);
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.timeout);
   }
-  void tell(std::size_t plan, RunProgress::Phase phase, int done, int total) const {
-    if (options_.progress) options_.progress({phase, done, total, plan});
-  }
+  /// Between two plans: for a trace of the next one.
+  void survey_clocks() { clocks_ = commtune::survey_clocks(session_.communicator(), deadline()); }
 
-  bool adopt(std::size_t plan) {
-    tell(plan, RunProgress::Phase::kAgreeing, 0, 1);
+  /// own      as Session::adopt's
+  /// returns  false: the plan is refused, which has been told
+  bool adopt(std::size_t number, const std::optional<Plan>& own, const RunOptions& options) {
+    tell(number, RunProgress::Phase::kAgreeing, 0, 1);
+    session_.record_served(served_iterations(options));
     try {
-      return session_.adopt(plans_[plan].plan);
+      return session_.adopt(own);
     } catch (const PlanRefused& refused) {
-      of_plan_[plan].refused = true;
-      if (options_.refused) options_.refused(plan, {refused.code(), refused.what()});
+      if (events_.refused) events_.refused(number, {refused.code(), refused.what()});
       return false;
     }
   }
 
-  void take_turn(std::size_t plan, int round) {
-    OfPlan& of = of_plan_[plan];
-    const RunOptions& options = plans_[plan].options;
-    if (!of.recorder) {
-      of.recorder.emplace(session_.peers(), plans_[plan].plan, profile_, clocks_,
-                          RecorderOptions{options.trace_directory, options.trace_steps});
+  /// Of the plan that is in force.
+  void take_turn(PlanTurns& plan, int round, int rounds) {
+    if (!plan.recorder) {
+      const RunOptions& options = plan.run->options;
+      plan.recorder.emplace(session_.peers(), plan.run->plan, profile_, clocks_,
+                            RecorderOptions{options.trace_directory, options.trace_steps});
     }
     if (replay_) {
-      train(plan, round);
+      train(plan, round, rounds);
     } else {
-      serve(*of.recorder);
+      serve(*plan.recorder);
     }
-    if (round + 1 < options_.rounds) return;
-    const Bytes chunk = make_settings(plans_[plan].plan, profile_.type, options.result, options.chunk).chunk;
-    RunReport report =
-        of.recorder->report(session_, of.checked, replay_ ? replay_->gradient_bytes() : 0, chunk, deadline());
-    if (options_.finished) options_.finished(plan, std::move(report));
+    if (round + 1 == rounds) report(plan);
+  }
+
+ private:
+  /// None on a rank that does not train.
+  std::unique_ptr<Replay> make_replay(int rank) const {
+    if (rank >= options_.workers) return nullptr;
+    return std::make_unique<Replay>(profile_, rank, options_.workers, options_.result);
+  }
+  void tell(std::size_t plan, RunProgress::Phase phase, int done, int total) const {
+    if (events_.progress) events_.progress({phase, done, total, plan});
   }
 
   void serve(Recorder& recorder) {
@@ -151,49 +156,147 @@ class Turns {
     recorder.add(end);
   }
 
-  void train(std::size_t plan, int round) {
-    OfPlan& of = of_plan_[plan];
-    const RunOptions& options = plans_[plan].options;
+  void train(PlanTurns& plan, int round, int rounds) {
+    const RunOptions& options = plan.run->options;
     const int checks = round == 0 ? options.check_iterations : 0;
     const int warmup = round == 0 ? options.warmup : std::min(options.warmup, 1);
-    replay_->follow(plans_[plan].plan);
+    replay_->follow(plan.run->plan);
     const std::uint64_t tensors_before = replay_->tensors_compared();
     const std::uint64_t spots_before = replay_->spots_compared();
     for (int i = 0; i < checks; ++i) {
       replay_->iterate(session_, Compare::kEverything);
-      tell(plan, RunProgress::Phase::kChecking, i + 1, checks);
+      tell(plan.number, RunProgress::Phase::kChecking, i + 1, checks);
     }
     for (int i = 0; i < warmup; ++i) {
       replay_->iterate(session_, Compare::kSpots);
-      tell(plan, RunProgress::Phase::kWarming, i + 1, warmup);
+      tell(plan.number, RunProgress::Phase::kWarming, i + 1, warmup);
     }
     // Rounds share the iterations as evenly as they can.
-    time(plan, options.iterations * (round + 1) / options_.rounds);
-    of.recorder->add(session_.end_plan());
-    of.checked.iterations = options.check_iterations;
-    of.checked.tensors += replay_->tensors_compared() - tensors_before;
-    of.checked.spot_elements += replay_->spots_compared() - spots_before;
+    time(plan, options.iterations * (round + 1) / rounds);
+    plan.recorder->add(session_.end_plan());
+    plan.checked.iterations = options.check_iterations;
+    plan.checked.tensors += replay_->tensors_compared() - tensors_before;
+    plan.checked.spot_elements += replay_->spots_compared() - spots_before;
   }
 
   /// Until so many iterations of the plan have been timed.
-  void time(std::size_t plan, int all) {
-    OfPlan& of = of_plan_[plan];
-    of.recorder->begin_turn(session_.copying());
-    for (; of.timed < all; ++of.timed) {
+  void time(PlanTurns& plan, int all) {
+    plan.recorder->begin_turn(session_.copying());
+    for (; plan.timed < all; ++plan.timed) {
       const IterationTimes times = replay_->iterate(session_, Compare::kSpots);
-      of.recorder->add(times, replay_->layers(), session_.times());
-      tell(plan, RunProgress::Phase::kTiming, of.timed + 1, plans_[plan].options.iterations);
+      plan.recorder->add(times, replay_->layers(), session_.times());
+      tell(plan.number, RunProgress::Phase::kTiming, plan.timed + 1, plan.run->options.iterations);
     }
-    of.recorder->end_turn(session_.copying());
+    plan.recorder->end_turn(session_.copying());
   }
 
-  const std::span<const PlannedRun> plans_;
+  void report(PlanTurns& plan) {
+    const RunOptions& options = plan.run->options;
+    const Bytes chunk = make_settings(plan.run->plan, profile_.type, options.result, options.chunk).chunk;
+    RunReport report = plan.recorder->report(session_, plan.checked, replay_ ? replay_->gradient_bytes() : 0,
+                                             chunk, deadline());
+    if (events_.finished) events_.finished(plan.number, std::move(report));
+  }
+
   const Profile& profile_;
-  const TurnOptions& options_;
-  std::vector<OfPlan> of_plan_;
+  const SessionOptions options_;
+  const PlanEvents& events_;
   const std::unique_ptr<Replay> replay_;
   Session session_;
-  const ClockSurvey clocks_;
+  ClockSurvey clocks_;
+};
+
+/// What rank 0 says between two plans.
+struct NextPlan {
+  std::size_t number = 0;
+  RunOptions options;
+};
+
+template <typename Visitor, fields::Of<NextPlan> Given>
+void visit_fields(Visitor& visit, Given& next) {
+  visit("number", next.number, fields::Whole{0, std::uint64_t{1} << 53U});
+  visit("options", next.options, fields::Object{});
+}
+
+NextPlan next_from(const std::string& text, const Peers& peers) {
+  const std::string what = describe(peers, 0) + ": what it says of the next plan";
+  const nlohmann::json document = parse_json(text, what);
+  try {
+    NextPlan next;
+    fields::read_fields(JsonPlace(document), next);
+    return next;
+  } catch (const Error& error) {
+    throw Error(error.code(), what + ": " + error.what());
+  }
+}
+
+/// One rank's part in running what a source has.
+class SourcedPlans {
+ public:
+  SourcedPlans(Transport& transport, const PlanSource& source, const Profile& profile)
+      : source_(source),
+        replays_(transport, profile, session_options(source, profile), source),
+        session_(replays_.session()) {}
+
+  void run() {
+    std::optional<Plan> own;
+    while (const std::optional<NextPlan> next = agree_on_next(own)) run(*next, own);
+    session_.leave();
+  }
+
+ private:
+  /// own      on rank 0, where there is a next one: its plan
+  /// returns  nothing: no more plans come
+  std::optional<NextPlan> agree_on_next(std::optional<Plan>& own) {
+    std::string text;
+    if (session_.rank() == 0) {
+      if (const auto next = next_of_source(own)) text = fields::write_fields(*next).dump();
+    }
+    text = broadcast(session_.communicator(), text, Deadline::max());
+    if (text.empty()) return std::nullopt;
+    return next_from(text, session_.peers());
+  }
+
+  std::optional<NextPlan> next_of_source(std::optional<Plan>& own) {
+    for (;;) {
+      std::optional<PlannedRun> run = source_.next();
+      if (!run) return std::nullopt;
+      const NextPlan next{count_++, run->options};
+      if (!suits(next)) continue;
+      own = std::move(run->plan);
+      return next;
+    }
+  }
+
+  /// False: it breaks a rule by itself, which has been told here; no other rank hears of it.
+  bool suits(const NextPlan& next) const {
+    try {
+      next.options.check();
+      if (next.options.result != source_.result || next.options.timeout != source_.timeout ||
+          next.options.chunk != source_.chunk) {
+        throw Error(ErrorCode::kBadInput, "result, timeout and chunk of a plan: must be its session's");
+      }
+      return true;
+    } catch (const Error& error) {
+      if (source_.refused) source_.refused(next.number, {error.code(), error.what()});
+      return false;
+    }
+  }
+
+  void run(const NextPlan& next, const std::optional<Plan>& own) {
+    if (!next.options.trace_directory.empty()) replays_.survey_clocks();
+    if (!replays_.adopt(next.number, own, next.options)) return;
+    const PlannedRun run{*session_.plan(), next.options};
+    PlanTurns turns;
+    turns.number = next.number;
+    turns.run = &run;
+    replays_.take_turn(turns, 0, 1);
+  }
+
+  const PlanSource& source_;
+  ReplaySession replays_;
+  Session& session_;
+  std::size_t count_ = 0;  // of plans, on rank 0
 };
 
 template <typename T>
@@ -221,7 +324,26 @@ void run_plans(Transport& transport, std::span<const PlannedRun> plans, const Pr
     require(options.rounds >= 1 && options.rounds <= each.options.iterations, "rounds", options.rounds,
             "must be at least 1 and no more than any plan's iterations");
   }
-  Turns(transport, plans, profile, options).run();
+  std::vector<PlanTurns> turns(plans.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    turns[i].number = i;
+    turns[i].run = &plans[i];
+  }
+  ReplaySession ranks(transport, profile,
+                      session_options(plans, profile, options.rounds, transport.peers().size()), options);
+  for (int round = 0; round < options.rounds; ++round) {
+    for (PlanTurns& plan : turns) {
+      if (plan.refused) continue;
+      plan.refused = !ranks.adopt(plan.number, plan.run->plan, plan.run->options);
+      if (!plan.refused) ranks.take_turn(plan, round, options.rounds);
+    }
+  }
+  ranks.session().leave();
+}
+
+void run_plans(Transport& transport, const PlanSource& source, const Profile& profile) {
+  require(source.workers >= 1, "workers", source.workers, "must be at least 1");
+  SourcedPlans(transport, source, profile).run();
 }
 
 RunReport run_plan(Transport& transport, const Plan& plan, const Profile& profile, const RunOptions& options,

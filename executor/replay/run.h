@@ -1,9 +1,10 @@
 #pragma once
 // The way in: every rank of a job calls run_plan with its transport, the same plan and the same profile, or
-// run_plans with several plans, which take turns.
+// run_plans with several plans, which take turns, or which only rank 0 knows, one after the other.
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -57,15 +58,19 @@ struct PlannedRun {
   RunOptions options;
 };
 
-/// Plans of one layout and one number of workers, which run in one session.
-struct TurnOptions {
-  /// A B C A B C ...: so often each plan has a turn, so that all of them see the same minutes. No more than
-  /// any plan has iterations.
-  int rounds = 1;
+/// What is said of plans that run in one session; each may be empty. Called on the calling thread.
+struct PlanEvents {
   std::function<void(const RunProgress&)> progress;                  ///< as run_plan's
   std::function<void(std::size_t plan, RunReport report)> finished;  ///< on every rank, as run_plan's report
   /// On every rank: this plan does not run, the others do.
   std::function<void(std::size_t plan, const Refusal& refusal)> refused;
+};
+
+/// Plans of one layout and one number of workers, which run in one session.
+struct TurnOptions : PlanEvents {
+  /// A B C A B C ...: so often each plan has a turn, so that all of them see the same minutes. No more than
+  /// any plan has iterations.
+  int rounds = 1;
 };
 
 /// Runs several plans as run_plan runs one. Ranks that a plan does not need are idle under it. Of the second
@@ -75,5 +80,23 @@ struct TurnOptions {
 /// throws  what run_plan throws, but for PlanRefused
 void run_plans(Transport& transport, std::span<const PlannedRun> plans, const Profile& profile,
                const TurnOptions& options);
+
+/// Plans of which nobody knows the next one before the one before it has ended, numbered from 0. All members
+/// but `next` and the events are the same on all ranks.
+struct PlanSource : PlanEvents {
+  int workers = 1;  ///< of every plan; the ranks behind them are its dedicated servers, or idle under it
+  Result result = Result::kMean;
+  Seconds timeout{60.0};
+  Bytes chunk;
+  /// On rank 0, whose ranks meanwhile wait for as long as it takes: the next plan, with `result`, `timeout`
+  /// and `chunk` as above; nothing: the session ends. If it throws, so does run_plans, as for `progress`.
+  std::function<std::optional<PlannedRun>()> next;
+};
+
+/// Runs them in one session, each from its first iteration to its report. A plan that suits none of this, or
+/// needs more ranks than there are, is refused; the next one may come all the same.
+///
+/// throws  as above
+void run_plans(Transport& transport, const PlanSource& source, const Profile& profile);
 
 }  // namespace commtune

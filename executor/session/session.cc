@@ -187,9 +187,10 @@ void Session::start(Plan plan) {
   plan_ = std::move(plan);
   settings_ = make_settings(*plan_, layout_.type, options_.result, options_.chunk);
   if (rank() >= ranks_of(*plan_)) return;
-  engine_ = std::make_unique<Engine>(
-      communicator_, *plan_, layout_, gradients_,
-      EngineOptions{settings_, options_.timeout, options_.served_limit, library_.get()});
+  engine_ = std::make_unique<Engine>(communicator_, *plan_, layout_, gradients_,
+                                     EngineOptions{settings_, options_.timeout,
+                                                   served_iterations_ * plan_->messages.size(),
+                                                   library_.get()});
 }
 
 void Session::begin_iteration() {

@@ -49,7 +49,6 @@ struct SessionOptions {
   Result result = Result::kMean;
   Seconds timeout{60.0};         ///< longest wait for any one message, or for the ranks to agree
   Bytes chunk;                   ///< longest transfer; 0: RoadSettings' default
-  std::size_t served_limit = 0;  ///< messages under one plan that a server in this process keeps a record of
   std::vector<Fact> facts;       ///< what else all ranks must have in common
   /// This rank's own objections to a plan, which it throws as an Error; may be empty. Called with plans that
   /// suit the layout.
@@ -101,6 +100,10 @@ class Session {
   const Plan* plan() const { return plan_ ? &*plan_ : nullptr; }
   /// Of the plan that is in force.
   const RoadSettings& settings() const { return settings_; }
+
+  /// From the next adopt() on a server in this process keeps a record of what it did in so many iterations of
+  /// a plan (PlanEnd::served); none before.
+  void record_served(int iterations) { served_iterations_ = static_cast<std::size_t>(iterations); }
 
   void begin_iteration();
   /// Iterations that began so far, under all plans.
@@ -162,6 +165,7 @@ class Session {
   std::optional<Plan> plan_;
   RoadSettings settings_;
   std::uint64_t iteration_ = 0;
+  std::size_t served_iterations_ = 0;  // under one plan, that are recorded
   std::unique_ptr<CollectiveLibrary> library_;  // of the plan, where it sums by one
   std::unique_ptr<Engine> engine_;              // none on an idle rank; last: its thread uses what is above
 };

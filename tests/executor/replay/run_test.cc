@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <latch>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -371,6 +373,122 @@ TEST(RunPlans, NeedAsManyIterationsAsRounds) {
   const Profile profile = profile_of({8});
   const std::vector<PlannedRun> plans = {{random_plan(1, profile, 1, AllReduce{}), short_run()}};
   EXPECT_THROW(take_turns(plans, profile, 1, 3), Error);
+}
+
+// ---- Plans that only rank 0 knows, one after the other ----
+
+/// What was heard on a rank, by the plan's number.
+struct SourceHeard {
+  std::map<std::size_t, RunReport> reports;
+  std::map<std::size_t, std::string> refusals;
+};
+
+PlanSource source_of(SourceHeard& heard, int workers) {
+  PlanSource source;
+  source.workers = workers;
+  source.timeout = short_run().timeout;
+  source.chunk = short_run().chunk;
+  source.finished = [&heard](std::size_t plan, RunReport report) { heard.reports[plan] = std::move(report); };
+  source.refused = [&heard](std::size_t plan, const Refusal& refusal) {
+    heard.refusals[plan] = refusal.text;
+  };
+  return source;
+}
+
+/// Hands out the plans on rank 0; the other ranks have no source at all.
+std::vector<SourceHeard> run_as_they_come(const std::vector<PlannedRun>& plans, const Profile& profile,
+                                          int workers, int ranks) {
+  std::vector<SourceHeard> heard(static_cast<std::size_t>(ranks));
+  on_ranks(ranks, [&](Transport& transport) {
+    const int rank = transport.peers().rank;
+    PlanSource source = source_of(heard[static_cast<std::size_t>(rank)], workers);
+    std::size_t next = 0;
+    if (rank == 0) {
+      source.next = [&]() -> std::optional<PlannedRun> {
+        // Everything that was asked for before has been answered.
+        EXPECT_EQ(heard[0].reports.size() + heard[0].refusals.size(), next);
+        return next < plans.size() ? std::optional(plans[next++]) : std::nullopt;
+      };
+    }
+    run_plans(transport, source, profile);
+  });
+  return heard;
+}
+
+TEST(RunPlansOfASource, RunOneAfterTheOtherWhateverTheirRoads) {
+  // 2 workers and 3 ranks behind them: dedicated servers of some, idle under the others.
+  const Profile profile = profile_of({1000, 20, 3000});
+  std::vector<PlannedRun> plans;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    const auto roads = roads_for(2);
+    plans.push_back({random_plan(seed, profile, 2, roads[seed % roads.size()]), short_run()});
+    plans.back().options.iterations = 1 + static_cast<int>(seed) % 3;
+  }
+  const std::vector<SourceHeard> heard = run_as_they_come(plans, profile, 2, 5);
+  ASSERT_EQ(heard[0].reports.size(), plans.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const RunReport& report = heard[0].reports.at(i);
+    EXPECT_EQ(report.plan_digest, digest(plans[i].plan));
+    EXPECT_EQ(report.iteration_seconds.size(), static_cast<std::size_t>(plans[i].options.iterations));
+    EXPECT_EQ(report.check.tensors, 2U * 2U * 3U);
+    EXPECT_EQ(report.ranks.size(), 5U);
+  }
+  for (const SourceHeard& each : heard) EXPECT_EQ(each.reports.size(), plans.size());
+}
+
+TEST(RunPlansOfASource, APlanThatIsRefusedEndsNoOther) {
+  const Profile profile = profile_of({1000, 20});
+  const auto plan = [&](const Road& road) { return random_plan(1, profile, 2, road); };
+  std::vector<PlannedRun> plans(6, {plan(AllReduce{}), short_run()});
+  plans[1].plan.messages.clear();
+  plans[2].options.iterations = 0;
+  plans[3].options.timeout = Seconds{99};
+  plans[4].plan = plan(ParameterServer{2, Placement::kDedicated, Assignment::kEven});
+  const std::vector<SourceHeard> heard = run_as_they_come(plans, profile, 2, 3);
+  EXPECT_THAT(heard[0].refusals.at(1), HasSubstr("no message carries tensor 0"));
+  EXPECT_THAT(heard[0].refusals.at(2), HasSubstr("iterations = 0: must be at least 1"));
+  EXPECT_THAT(heard[0].refusals.at(3), HasSubstr("timeout and chunk of a plan: must be its session's"));
+  EXPECT_THAT(heard[0].refusals.at(4),
+              HasSubstr("ranks = 3: the plan needs 4, 2 workers and 2 dedicated servers"));
+  for (const SourceHeard& each : heard) {
+    EXPECT_TRUE(each.reports.contains(0));
+    EXPECT_TRUE(each.reports.contains(5));
+    EXPECT_EQ(each.reports.size(), 2U);
+  }
+  EXPECT_EQ(heard[1].refusals.size(), 2U);  // those of rank 0's own mistakes reach nobody else
+}
+
+TEST(RunPlansOfASource, ASourceThatFailsEndsAllRanks) {
+  const Profile profile = profile_of({8});
+  SourceHeard heard;
+  try {
+    on_ranks(3, [&](Transport& transport) {
+      PlanSource source = source_of(heard, 2);
+      if (transport.peers().rank == 0)
+        source.next = []() -> std::optional<PlannedRun> { throw Error(ErrorCode::kInterrupted, "stop"); };
+      run_plans(transport, source, profile);
+    });
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kInterrupted);
+  }
+}
+
+TEST(RunPlansOfASource, ATraceIsWrittenWhereAPlanAsksForIt) {
+  const Profile profile = profile_of({1000, 20});
+  const auto directory =
+      std::filesystem::path(::testing::TempDir()) / fmt::format("commtune_source_test_{}", ::getpid());
+  const ParameterServer servers{2, Placement::kColocated, Assignment::kEven};
+  std::vector<PlannedRun> plans = {{random_plan(1, profile, 2, AllReduce{}), short_run()},
+                                   {random_plan(2, profile, 2, servers), short_run()}};
+  plans[1].options.trace_directory = directory;
+  const std::vector<SourceHeard> heard = run_as_they_come(plans, profile, 2, 3);
+  EXPECT_EQ(heard[0].reports.at(0).ranks[0].trace, "");
+  EXPECT_TRUE(std::filesystem::is_regular_file(directory / "all_ranks.json"));
+  std::ifstream file(directory / "rank1.json");
+  const std::string trace{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(trace, HasSubstr("\"server"));  // what its server did
+  std::filesystem::remove_all(directory);
 }
 
 TEST(RunOptions, RefusesWhatMakesNoSense) {
