@@ -199,8 +199,12 @@ void Engine::check_all_back() const {
   }
 }
 
-void Engine::begin_iteration() {
+void Engine::rethrow_failure() const {
   if (failed_) std::rethrow_exception(failure_);
+}
+
+void Engine::begin_iteration() {
+  rethrow_failure();
   check_all_back();
   ++iteration_;
   next_place_ = 0;
@@ -215,7 +219,7 @@ void Engine::begin_iteration() {
     for (std::size_t tensor = 0; tensor < left_.size(); ++tensor) left_[tensor] = carriers_of_[tensor];
   }
   // fail() sets failed_ first and then the counters: one of the two orders is seen.
-  if (failed_) std::rethrow_exception(failure_);
+  rethrow_failure();
 }
 
 void Engine::note_ready(TensorId tensor) {

@@ -83,6 +83,9 @@ class Engine {
   /// rank has no more part in anything.
   void finish();
 
+  /// Throws what ended the communication thread, if anything did.
+  void rethrow_failure() const;
+
   /// Of the iteration whose gradients have all been waited for; valid until begin_iteration().
   std::span<const MessageTimes> times();
   /// What a server in this process did, in order; after finish().

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "executor/engine/message_limits.h"
@@ -13,6 +14,11 @@ namespace {
 
 /// Plans that ranks keep: so many may take turns without being told again.
 constexpr std::size_t kKnownPlans = 32;
+
+/// Iterations from an announcement to the one before which its plan is adopted. Rank 0 does the last one
+/// before that when all have answered, so with two it would wait for them at once; with three they have an
+/// iteration for it.
+constexpr std::uint64_t kLead = 3;
 
 /// Between tensors where ranks list them: no name has it.
 constexpr char kSeparator = '\0';
@@ -39,6 +45,8 @@ Session::Session(Transport& transport, TensorLayout layout, Gradients gradients,
       gradients_(std::move(gradients)),
       options_(std::move(options)) {
   check_gradients(layout_, gradients_, trains());
+  if (options_.announced_plans && trains())
+    notice_ = std::make_unique<AdoptionNotice>(communicator_, options_.workers);
   agree(communicator_, facts(), deadline());
   agree_on_layout();
 }
@@ -53,7 +61,8 @@ std::vector<Fact> Session::facts() {
                              {"number of tensors", std::to_string(layout_.tensors.size())},
                              {"size of all gradients", std::to_string(layout_.bytes().count) + " B"},
                              {"result", options_.result == Result::kMean ? "mean" : "sum"},
-                             {"chunk size", std::to_string(options_.chunk.count) + " B"}};
+                             {"chunk size", std::to_string(options_.chunk.count) + " B"},
+                             {"plans", options_.announced_plans ? "may be announced" : "known beforehand"}};
   facts.insert(facts.end(), options_.facts.begin(), options_.facts.end());
   return facts;
 }
@@ -150,7 +159,7 @@ bool Session::adopt(const std::optional<Plan>& plan) {
     announcement.digest = digest(*plan);
     if (known(announcement.digest) == nullptr) announcement.plan = plan;
   }
-  announcement = announce(communicator_, announcement, patience());
+  announcement = commtune::announce(communicator_, announcement, patience());
   if (announcement.digest.empty()) {
     if (!plan || rank() == 0) return false;
     throw Error(ErrorCode::kConflict, fmt::format("{} has left the session, this rank was to adopt plan {}",
@@ -171,6 +180,7 @@ bool Session::adopt(const std::optional<Plan>& plan) {
     throw PlanRefused(error.code(), error.what());
   }
   remember(*next);
+  if (notice_) notice_->begin();
   start(std::move(*next));
   return true;
 }
@@ -187,15 +197,54 @@ void Session::start(Plan plan) {
   plan_ = std::move(plan);
   settings_ = make_settings(*plan_, layout_.type, options_.result, options_.chunk);
   if (rank() >= ranks_of(*plan_)) return;
-  engine_ = std::make_unique<Engine>(communicator_, *plan_, layout_, gradients_,
-                                     EngineOptions{settings_, options_.timeout,
-                                                   served_iterations_ * plan_->messages.size(),
-                                                   library_.get()});
+  engine_ =
+      std::make_unique<Engine>(communicator_, *plan_, layout_, gradients_,
+                               EngineOptions{settings_, options_.timeout,
+                                             served_iterations_ * plan_->messages.size(), library_.get()});
 }
 
-void Session::begin_iteration() {
+bool Session::begin_iteration() {
+  const std::uint64_t next = iteration_ + 1;
+  const std::uint64_t due = notice_ ? notice_->first() : 0;
+  const bool changed = due == next && adopt_announced();
+  // The others cannot end this one before it has begun here.
+  if (due == next + 1 && rank() == 0) {
+    notice_->wait_until_known([this] { engine().rethrow_failure(); }, deadline());
+  }
   engine().begin_iteration();
-  ++iteration_;
+  iteration_ = next;
+  return changed;
+}
+
+std::uint64_t Session::announce(Plan plan) {
+  const auto refuse = [&](std::string_view rule) {
+    throw Error(ErrorCode::kBadInput, fmt::format("announce on {}: {}", describe(peers(), rank()), rule));
+  };
+  if (rank() != 0) refuse("only rank 0 may announce a plan");
+  if (!notice_) refuse("must be said beforehand, by SessionOptions::announced_plans");
+  if (!plan_) refuse("no plan is in force: adopt one first");
+  if (const std::uint64_t due = notice_->first(); due != 0)
+    refuse(fmt::format("a plan is announced already, for iteration {}", due));
+  try {
+    check_plan(plan);
+  } catch (const Error& error) {
+    throw PlanRefused(error.code(), error.what());
+  }
+  announced_ = std::move(plan);
+  const std::uint64_t first = iteration_ + kLead;
+  notice_->tell(first);
+  return first;
+}
+
+bool Session::adopt_announced() {
+  notice_->clear();
+  refusal_.reset();
+  try {
+    return adopt(std::exchange(announced_, std::nullopt));
+  } catch (const PlanRefused& refused) {
+    refusal_ = Refusal{refused.code(), refused.what()};
+    return false;
+  }
 }
 
 PlanEnd Session::end_plan() {
@@ -227,6 +276,7 @@ void Session::leave() {
                 fmt::format("{} goes on with plan {}, this rank was to leave the session",
                             describe(peers(), 0), digest(*plan_)));
   }
+  if (notice_) notice_->end(deadline());
   barrier(communicator_, deadline());
 }
 

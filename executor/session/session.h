@@ -12,6 +12,9 @@
 //   }
 //   session.leave();
 //
+// adopt() is for ranks that know at which iteration they adopt what: a run of several plans. Where only rank
+// 0 knows, and that any time, it announces a plan, and all ranks adopt it in the same begin_iteration().
+//
 // Ranks 0..workers-1 train. Those behind them are dedicated servers under plans that have some, otherwise
 // idle: they call serve(), or adopt() and end_plan() as the others do. As many ranks as the plan with the
 // most servers needs have to be there from the start.
@@ -36,6 +39,7 @@
 #include "executor/engine/message_buffer.h"
 #include "executor/roads/road.h"
 #include "executor/session/adoption.h"
+#include "executor/session/adoption_notice.h"
 #include "executor/session/exchange.h"
 #include "executor/transport/communicator.h"
 #include "perfmodel/base/error.h"
@@ -47,9 +51,12 @@ namespace commtune {
 struct SessionOptions {
   int workers = 1;  ///< ranks 0..workers-1 train, under every plan
   Result result = Result::kMean;
-  Seconds timeout{60.0};         ///< longest wait for any one message, or for the ranks to agree
-  Bytes chunk;                   ///< longest transfer; 0: RoadSettings' default
-  std::vector<Fact> facts;       ///< what else all ranks must have in common
+  Seconds timeout{60.0};  ///< longest wait for any one message, or for the ranks to agree
+  Bytes chunk;            ///< longest transfer; 0: RoadSettings' default
+  /// Rank 0 may announce() plans. Each worker then keeps a receive posted for that as long as a plan is in
+  /// force, so that the session is over with leave() or abort() only, and not with the object alone.
+  bool announced_plans = false;
+  std::vector<Fact> facts;  ///< what else all ranks must have in common
   /// This rank's own objections to a plan, which it throws as an Error; may be empty. Called with plans that
   /// suit the layout.
   std::function<void(const Plan&)> accept;
@@ -105,7 +112,24 @@ class Session {
   /// a plan (PlanEnd::served); none before.
   void record_served(int iterations) { served_iterations_ = static_cast<std::size_t>(iterations); }
 
-  void begin_iteration();
+  /// Where an announced plan is due, it is adopted first, as by adopt().
+  ///
+  /// returns  whether another plan is in force than in the iteration before; refusal() says why not
+  /// throws   as Engine's and adopt(), but for PlanRefused, and on rank 0 Error{kTimeout} naming a worker
+  /// that
+  ///          did not hear of an announced plan in time
+  bool begin_iteration();
+
+  /// On rank 0, not during begin_iteration(): all workers adopt the plan before the iteration that is
+  /// returned, a few from now; those in between go on under the plan that is in force, and none is lost.
+  ///
+  /// throws  PlanRefused where this rank refuses it by itself: nothing is announced then; Error{kBadInput} on
+  ///         another rank, without a plan in force, before the one announced last is due, or in a session
+  ///         without SessionOptions::announced_plans
+  std::uint64_t announce(Plan plan);
+  /// Why the plan that was announced last, and is due, was not adopted, on any rank; empty: it was.
+  const std::optional<Refusal>& refusal() const { return refusal_; }
+
   /// Iterations that began so far, under all plans.
   std::uint64_t iteration() const { return iteration_; }
   /// As Engine's.
@@ -155,6 +179,7 @@ class Session {
   void remember(const Plan& plan);
   /// Before any rank sends by it.
   void allow(const Plan& plan);
+  bool adopt_announced();
 
   Communicator communicator_;
   const TensorLayout layout_;
@@ -165,7 +190,10 @@ class Session {
   std::optional<Plan> plan_;
   RoadSettings settings_;
   std::uint64_t iteration_ = 0;
-  std::size_t served_iterations_ = 0;  // under one plan, that are recorded
+  std::size_t served_iterations_ = 0;           // under one plan, that are recorded
+  std::unique_ptr<AdoptionNotice> notice_;      // on workers, where plans may be announced
+  std::optional<Plan> announced_;               // on rank 0
+  std::optional<Refusal> refusal_;              // of the one announced last
   std::unique_ptr<CollectiveLibrary> library_;  // of the plan, where it sums by one
   std::unique_ptr<Engine> engine_;              // none on an idle rank; last: its thread uses what is above
 };

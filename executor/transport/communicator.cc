@@ -274,7 +274,8 @@ bool says_more(bool receive, Clock::time_point started, const std::optional<Pend
 std::optional<Pending> Communicator::oldest() const {
   std::optional<Pending> best;
   for (const Slot& slot : slots_) {
-    if (slot.state == State::kPending && says_more(slot.receive, slot.started, best)) {
+    if (slot.state != State::kPending || slot.tag == kStandingTag) continue;
+    if (says_more(slot.receive, slot.started, best)) {
       best = Pending{slot.peer, slot.tag, slot.receive, slot.started};
     }
   }

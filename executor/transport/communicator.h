@@ -25,6 +25,10 @@ inline constexpr std::uint32_t kLaneNumbers = 1U << 26;
 /// The message that a tag belongs to, whichever of its streams it is.
 constexpr std::uint32_t message_of(Tag tag) { return number_of(tag) % kLaneNumbers; }
 
+/// Of control messages that come when their sender has something to say, be it never: what waits for one says
+/// nothing of who is late, so that oldest() leaves it out.
+inline constexpr Tag kStandingTag = make_tag(TagSpace::kControl, 5);
+
 /// One transfer that was started; co_await it to go on after it has ended, which yields its Completion. Must
 /// be awaited (at any later time) or belong to a Group; movable.
 class [[nodiscard]] Transfer {

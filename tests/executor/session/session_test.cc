@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <latch>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -26,7 +29,9 @@ namespace commtune::testing {
 namespace {
 
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 /// One rank's session and gradients, driven as a training program would: gradients become ready in any order
 /// on several threads, and are waited for on others.
@@ -104,6 +109,16 @@ class Trainer {
   std::vector<std::vector<std::byte>> memory_;  // outlives the session
   std::unique_ptr<Session> session_;
 };
+
+/// Of the Error that `action` throws.
+std::string message_of(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
 
 const Profile kTensors = profile_of({1, 700, 20, 3000, 5, 64, 900});
 
@@ -329,6 +344,198 @@ TEST(Session, RefusesRanksThatAreAtDifferentIterations) {
         "ranks disagree about the next iteration: rank 0 (host local0) has 2, rank 1 (host local1) has 3");
     trainer.session().leave();
   });
+}
+
+// ---- Switching where only rank 0 knows ----
+
+SessionOptions with_announcements() {
+  SessionOptions options;
+  options.announced_plans = true;
+  return options;
+}
+
+/// What a worker saw of a training in which rank 0 announces plans: by iteration the plan that began to be in
+/// force there, and by plan why it was refused.
+struct Training {
+  std::map<std::uint64_t, std::string> switches;
+  std::vector<std::string> refusals;
+  std::uint64_t iterations = 0;
+};
+
+/// Plans that rank 0 announces before it begins these iterations.
+using Announcements = std::map<std::uint64_t, Plan>;
+
+/// iterations  of a worker, the slower the higher its rank
+Training train(Trainer& trainer, const Announcements& announcements, std::uint64_t iterations) {
+  Training seen;
+  Session& session = trainer.session();
+  std::vector<std::uint64_t> due;
+  std::string plan = digest(*session.plan());
+  for (std::uint64_t i = 1; i <= iterations; ++i) {
+    const auto announced = announcements.find(i);
+    if (session.rank() == 0 && announced != announcements.end())
+      due.push_back(session.announce(announced->second));
+    std::this_thread::sleep_for(std::chrono::microseconds(i % 5 * 40) * session.rank());
+    trainer.iterate(i);
+    if (const std::string now = digest(*session.plan()); now != plan) seen.switches[i] = plan = now;
+    if (session.refusal() && std::ranges::count(seen.refusals, session.refusal()->text) == 0)
+      seen.refusals.push_back(session.refusal()->text);
+  }
+  for (const std::uint64_t iteration : due) EXPECT_LE(iteration, iterations);
+  seen.iterations = session.iteration();
+  return seen;
+}
+
+TEST(Session, AdoptsWhatRankZeroAnnouncesInTheSameIterationOnAllRanks) {
+  // 3 workers of different speed, and 2 ranks for plans with dedicated servers.
+  constexpr int kWorkers = 3;
+  const ParameterServer servers{2, Placement::kDedicated, Assignment::kEven};
+  const Plan first = random_plan(1, kTensors, kWorkers, AllReduce{});
+  const Announcements announcements = {{40, random_plan(2, kTensors, kWorkers, servers)},
+                                       {80, random_plan(3, kTensors, kWorkers, AllReduce{})},
+                                       {120, random_plan(4, kTensors, kWorkers, servers)},
+                                       {121 + 3, first}};
+  std::vector<Training> seen(kWorkers);
+  on_ranks(kWorkers + 2, [&](Transport& transport) {
+    const int rank = transport.peers().rank;
+    SessionOptions options = with_announcements();
+    if (rank == 1) {
+      options.accept = [refused = digest(announcements.at(80))](const Plan& plan) {
+        if (digest(plan) == refused) throw Error(ErrorCode::kUnavailable, "no memory for it");
+      };
+    }
+    Trainer trainer(transport, kTensors, kWorkers, options);
+    if (!trainer.session().trains()) return trainer.session().serve();
+    trainer.session().adopt(first);
+    seen[static_cast<std::size_t>(rank)] = train(trainer, announcements, 200);
+    trainer.session().leave();
+  });
+  const std::map<std::uint64_t, std::string> expected = {{40 + 2, digest(announcements.at(40))},
+                                                         {120 + 2, digest(announcements.at(120))},
+                                                         {124 + 2, digest(first)}};
+  for (const Training& each : seen) {
+    EXPECT_EQ(each.switches, expected);
+    EXPECT_THAT(each.refusals, ElementsAre("rank 1 (host local1): no memory for it"));
+    EXPECT_EQ(each.iterations, 200U);
+  }
+}
+
+TEST(Session, AdoptsWhatIsAnnouncedOverSockets) {
+  constexpr int kWorkers = 2;
+  Announcements announcements;
+  for (std::uint64_t i = 0; i < 10; ++i)
+    announcements[1 + 4 * i] = random_plan(i + 2, kTensors, kWorkers, road_of(i, kWorkers));
+  std::vector<Training> seen(kWorkers);
+  on_bootstraps(
+      4,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        const auto transport = make_tcp_transport(bootstrap);
+        Trainer trainer(*transport, kTensors, kWorkers, with_announcements());
+        if (!trainer.session().trains()) return trainer.session().serve();
+        trainer.session().adopt(random_plan(1, kTensors, kWorkers, AllReduce{}));
+        seen[static_cast<std::size_t>(trainer.session().rank())] = train(trainer, announcements, 50);
+        trainer.session().leave();
+      },
+      4);
+  for (const Training& each : seen) {
+    EXPECT_THAT(each.refusals, IsEmpty());
+    EXPECT_EQ(each.switches.size(), 10U);
+    EXPECT_EQ(each.iterations, 50U);
+  }
+}
+
+TEST(Session, MayEndBeforeWhatIsAnnouncedIsDue) {
+  for (int iterations = 0; iterations < 3; ++iterations) {
+    on_ranks(3, [&](Transport& transport) {
+      Trainer trainer(transport, kTensors, 3, with_announcements());
+      Session& session = trainer.session();
+      session.adopt(random_plan(1, kTensors, 3, AllReduce{}));
+      trainer.iterate(1);
+      if (session.rank() == 0) {
+        EXPECT_EQ(session.announce(random_plan(2, kTensors, 3, AllReduce{})), 4U);
+      }
+      for (int i = 0; i < iterations; ++i) trainer.iterate(2);
+      session.leave();
+    });
+  }
+}
+
+TEST(Session, AnAnnouncementThatBreaksARuleChangesNothing) {
+  on_ranks(2, [&](Transport& transport) {
+    Trainer trainer(transport, kTensors, 2, with_announcements());
+    Session& session = trainer.session();
+    const Plan plan = random_plan(1, kTensors, 2, AllReduce{}),
+               next = random_plan(2, kTensors, 2, AllReduce{});
+    EXPECT_THAT(message_of([&] { session.announce(next); }),
+                HasSubstr(session.rank() == 0 ? "no plan is in force" : "only rank 0 may announce a plan"));
+    session.adopt(plan);
+    if (session.rank() == 0) {
+      Plan broken = next;
+      broken.messages.pop_back();
+      EXPECT_THROW(session.announce(broken), PlanRefused);
+      session.announce(next);
+      EXPECT_EQ(message_of([&] { session.announce(plan); }),
+                "announce on rank 0 (host local0): a plan is announced already, for iteration 3");
+    }
+    for (std::uint64_t i = 1; i <= 4; ++i) {
+      trainer.iterate(i);
+      EXPECT_EQ(digest(*session.plan()), digest(i < 3 ? plan : next));
+      EXPECT_FALSE(session.refusal());
+    }
+    session.leave();
+  });
+  on_ranks(1, [](Transport& transport) {
+    Trainer trainer(transport, kTensors, 1);
+    trainer.session().adopt(random_plan(1, kTensors, 1, AllReduce{}));
+    EXPECT_THAT(message_of([&] { trainer.session().announce(random_plan(2, kTensors, 1, AllReduce{})); }),
+                HasSubstr("must be said beforehand, by SessionOptions::announced_plans"));
+    trainer.session().leave();
+  });
+}
+
+TEST(Session, OfOneRankAnnouncesToItself) {
+  on_ranks(1, [](Transport& transport) {
+    Trainer trainer(transport, kTensors, 1, with_announcements());
+    trainer.session().adopt(random_plan(1, kTensors, 1, AllReduce{}));
+    const Announcements announcements = {{1, random_plan(2, kTensors, 1, AllReduce{})}};
+    EXPECT_EQ(train(trainer, announcements, 5).switches.size(), 1U);
+    trainer.session().leave();
+  });
+}
+
+TEST(Session, RanksAgreeWhetherPlansMayBeAnnounced) {
+  on_ranks(2, [](Transport& transport) {
+    const SessionOptions options = transport.peers().rank == 0 ? with_announcements() : SessionOptions{};
+    EXPECT_THAT(message_of([&] { const Trainer trainer(transport, kTensors, 2, options); }),
+                HasSubstr("ranks disagree about the plans: rank"));
+  });
+}
+
+TEST(Session, ARankThatIsGoneEndsTheWaitForItsAnswer) {
+  // Rank 1 leaves between an announcement and its answer at the latest, so rank 0 cannot go on.
+  std::latch all_know(2);
+  on_bootstraps(
+      2,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        const auto transport = make_tcp_transport(bootstrap);
+        Trainer trainer(*transport, kTensors, 2, with_announcements());
+        Session& session = trainer.session();
+        session.adopt(random_plan(3, kTensors, 2, AllReduce{}));
+        try {
+          trainer.iterate(1);
+          if (session.rank() == 1) session.abort("out of memory");
+          if (session.rank() == 0) {
+            session.announce(random_plan(4, kTensors, 2, AllReduce{}));
+            for (std::uint64_t i = 2; i < 5; ++i) trainer.iterate(i);
+          }
+          EXPECT_EQ(session.rank(), 1);
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+          EXPECT_STREQ(error.what(), "rank 1 (host local0) ended the run: out of memory");
+        }
+        all_know.arrive_and_wait();
+      },
+      2);
 }
 
 TEST(Session, RanksWhoseTensorsDifferDoNotBegin) {

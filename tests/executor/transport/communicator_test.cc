@@ -125,6 +125,13 @@ TEST_F(CommunicatorTest, NoMessageWaitsForWhatIsSaidBesideTheTraining) {
   EXPECT_TRUE(communicator_.oldest());
 }
 
+TEST_F(CommunicatorTest, WhatMayNeverComeSaysNothingOfWhoIsLate) {
+  receive_tagged(kStandingTag, 1);
+  EXPECT_FALSE(communicator_.oldest());
+  receive_tagged(make_tag(TagSpace::kControl, 4), 2);
+  EXPECT_EQ(communicator_.oldest()->peer, 2);
+}
+
 TEST_F(CommunicatorTest, ReceivesSayMoreAboutWhoIsLateThanOlderSends) {
   send_tagged(reduce(4), 8, 1);
   EXPECT_EQ(communicator_.oldest(4)->peer, 1);
