@@ -121,27 +121,34 @@ class LineReader {
 /// What is still to be written to the child's standard input.
 class InputWriter {
  public:
-  InputWriter(Descriptor end, const ProcessOptions& options)
-      : end_(std::move(end)), text_(options.input), closes_(options.ends_input) {
+  InputWriter(Descriptor end, std::string text, bool closes)
+      : end_(std::move(end)), text_(std::move(text)), closes_(closes) {
     set_nonblocking(end_);
     close_when_done();
   }
   /// To be waited for; -1 when nothing is left to be written.
-  int descriptor() const { return text_.empty() ? -1 : end_.get(); }
+  int descriptor() const { return left().empty() ? -1 : end_.get(); }
+  void add(std::string_view text) {
+    text_.erase(0, written_);
+    written_ = 0;
+    text_ += text;
+  }
   void write_some() {
-    const ssize_t put = ::write(end_.get(), text_.data(), text_.size());
-    if (put > 0) text_.remove_prefix(static_cast<std::size_t>(put));
-    if (put < 0 && errno != EAGAIN && errno != EINTR) text_ = {};  // it reads no more
+    const ssize_t put = ::write(end_.get(), left().data(), left().size());
+    if (put > 0) written_ += static_cast<std::size_t>(put);
+    if (put < 0 && errno != EAGAIN && errno != EINTR) written_ = text_.size();  // it reads no more
     close_when_done();
   }
 
  private:
+  std::string_view left() const { return std::string_view(text_).substr(written_); }
   void close_when_done() {
-    if (text_.empty() && closes_) end_.reset();
+    if (left().empty() && closes_) end_.reset();
   }
 
   Descriptor end_;
-  std::string_view text_;
+  std::string text_;
+  std::size_t written_ = 0;  // of it
   bool closes_;
 };
 
@@ -272,12 +279,13 @@ class Reaper {
 class Watch {
  public:
   Watch(Child& child, const ProcessOptions& options, const ProcessHooks& hooks, Cancellation& cancellation)
-      : input_(std::move(child.input), options),
+      : input_(std::move(child.input), options.input, options.ends_input),
         output_(std::move(child.output), hooks.on_output),
         error_(std::move(child.error), hooks.on_error),
         cancellation_(cancellation) {}
 
   bool streams_open() const { return output_.open() || error_.open(); }
+  void write(std::string_view text) { input_.add(text); }
 
   void wait(std::chrono::milliseconds most) {
     std::array<pollfd, 4> waits{
@@ -317,33 +325,96 @@ std::function<void(std::string_view)> guard(const std::function<void(std::string
 
 }  // namespace
 
-ProcessEnd run_process(const ProcessOptions& options, const ProcessHooks& hooks, Cancellation& cancellation) {
-  const PipeSignalBlock no_pipe_signal;
-  Child child = start(options.argv);
-  Reaper reaper(child.pid, options.ending);
-  std::exception_ptr failure;
-  const ProcessHooks guarded{guard(hooks.on_output, failure), guard(hooks.on_error, failure), {}};
-  Watch watch(child, options, guarded, cancellation);
-  ProcessEnd end;
-  std::optional<SteadyClock::time_point> ended;
-  while (true) {
-    // Short naps, since a child that closes its streams early is only noticed by asking.
-    watch.wait(std::chrono::milliseconds(ended || !watch.streams_open() ? 20 : 200));
-    if (!ended && reaper.collect(WNOHANG)) ended = SteadyClock::now();
-    if (ended && (!watch.streams_open() || SteadyClock::now() > *ended + kDrainTime)) break;
-    if (ended) continue;
-    const auto deadline = hooks.deadline ? hooks.deadline() : std::nullopt;
-    end.cancelled = cancellation.requested();
-    end.timed_out = end.timed_out || (deadline && SteadyClock::now() >= *deadline);
-    const auto steps = static_cast<std::size_t>(cancellation.requests());
-    if (end.cancelled || end.timed_out || failure) reaper.urge(std::max<std::size_t>(steps, 1));
+class Process::Impl {
+ public:
+  Impl(ProcessOptions options, const ProcessHooks& hooks, Cancellation& cancellation)
+      : options_(std::move(options)),
+        deadline_(hooks.deadline),
+        cancellation_(cancellation),
+        child_(start(options_.argv)),
+        reaper_(child_.pid, options_.ending),
+        guarded_{guard(hooks.on_output, failure_), guard(hooks.on_error, failure_), {}},
+        watch_(child_, options_, guarded_, cancellation) {}
+
+  void write(std::string_view text) { watch_.write(text); }
+
+  std::optional<ProcessEnd> wait(const std::function<bool()>& enough) {
+    const PipeSignalBlock no_pipe_signal;
+    while (!is_over()) {
+      if (!failure_ && enough && enough()) return std::nullopt;
+      turn();
+    }
+    watch_.finish();
+    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    return end();
   }
-  watch.finish();
-  if (failure) std::rethrow_exception(failure);
-  const int status = reaper.status();
-  end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  end.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-  return end;
+
+  /// Nobody wants to hear of it any more.
+  void dismiss() {
+    const PipeSignalBlock no_pipe_signal;
+    dismissed_ = true;
+    while (!is_over()) turn();
+  }
+
+ private:
+  bool is_over() const {
+    return ended_ && (!watch_.streams_open() || SteadyClock::now() > *ended_ + kDrainTime);
+  }
+
+  void turn() {
+    // Short naps, since a child that closes its streams early is only noticed by asking.
+    watch_.wait(std::chrono::milliseconds(ended_ || !watch_.streams_open() ? 20 : 200));
+    if (!ended_ && reaper_.collect(WNOHANG)) ended_ = SteadyClock::now();
+    if (!ended_) urge();
+  }
+
+  void urge() {
+    const auto deadline = deadline_ ? deadline_() : std::nullopt;
+    cancelled_ = cancellation_.requested();
+    timed_out_ = timed_out_ || (deadline && SteadyClock::now() >= *deadline);
+    const auto steps = static_cast<std::size_t>(cancellation_.requests());
+    if (cancelled_ || timed_out_ || dismissed_ || failure_) reaper_.urge(std::max<std::size_t>(steps, 1));
+  }
+
+  ProcessEnd end() const {
+    ProcessEnd end;
+    end.cancelled = cancelled_;
+    end.timed_out = timed_out_;
+    const int status = reaper_.status();
+    end.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    end.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    return end;
+  }
+
+  const ProcessOptions options_;
+  const std::function<std::optional<SteadyClock::time_point>()>& deadline_;
+  Cancellation& cancellation_;
+  Child child_;
+  Reaper reaper_;
+  std::exception_ptr failure_;  // of a hook
+  const ProcessHooks guarded_;
+  Watch watch_;
+  std::optional<SteadyClock::time_point> ended_;
+  bool cancelled_ = false, timed_out_ = false, dismissed_ = false;
+};
+
+Process::Process(ProcessOptions options, const ProcessHooks& hooks, Cancellation& cancellation)
+    : impl_(std::make_unique<Impl>(std::move(options), hooks, cancellation)) {}
+
+Process::~Process() {
+  try {
+    impl_->dismiss();
+  } catch (const std::exception&) {
+    // What a hook has to say nobody hears any more; the child is killed by its reaper.
+  }
+}
+
+void Process::write(std::string_view text) { impl_->write(text); }
+
+std::optional<ProcessEnd> Process::wait(const std::function<bool()>& enough) { return impl_->wait(enough); }
+
+ProcessEnd run_process(const ProcessOptions& options, const ProcessHooks& hooks, Cancellation& cancellation) {
+  return Process(options, hooks, cancellation).wait({}).value();
 }
 
 }  // namespace commtune::api

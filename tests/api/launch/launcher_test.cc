@@ -4,9 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "perfmodel/base/error.h"
 
@@ -19,14 +23,17 @@ class Launch : public ::testing::Test {
   Launch() { std::filesystem::create_directories(folder_); }
   ~Launch() override { std::filesystem::remove_all(folder_); }
 
-  ErrorCode error_of(const std::string& script, const LaunchReportHandler& on_report) {
+  LaunchOptions options_for(const std::string& script) const {
     const std::string program = folder_ / "mpirun";
     std::ofstream(program) << "#!/bin/sh\n" << script << "\n";
     ::chmod(program.c_str(), 0700);
     LaunchOptions options;
     options.mpirun.program = program;
+    return options;
+  }
+  ErrorCode error_of(const std::string& script, const LaunchReportHandler& on_report) {
     try {
-      launch({}, options, on_report, cancellation_);
+      launch({}, options_for(script), on_report, cancellation_);
     } catch (const Error& error) {
       return error.code();
     }
@@ -48,6 +55,76 @@ TEST_F(Launch, AReportThatIsCutShortByTheEndIsNoMistake) {
 
 TEST_F(Launch, AReportThatIsCutShortOtherwiseIs) {
   EXPECT_EQ(error_of(started_ + cut_short_, {}), ErrorCode::kBadInput);
+}
+
+/// Repeats what it is told as a thing found, until it is told to stop.
+const std::string kEcho =
+    "while IFS= read -r line; do\n"
+    "  case \"$line\" in\n"
+    "  '\"stop\"') echo '{\"report\":\"finished\",\"result\":7}'; exit 0;;\n"
+    "  '\"die\"') echo '{\"report\":\"failed\",\"code\":\"peer_lost\",\"message\":\"gone\"}'; exit 7;;\n"
+    "  *) echo \"{\\\"report\\\":\\\"found\\\",\\\"kind\\\":\\\"echo\\\",\\\"value\\\":$line}\";;\n"
+    "  esac\n"
+    "done\n";
+
+class LaunchedJobTest : public Launch {
+ protected:
+  /// What is heard until that is said.
+  void hear(LaunchedJob& job, const std::string& text) {
+    job.listen(
+        [&](const LaunchReport& report) {
+          if (const auto* found = std::get_if<Found>(&report)) heard_.push_back(found->value);
+        },
+        [&] { return !heard_.empty() && heard_.back() == text; });
+  }
+
+  std::vector<nlohmann::json> heard_;
+};
+
+TEST_F(LaunchedJobTest, IsToldMoreWhileItRuns) {
+  LaunchedJob job("order", options_for(started_ + kEcho), cancellation_);
+  hear(job, "order");
+  for (const char* text : {"one", "two"}) {
+    job.tell(text);
+    hear(job, text);
+  }
+  EXPECT_EQ(heard_, (std::vector<nlohmann::json>{"order", "one", "two"}));
+  const std::string longer(300'000, 'x');  // than a pipe holds
+  job.tell(longer);
+  hear(job, longer);
+  job.tell("stop");
+  EXPECT_EQ(job.finish({}), 7);
+}
+
+TEST_F(LaunchedJobTest, ItsFailureIsThrownByWhoListens) {
+  LaunchedJob job("order", options_for(started_ + kEcho), cancellation_);
+  hear(job, "order");
+  job.tell("die");
+  try {
+    hear(job, "more");
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+    EXPECT_STREQ(error.what(), "gone");
+  }
+}
+
+TEST_F(LaunchedJobTest, AnEndInOrderIsNoAnswer) {
+  LaunchedJob job("order", options_for(started_ + kEcho), cancellation_);
+  job.tell("stop");
+  EXPECT_THROW(hear(job, "more"), Error);
+}
+
+TEST_F(LaunchedJobTest, GoesWithItsObject) {
+  const std::string file = folder_ / "pid";
+  {
+    LaunchedJob job("order", options_for("echo $$ > '" + file + "'\n" + started_ + kEcho), cancellation_);
+    hear(job, "order");
+  }
+  pid_t pid = 0;
+  std::ifstream(file) >> pid;
+  ASSERT_GT(pid, 0);
+  EXPECT_EQ(::kill(pid, 0), -1);
 }
 
 }  // namespace
