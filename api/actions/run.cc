@@ -4,25 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <memory>
 #include <set>
-#include <tuple>
 
+#include "api/actions/run_record.h"
 #include "api/error_status.h"
 #include "api/question/fit_marks.h"
 #include "api/question/models.h"
 #include "api/question/plan_lookup.h"
 #include "api/question/plan_view.h"
-#include "api/version.h"
-#include "api/view/predicted_trace.h"
 #include "executor/base/random_digits.h"
-#include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/fit/fit.h"
 #include "perfmodel/shipped_profiles.h"
-#include "probes/host/fact_differences.h"
-#include "store/owner.h"
 
 namespace commtune::api {
 namespace {
@@ -173,62 +168,6 @@ void check_ranks(const RunRequest& request) {
           digest(request.job.plan), wanted, offered, wanted));
 }
 
-/// A prediction beside the trace, where the plan was made from a fit.
-void add_prediction(Context& context, const RunRequest& request) {
-  const std::string& folder = request.options.trace_directory;
-  const auto plan = context.store.find_plan(request.job.plan_id);
-  if (folder.empty() || !plan || !plan->fit) return;
-  try {
-    const auto fit = context.store.find_fit(*plan->fit);
-    if (fit) add_predicted_trace(folder, request.job.plan, request.job.profile, fit->snapshot);
-  } catch (const Error& error) {
-    context.note(fmt::format("no prediction in the trace: {}", error.what()));
-  }
-}
-
-/// Bytes per second that a connection may send at; 0: no limit.
-double pace_of(const RunRequest& request) {
-  const TransportKind* kind = find_transport(request.placing.network);
-  return request.paced && kind != nullptr && kind->takes_pace ? request.job.link_rate : 0;
-}
-
-/// group  of plans that run in one session; empty: it runs alone
-NewRun new_run(const RunRequest& request, const Context& context, const std::string& group) {
-  NewRun run;
-  run.plan = request.job.plan_id;
-  run.cluster = request.job.cluster_id;
-  run.hosts = request.placing.hosts.hosts;
-  // Slots that only the host knows are stored as one until it is known better.
-  for (Host& host : run.hosts) host.slots = std::max(1, host.slots);
-  run.settings = settings_of(request.options);
-  run.settings["workload"] = kReplay;
-  run.settings["network"] = request.placing.network;
-  run.settings["pace_bytes_per_second"] = pace_of(request);
-  run.settings["transport"] = transport_settings(context, request.placing);
-  if (!group.empty()) run.settings["group"] = group;
-  run.versions["commtune"] = kVersion;
-  run.owner = this_process();
-  return run;
-}
-
-probes::Facts facts_from_json(const nlohmann::json& value) {
-  const JsonPlace place(value);
-  const JsonPlace named = place["facts"];
-  probes::Facts facts;
-  for (const auto& [name, fact] : named.object().items()) facts[name] = named[name].text();
-  return facts;
-}
-
-/// Whether two plans may run in one session.
-bool share_a_session(const RunRequest& a, const RunRequest& b) {
-  const auto key = [](const RunRequest& request) {
-    return std::tuple(request.placing.network, request.placing.subnet, request.placing.mpirun_arguments,
-                      request.job.plan.workers, commtune::digest(request.job.profile), pace_of(request),
-                      request.options.result, request.options.timeout, request.options.chunk);
-  };
-  return key(a) == key(b);
-}
-
 /// Timed iterations of one turn among others: enough that the warm-up before them costs little, few enough
 /// that plans see the same minutes.
 constexpr int kIterationsOfTurn = 5;
@@ -240,7 +179,7 @@ class RunGroup {
   RunGroup(Context& context, const std::vector<RunRequest>& requests, std::vector<std::size_t> together,
            std::vector<RunOutcome>& outcomes)
       : context_(context), requests_(requests), outcomes_(outcomes), left_(std::move(together)) {
-    iterations_.resize(requests.size());
+    records_.resize(requests.size());
   }
 
   void run() {
@@ -248,10 +187,8 @@ class RunGroup {
     if (left_.empty()) return;
     say_notes(context_, requests_[left_.front()].placing.hosts);
     const std::string group = left_.size() > 1 ? random_digits().substr(0, 16) : std::string();
-    for (const std::size_t i : left_) {
-      outcomes_[i].predicted = requests_[i].job.predicted;
-      outcomes_[i].run = context_.store.start_run(new_run(requests_[i], context_, group));
-    }
+    for (const std::size_t i : left_)
+      records_[i] = std::make_unique<RunRecord>(context_, requests_[i], group);
     while (!left_.empty()) run_session();
   }
 
@@ -326,7 +263,7 @@ class RunGroup {
     if (found->kind == "turn") {
       under_way_ = plan;
     } else if (found->kind == "iteration") {
-      iterations_[plan].push_back(found->value.at("seconds").get<double>());
+      records_[plan]->add(Seconds{found->value.at("seconds").get<double>()});
     } else if (found->kind == "report") {
       finish(plan, run_report_from_json(found->value.at("report")));
     } else if (found->kind == "refused") {
@@ -335,47 +272,27 @@ class RunGroup {
     }
   }
 
-  /// Before the first iteration. A run's own settings say nothing about the cluster, so they are compared and
-  /// not kept.
   void compare(const probes::Facts& seen) {
     for (const std::size_t i : left_) {
-      const RunRequest& request = requests_[i];
-      const probes::Facts& fitted = request.job.fitted_facts;
-      if (fitted.empty()) continue;
-      probes::Facts facts = seen;
-      if (request.job.cluster_id)
-        context_.store.see_facts(*request.job.cluster_id, probes::of_known_hosts(facts, fitted));
-      for (const auto& [name, value] : transport_settings(context_, request.placing))
-        facts["setting." + name] = value;
-      outcomes_[i].differences = probes::fact_differences(fitted, facts);
-      if (request.strict) refuse_differences(outcomes_[i].differences);
-      for (const std::string& difference : outcomes_[i].differences) {
-        if (!noted_.insert(difference).second) continue;
-        context_.note(
-            fmt::format("the prediction rests on a fit made under other conditions: {}", difference));
+      records_[i]->compare(seen);
+      for (const std::string& difference : records_[i]->outcome().differences) {
+        if (noted_.insert(difference).second) context_.note(difference_note(difference));
       }
     }
   }
 
   void finish(std::size_t plan, RunReport report) {
-    RunOutcome& outcome = outcomes_[plan];
-    outcome.report = std::move(report);
-    RunResult result = run_result(WorkState::kComplete, outcome.report.iteration_seconds, {});
-    result.differences = outcome.differences;
-    result.trace_path = requests_[plan].options.trace_directory;
-    result.messages = commtune::to_json(outcome.report).at("messages");
-    add_prediction(context_, requests_[plan]);
-    context_.store.finish_run(outcome.run, result);
-    std::erase(left_, plan);
+    records_[plan]->finish(std::move(report));
+    leave(plan);
   }
 
   void fail(std::size_t plan, const Error& error) {
-    const bool interrupted = error.code() == ErrorCode::kInterrupted;
-    RunResult failed = run_result(interrupted ? WorkState::kInterrupted : WorkState::kFailed,
-                                  iterations_[plan], error.what());
-    failed.differences = outcomes_[plan].differences;
-    outcomes_[plan].failure = error;
-    context_.store.finish_run(outcomes_[plan].run, failed);
+    records_[plan]->fail(error);
+    leave(plan);
+  }
+
+  void leave(std::size_t plan) {
+    outcomes_[plan] = records_[plan]->outcome();
     std::erase(left_, plan);
   }
 
@@ -386,15 +303,15 @@ class RunGroup {
                          !under_way_ || std::ranges::find(left_, *under_way_) == left_.end();
     if (!for_all) fail(*under_way_, error);
     while (for_all && !left_.empty()) fail(left_.front(), error);
-    for (const std::size_t plan : left_) iterations_[plan].clear();
+    for (const std::size_t plan : left_) records_[plan]->start_again();
   }
 
   Context& context_;
   const std::vector<RunRequest>& requests_;
   std::vector<RunOutcome>& outcomes_;
-  std::vector<std::size_t> left_;                // not finished and not failed
-  std::optional<std::size_t> under_way_;         // whose turn it is
-  std::vector<std::vector<double>> iterations_;  // by request, as far as they were heard of
+  std::vector<std::size_t> left_;                    // not finished and not failed
+  std::optional<std::size_t> under_way_;             // whose turn it is
+  std::vector<std::unique_ptr<RunRecord>> records_;  // by request; none of those that have no room
   std::set<std::string> noted_;
 };
 
