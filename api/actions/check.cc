@@ -21,12 +21,13 @@ constexpr int kWarmupOfCheck = 1;
 /// Runs leading plans, each for about its share of the time.
 class CheckRuns {
  public:
-  CheckRuns(const Context& context, const Placing& placing, const TuneOutcome& outcome)
+  CheckRuns(const Context& context, const Placing& placing, RunSession& session, const TuneOutcome& outcome)
       : store_(context.store),
         profile_(outcome.made.profile),
         fit_(outcome.fit),
-        runs_(context, {placing, outcome.question.check.value(), outcome.question.strict, "checking",
-                        kWarmupOfCheck}) {}
+        runs_(
+            context, session,
+            {placing, outcome.question.check.value(), outcome.question.strict, "checking", kWarmupOfCheck}) {}
 
   Seconds elapsed() const { return runs_.elapsed(); }
   /// By digest of the plan: every iteration.
@@ -34,7 +35,7 @@ class CheckRuns {
 
   std::vector<Seconds> run(const tuner::Entry& entry, Seconds share) {
     const RowId id = keep_plan(store_, profile_, entry, fit_);
-    const int iterations = iterations_of_check(share, entry.prediction.iteration * slower_, launch_);
+    const int iterations = iterations_of_check(share, entry.prediction.iteration * slower_, aside_);
     const PlanRuns::Ran ran = runs_.run(id, iterations);
     const RunReport& report = ran.outcome.report;
     learn(entry, Seconds{report.median_seconds}, ran.took, iterations);
@@ -47,7 +48,7 @@ class CheckRuns {
   void learn(const tuner::Entry& entry, Seconds median, Seconds took, int iterations) {
     if (entry.prediction.iteration > Seconds{0})
       slower_ = std::max(slower_, median / entry.prediction.iteration);
-    launch_ = std::max(Seconds{0}, took - median * (iterations + kWarmupOfCheck));
+    aside_ = std::max(Seconds{0}, took - median * (iterations + kWarmupOfCheck));
   }
 
   Store& store_;
@@ -55,7 +56,7 @@ class CheckRuns {
   const std::optional<RowId> fit_;
   PlanRuns runs_;
   double slower_ = 1;
-  Seconds launch_{};
+  Seconds aside_{};
   std::map<std::string, std::vector<double>> iterations_;
 };
 
@@ -121,14 +122,14 @@ std::optional<RowId> keep_fit(Store& store, RowId fit, const tuner::CheckedAnswe
 
 }  // namespace
 
-int iterations_of_check(Seconds share, Seconds iteration, Seconds launch) {
-  return iterations_within(share - launch, iteration, kWarmupOfCheck);
+int iterations_of_check(Seconds share, Seconds iteration, Seconds aside) {
+  return iterations_within(share - aside, iteration, kWarmupOfCheck);
 }
 
-void check_outcome(const Context& context, const Placing& placing,
+void check_outcome(const Context& context, const Placing& placing, RunSession& session,
                    const decltype(tuner::CheckOptions::plan)& plan, TuneOutcome& outcome) {
   const Profile& profile = outcome.made.profile;
-  CheckRuns runs(context, placing, outcome);
+  CheckRuns runs(context, placing, session, outcome);
   tuner::CheckOptions options;
   options.budget = outcome.question.check.value();
   options.measure = [&](const tuner::Entry& entry, Seconds share) { return runs.run(entry, share); };

@@ -9,10 +9,11 @@
 
 namespace commtune::api {
 
-PlanRuns::PlanRuns(const Context& context, Setup setup)
+PlanRuns::PlanRuns(const Context& context, RunSession& session, Setup setup)
     : setup_(std::move(setup)),
       begin_(std::chrono::steady_clock::now()),
       listener_(context.listener),
+      session_(session),
       context_{context.settings, context.environment, context.store, context.cancellation, {}} {
   context_.listener.note = [this](std::string_view note) {
     if (said_.emplace(note).second && listener_.note) listener_.note(note);
@@ -23,8 +24,6 @@ PlanRuns::Ran PlanRuns::run(RowId plan, int iterations) {
   RunRequest run;
   run.job = find_jobs(context_, {std::to_string(plan), {}, {}}, {}).front();
   run.placing = setup_.placing;
-  run.placing.check();
-  run.placing.hosts = first_ranks(run.placing.hosts, ranks_of(run.job.plan));
   run.options.warmup = setup_.warmup;
   run.options.check_iterations = 0;  // the timed iterations' spot checks are enough for so short a run
   run.options.iterations = iterations;
@@ -33,8 +32,8 @@ PlanRuns::Ran PlanRuns::run(RowId plan, int iterations) {
     show(method, progress);
   };
   const Seconds begin = elapsed();
-  RunOutcome outcome = run_job(context_, run);
-  return {std::move(outcome), elapsed() - begin};
+  RunSession::Ran ran = session_.run(context_, run);
+  return {std::move(ran.outcome), elapsed() - begin - ran.starting};
 }
 
 void PlanRuns::show(const std::string& method, const Progressed& run) const {

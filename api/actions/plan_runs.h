@@ -8,11 +8,12 @@
 
 #include "api/actions/context.h"
 #include "api/actions/run.h"
+#include "api/actions/run_session.h"
 
 namespace commtune::api {
 
-/// Runs stored plans, one at a time, on the first ranks of the same hosts. Each run is stored as those of
-/// `tune run` are; what every run says is passed on once.
+/// Runs stored plans, one at a time, on the first ranks of the same hosts, in one session. Each run is stored
+/// as those of `tune run` are; what every run says is passed on once.
 class PlanRuns {
  public:
   struct Setup {
@@ -22,8 +23,8 @@ class PlanRuns {
     std::string doing;    ///< "checking": begins each line of progress
     int warmup = 1;
   };
-  /// context  must outlive this object
-  PlanRuns(const Context& context, Setup setup);
+  /// context, session  must outlive this object
+  PlanRuns(const Context& context, RunSession& session, Setup setup);
   PlanRuns(const PlanRuns&) = delete;
   PlanRuns& operator=(const PlanRuns&) = delete;
 
@@ -31,7 +32,7 @@ class PlanRuns {
 
   struct Ran {
     RunOutcome outcome;
-    Seconds took{};  ///< launch and warm-up included
+    Seconds took{};  ///< with warm-up, without the start of ranks that were not there yet
   };
   /// plan        a stored one's id
   /// iterations  timed ones
@@ -45,6 +46,7 @@ class PlanRuns {
   const std::chrono::steady_clock::time_point begin_;
   const Listener listener_;  ///< the caller's
   std::set<std::string> said_;
+  RunSession& session_;
   Context context_;  ///< the caller's, with a listener of ours
 };
 

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "api/actions/check.h"
+#include "api/actions/run_session.h"
 #include "api/actions/verify.h"
 #include "api/view/answer_json.h"
 #include "perfmodel/base/error.h"
@@ -127,8 +128,9 @@ void keep_answer(Store& store, const Profile& profile, const Keeping& keeping, T
 TuneOutcome tune_job(Context& context, const Question& question, const Placing& placing) {
   if (question.asks_for_runs()) check_runs(question);
   Asked asked = look_up(context.store, question, fit_age(context.settings));
-  if (question.verify)
-    check_verification(*question.verify, placing, ranks_of_job(asked.made.options, asked.made.cluster));
+  const int ranks = ranks_of_job(asked.made.options, asked.made.cluster);
+  if (question.verify) check_verification(*question.verify, placing, ranks);
+  RunSession session(ranks);
   TuneOutcome outcome = answer(std::move(asked), limit_of(question, context.cancellation));
   if (question.check && outcome.answer.workers > 1) {
     const auto plan = [&](const Cluster& cluster, const std::vector<Road>& eligible,
@@ -139,14 +141,16 @@ TuneOutcome tune_job(Context& context, const Question& question, const Placing& 
       options.out_of_time = limit_of(question, context.cancellation);
       return tuner::tune(outcome.made.profile, cluster, options);
     };
-    check_outcome(context, placing, plan, outcome);
+    check_outcome(context, placing, session, plan, outcome);
   }
+  if (!question.verify) session.end();
   recommend_workers(outcome, {}, limit_of(question, context.cancellation));
   if (question.keep != Keep::kNone) {
     Keeping keeping = keeping_of(outcome);
     keep_answer(context.store, outcome.made.profile, keeping, outcome);
     if (question.verify) {
-      verify_outcome(context, placing, outcome);
+      verify_outcome(context, placing, session, outcome);
+      session.end();
       outcome.plans.erase(outcome.chosen().method);
       keeping.all = false;
       keep_answer(context.store, outcome.made.profile, keeping, outcome);

@@ -18,10 +18,10 @@ constexpr int kRoundsWanted = 5;
 /// Runs the plans of one answer in turn.
 class Replays {
  public:
-  Replays(const Context& context, const Placing& placing, TuneOutcome& outcome)
+  Replays(const Context& context, const Placing& placing, RunSession& session, TuneOutcome& outcome)
       : outcome_(outcome),
         limits_(outcome.question.verify.value()),
-        runs_(context,
+        runs_(context, session,
               {placing, limits_.budget, outcome.question.strict, "verifying", kWarmupOfVerification}),
         iteration_(outcome.chosen().prediction.iteration) {}
 
@@ -65,8 +65,9 @@ int iterations_of_run(const tuner::VerifyLimits& limits, Seconds iteration) {
   return iterations_within(limits.budget / (kRoundsWanted * limits.plans), iteration, kWarmupOfVerification);
 }
 
-void verify_outcome(const Context& context, const Placing& placing, TuneOutcome& outcome) {
-  Replays replays(context, placing, outcome);
+void verify_outcome(const Context& context, const Placing& placing, RunSession& session,
+                    TuneOutcome& outcome) {
+  Replays replays(context, placing, session, outcome);
   tuner::verify(outcome.answer,
                 {*outcome.question.verify, [&](const Plan& plan) { return replays.run(plan); },
                  [&] { return replays.elapsed(); }});

@@ -3,6 +3,7 @@
 // chooses (tuner/verify.h). The runs are stored as those of `tune run` are.
 
 #include "api/actions/context.h"
+#include "api/actions/run_session.h"
 #include "api/question/answer.h"
 #include "perfmodel/cluster.h"
 #include "tuner/tuner.h"
@@ -20,13 +21,15 @@ void check_verification(const tuner::VerifyLimits& limits, const Placing& placin
 /// Iterations of one run that let a few rounds fit into the budget, but no fewer than tell anything, and no
 /// more than tell more.
 ///
-/// iteration  how long one takes, with its share of what a run takes beside them
+/// iteration  how long one takes, with its share of what a run takes beside them, but for the ranks' start
 int iterations_of_run(const tuner::VerifyLimits& limits, Seconds iteration);
 
 /// Verifies outcome.answer, whose plans are all stored, as its question says, and fills in outcome.runs.
 /// Throws what tuner::verify does.
 ///
 /// placing  with at least the job's ranks; a plan for fewer runs on the first of them
-void verify_outcome(const Context& context, const Placing& placing, TuneOutcome& outcome);
+/// session  where the plans run
+void verify_outcome(const Context& context, const Placing& placing, RunSession& session,
+                    TuneOutcome& outcome);
 
 }  // namespace commtune::api

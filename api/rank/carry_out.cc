@@ -8,6 +8,7 @@
 
 #include "api/advice/plan_advisor.h"
 #include "api/error_status.h"
+#include "perfmodel/base/json_reader.h"
 #include "probes/host/cluster_facts.h"
 #include "probes/probe.h"
 #include "probes/tools/comparison.h"
@@ -66,7 +67,7 @@ class ReportingSink : public probes::EventSink {
 };
 
 json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter& reporter,
-                   const std::function<bool()>& stop_requested) {
+                   OrderReader& /*orders*/, const std::function<bool()>& stop_requested) {
   // Before the probe: so a tool that is missing is known at once, and Ctrl-C ends the probe on all ranks
   // alike.
   json tools = json::array();
@@ -106,15 +107,17 @@ json carry_out_one(const ProbeOrder& order, Transport& transport, const Reporter
 /// Turns a run's progress into reports: how far it is, and how long the timed iterations took here.
 class RunWatch {
  public:
-  RunWatch(const RunOrder& order, const Reporter& reporter, const std::function<bool()>& stop_requested)
-      : order_(order), reporter_(reporter), stop_requested_(stop_requested) {
-    for (const PlannedRun& each : order.plans) {
-      all_ += each.options.check_iterations + each.options.warmup + each.options.iterations +
-              (order.rounds - 1) * std::min(each.options.warmup, 1);
-    }
+  RunWatch(const Reporter& reporter, const std::function<bool()>& stop_requested)
+      : reporter_(reporter), stop_requested_(stop_requested) {}
+
+  /// So many iterations are all that is to be done, from now on.
+  void begin(int iterations) {
+    all_ = iterations;
+    done_ = 0;
   }
 
-  void hear(const RunProgress& progress) {
+  /// method  of the plan, where there are others
+  void hear(const RunProgress& progress, const std::string& method) {
     const auto now = Clock::now();
     if (progress.phase == RunProgress::Phase::kAgreeing)
       reporter_.report(Found{"turn", {{"plan", progress.plan}}});
@@ -125,7 +128,7 @@ class RunWatch {
           Found{"iteration", {{"plan", progress.plan}, {"seconds", Seconds(now - *last_).count()}}});
     last_ = now;
     std::string what = fmt::format("{} {}/{}", name(progress.phase), progress.done, progress.total);
-    if (order_.plans.size() > 1) what = order_.plans[progress.plan].plan.method + ": " + what;
+    if (!method.empty()) what = method + ": " + what;
     reporter_.report(Progressed{
         std::move(what), std::clamp(static_cast<double>(done_) / std::max(1, all_), 0.0, 1.0), {}});
     if (stop_requested_())
@@ -147,41 +150,84 @@ class RunWatch {
     return "running";
   }
 
-  const RunOrder& order_;
   const Reporter& reporter_;
   const std::function<bool()>& stop_requested_;
-  int all_ = 0, done_ = 0;  // iterations of all plans
+  int all_ = 0, done_ = 0;  // iterations
   std::optional<Deadline> last_;
 };
 
-json carry_out_one(const RunOrder& order, Transport& transport, const Reporter& reporter,
-                   const std::function<bool()>& stop_requested) {
-  const auto patience = std::chrono::ceil<Clock::duration>(order.plans.front().options.timeout);
+int iterations_of(const RunOptions& options) {
+  return options.check_iterations + options.warmup + options.iterations;
+}
+
+int iterations_of(const RunOrder& order) {
+  int all = 0;
+  for (const PlannedRun& each : order.plans)
+    all += iterations_of(each.options) + (order.rounds - 1) * std::min(each.options.warmup, 1);
+  return all;
+}
+
+/// What the hosts are like, and on rank 0 what is to be heard of plans beside their progress.
+void begin_run(Transport& transport, Seconds timeout, const Reporter& reporter, PlanEvents& events) {
+  const auto patience = std::chrono::ceil<Clock::duration>(timeout);
   const probes::Facts facts = probes::gather_facts(transport, Clock::now() + patience);
-  RunWatch watch(order, reporter, stop_requested);
+  if (transport.peers().rank != 0) return;
+  reporter.report(Found{"facts", {{"facts", facts}}});
+  events.finished = [&reporter](std::size_t plan, const RunReport& report) {
+    reporter.report(Found{"report", {{"plan", plan}, {"report", commtune::to_json(report)}}});
+  };
+  events.refused = [&reporter](std::size_t plan, const Refusal& refusal) {
+    reporter.report(Found{
+        "refused", {{"plan", plan}, {"code", error_status(refusal.code).name}, {"message", refusal.text}}});
+  };
+}
+
+json carry_out_one(const RunOrder& order, Transport& transport, const Reporter& reporter,
+                   OrderReader& /*orders*/, const std::function<bool()>& stop_requested) {
+  RunWatch watch(reporter, stop_requested);
+  watch.begin(iterations_of(order));
   TurnOptions turns;
   turns.rounds = order.rounds;
+  begin_run(transport, order.plans.front().options.timeout, reporter, turns);
   if (transport.peers().rank == 0) {
-    reporter.report(Found{"facts", {{"facts", facts}}});
-    turns.progress = [&](const RunProgress& progress) { watch.hear(progress); };
-    turns.finished = [&](std::size_t plan, const RunReport& report) {
-      reporter.report(Found{"report", {{"plan", plan}, {"report", commtune::to_json(report)}}});
-    };
-    turns.refused = [&](std::size_t plan, const Refusal& refusal) {
-      reporter.report(Found{
-          "refused", {{"plan", plan}, {"code", error_status(refusal.code).name}, {"message", refusal.text}}});
+    turns.progress = [&](const RunProgress& progress) {
+      watch.hear(progress, order.plans.size() > 1 ? order.plans[progress.plan].plan.method : std::string());
     };
   }
   run_plans(transport, order.plans, order.profile, turns);
   return json::object();
 }
 
+json carry_out_one(const SessionOrder& order, Transport& transport, const Reporter& reporter,
+                   OrderReader& orders, const std::function<bool()>& stop_requested) {
+  RunWatch watch(reporter, stop_requested);
+  PlanSource source;
+  source.workers = order.workers;
+  source.result = order.result;
+  source.timeout = order.timeout;
+  source.chunk = order.chunk;
+  begin_run(transport, order.timeout, reporter, source);
+  if (transport.peers().rank == 0) {
+    source.progress = [&](const RunProgress& progress) { watch.hear(progress, {}); };
+    source.next = [&] {
+      const std::optional<std::string> line = orders.next();
+      if (!line) throw Error(ErrorCode::kPeerLost, "the program that started the ranks has gone");
+      std::optional<PlannedRun> next = next_plan_from_json(parse_json(*line, "next plan"));
+      if (next) watch.begin(iterations_of(next->options));
+      return next;
+    };
+  }
+  run_plans(transport, source, order.profile);
+  return json::object();
+}
+
 }  // namespace
 
-json carry_out(const Order& order, Transport& transport, const Reporter& reporter,
+json carry_out(const Order& order, Transport& transport, const Reporter& reporter, OrderReader& orders,
                const std::function<bool()>& stop_requested) {
-  return std::visit([&](const auto& one) { return carry_out_one(one, transport, reporter, stop_requested); },
-                    order);
+  return std::visit(
+      [&](const auto& one) { return carry_out_one(one, transport, reporter, orders, stop_requested); },
+      order);
 }
 
 }  // namespace commtune::api

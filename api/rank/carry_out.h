@@ -6,6 +6,7 @@
 
 #include "api/rank/reporter.h"
 #include "api/wire/order.h"
+#include "api/wire/order_reader.h"
 #include "executor/transport/transport.h"
 
 namespace commtune::api {
@@ -20,9 +21,11 @@ namespace commtune::api {
 /// {"plan",
 ///        "seconds"}, and for each plan once "report" {"plan", "report"} or "refused" {"plan", "code",
 ///        "message"}
+/// session  as a run, of plans numbered from 0 in the order in which they come
+/// orders   where a session's rank 0 finds its plans
 /// stop_requested  asked now and then; when it becomes true a probe ends in order, a run with
 ///        Error{kInterrupted}
 nlohmann::json carry_out(const Order& order, Transport& transport, const Reporter& reporter,
-                         const std::function<bool()>& stop_requested);
+                         OrderReader& orders, const std::function<bool()>& stop_requested);
 
 }  // namespace commtune::api

@@ -1,13 +1,13 @@
 // What mpirun starts on every host. Rank 0 reads the order from its standard input, all ranks carry it out,
 // rank 0 reports on its standard output (api/wire). Takes no arguments and reads no settings: everything is
-// in the order.
+// in the order, and in the lines that follow a session's.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <exception>
-#include <iostream>
 #include <memory>
 #include <string>
 
@@ -17,6 +17,7 @@
 #include "api/rank/share.h"
 #include "api/rank/start_limit.h"
 #include "api/version.h"
+#include "api/wire/order_reader.h"
 #include "executor/transport/mpi/mpi.h"
 #include "executor/transport/registry/make_transport.h"
 #include "perfmodel/base/error.h"
@@ -36,6 +37,9 @@ constexpr std::chrono::minutes kStartLimit{5};
 
 TransportOptions options_of(const ProbeOrder& order) { return {.subnet = order.subnet}; }
 TransportOptions options_of(const RunOrder& order) { return {.subnet = order.subnet, .pace = order.pace}; }
+TransportOptions options_of(const SessionOrder& order) {
+  return {.subnet = order.subnet, .pace = order.pace};
+}
 
 std::unique_ptr<Transport> connect(std::shared_ptr<Bootstrap> job, const Order& order) {
   const Deadline until = Clock::now() + kStartLimit;
@@ -53,14 +57,14 @@ std::unique_ptr<Transport> connect(std::shared_ptr<Bootstrap> job, const Order& 
 }
 
 /// All ranks, connected, with their order.
-Order start(std::unique_ptr<Transport>& transport, Reporter& reporter) {
+Order start(std::unique_ptr<Transport>& transport, Reporter& reporter, OrderReader& orders) {
   const StartLimit limit(kStartLimit);
   std::shared_ptr<MpiJob> job = join_mpi_job();
   transport = make_mpi_transport(job);
   reporter.set_rank(transport->peers().rank);
   reporter.report(Started{std::string(kVersion), transport->peers().hosts});
   std::string text;
-  if (transport->peers().rank == 0) std::getline(std::cin, text);
+  if (transport->peers().rank == 0) text = orders.next().value_or("");
   share(*transport, text);
   Order order = order_from_json(parse_json(text, "order"));
   transport.reset();  // a rank that cannot connect says so and leaves the job, and ends it for nobody else
@@ -69,8 +73,9 @@ Order start(std::unique_ptr<Transport>& transport, Reporter& reporter) {
 }
 
 void serve(std::unique_ptr<Transport>& transport, Reporter& reporter) {
-  const Order order = start(transport, reporter);
-  reporter.report(Finished{carry_out(order, *transport, reporter, stop_requested)});
+  OrderReader orders(STDIN_FILENO, stop_requested);
+  const Order order = start(transport, reporter, orders);
+  reporter.report(Finished{carry_out(order, *transport, reporter, orders, stop_requested)});
 }
 
 int run() {

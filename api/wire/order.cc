@@ -13,6 +13,7 @@ using nlohmann::json;
 constexpr std::string_view kOrderFormat = "commtune/order/1";
 constexpr std::size_t kMostSamples = 10'000'000, kMostProfiles = 100;
 constexpr std::size_t kMostPlans = 10'000;
+constexpr std::uint64_t kMostWorkers = 1'000'000;
 
 /// What has readers and writers of its own.
 struct Document {};
@@ -61,6 +62,37 @@ void visit_fields(Visitor& visit, Given& order) {
   visit.when_set("subnet", order.subnet, fields::Text{});
 }
 
+template <typename Visitor, fields::Of<SessionOrder> Given>
+void visit_fields(Visitor& visit, Given& order) {
+  visit.constant("format", kOrderFormat);
+  visit.constant("order", "session");
+  visit("network", order.network, fields::Text{});
+  visit("workers", order.workers, fields::Whole{1, kMostWorkers});
+  visit("profile", order.profile, Document{});
+  visit("result", order.result, fields::OneOf{kResults});
+  visit("timeout_seconds", order.timeout, fields::Real{0, 1e7});
+  visit("chunk_bytes", order.chunk, fields::Whole{0, std::uint64_t{1} << 50U});
+  visit("pace_bytes_per_second", order.pace, fields::Real{0, 1e15});
+  visit.when_set("subnet", order.subnet, fields::Text{});
+}
+
+namespace {
+
+/// A line that brings a plan.
+struct PlanLine {
+  PlannedRun run;
+};
+
+template <typename Visitor, fields::Of<PlanLine> Given>
+void visit_fields(Visitor& visit, Given& line) {
+  visit.constant("format", kOrderFormat);
+  visit.constant("order", "plan");
+  visit("plan", line.run.plan, Document{});
+  visit("options", line.run.options, fields::Object{});
+}
+
+}  // namespace
+
 json settings_of(const probes::ProbeOptions& options) { return fields::write_fields(options); }
 
 json settings_of(const RunOptions& options) { return fields::write_fields(options); }
@@ -79,10 +111,27 @@ Order order_from_json(const json& document) {
     fields::read_fields(place, order.emplace<ProbeOrder>());
   } else if (what == "run") {
     fields::read_fields(place, order.emplace<RunOrder>());
+  } else if (what == "session") {
+    fields::read_fields(place, order.emplace<SessionOrder>());
   } else {
-    kind.fail("\"probe\" or \"run\"");
+    kind.fail("\"probe\", \"run\" or \"session\"");
   }
   return order;
+}
+
+json next_plan_to_json(const std::optional<PlannedRun>& next) {
+  if (next) return fields::write_fields(PlanLine{*next});
+  return {{"format", kOrderFormat}, {"order", "end"}};
+}
+
+std::optional<PlannedRun> next_plan_from_json(const json& document) {
+  const JsonPlace place(document);
+  place.expect_format(kOrderFormat);
+  const JsonPlace kind = place["order"];
+  if (kind.name() == "end") return std::nullopt;
+  PlanLine line;
+  fields::read_fields(place, line);
+  return std::move(line.run);
 }
 
 }  // namespace commtune::api

@@ -1,8 +1,16 @@
 #pragma once
 // What the ranks are told to do: one JSON object, handed to rank 0, which tells the others. Format
 // "commtune/order/1".
+//
+// A session's ranks run plans that nobody knows beforehand. After its order rank 0 reads a line a plan, each
+// when it has reported of the one before, and a last one that ends the session:
+//
+//   {"format":"commtune/order/1","order":"session","network":"tcp","workers":4,"profile":{...},...}
+//   {"format":"commtune/order/1","order":"plan","plan":{...},"options":{...}}
+//   {"format":"commtune/order/1","order":"end"}
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -39,12 +47,29 @@ struct RunOrder {
   std::string subnet;  ///< TransportOptions::subnet
 };
 
-using Order = std::variant<ProbeOrder, RunOrder>;
+/// PlanSource's members; the plans come in lines of their own.
+struct SessionOrder {
+  std::string network{kDefaultNetwork};
+  int workers = 1;
+  Profile profile;
+  Result result = Result::kMean;
+  Seconds timeout{60.0};
+  Bytes chunk;
+  double pace = 0;     ///< TransportOptions::pace
+  std::string subnet;  ///< TransportOptions::subnet
+};
+
+using Order = std::variant<ProbeOrder, RunOrder, SessionOrder>;
 
 nlohmann::json to_json(const Order& order);
 
 /// Throws Error{kBadInput} with the place and the rule.
 Order order_from_json(const nlohmann::json& json);
+
+/// A line of a session: its next plan, or nothing, which ends it.
+nlohmann::json next_plan_to_json(const std::optional<PlannedRun>& next);
+/// Throws as above.
+std::optional<PlannedRun> next_plan_from_json(const nlohmann::json& json);
 
 /// The settings of a run or a probe as they are stored beside its results (without plan, profile, samples).
 nlohmann::json settings_of(const RunOptions& options);

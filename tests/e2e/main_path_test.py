@@ -184,6 +184,8 @@ class Verified(product.Product):
 
         runs = {row["id"]: row for row in self.json("show", "runs")["rows"]}
         self.assertEqual({run for ids in answer["runs"].values() for run in ids}, set(runs))
+        groups = {self.json("show", "runs", str(run))["settings"]["group"] for run in runs}
+        self.assertEqual(len(groups), 1)
         self.assertEqual({row["state"] for row in runs.values()}, {"complete"})
         self.assertEqual(self.json("show", "runs", str(min(runs)))["settings"]["workload"], "replay")
         self.assertEqual(self.json("show", "plans", "latest")["id"], answer["id"])

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "api/actions/run.h"
@@ -12,8 +11,8 @@
 #include "api/view/outcome_json.h"
 #include "api/view/sample_rows.h"
 #include "api/wire/events.h"
-#include "executor/session/report.h"
 #include "perfmodel/base/error.h"
+#include "tests/api/actions/made_ranks.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 #include "tuner/check.h"
@@ -45,9 +44,10 @@ class CheckTest : public ::testing::Test {
     fit_ = outcome.fit.value();
     question_.check = Seconds{5};
     placing_.hosts = parse_host_list("n1:2,n2:2");
-    write("all-to-all", run_of_seconds(2 * best_on<AllReduce>().count()));
-    write("servers", run_of_seconds(best_on<ParameterServer>().count()));
-    launcher("cat '" + (folder_ / "all-to-all").string() + "'");
+    settings_.mpirun = ranks_.program();
+    ranks_.write("all-to-all", run_of_seconds(2 * best_on<AllReduce>().count()));
+    ranks_.write("servers", run_of_seconds(best_on<ParameterServer>().count()));
+    launcher("cat '" + ranks_.file("all-to-all") + "'");
   }
 
   template <typename Kind>
@@ -60,21 +60,12 @@ class CheckTest : public ::testing::Test {
   const tuner::Entry& chosen(const TuneOutcome& outcome) const {
     return outcome.answer.ranking.at(outcome.answer.chosen);
   }
-  /// for_all_to_all  what it does when such a plan is run
+  /// for_all_to_all  what ranks do when such a plan is run
   void launcher(const std::string& for_all_reduce) {
-    write("mpirun", "#!/bin/sh\nIFS= read -r order\ncase \"$order\" in\n*'\"all-to-all\"'*) " +
-                        for_all_reduce + ";;\n*) cat '" + (folder_ / "servers").string() + "';;\nesac\n");
-    std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
-    settings_.mpirun = (folder_ / "mpirun").string();
+    ranks_.for_plans("\"all-to-all\"", for_all_reduce, "cat '" + ranks_.file("servers") + "'");
   }
-  void write(const char* name, const std::string& text) { std::ofstream(folder_ / name) << text; }
   static std::string run_of_seconds(double seconds) {
-    RunReport report;
-    report.iteration_seconds = {seconds * 0.999, seconds, seconds * 1.001};
-    report.median_seconds = seconds;
-    return to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" +
-           to_line(Found{"report", {{"plan", 0}, {"report", commtune::to_json(report)}}}) + "\n" +
-           to_line(Finished{}) + "\n";
+    return lines_of({report_of({seconds * 0.999, seconds, seconds * 1.001})});
   }
   std::vector<probes::ProbeSample> plan_samples() const {
     std::vector<probes::ProbeSample> samples;
@@ -84,6 +75,7 @@ class CheckTest : public ::testing::Test {
   }
 
   testing::TempFolder folder_;
+  MadeRanks ranks_{folder_.path()};
   const Profile profile_ = testing::small_profile();
   Settings settings_ = [] {
     Settings settings;
@@ -141,6 +133,7 @@ TEST_F(CheckTest, WhatRunsToldIsKeptAsSamplesOfTheProbe) {
     EXPECT_DOUBLE_EQ(samples[i].costs.startup, of_road->startup);
     EXPECT_DOUBLE_EQ(samples[i].costs.rate, of_road->rate);
   }
+  EXPECT_THAT(ranks_.starts(), SizeIs(1));
   // Each was run once, and can be looked at.
   EXPECT_THAT(store_.runs().rows, SizeIs(1 + check.plans.size()));
 }
@@ -162,8 +155,9 @@ TEST_F(CheckTest, AnotherCheckBuildsOnTheFirst) {
 
 TEST_F(CheckTest, WhereARunFailsTheAnswerStaysAndSaysWhy) {
   const Failed failed{ErrorCode::kPeerLost, "rank 2 on n2 went away"};
-  write("servers", to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" + to_line(failed) + "\n");
-  launcher("cat '" + (folder_ / "servers").string() + "'; exit 1");
+  ranks_.write("servers", lines_of({failed}));
+  const std::string fail = "cat '" + ranks_.file("servers") + "'; exit 1";
+  ranks_.for_plans("of no use", fail, fail);
   const TuneOutcome outcome = tune_job(context_, question_, placing_);
   EXPECT_FALSE(outcome.answer.checked());
   EXPECT_EQ(outcome.answer.check->failure, failed.message);
@@ -209,7 +203,7 @@ TEST_F(CheckTest, AnInterruptionEndsIt) {
   Context context{settings_, environment_, store_, cancellation_,
                   Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
   for (const char* name : {"all-to-all", "servers"})
-    write(name, to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
+    ranks_.write(name, to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
   EXPECT_THAT(testing::error_of([&] { tune_job(context, question_, placing_); }),
               testing::IsError(ErrorCode::kInterrupted, "interrupted"));
   EXPECT_EQ(store_.current_fit("lab")->id, fit_);

@@ -3,16 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "api/actions/run.h"
 #include "api/actions/tune.h"
 #include "api/question/plan_lookup.h"
 #include "api/view/outcome_json.h"
 #include "api/wire/events.h"
-#include "executor/session/report.h"
 #include "perfmodel/base/error.h"
+#include "tests/api/actions/made_ranks.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 
@@ -55,33 +56,25 @@ class VerifyTest : public ::testing::Test {
     predicted_ = predicted.answer.ranking.at(predicted.answer.chosen).method;
     question_.verify = tuner::VerifyLimits{.plans = 2};
     placing_.hosts = parse_host_list("n1:2,n2:2");
-    write("fast", run_of_seconds(0.1));
-    write("slow", run_of_seconds(0.2));
-    launcher("cat '" + (folder_ / "slow").string() + "'");
+    settings_.mpirun = ranks_.program();
+    ranks_.write("fast", run_of_seconds(0.1));
+    ranks_.write("slow", run_of_seconds(0.2));
+    launcher("cat '" + ranks_.file("slow") + "'");
   }
 
-  /// for_predicted  what it does when the predicted plan is run
+  /// for_predicted  what ranks do when the predicted plan is run
   void launcher(const std::string& for_predicted) {
-    write("mpirun", "#!/bin/sh\nIFS= read -r order\ncase \"$order\" in\n*'\"method\":\"" + predicted_ +
-                        "\"'*) " + for_predicted + ";;\n*) cat '" + (folder_ / "fast").string() +
-                        "';;\nesac\n");
-    std::filesystem::permissions(folder_ / "mpirun", std::filesystem::perms::owner_all);
-    settings_.mpirun = (folder_ / "mpirun").string();
+    ranks_.for_plans("\"method\":\"" + predicted_ + "\"", for_predicted, "cat '" + ranks_.file("fast") + "'");
   }
-  void write(const char* name, const std::string& text) { std::ofstream(folder_ / name) << text; }
   static std::string run_of_seconds(double seconds) {
-    RunReport report;
-    report.iteration_seconds = {seconds, seconds, seconds};
-    report.median_seconds = seconds;
-    return to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" +
-           to_line(Found{"report", {{"plan", 0}, {"report", commtune::to_json(report)}}}) + "\n" +
-           to_line(Finished{}) + "\n";
+    return lines_of({report_of({seconds, seconds, seconds})});
   }
   const tuner::Entry& entry(const TuneOutcome& outcome, const std::string& method) {
     return *std::ranges::find(outcome.answer.ranking, method, &tuner::Entry::method);
   }
 
   testing::TempFolder folder_;
+  MadeRanks ranks_{folder_.path()};
   const Profile profile_ = testing::small_profile();
   Settings settings_ = [] {
     Settings settings;
@@ -136,12 +129,37 @@ TEST_F(VerifyTest, TheMeasuredAnswerIsStoredAfterThePredictedOne) {
 
 TEST_F(VerifyTest, APlanThatCannotBeRunIsNotChosen) {
   const Failed failed{ErrorCode::kPeerLost, "rank 2 on n2 went away"};
-  write("failed", to_line(Started{"test", {"n1", "n1", "n2", "n2"}}) + "\n" + to_line(failed) + "\n");
-  launcher("cat '" + (folder_ / "failed").string() + "'; exit 1");
+  ranks_.write("failed", lines_of({failed}));
+  launcher("cat '" + ranks_.file("failed") + "'; exit 1");
   const TuneOutcome outcome = tune_job(context_, question_, placing_);
   EXPECT_NE(outcome.answer.ranking.at(outcome.answer.chosen).method, predicted_);
   EXPECT_EQ(entry(outcome, predicted_).failure, failed.message);
   EXPECT_FALSE(outcome.runs.contains(predicted_));
+  EXPECT_THAT(ranks_.starts(), SizeIs(2));  // those that the plan ended, and those for the others
+}
+
+TEST_F(VerifyTest, RanksAreStartedOnceForTheCheckAndAllRounds) {
+  question_.check = Seconds{5};
+  const TuneOutcome outcome = tune_job(context_, question_, placing_);
+  ASSERT_TRUE(outcome.answer.checked()) << outcome.answer.check->failure;
+  ASSERT_TRUE(outcome.answer.verified);
+  EXPECT_THAT(ranks_.starts(), SizeIs(1));
+  const auto rows = store_.runs().rows;  // and the one that the lab was made with
+  EXPECT_GT(rows.size(), 4U);
+  EXPECT_THAT(ranks_.told(), SizeIs(rows.size()));  // and the end
+  std::set<std::string> groups;
+  for (const auto& row : rows) {
+    if (const auto run = store_.find_run(row.id); run->settings.contains("group"))
+      groups.insert(run->settings.at("group").get<std::string>());
+  }
+  EXPECT_THAT(groups, SizeIs(1));
+}
+
+TEST_F(VerifyTest, StartsAsManyRanksAsThePlanWithMostServersNeeds) {
+  question_.allocation.workers = 3;
+  question_.allocation.limits.dedicated_servers = 1;
+  tune_job(context_, question_, placing_);
+  EXPECT_THAT(ranks_.starts(), Each(HasSubstr("-np 4 ")));
 }
 
 TEST_F(VerifyTest, PlansOfFewerRanksRunOnTheFirstOnes) {
@@ -168,10 +186,9 @@ TEST_F(VerifyTest, HostsThatHaveTooFewRanksAreRefusedBeforeAnythingIsDone) {
 
 TEST_F(VerifyTest, AnInterruptionEndsPlanningAndRunning) {
   // The launcher is interrupted by who waits for it: the button is pressed while the first plan runs.
-  launcher("cat '" + (folder_ / "slow").string() + "'");
   Context context{settings_, environment_, store_, cancellation_,
                   Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
-  write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
+  ranks_.write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
   EXPECT_THAT(testing::error_of([&] { tune_job(context, question_, placing_); }),
               testing::IsError(ErrorCode::kInterrupted, "interrupted"));
   const auto stored = store_.plans().rows.front().id;
@@ -181,7 +198,7 @@ TEST_F(VerifyTest, AnInterruptionEndsPlanningAndRunning) {
 }
 
 TEST_F(VerifyTest, TellsHowMuchOfTheBudgetIsSpent) {
-  write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
+  ranks_.write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
   tune_job(context_, question_, placing_);
   ASSERT_THAT(progress_, SizeIs(3));
   EXPECT_EQ(progress_.front().what, "verifying " + predicted_ + ": timing");

@@ -105,10 +105,32 @@ TEST(Order, ReachesTheRanksAsItIs) {
   run.plans.push_back(run.plans.front());
   run.rounds = 3;
   run.pace = 1e9;
-  for (const Order& order : {Order(probe), Order(run)}) {
+  SessionOrder session;
+  session.network = "mpi";
+  session.workers = 3;
+  session.profile = run.profile;
+  session.result = Result::kSum;
+  session.timeout = Seconds{9};
+  session.chunk = Bytes{4096};
+  session.pace = 1e9;
+  session.subnet = "10.1.0.0/16";
+  for (const Order& order : {Order(probe), Order(run), Order(session)}) {
     const nlohmann::json told = to_json(order);
     EXPECT_EQ(to_json(order_from_json(told)), told);
   }
+}
+
+TEST(NextPlan, IsReadAsItWasWritten) {
+  PlannedRun next = small_run().plans.front();
+  next.options = {5, 1, 2, Result::kSum, Seconds{9}, Bytes{4096}, "traces", 4};
+  const nlohmann::json line = next_plan_to_json(next);
+  const auto read = next_plan_from_json(line);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->plan, next.plan);
+  EXPECT_EQ(next_plan_to_json(read), line);
+  EXPECT_FALSE(next_plan_from_json(next_plan_to_json(std::nullopt)));
+  EXPECT_THROW(next_plan_from_json(to_json(Order(small_run()))), Error);
+  EXPECT_THROW(next_plan_from_json({{"order", "end"}}), Error);  // no format
 }
 
 TEST(Order, OfAnUnknownKindIsRefused) {
