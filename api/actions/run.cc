@@ -296,13 +296,13 @@ class RunGroup {
     std::erase(left_, plan);
   }
 
-  /// The plan that had its turn has failed, and the session with it; the others may begin again. Nobody can
-  /// tell whose fault it was where none had begun.
+  /// The plan that had its turn has failed, and the session with it; the others may begin again. So may all
+  /// where the plan whose turn was last had ended. Where none had begun nothing says that one ever will.
   void end_with(const Error& error) {
-    const bool for_all = error.code() == ErrorCode::kInterrupted || error.code() == ErrorCode::kStorage ||
-                         !under_way_ || std::ranges::find(left_, *under_way_) == left_.end();
-    if (!for_all) fail(*under_way_, error);
+    const bool for_all =
+        error.code() == ErrorCode::kInterrupted || error.code() == ErrorCode::kStorage || !under_way_;
     while (for_all && !left_.empty()) fail(left_.front(), error);
+    if (under_way_ && std::ranges::count(left_, *under_way_) > 0) fail(*under_way_, error);
     for (const std::size_t plan : left_) records_[plan]->start_again();
   }
 

@@ -3,9 +3,11 @@
 
 import contextlib
 import json
+import os
 import signal
 import sqlite3
 import unittest
+from pathlib import Path
 
 import product
 
@@ -52,6 +54,34 @@ class MainPath(product.Product):
         for run in runs:
             self.assertEqual(len(run["report"]["iteration_seconds"]), 10)
             self.assertTrue((self.home / "traces" / run["report"]["method"] / "all_ranks.json").is_file())
+
+    def test_a_rank_that_dies_ends_no_plan_but_the_one_under_way(self):
+        self.probe()
+        self.plan()
+        # Plans have one turn each, since they are timed for so few iterations; warming up takes its time.
+        process = self.start("run", "latest", "--method", "all", "--iterations", "5", "--warmup", "300", "--json")
+        complete = "SELECT count(*) FROM runs WHERE state = 'complete'"
+        self.wait_for(lambda: self.counts().get("runs", 0) and self.rows(complete)[0][0] > 0, process)
+        os.kill(max(self.ranks_under(process.pid)), signal.SIGKILL)
+        stdout, stderr = process.communicate(timeout=product.PATIENCE_SECONDS)
+        self.assertNotEqual(process.returncode, 0, stderr)
+        self.assertIn("rank", self.message(stderr))
+        rows = self.json("show", "runs")["rows"]
+        states = [row["state"] for row in rows]
+        self.assertEqual((states.count("failed"), states.count("complete")), (1, len(states) - 1), rows)
+        self.assertEqual(len(json.loads(stdout)["runs"]), len(states) - 1)
+
+    @staticmethod
+    def ranks_under(pid):
+        """Process ids of the ranks that a process has started."""
+        found, left = [], [pid]
+        while left:
+            parent = left.pop()
+            for children in Path(f"/proc/{parent}/task").glob("*/children"):
+                left += [int(child) for child in children.read_text().split()]
+            if Path(f"/proc/{parent}/comm").read_text().strip() == "tune-rank":
+                found.append(parent)
+        return found
 
     def test_a_probe_refines_what_a_model_needs(self):
         named = self.probe("--for", "resnet50")
