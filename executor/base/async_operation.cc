@@ -17,15 +17,8 @@ void AsyncOperation::forget() const noexcept {
 }
 
 AsyncOperation AsyncOperations::open(std::uint32_t id) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.emplace_back();
-    free_.reserve(slots_.capacity());
-  }
-  const std::uint32_t index = free_.back();
-  free_.pop_back();
-  if (id >= slot_of_.size()) slot_of_.resize(std::size_t{id} + 1);
-  slot_of_[id] = index;
+  const std::uint32_t index = slots_.open();
+  slots_.assign(id, index);
   slots_[index] = {State::kUnderWay, false, {}, {}};
   ++under_way_;
   return {this, index};
@@ -33,7 +26,7 @@ AsyncOperation AsyncOperations::open(std::uint32_t id) {
 
 void AsyncOperations::close(std::uint32_t slot) noexcept {
   slots_[slot].state = State::kFree;
-  free_.push_back(slot);  // within the capacity that open() reserved
+  slots_.close(slot);
 }
 
 void AsyncOperations::when_ended(AsyncOperation operation, std::function<void()> then) {
@@ -45,7 +38,7 @@ void AsyncOperations::end(std::span<const std::uint32_t> ids,
                           std::vector<std::coroutine_handle<>>& resumable) {
   // First note them all, then call: what is called may start operations under a number of this very list.
   for (const std::uint32_t id : ids) {
-    const std::uint32_t index = slot_of_[id];
+    const std::uint32_t index = slots_.slot_of(id);
     Slot& slot = slots_[index];
     slot.state = State::kEnded;
     --under_way_;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "executor/base/slot_table.h"
+
 namespace commtune {
 
 class AsyncOperations;
@@ -75,9 +77,7 @@ class AsyncOperations {
   };
   void close(std::uint32_t slot) noexcept;
 
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_;     // slots
-  std::vector<std::uint32_t> slot_of_;  // by id; ids are used again earlier than slots are
+  SlotTable<Slot> slots_;
   std::vector<std::function<void()>> thens_;
   std::size_t under_way_ = 0;
 };

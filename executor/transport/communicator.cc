@@ -68,13 +68,7 @@ void Communicator::set_shares(std::span<const double> shares) {
 }
 
 std::uint32_t Communicator::open(int peer, Tag tag, bool receive, Group* group) {
-  if (free_.empty()) {
-    free_.push_back(static_cast<std::uint32_t>(slots_.size()));
-    slots_.emplace_back();
-    free_.reserve(slots_.capacity());
-  }
-  const std::uint32_t index = free_.back();
-  free_.pop_back();
+  const std::uint32_t index = slots_.open();
   Slot& slot = slots_[index];
   slot.state = State::kPending;
   slot.receive = receive;
@@ -85,11 +79,6 @@ std::uint32_t Communicator::open(int peer, Tag tag, bool receive, Group* group) 
   slot.waiter = {};
   if (group != nullptr) ++group->pending_;
   return index;
-}
-
-void Communicator::assign(TransferId id, std::uint32_t slot) {
-  if (id >= slot_of_.size()) slot_of_.resize(id + 1);
-  slot_of_[id] = slot;
 }
 
 std::uint32_t Communicator::urgency_of(Tag tag) const {
@@ -125,14 +114,14 @@ void Communicator::post_sends(int to) {
     link.queue.pop_back();
     link.posted += next.data.size();
     link.urgencies.push_back(next.urgency);
-    assign(transport_.send(to, slot.tag, next.data), next.slot);
+    slots_.assign(transport_.send(to, slot.tag, next.data), next.slot);
   }
 }
 
 std::uint32_t Communicator::start_receive(int from, Tag tag, Buffer data, Group* group) {
   const std::uint32_t slot = open(from, tag, true, group);
   const std::span<std::byte> bytes = data.on_host() ? data.host() : stage_receive(slot, data);
-  assign(transport_.receive(from, tag, bytes), slot);
+  slots_.assign(transport_.receive(from, tag, bytes), slot);
   return slot;
 }
 
@@ -167,7 +156,7 @@ void Communicator::land(std::uint32_t slot) {
 void Communicator::close(std::uint32_t slot) noexcept {
   slots_[slot].state = State::kFree;
   slots_[slot].staged.reset();
-  free_.push_back(slot);  // within the capacity that open() reserved
+  slots_.close(slot);
 }
 
 Transfer Communicator::send(int to, Tag tag, ConstBuffer data) {
@@ -209,7 +198,7 @@ void Communicator::unpost(const Slot& slot) {
 }
 
 void Communicator::complete(const Completion& completion) {
-  const std::uint32_t index = slot_of_[completion.transfer];
+  const std::uint32_t index = slots_.slot_of(completion.transfer);
   Slot& slot = slots_[index];
   slot.completion = completion;
   if (!slot.receive) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/base/slot_table.h"
 #include "executor/base/task.h"
 #include "executor/memory/memory_queue.h"
 #include "executor/memory/pool.h"
@@ -204,7 +205,6 @@ class Communicator final : public BufferRegistry {
     bool may_take(const Queued& next) const;
   };
   std::uint32_t open(int peer, Tag tag, bool receive, Group* group);
-  void assign(TransferId id, std::uint32_t slot);
   std::uint32_t queue_send(int to, Tag tag, ConstBuffer data, Group* group);
   std::uint32_t start_receive(int from, Tag tag, Buffer data, Group* group);
   void post_sends(int to);
@@ -220,10 +220,8 @@ class Communicator final : public BufferRegistry {
 
   Transport& transport_;
   Memory& memory_;
-  BufferPool stage_;  // blocks of the host's memory
-  std::vector<Slot> slots_;
-  std::vector<std::uint32_t> free_;     // slots
-  std::vector<std::uint32_t> slot_of_;  // by TransferId; ids are reused earlier than slots are
+  BufferPool stage_;       // blocks of the host's memory
+  SlotTable<Slot> slots_;  // ids: TransferId
   std::vector<std::coroutine_handle<>> resumable_;
   std::vector<Link> links_;  // by peer
   Urgency urgency_;
