@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 
 #include "perfmodel/base/digest.h"
@@ -70,6 +71,9 @@ void visit_fields(Visitor& visit, Given& plan) {
     each("message", step.message, fields::Whole{0, messages == 0 ? 0 : messages - 1});
     each("stage", step.stage, fields::OneOf{kStages});
   };
+  visit.when_set("server", plan.server, fields::ListOf{0, kMostPieces, fields::Whole{0, kMostProcesses - 1}});
+  visit.when_set("window_bytes", plan.window,
+                 fields::ListOf{0, kMostPieces, fields::Whole{0, kLargestCredit}});
   visit(fields::optional("sequence"), plan.sequence,
         fields::ListOf{0, 2 * messages, fields::ObjectOf{step_fields}});
 }
@@ -214,6 +218,38 @@ void check_priorities(const Plan& plan) {
   }
 }
 
+/// How many servers take messages whole; 0 on roads where none does.
+int whole_message_servers(const Road& road) {
+  return match(
+      road, [](const AllReduce&) { return 0; },
+      [](const ParameterServer& servers) {
+        return servers.assignment == Assignment::kHashed ? servers.servers : 0;
+      });
+}
+
+void check_servers_of_messages(const Plan& plan) {
+  if (plan.server.empty()) return;
+  const int servers = whole_message_servers(plan.road);
+  if (servers == 0) {
+    reject("server", describe(plan.road) + " gives no message to one server: leave it out");
+  }
+  if (plan.server.size() != plan.messages.size()) {
+    reject("server", std::to_string(plan.server.size()) + " values for " +
+                         std::to_string(plan.messages.size()) + " messages: must be one per message");
+  }
+  for (std::size_t i = 0; i < plan.server.size(); ++i) {
+    if (plan.server[i] < static_cast<std::uint32_t>(servers)) continue;
+    reject(at("server", i) + " = " + std::to_string(plan.server[i]),
+           "must be one of the " + std::to_string(servers) + " servers, 0 to " + std::to_string(servers - 1));
+  }
+}
+
+void check_windows(const Plan& plan) {
+  if (plan.window.empty() || plan.window.size() == plan.messages.size()) return;
+  reject("window_bytes", std::to_string(plan.window.size()) + " values for " +
+                             std::to_string(plan.messages.size()) + " messages: must be one per message");
+}
+
 void check_sequence(const Plan& plan) {
   if (plan.sequence.empty()) {
     return;
@@ -249,6 +285,8 @@ void check_parts(const Plan& plan, const std::vector<TensorRef>& tensors, DataTy
   check_road(plan);
   check_coverage(plan, tensors, type);
   check_priorities(plan);
+  check_servers_of_messages(plan);
+  check_windows(plan);
   check_sequence(plan);
 }
 
@@ -292,6 +330,10 @@ Bytes message_bytes(const Message& message) {
   return total;
 }
 
+Bytes credit_of(const Plan& plan, std::size_t message) {
+  return plan.window.empty() ? plan.credit : plan.window[message];
+}
+
 bool is_one_stretch(const Message& message, const std::vector<TensorRef>& tensors) {
   const auto follows = [&](const Piece& before, const Piece& piece) {
     const Bytes end = before.offset + before.length;
@@ -326,6 +368,31 @@ bool may_be_decoupled(const Road& road) {
 bool goes_through_servers(const Road& road) {
   return match(
       road, [](const AllReduce&) { return false; }, [](const ParameterServer&) { return true; });
+}
+
+std::vector<double> server_loads(const Plan& plan) {
+  const auto of_servers = [&](const ParameterServer& road) {
+    const auto servers = static_cast<std::uint32_t>(road.servers);
+    std::vector<double> loads(servers, 0.0);
+    for (std::uint32_t i = 0; i < plan.messages.size(); ++i) {
+      const auto bytes = static_cast<double>(message_bytes(plan.messages[i]).count);
+      if (road.assignment == Assignment::kHashed) {
+        loads[plan.server.empty() ? i % servers : plan.server[i]] += bytes;
+      } else {
+        for (double& load : loads) load += bytes / servers;
+      }
+    }
+    return loads;
+  };
+  return match(
+      plan.road, [](const AllReduce&) { return std::vector<double>{}; }, of_servers);
+}
+
+double server_imbalance(const Plan& plan) {
+  const std::vector<double> loads = server_loads(plan);
+  const double total = std::accumulate(loads.begin(), loads.end(), 0.0);
+  if (!(total > 0)) return 1;
+  return *std::max_element(loads.begin(), loads.end()) * static_cast<double>(loads.size()) / total;
 }
 
 int ranks_of(const Plan& plan) {

@@ -52,7 +52,7 @@ enum class Placement {
 
 enum class Assignment {
   kEven,    ///< each message is cut evenly over all S servers
-  kHashed,  ///< each message goes whole to one server, in turn (message index mod S)
+  kHashed,  ///< each message goes whole to one server: the plan's, or in turn (message index mod S)
 };
 
 enum class LocalSum {
@@ -136,20 +136,35 @@ struct Plan {
   /// started, a distribute also after its own reduce has ended on this rank. Needs may_be_decoupled().
   std::vector<Step> sequence;
   Barrier barrier = Barrier::kFull;
+  /// One per message where servers take messages whole: which of them takes it, 0 to S - 1. Empty: in turn.
+  std::vector<std::uint32_t> server;
   /// A message may start when those started before it have no more than this left to send (0: when they have
   /// sent everything), so that it fills the wire where they would leave it idle and does not share it with
   /// them before. With parameter servers what counts is the push: the way back depends on what the other
   /// workers chose to push, and two of them would wait for each other.
   Bytes credit;
+  /// One per message: its own in place of the credit, so that how much is in flight may vary over the
+  /// iteration. Of a decoupled plan's message it holds for both stages. Empty: the credit for all.
+  std::vector<Bytes> window;
   bool operator==(const Plan&) const = default;
 };
 
 Bytes message_bytes(const Message& message);
 
+/// What messages started before this one may have left to send when it starts.
+Bytes credit_of(const Plan& plan, std::size_t message);
+
 /// Whether a message is one stretch of memory where gradients lie side by side in the order in which they
 /// appear (the last tensor first): it travels from there and back without a fusion buffer. DDP calls such
 /// gradients views of its buckets.
 bool is_one_stretch(const Message& message, const std::vector<TensorRef>& tensors);
+
+/// Bytes that each server of the plan's road sums in an iteration; empty on roads without servers. Evenly cut
+/// messages count as exactly even.
+std::vector<double> server_loads(const Plan& plan);
+
+/// The busiest server's bytes over their mean: 1 where all sum as much, and on roads without servers.
+double server_imbalance(const Plan& plan);
 
 /// Number of processes the plan runs on: workers, plus dedicated servers if any.
 int ranks_of(const Plan& plan);

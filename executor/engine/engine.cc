@@ -76,6 +76,7 @@ std::string to_string(Stage stage) { return stage == Stage::kReduce ? "reduce" :
 RoadSettings make_settings(const Plan& plan, DataType type, Result result, Bytes chunk) {
   RoadSettings settings;
   settings.workers = plan.workers;
+  settings.server = plan.server;
   settings.type = type;
   settings.result = result;
   if (chunk.count != 0) settings.chunk = chunk;
@@ -380,19 +381,19 @@ void Engine::take_released() {
 
 void Engine::start_what_may() {
   while (const std::optional<NextStep> step = step_order_.next()) {
-    if (!credit_allows()) return;
+    if (!credit_allows(credit_of(plan_, step->message))) return;
     step_order_.started();
     start(*step);
   }
 }
 
-bool Engine::credit_allows() const {
-  if (credited_bytes_ <= plan_.credit.count) return true;
+bool Engine::credit_allows(Bytes credit) const {
+  if (credited_bytes_ <= credit.count) return true;
   std::uint64_t left = 0;
   for (const MessageState* message : active_) {
     if (message->credited) left += left_to_send(*message);
   }
-  return left <= plan_.credit.count;
+  return left <= credit.count;
 }
 
 /// Bytes of its current kind of step that have left, over all iterations.

@@ -7,6 +7,8 @@
 // travels as one transfer. Pipelining by chunks lets a rank sum, forward and receive at the same time.
 
 #include <cstddef>
+#include <cstdint>
+#include <vector>
 
 #include "executor/base/segment.h"
 #include "executor/base/task.h"
@@ -35,7 +37,9 @@ struct RoadSettings {
   Bytes chunk = kLongestChunk;
   Bytes uncut = kUncut;  ///< segments of up to this are not cut
   int cuts = kCuts;  ///< longer ones into at most so many chunks, but as many as the longest chunk asks for
-  int window = 4;    ///< chunks that a rank has receives posted for ahead of the one it waits for; 1..16
+  /// Of servers that take messages whole, which of them takes message i; empty: i mod S.
+  std::vector<std::uint32_t> server;
+  int window = 4;  ///< chunks that a rank has receives posted for ahead of the one it waits for; 1..16
 
   /// Longest chunk of a message of `bytes` that is cut into `parts` segments: whole elements.
   std::size_t chunk_for(std::size_t bytes, int parts) const;

@@ -57,7 +57,7 @@ struct RoadCost {
   bool opaque = false;   ///< nobody sees how much of a message has been sent before it has ended
   SecondsPerByte copy;   ///< gathering a message into a fusion buffer and scattering it back, per byte
   bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time
-  int in_turn = 0;       ///< message i goes whole to server i mod this; 0: every message to all servers
+  int in_turn = 0;       ///< each message goes whole to one of so many servers; 0: every one to all servers
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
   double interference = 0;    ///< kappa
   Seconds straggling{};       ///< expected lateness of the slowest of N workers in one iteration

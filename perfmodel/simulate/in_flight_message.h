@@ -7,7 +7,7 @@ namespace commtune {
 
 /// A message that is under way.
 struct InFlightMessage {
-  std::uint32_t number = 0;
+  std::uint32_t server = 0;  ///< that takes it whole, where servers do
   double bytes = 0;
   double copying = 0;  ///< seconds that copying it into a fusion buffer and back takes
 };

@@ -18,8 +18,7 @@ Rounds no_more_than(int most, const Rounds& rounds) {
 
 }  // namespace
 
-void NetworkModel::reset(const FlatRoad& road, std::size_t messages, std::uint64_t credit,
-                         std::uint64_t most) {
+void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credit& credit) {
   road_ = &road;
   shared_ = road.cost->shared_channel;
   rounds_ = no_more_than(road.cost->most_rounds, road.cost->rounds);
@@ -39,8 +38,9 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, std::uint64
   arrived_.clear();
   sending_ = travelling_ = 0;
   unsent_ = 0;
-  credit_ = static_cast<double>(credit);
-  limited_ = credit < most;
+  credit_ = static_cast<double>(credit.bytes);
+  limited_ = credit.varies || credit.bytes < credit.most;
+  varies_ = credit.varies;
   under_way_ = under_way_until_ = 0;
   bytes_time_ = {};
 }
@@ -62,7 +62,7 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
     }
   }
   Message& message = put(urgency, priced);
-  if (!server_free_.empty()) message.server = in_flight.number % static_cast<std::uint32_t>(cost.in_turn);
+  message.server = in_flight.server;
   begin(urgency, clock);
 }
 
@@ -147,7 +147,7 @@ void NetworkModel::begin(std::uint32_t urgency, ComputeClock& clock) {
   ++sending_;
   unsent_ += message.unsent;
   if (travelling_++ == 0) under_way_until_ = std::max(under_way_until_, now_);
-  const bool sends_alone = limited_ && credit_ == 0 && message.counted == message.rounds;
+  const bool sends_alone = limited_ && !varies_ && credit_ == 0 && message.counted == message.rounds;
   if (sends_alone && message.rounds > 1) return pass_alone(urgency, clock);
   of_kind(clock, [&]<Kind kKind>() {
     next_round<kKind>(urgency);
@@ -155,8 +155,8 @@ void NetworkModel::begin(std::uint32_t urgency, ComputeClock& clock) {
   });
 }
 
-/// With credit 0 no other message may send before this one has sent everything, so all its rounds but the
-/// last are simulated at once.
+/// With credit 0 for all no other message may send before this one has sent everything, so all its rounds but
+/// the last are simulated at once.
 void NetworkModel::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
   Message& message = messages_[urgency];
   const double from = std::max(channels_[0].free, now_);

@@ -33,6 +33,13 @@ namespace commtune {
 /// message after the other, however fast the channel is, since the channel is that of all servers together.
 class NetworkModel {
  public:
+  /// What may be unsent when another message starts.
+  struct Credit {
+    std::uint64_t bytes = 0;
+    std::uint64_t most = 0;  ///< bytes that will be started in all: at least that never limits anything
+    bool varies = false;     ///< each message has its own (set_credit)
+  };
+
   struct Arrival {
     std::uint32_t urgency = 0;
     StageInterval reduce;  ///< from the moment the first byte leaves until all bytes are summed
@@ -42,9 +49,11 @@ class NetworkModel {
 
   /// Empties the network. The road must live until the next reset.
   /// messages  number of messages that will be started
-  /// credit    bytes that may be unsent when another message starts
-  /// most      bytes that will be started in all; a credit of at least that never limits anything
-  void reset(const FlatRoad& road, std::size_t messages, std::uint64_t credit, std::uint64_t most);
+  /// credit    that limits how many may be under way
+  void reset(const FlatRoad& road, std::size_t messages, const Credit& credit);
+
+  /// The next message to start has a credit of its own. Only where Credit::varies.
+  void set_credit(std::uint64_t bytes) { credit_ = static_cast<double>(bytes); }
 
   /// Starts both stages of a message at the moment of the last advance().
   void start(std::uint32_t urgency, const InFlightMessage& in_flight, ComputeClock& clock);
@@ -199,6 +208,7 @@ class NetworkModel {
   std::size_t sending_ = 0, travelling_ = 0;  // messages that the credit counts; all messages under way
   double unsent_ = 0, credit_ = 0;            // bytes
   bool limited_ = false;                      // false if the credit covers all bytes and limits nothing
+  bool varies_ = false;
   double under_way_ = 0, under_way_until_ = 0;
   std::array<double, 2> bytes_time_{};
 };

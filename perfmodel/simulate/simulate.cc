@@ -67,10 +67,11 @@ class Simulator::Engine {
     plan_ = &plan;
     timeline_ = timeline;
     copy_ = cost.copy.value;
+    in_turn_ = static_cast<std::uint32_t>(cost.in_turn);
     clock_.reset(cost.interference);
     coupled_ = plan.sequence.empty();
     steps_ = coupled_ ? plan.messages() : plan.sequence.size();
-    network_.reset(road, steps_, plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes);
+    network_.reset(road, steps_, {plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes, !plan.window.empty()});
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
@@ -93,7 +94,12 @@ class Simulator::Engine {
 
   InFlightMessage in_flight(std::uint32_t message) const {
     const double bytes = static_cast<double>(plan_->bytes[message]);
-    return {message, bytes, plan_->copied[message] != 0 ? copy_ * bytes : 0};
+    return {server_of(message), bytes, plan_->copied[message] != 0 ? copy_ * bytes : 0};
+  }
+
+  std::uint32_t server_of(std::uint32_t message) const {
+    if (in_turn_ == 0) return 0;
+    return plan_->server.empty() ? message % in_turn_ : plan_->server[message];
   }
 
   /// Notes that the message is summed and back on every worker at the moment `end`.
@@ -115,7 +121,7 @@ class Simulator::Engine {
     std::size_t arrived = 0;
     while (arrived < steps_ && !given_up()) {
       std::uint32_t next = next_step();
-      for (; next != waiting_.none() && network_.credit_allows(); next = next_step()) start(next);
+      for (; next != waiting_.none() && credit_allows(next); next = next_step()) start(next);
       if (network_.arrived().empty()) {
         if (clock_.disturbed() || release < now) release = next_release(now);
         now = network_.advance(release, {next != waiting_.none(), clock_.disturbed()}, clock_);
@@ -128,6 +134,11 @@ class Simulator::Engine {
       arrived += network_.arrived().size();
       network_.forget_arrived();
     }
+  }
+
+  bool credit_allows(std::uint32_t urgency) {
+    if (!plan_->window.empty()) network_.set_credit(plan_->window[by_urgency_[urgency].message]);
+    return network_.credit_allows();
   }
 
   /// The step to start next: the most urgent released one, or for a list the next one if it is released.
@@ -327,6 +338,7 @@ class Simulator::Engine {
   bool coupled_ = true;
   std::size_t steps_ = 0;
   double copy_ = 0;
+  std::uint32_t in_turn_ = 0;  ///< servers that take messages whole
   NetworkModel network_;
   ComputeClock clock_;
   bool walks_layers_ = false;

@@ -32,10 +32,13 @@ Workload::Workload(const Profile& profile, const JobSlowdown& slowdown)
 
 FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
     : sequence(plan.sequence),
+      server(plan.server),
       release(plan.release),
       order(plan.order),
       barrier(plan.barrier),
       credit(plan.credit.count) {
+  window.reserve(plan.window.size());
+  for (const Bytes own : plan.window) window.push_back(own.count);
   for (const Message& message : plan.messages) {
     std::uint64_t total = 0;
     std::uint32_t lowest = std::numeric_limits<std::uint32_t>::max();
@@ -60,6 +63,8 @@ void FlatPlan::clear() {
   copied.clear();
   rank.clear();
   sequence.clear();
+  server.clear();
+  window.clear();
 }
 
 void FlatPlan::add_message(std::uint64_t message_bytes, std::uint32_t lowest, bool is_copied) {

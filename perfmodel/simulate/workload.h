@@ -46,14 +46,17 @@ struct FlatPlan {
   std::vector<std::uint64_t> bytes;         ///< per message
   std::vector<std::uint32_t> lowest_layer;  ///< per message: the layer that is ready last and wanted first
   std::vector<std::uint8_t> copied;         ///< per message: not is_one_stretch(), so it has to be copied
-  std::vector<std::uint32_t> rank;  ///< per message: 0 is the most urgent; a permutation; kPriority only
-  std::vector<Step> sequence;       ///< as in Plan
+  std::vector<std::uint32_t> rank;    ///< per message: 0 is the most urgent; a permutation; kPriority only
+  std::vector<Step> sequence;         ///< as in Plan
+  std::vector<std::uint32_t> server;  ///< as in Plan
   Release release = Release::kGradient;
   Order order = Order::kList;
   Barrier barrier = Barrier::kFull;
   std::uint64_t credit = 0;
+  std::vector<std::uint64_t> window;  ///< as in Plan
 
   std::size_t messages() const { return bytes.size(); }
+  std::uint64_t credit_of(std::size_t message) const { return window.empty() ? credit : window[message]; }
   void clear();
   void add_message(std::uint64_t message_bytes, std::uint32_t lowest,
                    bool is_copied);  ///< ranks are not filled in

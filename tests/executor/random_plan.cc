@@ -103,6 +103,21 @@ std::vector<Road> roads_for(int workers) {
 
 namespace {
 
+/// Half of the plans on servers that take messages whole say which takes what, and a third of all has
+/// windows.
+void deal_out(Random& random, Plan& plan) {
+  const auto servers = match(
+      plan.road, [](const AllReduce&) { return 0; },
+      [](const ParameterServer& of) { return of.assignment == Assignment::kHashed ? of.servers : 0; });
+  if (servers > 0 && chance(random, 0.5)) {
+    for (std::size_t i = 0; i < plan.messages.size(); ++i)
+      plan.server.push_back(static_cast<std::uint32_t>(below(random, static_cast<std::size_t>(servers))));
+  }
+  if (!chance(random, 0.3)) return;
+  for (std::size_t i = 0; i < plan.messages.size(); ++i)
+    plan.window.push_back(Bytes{std::array<std::uint64_t, 3>{0, 30000, 1 << 30}[below(random, 3)]});
+}
+
 Plan plan_of(Random& random, const Profile& profile, int workers, const Road& road) {
   Plan plan;
   plan.method = "random";
@@ -132,6 +147,7 @@ Plan plan_of(Random& random, const Profile& profile, int workers, const Road& ro
     plan.order = by_priority && !needs_one_order(road) ? Order::kPriority : Order::kList;
   };
   match(road, may_decouple, may_have_priorities);
+  deal_out(random, plan);
   return plan;
 }
 

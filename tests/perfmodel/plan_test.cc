@@ -204,6 +204,42 @@ TEST(Plan, DigestIsMadeOfTheseFieldsInThisOrder) {
   EXPECT_EQ(digest(plan), expected.hex());
 }
 
+/// Two servers that take messages whole.
+Plan dealt_out(const std::vector<std::uint32_t>& server) {
+  return changed([&](Plan& p) {
+    p.road = ParameterServer{2, Placement::kDedicated, Assignment::kHashed};
+    p.server = server;
+  });
+}
+
+TEST(Plan, SaysWhichServerTakesAMessage) {
+  const Plan plan = dealt_out({1, 1});
+  EXPECT_NO_THROW(check(plan, three_tensors()));
+  EXPECT_EQ(plan_from_json(nlohmann::json::parse(to_json(plan).dump())), plan);
+  EXPECT_NE(digest(plan), digest(dealt_out({1, 0})));
+  EXPECT_FALSE(to_json(dealt_out({})).contains("server"))
+      << "in turn, as in plans from before there was a choice";
+  const auto complaint_of = [](const Plan& p) { return bad_input([&] { check(p, three_tensors()); }); };
+  EXPECT_EQ(complaint_of(dealt_out({1})), "server: 1 values for 2 messages: must be one per message");
+  EXPECT_EQ(complaint_of(dealt_out({0, 2})), "server[1] = 2: must be one of the 2 servers, 0 to 1");
+  EXPECT_EQ(complaint([](Plan& p) {
+              p.road = ParameterServer{2};
+              p.server = {0, 1};
+            }),
+            "server: 2 colocated servers gives no message to one server: leave it out");
+  EXPECT_THAT(complaint([](Plan& p) { p.server = {0, 0}; }), StartsWith("server: all-to-all ring"));
+}
+
+TEST(Plan, SaysHowMuchEachServerSums) {
+  // Messages of 384 B and 100 B.
+  EXPECT_THAT(server_loads(dealt_out({})), testing::ElementsAre(384, 100));
+  EXPECT_THAT(server_loads(dealt_out({1, 1})), testing::ElementsAre(0, 484));
+  EXPECT_DOUBLE_EQ(server_imbalance(dealt_out({1, 1})), 2);
+  EXPECT_DOUBLE_EQ(server_imbalance(changed([](Plan& p) { p.road = ParameterServer{2}; })), 1);
+  EXPECT_DOUBLE_EQ(server_imbalance(fused_and_cut()), 1);
+  EXPECT_TRUE(server_loads(fused_and_cut()).empty());
+}
+
 constexpr Step reduce(std::uint32_t m) { return {m, Stage::kReduce}; }
 constexpr Step distribute(std::uint32_t m) { return {m, Stage::kDistribute}; }
 

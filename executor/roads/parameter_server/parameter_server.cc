@@ -22,8 +22,16 @@ struct Layout {
   std::uint32_t number;
   std::size_t bytes;
 
+  /// Server s's slice; empty where it has none.
   Range slice_of(int server) const {
-    return slice(road, number, bytes, element_size(settings.type).count, server);
+    if (road.assignment == Assignment::kEven)
+      return segment(bytes, element_size(settings.type).count, road.servers, server);
+    return server == taker() ? Range{0, bytes} : Range{};
+  }
+  /// The server that takes the message whole.
+  int taker() const {
+    const auto in_turn = number % static_cast<std::uint32_t>(road.servers);
+    return static_cast<int>(settings.server.empty() ? in_turn : settings.server[number]);
   }
   std::size_t chunk_bytes() const {
     return settings.chunk_for(bytes, road.assignment == Assignment::kEven ? road.servers : 1);
@@ -47,13 +55,6 @@ int server_of(const ParameterServer& road, int workers, int rank) {
   if (colocated != (rank < workers)) return -1;
   const int server = colocated ? places_after_first(road, workers, rank) : rank - workers;
   return server < road.servers ? server : -1;
-}
-
-Range slice(const ParameterServer& road, std::uint32_t number, std::size_t bytes, std::size_t element,
-            int server) {
-  if (road.assignment == Assignment::kEven) return segment(bytes, element, road.servers, server);
-  const bool mine = static_cast<int>(number % static_cast<std::uint32_t>(road.servers)) == server;
-  return mine ? Range{0, bytes} : Range{};
 }
 
 /// One chunk's sum: what has come from each worker and not been added yet.

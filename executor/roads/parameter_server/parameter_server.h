@@ -5,7 +5,7 @@
 // Placement: server s is worker (first + s) mod N's rank when colocated (in the worker's own communication
 // thread, so that a rank's slice for its own server never leaves the process), rank N+s when dedicated.
 // Assignment: kEven cuts each message into S slices on element boundaries; kHashed gives message i whole to
-// server i mod S.
+// the server that the plan names for it, or to server i mod S.
 // Local sum: with LocalSum::kFirst what is said here of a message holds for each host's part of it
 // (pushers.h, local_sum.h).
 //
@@ -33,9 +33,6 @@ namespace commtune {
 int server_rank(const ParameterServer& road, int workers, int server);
 /// The server that this rank is; -1 when it is none.
 int server_of(const ParameterServer& road, int workers, int rank);
-/// Server s's slice of message `number`; empty when it has none.
-Range slice(const ParameterServer& road, std::uint32_t number, std::size_t bytes, std::size_t element,
-            int server);
 
 /// A server's work on one message in one iteration: from its first chunk's arrival to its last sum's leaving.
 struct Served {

@@ -24,11 +24,11 @@ class Network {
   explicit Network(RoadCost cost, std::uint64_t credit = 1 << 20, double kappa = 0)
       : cost_(std::move(cost)), flat_(cost_) {
     clock_.reset(kappa);
-    model_.reset(flat_, 8, credit, 1 << 20);
+    model_.reset(flat_, 8, {.bytes = credit, .most = 1 << 20});
   }
 
   void start(std::uint32_t urgency, double bytes, double copying = 0) {
-    model_.start(urgency, {urgency, bytes, copying}, clock_);
+    model_.start(urgency, {urgency % 2, bytes, copying}, clock_);
     ++under_way_;
   }
   void start(std::uint32_t urgency, double bytes, Stage stage) {
@@ -246,7 +246,7 @@ TEST(NetworkModel, KnowsNothingOfWhatWasBeforeItWasReset) {
   clock.reset(0);
   NetworkModel model;
   for (int i = 0; i < 2; ++i) {
-    model.reset(road, 2, 0, 100);
+    model.reset(road, 2, {.bytes = 0, .most = 100});
     EXPECT_EQ(model.under_way(), 0);
     model.start(0, {0, 40, 0}, clock);
     model.start(1, {1, 40, 0}, clock);

@@ -640,6 +640,50 @@ TEST(Simulate, AServerInTurnTakesOneMessageAfterTheOther) {
   EXPECT_NEAR(time_of(two_layers(), plan, cost), 15, 1e-12);
 }
 
+TEST(Simulate, AMessageGoesToTheServerThatThePlanNames) {
+  // As above with tensor 1 cut in two: 14 s where the halves go to servers 0 and 1, 15 s where all of them go
+  // to one.
+  RoadCost cost;
+  cost.reduce = {Curve{Seconds{0}, SecondsPerByte{0.05}}, Curve{Seconds{0}, SecondsPerByte{0.0125}}};
+  cost.distribute = cost.both = cost.reduce;
+  cost.through_servers = true;
+  cost.shared_channel = false;
+  cost.in_turn = 2;
+  Plan plan = tensor_by_tensor();
+  plan.credit = 1_MiB;
+  plan.messages = {{{{1, 0_B, 40_B}}}, {{{1, 40_B, 40_B}}}, whole(0, 40)};
+  plan.priority = {2, 1, 0};
+  plan.server = {1, 0, 1};
+  EXPECT_NEAR(time_of(two_layers(), plan, cost), 14, 1e-12);
+  plan.server = {1, 1, 1};
+  EXPECT_NEAR(time_of(two_layers(), plan, cost), 15, 1e-12);
+}
+
+TEST(Simulate, AMessageMayHaveAWindowOfItsOwn) {
+  // As in CreditOverlapsLatencies and without a credit, by the window of the message that starts second.
+  RoadCost cost = line_cost(3, 0.05);
+  cost.both.occupancy = Curve{Seconds{1}, SecondsPerByte{0.05}};
+  Plan plan = tensor_by_tensor();
+  const double apart = time_of(two_layers(), plan, cost);
+  plan.window = {0_B, 1_MiB};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17.5);
+  EXPECT_LT(17.5, apart);
+  plan.window = {1_MiB, 0_B};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), apart);
+}
+
+TEST(Simulate, WindowsThatAreAlikeAreACredit) {
+  std::mt19937_64 random(20261126);
+  for (int round = 0; round < 2000; ++round) {
+    Job job = random_job(random);
+    const double by_credit = time_of(job.profile, job.plan, job.cost);
+    job.plan.window.assign(job.plan.messages.size(), job.plan.credit);
+    job.plan.credit = Bytes{random() % 1000};
+    // Credits are kept to a thousandth of a byte.
+    ASSERT_NEAR(time_of(job.profile, job.plan, job.cost), by_credit, 1e-4) << "round " << round;
+  }
+}
+
 TEST(Simulate, AgreesWithANaiveReferenceOnRandomPlans) {
   std::mt19937_64 random(20261121);
   for (int round = 0; round < 5000; ++round) {
