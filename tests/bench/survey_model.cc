@@ -87,7 +87,15 @@ std::optional<double> SurveyResults::seconds(std::string_view model, std::string
   return {};
 }
 
-SurveyResults read_survey(const std::string& file) {
+namespace {
+
+/// A row of any method.
+struct AnyRow {
+  SurveyRow row;
+  std::string network;
+};
+
+std::vector<AnyRow> rows_of(const std::string& file) {
   std::ifstream in(file);
   std::string line;
   if (!std::getline(in, line)) throw Error(ErrorCode::kBadInput, file + ": cannot be read or is empty");
@@ -95,24 +103,57 @@ SurveyResults read_survey(const std::string& file) {
   const std::size_t model = column(header, "model", file), method = column(header, "method", file),
                     network = column(header, "network", file), gpus = column(header, "n_gpus", file),
                     time = column(header, "iteration_ms_derived", file);
-  SurveyResults results;
+  std::vector<AnyRow> rows;
   while (std::getline(in, line)) {
     const std::vector<std::string> cells = cells_of(line);
     if (cells.size() <= std::max({model, method, network, gpus, time}) || cells[time].empty()) continue;
-    const double seconds = std::strtod(cells[time].c_str(), nullptr) / 1e3;
-    if (cells[method] == "SGD-1GPU") results.single_gpu[cells[model]] = seconds;
-    const bool known =
-        std::find(kSurveyMethods.begin(), kSurveyMethods.end(), cells[method]) != kSurveyMethods.end();
-    if (!known) continue;
-    results.network = cells[network];
-    results.rows.push_back({cells[model], cells[method], std::atoi(cells[gpus].c_str()), seconds});
+    rows.push_back({{cells[model], cells[method], std::atoi(cells[gpus].c_str()),
+                     std::strtod(cells[time].c_str(), nullptr) / 1e3},
+                    cells[network]});
   }
-  for (const std::string_view name : kSurveyModels) {
-    if (!results.single_gpu.contains(std::string(name))) {
+  return rows;
+}
+
+bool is_single_gpu(const AnyRow& any) { return any.row.method == "SGD-1GPU"; }
+
+/// Adds the single-GPU rows of the models that have none yet: a GPU alone has no network, whatever the row
+/// says.
+void add_single_gpu(SurveyResults& results, const std::vector<AnyRow>& rows) {
+  std::map<std::string, double> found;
+  for (const AnyRow& any : rows) {
+    if (is_single_gpu(any)) found[any.row.model] = any.row.seconds;
+  }
+  results.single_gpu.merge(found);
+}
+
+}  // namespace
+
+std::vector<SurveyResults> read_surveys(const std::string& file, const std::string& baselines) {
+  const std::vector<AnyRow> rows = rows_of(file);
+  std::vector<SurveyResults> networks;
+  for (const AnyRow& any : rows) {
+    if (std::ranges::find(kSurveyMethods, any.row.method) == kSurveyMethods.end()) continue;
+    auto of = std::ranges::find(networks, any.network, &SurveyResults::network);
+    if (of == networks.end()) of = networks.insert(networks.end(), SurveyResults{any.network, {}, {}});
+    of->rows.push_back(any.row);
+  }
+  if (networks.empty()) throw Error(ErrorCode::kBadInput, file + ": has no row of the seven methods");
+  const std::vector<AnyRow> others = baselines.empty() ? std::vector<AnyRow>{} : rows_of(baselines);
+  for (SurveyResults& results : networks) {
+    add_single_gpu(results, rows);
+    add_single_gpu(results, others);
+    for (const std::string_view name : kSurveyModels) {
+      if (results.single_gpu.contains(std::string(name))) continue;
       throw Error(ErrorCode::kBadInput, file + ": has no single-GPU row (SGD-1GPU) of " + std::string(name));
     }
   }
-  return results;
+  return networks;
+}
+
+SurveyResults read_survey(const std::string& file) {
+  std::vector<SurveyResults> networks = read_surveys(file);
+  if (networks.size() == 1) return std::move(networks.front());
+  throw Error(ErrorCode::kBadInput, file + ": has rows of " + std::to_string(networks.size()) + " networks");
 }
 
 SurveyModel::SurveyModel(const SurveyResults& results)

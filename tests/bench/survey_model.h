@@ -29,9 +29,7 @@ struct SurveyRow {
   double seconds = 0;
 };
 
-/// Reads the columns model, method, network, n_gpus and iteration_ms_derived of a results file; rows of
-/// anything but the seven methods are passed over. Throws Error{kBadInput} for a file that cannot be read or
-/// lacks a column.
+/// A network's rows.
 struct SurveyResults {
   std::string network;
   std::vector<SurveyRow> rows;
@@ -40,6 +38,17 @@ struct SurveyResults {
   /// Of one cell, where it was published.
   std::optional<double> seconds(std::string_view model, std::string_view method, int gpus) const;
 };
+
+/// Reads the columns model, method, network, n_gpus and iteration_ms_derived of a results file; rows of
+/// anything but the seven methods and the single GPU (SGD-1GPU) are passed over. A network's rows are its
+/// own, in the order in which networks appear.
+///
+/// baselines  results whose single-GPU rows serve the models that have none in the file; empty: none do
+/// throws     Error{kBadInput} for a file that cannot be read, lacks a column, has no row of the seven
+/// methods
+///            or a model without a single-GPU row
+std::vector<SurveyResults> read_surveys(const std::string& file, const std::string& baselines = {});
+/// Of a file with one network. Throws as read_surveys, and Error{kBadInput} for several networks.
 SurveyResults read_survey(const std::string& file);
 
 /// What no probe gives. None depends on model, method or N, only on what a plan does. Of the table's methods

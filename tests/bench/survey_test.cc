@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
@@ -96,6 +100,45 @@ TEST(SurveyModel, ChargesABarrierPerLayerToAnyPlan) {
     plan.barrier = Barrier::kFull;
     EXPECT_EQ(full, survey().model.time_of("ResNet-50", plan, option.cost, free)) << architecture;
   }
+}
+
+/// A results file of these rows: model, method, network, GPUs, milliseconds.
+class ResultsFile {
+ public:
+  explicit ResultsFile(const std::string& rows)
+      : path_(testing::TempDir() + "survey-" + std::to_string(std::hash<std::string>{}(rows)) + ".csv") {
+    std::ofstream(path_) << "model,method,network,n_gpus,iteration_ms_derived\n" << rows;
+  }
+  ~ResultsFile() { std::filesystem::remove(path_); }
+  ResultsFile(const ResultsFile&) = delete;
+  ResultsFile& operator=(const ResultsFile&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+TEST(ReadSurvey, TellsNetworksApartAndTakesSingleGpusFromTheShippedFile) {
+  const ResultsFile file(
+      "ResNet-50,SGD-1GPU,none,1,250\n"
+      "ResNet-50,WFBP-A2A,10GbE,4,400\n"
+      "ResNet-50,WFBP-A2A,100GbE,4,300\n"
+      "ResNet-50,best-of-seven,1GbE,4,1\n");
+  const std::vector<SurveyResults> networks = read_surveys(file.path(), COMMTUNE_SURVEY_RESULTS);
+  ASSERT_EQ(networks.size(), 2U);
+  EXPECT_EQ(networks[0].network, "10GbE");
+  EXPECT_EQ(networks[0].seconds("ResNet-50", "WFBP-A2A", 4), 0.4);
+  EXPECT_EQ(networks[1].seconds("ResNet-50", "WFBP-A2A", 4), 0.3);
+  EXPECT_EQ(networks[0].single_gpu.at("ResNet-50"), 0.25) << "a GPU alone has no network";
+  EXPECT_EQ(networks[1].single_gpu.at("ResNet-50"), 0.25);
+  EXPECT_EQ(networks[1].single_gpu.at("BERT-Large"), survey().results.single_gpu.at("BERT-Large"));
+  EXPECT_THROW(read_surveys(file.path()), Error) << "without the shipped file BERT has no single GPU";
+  EXPECT_THROW(read_survey(file.path()), Error);
+}
+
+TEST(ReadSurvey, RefusesAFileWithoutAMethod) {
+  const ResultsFile file("ResNet-50,SGD-1GPU,none,1,250\n");
+  EXPECT_THROW(read_surveys(file.path(), COMMTUNE_SURVEY_RESULTS), Error);
 }
 
 TEST(ReadSurvey, RefusesWhatIsNoResultsFile) { EXPECT_THROW(read_survey("/nowhere/results.csv"), Error); }
