@@ -61,6 +61,16 @@ Profile made_up_profile(std::mt19937_64& random, int layers) {
   return profile;
 }
 
+namespace {
+
+double communication_ratio(const MadeUpJob& job) {
+  const double compute = (job.profile.forward() + job.profile.backward() + job.profile.update()).count();
+  const RoadCost ring = road_cost(AllReduce{}, job.cluster, job.workers);
+  return ring.both.alone(job.profile.gradient_bytes()).count() / compute;
+}
+
+}  // namespace
+
 MadeUpJob made_up_job(std::mt19937_64& random) {
   MadeUpJob job;
   do {
@@ -70,9 +80,19 @@ MadeUpJob made_up_job(std::mt19937_64& random) {
     job.cluster = made_up_cluster(random, job.workers);
     const double compute = (job.profile.forward() + job.profile.backward() + job.profile.update()).count();
     if (one_in_three(random)) job.cluster.jitter_seconds.value = compute * 0.01 * unit(random);
-    const RoadCost ring = road_cost(AllReduce{}, job.cluster, job.workers);
-    job.communication_ratio = ring.both.alone(job.profile.gradient_bytes()).count() / compute;
+    job.communication_ratio = communication_ratio(job);
   } while (job.communication_ratio < 0.1 || job.communication_ratio > 10);
+  return job;
+}
+
+MadeUpJob small_heavy_job(std::mt19937_64& random, int layers) {
+  MadeUpJob job;
+  do {
+    job.workers = static_cast<int>(log_uniform(random, 2, 9));
+    job.profile = made_up_profile(random, layers);
+    job.cluster = made_up_cluster(random, job.workers);
+    job.communication_ratio = communication_ratio(job);
+  } while (job.communication_ratio < 2 || job.communication_ratio > 10);
   return job;
 }
 

@@ -22,6 +22,10 @@ MadeUpJob made_up_job(std::mt19937_64& random);
 /// Puts so many of the job's workers on each host, joined there by links ten times as good.
 void share_hosts(MadeUpJob& job, int slots);
 
+/// A job of `layers` layers on up to 8 workers, drawn until its communication ratio lies within [2, 10]:
+/// small enough to try every plan.
+MadeUpJob small_heavy_job(std::mt19937_64& random, int layers);
+
 /// A model of so many layers with one tensor or a large and a small one each.
 Profile made_up_profile(std::mt19937_64& random, int layers);
 
