@@ -59,6 +59,7 @@ void visit_fields(Visitor& visit, Given& plan) {
   visit("workers", plan.workers, fields::Whole{1, kMostProcesses});
   visit("road", plan.road, fields::Object{});
   visit.when_set("library", plan.library, fields::Name{});
+  visit.when_set("wire", plan.wire, fields::OneOf{kWireFormats});
   visit("release", plan.release, fields::OneOf{kReleases});
   visit("order", plan.order, fields::OneOf{kOrders});
   visit("barrier", plan.barrier, fields::OneOf{kBarriers});
@@ -132,6 +133,12 @@ void check_road(const Plan& plan) {
   if (plan.order != Order::kList && needs_one_order(plan.road)) {
     reject("order = priority", describe(plan.road) + " needs the same order on every rank: list");
   }
+}
+
+void check_wire(const Plan& plan, DataType type) {
+  if (plan.wire == WireFormat::kAsIs || type == DataType::kFloat32) return;
+  reject("wire = " + to_string(plan.wire),
+         "gradients are of " + to_string(type) + ", and only those of float32 are cast: leave it out");
 }
 
 /// A piece with where the plan has it, for errors.
@@ -283,6 +290,7 @@ void check_sequence(const Plan& plan) {
 
 void check_parts(const Plan& plan, const std::vector<TensorRef>& tensors, DataType type) {
   check_road(plan);
+  check_wire(plan, type);
   check_coverage(plan, tensors, type);
   check_priorities(plan);
   check_servers_of_messages(plan);
@@ -332,6 +340,28 @@ Bytes message_bytes(const Message& message) {
 
 Bytes credit_of(const Plan& plan, std::size_t message) {
   return plan.window.empty() ? plan.credit : plan.window[message];
+}
+
+Bytes bytes_on(WireFormat wire, Bytes gradients) {
+  const std::uint64_t smaller =
+      element_size(DataType::kFloat32).count / element_size(wire_type(wire, DataType::kFloat32)).count;
+  return Bytes{gradients.count / smaller};
+}
+
+Bytes wire_bytes(const Plan& plan, const Message& message) {
+  return bytes_on(plan.wire, message_bytes(message));
+}
+
+DataType wire_type(WireFormat wire, DataType gradients) {
+  switch (wire) {
+    case WireFormat::kAsIs:
+      return gradients;
+    case WireFormat::kBfloat16:
+      return DataType::kBfloat16;
+    case WireFormat::kFloat16:
+      return DataType::kFloat16;
+  }
+  std::abort();
 }
 
 bool is_one_stretch(const Message& message, const std::vector<TensorRef>& tensors) {
@@ -472,6 +502,13 @@ std::string to_string(Collective algorithm) { return enum_name(algorithm, kColle
 
 std::string to_string(Placement placement) { return enum_name(placement, kPlacements); }
 
+WireFormat wire_format_named(const std::string& name) {
+  const nlohmann::json value(name);
+  return read_enum(JsonPlace(value), kWireFormats);
+}
+
+std::string to_string(WireFormat wire) { return enum_name(wire, kWireFormats); }
+
 std::string describe(const Road& road) {
   const auto all_reduce = [](const AllReduce& r) { return "all-to-all " + to_string(r.algorithm); };
   const auto servers = [](const ParameterServer& r) {
@@ -482,6 +519,11 @@ std::string describe(const Road& road) {
            (r.local_sum == LocalSum::kFirst ? ", local sum first" : "");
   };
   return match(road, all_reduce, servers);
+}
+
+std::string describe_road(const Plan& plan) {
+  const std::string road = describe(plan.road);
+  return plan.wire == WireFormat::kAsIs ? road : road + ", cast to " + to_string(plan.wire);
 }
 
 }  // namespace commtune

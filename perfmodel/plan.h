@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -119,6 +121,13 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
+/// What gradients are cast to while they travel. Sums are in that type, at each hop of the road.
+enum class WireFormat {
+  kAsIs,  ///< nothing: they travel as the model has them, and nothing is lost
+  kBfloat16,
+  kFloat16,
+};
+
 struct Plan {
   std::string method;   ///< who constructed it: "wfbp-a2a", "joint", ...; never decides anything
   std::string model;    ///< profile's name
@@ -126,9 +135,10 @@ struct Plan {
   std::string layout;   ///< layout_digest(profile): what it carries; empty in plans of before there was one
   int workers = 1;      ///< N
   Road road = AllReduce{};
-  std::string library;                 ///< kLibrary: whose all-reduce, "nccl"; empty: Open MPI's
-  std::vector<Message> messages;       ///< every byte of every tensor exactly once
-  std::vector<std::int32_t> priority;  ///< one per message, smaller is more urgent; unique
+  std::string library;                  ///< kLibrary: whose all-reduce, "nccl"; empty: Open MPI's
+  WireFormat wire = WireFormat::kAsIs;  ///< of every message; a cast one needs gradients of float32
+  std::vector<Message> messages;        ///< every byte of every tensor exactly once
+  std::vector<std::int32_t> priority;   ///< one per message, smaller is more urgent; unique
   Release release = Release::kGradient;
   Order order = Order::kList;
   /// Empty: coupled, each message runs both stages as one operation, in list order. Otherwise decoupled:
@@ -141,7 +151,7 @@ struct Plan {
   /// A message may start when those started before it have no more than this left to send (0: when they have
   /// sent everything), so that it fills the wire where they would leave it idle and does not share it with
   /// them before. With parameter servers what counts is the push: the way back depends on what the other
-  /// workers chose to push, and two of them would wait for each other.
+  /// workers chose to push, and two of them would wait for each other. In bytes on the wire.
   Bytes credit;
   /// One per message: its own in place of the credit, so that how much is in flight may vary over the
   /// iteration. Of a decoupled plan's message it holds for both stages. Empty: the credit for all.
@@ -149,10 +159,24 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
+/// Of gradients, as the layout has them.
 Bytes message_bytes(const Message& message);
 
 /// What messages started before this one may have left to send when it starts.
 Bytes credit_of(const Plan& plan, std::size_t message);
+
+/// What a message of so many bytes of gradients has on the wire: of float32, half of them where it is cast.
+Bytes bytes_on(WireFormat wire, Bytes gradients);
+Bytes wire_bytes(const Plan& plan, const Message& message);
+
+/// By their names in plans, requests and flags.
+inline constexpr std::pair<std::string_view, WireFormat> kWireFormats[] = {
+    {"as-is", WireFormat::kAsIs}, {"bf16", WireFormat::kBfloat16}, {"fp16", WireFormat::kFloat16}};
+/// Those that lose something.
+inline constexpr WireFormat kCasts[] = {WireFormat::kBfloat16, WireFormat::kFloat16};
+
+/// The type of what travels.
+DataType wire_type(WireFormat wire, DataType gradients);
 
 /// Whether a message is one stretch of memory where gradients lie side by side in the order in which they
 /// appear (the last tensor first): it travels from there and back without a fusion buffer. DDP calls such
@@ -171,8 +195,8 @@ int ranks_of(const Plan& plan);
 
 /// Throws Error{kBadInput} naming the first rule broken: every tensor byte covered exactly once, whole
 /// elements, priorities present and unique, a road that needs one order in list order, 1 <= S <= N when
-/// colocated, the profile's layout equal. A plan without a layout suits the profile with its very digest
-/// only.
+/// colocated, gradients of float32 where they are cast, the profile's layout equal. A plan without a layout
+/// suits the profile with its very digest only.
 void check(const Plan& plan, const Profile& profile);
 /// The same for who knows what travels and not how long layers compute. A plan without a layout is taken by
 /// its pieces alone.
@@ -188,7 +212,12 @@ std::string digest(const Plan& plan);
 
 std::string to_string(Collective algorithm);  ///< "ring", "halving-doubling", ...
 std::string to_string(Placement placement);   ///< "colocated", "dedicated"
-std::string describe(const Road& road);       ///< "all-to-all ring", "4 colocated servers",
-                                              ///< "2 dedicated servers, hashed, local sum first"
+std::string to_string(WireFormat wire);       ///< "as-is", "bf16", "fp16"
+/// Throws Error{kBadInput} for any other name.
+WireFormat wire_format_named(const std::string& name);
+std::string describe(const Road& road);  ///< "all-to-all ring", "4 colocated servers",
+                                         ///< "2 dedicated servers, hashed, local sum first"
+/// Its road, and what it casts to: "all-to-all ring, cast to bf16".
+std::string describe_road(const Plan& plan);
 
 }  // namespace commtune

@@ -183,6 +183,22 @@ TEST(Plan, NamesALibraryOnlyWhereItSumsByOne) {
             "library = nccl: all-to-all ring sums by no library: leave it out");
 }
 
+TEST(Plan, CastsGradientsOfFloat32Only) {
+  const Plan plain = fused_and_cut();
+  EXPECT_FALSE(to_json(plain).contains("wire"));
+  const Plan cast = changed([](Plan& p) { p.wire = WireFormat::kBfloat16; });
+  EXPECT_NE(digest(cast), digest(plain));
+  EXPECT_EQ(to_json(cast).at("wire"), "bf16");
+  EXPECT_EQ(plan_from_json(to_json(cast)), cast);
+  EXPECT_NO_THROW(check(cast, three_tensors()));
+  EXPECT_EQ(wire_bytes(cast, cast.messages[0]).count, message_bytes(cast.messages[0]).count / 2);
+  EXPECT_EQ(wire_bytes(plain, cast.messages[0]), message_bytes(cast.messages[0]));
+  TensorLayout halves = layout_of(three_tensors());
+  halves.type = DataType::kFloat16;
+  EXPECT_EQ(bad_input([&] { check(cast, halves); }),
+            "wire = bf16: gradients are of float16, and only those of float32 are cast: leave it out");
+}
+
 // The byte string that digests are made of, written out: what was stored under one must be found again.
 TEST(Plan, DigestIsMadeOfTheseFieldsInThisOrder) {
   Plan plan = fused_and_cut();
