@@ -58,9 +58,17 @@ Urgency urgency_of(const Plan& plan) {
 std::size_t largest_message(const Plan& plan) {
   std::size_t largest = 64;
   for (const Message& message : plan.messages) {
-    largest = std::max<std::size_t>(largest, message_bytes(message).count);
+    largest = std::max<std::size_t>(largest, wire_bytes(plan, message).count);
   }
   return largest;
+}
+
+/// What roads are told where gradients are cast: they sum in the wire's type, of what is divided already.
+EngineOptions on_wire(EngineOptions options, const Plan& plan) {
+  if (plan.wire == WireFormat::kAsIs) return options;
+  options.road.type = wire_type(plan.wire, options.road.type);
+  options.road.result = Result::kSum;
+  return options;
 }
 
 bool is_worker(const Communicator& communicator, const Plan& plan) {
@@ -85,8 +93,8 @@ RoadSettings make_settings(const Plan& plan, DataType type, Result result, Bytes
 
 struct Engine::MessageState {
   std::uint32_t number = 0;
-  std::vector<TensorId> tensors;  // that it carries
-  std::size_t bytes = 0;
+  std::vector<TensorId> tensors;        // that it carries
+  std::size_t bytes = 0;                // on the wire
   std::optional<MessageBuffer> buffer;  // workers
   Buffer data;                          // while it is under way
   MessageTimes* times = nullptr;
@@ -114,7 +122,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const TensorLayout&
                const Gradients& gradients, const EngineOptions& options)
     : communicator_(communicator),
       plan_(plan),
-      options_(options),
+      options_(on_wire(options, plan)),
       hosts_(communicator.peers(), plan.workers),
       tensors_in_(plan.messages.size()),
       carriers_of_(layout.tensors.size(), 0),
@@ -124,6 +132,7 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const TensorLayout&
       released_(plan.messages.size()),
       left_(layout.tensors.size()),
       times_(plan.messages.size()),
+      sent_before_(communicator.sent()),
       scratch_(std::min<std::size_t>(options.road.chunk.count, largest_message(plan)), communicator.memory(),
                &communicator),
       fusion_(communicator.memory(), &communicator),
@@ -131,15 +140,17 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const TensorLayout&
       taken_(plan.messages.size()) {
   for (const Tensor& tensor : layout.tensors) tensor_names_.push_back(tensor.name);
   for (const Buffer& stretch : stretches(gradients)) registrations_.emplace_back(stretch, &communicator);
+  const std::optional<Codec> codec =
+      codec_of(plan.wire, options.road.result == Result::kMean ? plan.workers : 1);
   std::vector<std::size_t> sizes;
   for (std::size_t i = 0; i < plan.messages.size(); ++i) {
     auto message = std::make_unique<MessageState>();
     message->number = static_cast<std::uint32_t>(i);
     message->tensors = carried_tensors(plan.messages[i]);
-    message->bytes = message_bytes(plan.messages[i]).count;
+    message->bytes = wire_bytes(plan, plan.messages[i]).count;
     message->times = &times_[i];
     message->engine = this;
-    if (is_worker(communicator, plan)) message->buffer.emplace(plan.messages[i], gradients);
+    if (is_worker(communicator, plan)) message->buffer.emplace(plan.messages[i], gradients, codec);
     sizes.push_back(message->bytes);
     messages_.push_back(std::move(message));
   }
@@ -306,7 +317,7 @@ std::vector<Served> Engine::served() const { return served_; }
 
 std::uint64_t Engine::buffer_bytes() const { return buffer_bytes_; }
 
-std::chrono::nanoseconds Engine::copying() const { return copying_; }
+EngineCounts Engine::counts() const { return {copying_, sent_, overflows_}; }
 
 // ---- The communication thread ----
 
@@ -355,7 +366,7 @@ void Engine::run_until_finished() {
         if (goodbye.valid()) goodbye.start();
       }
       const bool served = !server_ || server_->finished();
-      if (served && (!goodbye.valid() || goodbye.done())) return note_memory();
+      if (served && (!goodbye.valid() || goodbye.done())) return note_counts();
     }
     communicator_.progress(next_watch_);
   }
@@ -502,8 +513,7 @@ void Engine::step_ended(MessageState& message) {
 }
 
 void Engine::hand_back(MessageState& message) {
-  note_memory();
-  copying_ = fusion_.copying();
+  note_counts();
   message.times->distributed = Clock::now();
   if (plan_.barrier == Barrier::kFull) {
     if (all_left_.fetch_sub(1) == 1) all_left_.notify_all();
@@ -514,7 +524,12 @@ void Engine::hand_back(MessageState& message) {
   }
 }
 
-void Engine::note_memory() { buffer_bytes_ = scratch_.allocated() + fusion_.allocated(); }
+void Engine::note_counts() {
+  buffer_bytes_ = scratch_.allocated() + fusion_.allocated();
+  copying_ = fusion_.copying();
+  sent_ = communicator_.sent() - sent_before_;
+  overflows_ = fusion_.overflows().load();
+}
 
 void Engine::reap() {
   std::erase_if(active_, [](MessageState* message) {

@@ -28,8 +28,10 @@
 namespace commtune {
 
 struct EngineOptions {
-  RoadSettings road;      ///< workers, type and result are taken from the plan and layout by make_settings()
-  Seconds timeout{60.0};  ///< longest time that one message may be under way
+  /// Workers, type and result are taken from the plan and layout by make_settings(), as of a plan that casts
+  /// nothing.
+  RoadSettings road;
+  Seconds timeout{60.0};                 ///< longest time that one message may be under way
   std::size_t served_limit = 0;          ///< messages that a server in this process keeps a record of
   CollectiveLibrary* library = nullptr;  ///< of a plan that sums by one; outlives the engine
 };
@@ -45,6 +47,16 @@ struct MessageTimes {
   Clock::time_point distributing;  ///< the distribute stage began: when reduced, or later in a decoupled plan
   Clock::time_point distributed;   ///< summed and back
   Clock::time_point used;          ///< the forward pass asked for it
+};
+
+/// What a rank did under a plan so far.
+struct EngineCounts {
+  /// Time that its communication thread copied or cast between gradients and fusion buffers.
+  std::chrono::nanoseconds copying{0};
+  std::uint64_t sent = 0;  ///< bytes of messages, but for what a library of collectives sent
+  /// Of a plan that casts: elements whose sum came back infinite or as no number while this rank's own
+  /// gradient was finite.
+  std::uint64_t overflows = 0;
 };
 
 class Engine {
@@ -92,8 +104,8 @@ class Engine {
   std::vector<Served> served() const;
   /// Fusion buffers and receive blocks allocated so far.
   std::uint64_t buffer_bytes() const;
-  /// Time that the communication thread copied between gradients and fusion buffers so far.
-  std::chrono::nanoseconds copying() const;
+  /// As of the last message that is back; after finish(), in all.
+  EngineCounts counts() const;
 
  private:
   struct MessageState;
@@ -126,7 +138,7 @@ class Engine {
   void give_back_credit(MessageState& message);
   void step_ended(MessageState& message);
   void hand_back(MessageState& message);
-  void note_memory();
+  void note_counts();
   void reap();
   /// Throws Error{kTimeout} naming whom, where something has been under way for too long.
   void watch(Clock::time_point now);
@@ -165,6 +177,8 @@ class Engine {
   std::vector<MessageTimes> times_;  // by message; whose turn it is, released_ and left_ say
   std::atomic<std::uint64_t> buffer_bytes_{0};
   std::atomic<std::chrono::nanoseconds> copying_{std::chrono::nanoseconds{0}};
+  std::atomic<std::uint64_t> sent_{0}, overflows_{0};
+  const std::uint64_t sent_before_;  // by the communicator
 
   // Communication thread's own.
   std::vector<Registration> registrations_;  // of the gradients

@@ -22,10 +22,11 @@ std::vector<Buffer> stretches(const Gradients& gradients) {
   return result;
 }
 
-MessageBuffer::MessageBuffer(const Message& message, const Gradients& gradients) {
+MessageBuffer::MessageBuffer(const Message& message, const Gradients& gradients, std::optional<Codec> codec)
+    : codec_(codec) {
   for (const Piece& piece : message.pieces) {
     const Buffer part = gradients[piece.tensor].part(piece.offset.count, piece.length.count);
-    bytes_ += part.bytes;
+    bytes_ += on_wire(part.bytes);
     if (!parts_.empty() && parts_.back().address + parts_.back().bytes == part.address) {
       parts_.back().bytes += part.bytes;
     } else {
@@ -46,17 +47,24 @@ Task MessageBuffer::scatter(FusionPool& pool, MemoryQueue& operations) {
   pool.give_back(fusion_);
 }
 
+AsyncOperation MessageBuffer::move_part(FusionPool& pool, MemoryQueue& operations, Direction direction,
+                                        const Buffer& gradient, const Buffer& wire) const {
+  if (direction == Direction::kTogether)
+    return codec_ ? codec_->encode(operations, wire, gradient) : operations.copy(wire, gradient);
+  return codec_ ? codec_->decode(operations, gradient, wire, pool.overflows())
+                : operations.copy(gradient, wire);
+}
+
 /// All copies are started before the first is waited for.
 Task MessageBuffer::copy(FusionPool& pool, MemoryQueue& operations, Direction direction) {
   const Clock::time_point start = Clock::now();
   std::vector<AsyncOperation> under_way;  // none on the host
   std::size_t at = 0;
   for (const Buffer& part : parts_) {
-    const Buffer here = fusion_.part(at, part.bytes);
-    at += part.bytes;
-    AsyncOperation copying =
-        direction == Direction::kTogether ? operations.copy(here, part) : operations.copy(part, here);
-    if (!copying.has_ended()) under_way.push_back(std::move(copying));
+    const Buffer here = fusion_.part(at, on_wire(part.bytes));
+    at += here.bytes;
+    AsyncOperation moving = move_part(pool, operations, direction, part, here);
+    if (!moving.has_ended()) under_way.push_back(std::move(moving));
   }
   for (AsyncOperation& each : under_way) co_await each;
   pool.count_copying(Clock::now() - start);

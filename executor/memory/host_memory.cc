@@ -47,6 +47,15 @@ class HostMemory final : public Memory {
     commtune::cast(into_type, into.host(), from_type, from.host());
     return std::nullopt;
   }
+  Started encode(DataType into_type, Buffer into, ConstBuffer from, float factor) override {
+    commtune::encode(into_type, into.host(), from.host(), factor);
+    return std::nullopt;
+  }
+  Started decode(Buffer into, DataType from_type, ConstBuffer from,
+                 std::atomic<std::uint64_t>& overflows) override {
+    overflows += commtune::decode(into.host(), from_type, from.host());
+    return std::nullopt;
+  }
 
   std::span<const MemoryOperationId> ended() override { return {}; }
   void wake_with(std::function<void()> /*wake*/) override {}

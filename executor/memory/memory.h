@@ -2,6 +2,7 @@
 // What can be done with buffers of one kind of memory. A device's memory is a folder here with a class that
 // says how (cuda/); roads, pools and the engine know no more of it than this.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,10 @@ class Memory {
   virtual Started add(DataType type, Buffer into, ConstBuffer from) = 0;
   virtual Started scale(DataType type, Buffer data, float factor) = 0;
   virtual Started cast(DataType into_type, Buffer into, DataType from_type, ConstBuffer from) = 0;
+  virtual Started encode(DataType into_type, Buffer into, ConstBuffer from, float factor) = 0;
+  /// overflows  what is added to it has been added at the end; several may add to one
+  virtual Started decode(Buffer into, DataType from_type, ConstBuffer from,
+                         std::atomic<std::uint64_t>& overflows) = 0;
 
   /// What has ended since the last call; never blocks. Valid until the next call. Throws Error{kUnavailable}
   /// naming the memory where an operation failed.

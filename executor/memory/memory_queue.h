@@ -1,7 +1,9 @@
 #pragma once
 // What coroutines on the communication thread await: operations on a Memory.
 
+#include <atomic>
 #include <coroutine>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <utility>
@@ -44,6 +46,18 @@ class MemoryQueue {
   AsyncOperation cast(DataType into_type, Buffer into, DataType from_type, ConstBuffer from) {
     if (!memory_.on_host()) return opened(memory_.cast(into_type, into, from_type, from));
     commtune::cast(into_type, into.host(), from_type, from.host());
+    return {};
+  }
+
+  AsyncOperation encode(DataType into_type, Buffer into, ConstBuffer from, float factor) {
+    if (!memory_.on_host()) return opened(memory_.encode(into_type, into, from, factor));
+    commtune::encode(into_type, into.host(), from.host(), factor);
+    return {};
+  }
+  AsyncOperation decode(Buffer into, DataType from_type, ConstBuffer from,
+                        std::atomic<std::uint64_t>& overflows) {
+    if (!memory_.on_host()) return opened(memory_.decode(into, from_type, from, overflows));
+    overflows += commtune::decode(into.host(), from_type, from.host());
     return {};
   }
 

@@ -1,5 +1,6 @@
 #include "executor/memory/reduce.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cstdint>
@@ -70,6 +71,30 @@ void narrow_all(Half* into, const float* from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] = narrow(from[i]);
 }
 
+template <Half (*narrow)(float)>
+void scale_and_narrow(Half* into, const float* from, std::size_t n, float factor) {
+  for (std::size_t i = 0; i < n; ++i) into[i] = narrow(from[i] * factor);
+}
+
+/// Bits that are all set in what is infinite or no number, and in nothing else.
+constexpr Half kHalfExponent = 0x7c00, kBfloatExponent = 0x7f80;
+constexpr std::uint32_t kFloatExponent = 0x7f800000;
+
+bool any_not_finite(const Half* data, std::size_t n, Half exponent) {
+  unsigned found = 0;
+  for (std::size_t i = 0; i < n; ++i) found |= (data[i] & exponent) == exponent ? 1U : 0U;
+  return found != 0;
+}
+
+std::uint64_t count_overflows(const float* before, const Half* now, std::size_t n, Half exponent) {
+  std::uint64_t count = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool finite = (std::bit_cast<std::uint32_t>(before[i]) & kFloatExponent) != kFloatExponent;
+    if (finite && (now[i] & exponent) == exponent) ++count;
+  }
+  return count;
+}
+
 void add_floats(float* into, const float* from, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] += from[i];
 }
@@ -133,6 +158,18 @@ __attribute__((target("avx,f16c"))) void narrow_f16c(Half* into, const float* fr
   narrow_all<narrow_half>(into + i, from + i, n - i);
 }
 
+__attribute__((target("avx,f16c"))) void scale_and_narrow_f16c(Half* into, const float* from, std::size_t n,
+                                                               float factor) {
+  const __m256 factors = _mm256_set1_ps(factor);
+  std::size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m256 scaled = _mm256_mul_ps(_mm256_loadu_ps(from + i), factors);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(into + i),
+                     _mm256_cvtps_ph(scaled, _MM_FROUND_TO_NEAREST_INT));
+  }
+  scale_and_narrow<narrow_half>(into + i, from + i, n - i, factor);
+}
+
 #endif
 
 /// The fastest functions that this processor has.
@@ -142,6 +179,7 @@ struct Kernels {
   decltype(&scale_halves<widen_half, narrow_half>) scale_half = scale_halves<widen_half, narrow_half>;
   decltype(&widen_all<widen_half>) widen = widen_all<widen_half>;
   decltype(&narrow_all<narrow_half>) narrow = narrow_all<narrow_half>;
+  decltype(&scale_and_narrow<narrow_half>) encode = scale_and_narrow<narrow_half>;
 
   Kernels() {
 #if defined(__x86_64__)
@@ -152,6 +190,7 @@ struct Kernels {
       scale_half = scale_halves_f16c;
       widen = widen_f16c;
       narrow = narrow_f16c;
+      encode = scale_and_narrow_f16c;
     }
 #endif
   }
@@ -224,6 +263,34 @@ void cast(DataType into_type, std::span<std::byte> into, DataType from_type,
   } else {
     for (std::size_t i = 0; i < n; ++i) set_element(into_type, into, i, element(from_type, from, i));
   }
+}
+
+void encode(DataType into_type, std::span<std::byte> into, std::span<const std::byte> from, float factor) {
+  assert(into_type != DataType::kFloat32);
+  const std::size_t n = into.size() / sizeof(Half);
+  assert(n == from.size() / sizeof(float));
+  if (into_type == DataType::kFloat16)
+    return kernels().encode(elements<Half>(into), elements<float>(from), n, factor);
+  scale_and_narrow<narrow_bfloat>(elements<Half>(into), elements<float>(from), n, factor);
+}
+
+std::uint64_t decode(std::span<std::byte> into, DataType from_type, std::span<const std::byte> from) {
+  assert(from_type != DataType::kFloat32);
+  // So short that what is looked through is in the cache when it is widened.
+  constexpr std::size_t kStretch = 4096;
+  const Half exponent = from_type == DataType::kFloat16 ? kHalfExponent : kBfloatExponent;
+  auto* wide = elements<float>(into);
+  const auto* narrow = elements<Half>(from);
+  const std::size_t all = from.size() / sizeof(Half);
+  assert(all == into.size() / sizeof(float));
+  std::uint64_t overflows = 0;
+  for (std::size_t i = 0; i < all; i += kStretch) {
+    const std::size_t n = std::min(kStretch, all - i);
+    if (any_not_finite(narrow + i, n, exponent))
+      overflows += count_overflows(wide + i, narrow + i, n, exponent);
+    widen(wide + i, from_type, narrow + i, n);
+  }
+  return overflows;
 }
 
 float element(DataType type, std::span<const std::byte> data, std::size_t index) {

@@ -3,6 +3,7 @@
 // vectors but is aligned for elements.
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "perfmodel/profile.h"
@@ -19,6 +20,14 @@ void scale(DataType type, std::span<std::byte> data, float factor);
 /// into[i] = from[i] in the other type, rounded like add(). Equal numbers of elements. What float16 has no
 /// room for becomes infinite.
 void cast(DataType into_type, std::span<std::byte> into, DataType from_type, std::span<const std::byte> from);
+
+/// into[i] = from[i] * factor: from float32, multiplied in float32, then rounded once to one of the short
+/// types as by cast().
+void encode(DataType into_type, std::span<std::byte> into, std::span<const std::byte> from, float factor);
+
+/// into[i] = from[i]: from one of the short types to float32. Returns how many elements are infinite or no
+/// number now whose float32 that was there before was finite.
+std::uint64_t decode(std::span<std::byte> into, DataType from_type, std::span<const std::byte> from);
 
 /// One element as float32, and back (round to nearest even).
 float element(DataType type, std::span<const std::byte> data, std::size_t index);

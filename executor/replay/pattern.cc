@@ -19,10 +19,10 @@ float pattern_result(int workers, Result result, DataType type, std::uint32_t te
 }
 
 void fill(std::span<std::byte> gradient, DataType type, int rank, std::uint32_t tensor,
-          std::uint64_t iteration) {
+          std::uint64_t iteration, int times) {
   const std::size_t count = gradient.size() / element_size(type).count;
   for (std::size_t i = 0; i < count; ++i) {
-    set_element(type, gradient, i, static_cast<float>(pattern_value(rank, tensor, i, iteration)));
+    set_element(type, gradient, i, static_cast<float>(times * pattern_value(rank, tensor, i, iteration)));
   }
 }
 

@@ -28,9 +28,9 @@ constexpr int pattern_value(int rank, std::uint32_t tensor, std::size_t element,
 float pattern_result(int workers, Result result, DataType type, std::uint32_t tensor, std::size_t element,
                      std::uint64_t iteration);
 
-/// Fills a whole tensor.
+/// Fills a whole tensor, with so many times the pattern.
 void fill(std::span<std::byte> gradient, DataType type, int rank, std::uint32_t tensor,
-          std::uint64_t iteration);
+          std::uint64_t iteration, int times = 1);
 
 /// First element of the tensor that is not the reference's; nullopt when all are.
 std::optional<std::size_t> first_wrong(std::span<const std::byte> gradient, DataType type, int workers,

@@ -37,7 +37,12 @@ void TimeLine::catch_up() const {
 }
 
 Replay::Replay(const Profile& profile, int rank, int workers, Result result)
-    : profile_(profile), rank_(rank), workers_(workers), result_(result), layers_(profile.layers.size()) {
+    : profile_(profile),
+      rank_(rank),
+      workers_(workers),
+      result_(result),
+      expected_(result),
+      layers_(profile.layers.size()) {
   std::uint32_t tensor = 0;
   for (const auto& layer : profile.layers) {
     const auto end = tensor + static_cast<std::uint32_t>(layer.tensors.size());
@@ -56,6 +61,9 @@ Replay::Replay(const Profile& profile, int rank, int workers, Result result)
 void Replay::follow(const Plan& plan) {
   interrupted_ = true;
   release_ = plan.release;
+  const bool divides_first = plan.wire != WireFormat::kAsIs && result_ == Result::kMean;
+  times_ = divides_first ? workers_ : 1;
+  expected_ = divides_first ? Result::kSum : result_;
   for (Layer& layer : steps_) layer.releases = false;
   if (release_ == Release::kBackward) return;
   const std::vector<TensorRef> tensors = tensors_of(profile_);
@@ -70,7 +78,7 @@ IterationTimes Replay::iterate(Session& session, Compare compare) {
   ++iteration_;
   if (compare == Compare::kEverything) {
     for (std::uint32_t i = 0; i < gradients_.size(); ++i)
-      fill(gradients_[i].host(), profile_.type, rank_, i, iteration_);
+      fill(gradients_[i].host(), profile_.type, rank_, i, iteration_, times_);
   }
   // A timed iteration goes on where the time line is: it begins when the one before ended.
   if (compare == Compare::kEverything || interrupted_) time_line_.begin();
@@ -119,14 +127,14 @@ void Replay::write_spots(std::uint32_t tensor) {
   const std::span<std::byte> gradient = gradients_[tensor].host();
   for (const std::size_t index : spots(element_count(gradient, profile_.type))) {
     set_element(profile_.type, gradient, index,
-                static_cast<float>(pattern_value(rank_, tensor, index, iteration_)));
+                static_cast<float>(times_ * pattern_value(rank_, tensor, index, iteration_)));
   }
 }
 
 void Replay::compare_spots() {
   for (std::uint32_t tensor = 0; tensor < gradients_.size(); ++tensor) {
     for (const std::size_t index : spots(element_count(gradients_[tensor].host(), profile_.type))) {
-      const float expected = pattern_result(workers_, result_, profile_.type, tensor, index, iteration_);
+      const float expected = pattern_result(workers_, expected_, profile_.type, tensor, index, iteration_);
       if (element(profile_.type, gradients_[tensor].host(), index) != expected) refuse(tensor, index);
       ++spots_compared_;
     }
@@ -136,7 +144,7 @@ void Replay::compare_spots() {
 void Replay::compare_everything() {
   for (std::uint32_t tensor = 0; tensor < gradients_.size(); ++tensor) {
     const auto wrong =
-        first_wrong(gradients_[tensor].host(), profile_.type, workers_, result_, tensor, iteration_);
+        first_wrong(gradients_[tensor].host(), profile_.type, workers_, expected_, tensor, iteration_);
     if (wrong) refuse(tensor, *wrong);
     ++tensors_compared_;
   }
@@ -153,7 +161,7 @@ void Replay::refuse(std::uint32_t tensor, std::size_t index) const {
   throw Error(ErrorCode::kConflict,
               fmt::format("rank {}: gradient {}[{}] came back as {} in iteration {}: must be {}", rank_, name,
                           index, element(profile_.type, gradients_[tensor].host(), index), iteration_,
-                          pattern_result(workers_, result_, profile_.type, tensor, index, iteration_)));
+                          pattern_result(workers_, expected_, profile_.type, tensor, index, iteration_)));
 }
 
 }  // namespace commtune

@@ -51,7 +51,9 @@ class Replay {
   const Gradients& gradients() const { return gradients_; }
   std::uint64_t gradient_bytes() const { return memory_bytes_; }
 
-  /// The session has adopted this plan: which layers have to end on time is its business.
+  /// The session has adopted this plan: which layers have to end on time is its business. Where it divides
+  /// before it casts, gradients are that many times the pattern, so that what is summed are whole numbers and
+  /// exact in every type; the result is the sum of the patterns.
   void follow(const Plan& plan);
 
   /// Runs backward from the last layer to the first, then updates each layer and runs it forward, with the
@@ -80,6 +82,8 @@ class Replay {
   const Result result_;
   std::vector<Layer> steps_;
   Release release_ = Release::kGradient;  // of the plan
+  int times_ = 1;                         // the pattern: what every rank puts in; see follow()
+  Result expected_;                       // of the patterns
   std::unique_ptr<std::byte[]> memory_;
   std::uint64_t memory_bytes_ = 0;
   Gradients gradients_;

@@ -181,13 +181,13 @@ class ReplaySession {
 
   /// Until so many iterations of the plan have been timed.
   void time(PlanTurns& plan, int all) {
-    plan.recorder->begin_turn(session_.copying());
+    plan.recorder->begin_turn(session_.counts());
     for (; plan.timed < all; ++plan.timed) {
       const IterationTimes times = replay_->iterate(session_, Compare::kSpots);
       plan.recorder->add(times, replay_->layers(), session_.times());
       tell(plan.number, RunProgress::Phase::kTiming, plan.timed + 1, plan.run->options.iterations);
     }
-    plan.recorder->end_turn(session_.copying());
+    plan.recorder->end_turn(session_.counts());
   }
 
   void report(PlanTurns& plan) {

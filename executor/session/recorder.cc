@@ -47,7 +47,7 @@ Recorder::Recorder(const Peers& peers, const Plan& plan, const Profile& profile,
   own_.clock_offset_seconds = clocks_.offset_seconds;
 }
 
-void Recorder::begin_turn(std::chrono::nanoseconds copied) {
+void Recorder::begin_turn(const EngineCounts& counts) {
   if (own_.worker && !options_.trace_directory.empty() && !trace_) {
     trace_.emplace(TraceOptions{trace_file(fmt::format("rank{}.json", own_.rank)).string(), own_.rank,
                                 fmt::format("rank {} on {}", own_.rank, own_.host), clocks_.zero,
@@ -55,7 +55,7 @@ void Recorder::begin_turn(std::chrono::nanoseconds copied) {
                    plan_, profile_);
     own_.trace = trace_->path();
   }
-  copied_before_ = copied;
+  counts_before_ = counts;
   before_ = process_usage();
   began_ = Clock::now();
 }
@@ -77,13 +77,15 @@ void Recorder::add(const IterationTimes& times, std::span<const LayerTimes> laye
   if (iteration == options_.trace_steps) write_traced();
 }
 
-void Recorder::end_turn(std::chrono::nanoseconds copied) {
+void Recorder::end_turn(const EngineCounts& counts) {
   own_.wall_seconds += in_seconds(Clock::now() - began_);
   const ProcessUsage now = process_usage();
   own_.cpu_seconds += (now.cpu - before_.cpu).count();
   // Threads that ended meanwhile took theirs with them.
   own_.delayed_seconds += std::max(0.0, (now.delayed - before_.delayed).count());
-  own_.copying_seconds += in_seconds(copied - copied_before_);
+  own_.copying_seconds += in_seconds(counts.copying - counts_before_.copying);
+  own_.sent_bytes += counts.sent - counts_before_.sent;
+  own_.overflows += counts.overflows - counts_before_.overflows;
   write_traced();
 }
 
@@ -164,6 +166,7 @@ RunReport Recorder::report_of(std::vector<RankReport> ranks, const CheckReport& 
   report.plan_digest = digest(plan_);
   report.profile_digest = digest(profile_);
   report.workers = plan_.workers;
+  if (plan_.wire != WireFormat::kAsIs) report.wire = to_string(plan_.wire);
   report.check = checked;
   report.messages = message_medians();
   for (const RankReport& rank : ranks) {

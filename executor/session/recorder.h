@@ -38,12 +38,12 @@ class Recorder {
   /// What this process uses from here to end_turn() counts: a worker's timed iterations, a server's whole
   /// turn.
   ///
-  /// copied  by the engine so far
-  void begin_turn(std::chrono::nanoseconds copied);
+  /// counts  of the engine so far
+  void begin_turn(const EngineCounts& counts);
   /// A timed iteration.
   void add(const IterationTimes& times, std::span<const LayerTimes> layers,
            std::span<const MessageTimes> messages);
-  void end_turn(std::chrono::nanoseconds copied);
+  void end_turn(const EngineCounts& counts);
   /// What the session said when the turn's plan was ended.
   void add(const PlanEnd& end);
 
@@ -75,7 +75,7 @@ class Recorder {
   // Of the turn:
   ProcessUsage before_;
   Clock::time_point began_;
-  std::chrono::nanoseconds copied_before_{};
+  EngineCounts counts_before_;
 };
 
 }  // namespace commtune

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
@@ -21,26 +23,57 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(CheckReport, iterations, tensors, spot_elemen
 // NOLINTEND(bugprone-macro-parentheses)
 
 namespace {
+
 constexpr const char* kFormat = "commtune/run/1";
+
+/// Reports from before there were such keys are written as they were.
+nlohmann::json ranks_to_json(const std::vector<RankReport>& ranks) {
+  nlohmann::json out = ranks;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i].sent_bytes > 0) out[i]["sent_bytes"] = ranks[i].sent_bytes;
+    if (ranks[i].overflows > 0) out[i]["overflows"] = ranks[i].overflows;
+  }
+  return out;
+}
+
+std::vector<RankReport> ranks_from_json(const nlohmann::json& json) {
+  auto ranks = json.get<std::vector<RankReport>>();
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    ranks[i].sent_bytes = json[i].value("sent_bytes", std::uint64_t{0});
+    ranks[i].overflows = json[i].value("overflows", std::uint64_t{0});
+  }
+  return ranks;
+}
+
+}  // namespace
+
+std::uint64_t overflows(const RunReport& report) {
+  std::optional<std::uint64_t> fewest;
+  for (const RankReport& rank : report.ranks) {
+    if (rank.worker) fewest = std::min(rank.overflows, fewest.value_or(rank.overflows));
+  }
+  return fewest.value_or(0);
 }
 
 nlohmann::json to_json(const RunReport& report) {
-  return {{"format", kFormat},
-          {"method", report.method},
-          {"model", report.model},
-          {"plan_digest", report.plan_digest},
-          {"profile_digest", report.profile_digest},
-          {"transport", report.transport},
-          {"workers", report.workers},
-          {"chunk_bytes", report.chunk_bytes},
-          {"iteration_seconds", report.iteration_seconds},
-          {"median_seconds", report.median_seconds},
-          {"p95_seconds", report.p95_seconds},
-          {"half_width_seconds", report.half_width_seconds},
-          {"waited_seconds", report.waited_seconds},
-          {"check", report.check},
-          {"messages", report.messages},
-          {"ranks", report.ranks}};
+  nlohmann::json out = {{"format", kFormat},
+                        {"method", report.method},
+                        {"model", report.model},
+                        {"plan_digest", report.plan_digest},
+                        {"profile_digest", report.profile_digest},
+                        {"transport", report.transport},
+                        {"workers", report.workers},
+                        {"chunk_bytes", report.chunk_bytes},
+                        {"iteration_seconds", report.iteration_seconds},
+                        {"median_seconds", report.median_seconds},
+                        {"p95_seconds", report.p95_seconds},
+                        {"half_width_seconds", report.half_width_seconds},
+                        {"waited_seconds", report.waited_seconds},
+                        {"check", report.check},
+                        {"messages", report.messages},
+                        {"ranks", ranks_to_json(report.ranks)}};
+  if (!report.wire.empty()) out["wire"] = report.wire;
+  return out;
 }
 
 RunReport run_report_from_json(const nlohmann::json& json) {
@@ -61,7 +94,8 @@ RunReport run_report_from_json(const nlohmann::json& json) {
     json.at("waited_seconds").get_to(report.waited_seconds);
     json.at("check").get_to(report.check);
     json.at("messages").get_to(report.messages);
-    json.at("ranks").get_to(report.ranks);
+    report.ranks = ranks_from_json(json.at("ranks"));
+    report.wire = json.value("wire", "");
     return report;
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::kBadInput, fmt::format("run report: {}", error.what()));

@@ -28,6 +28,8 @@ struct RankReport {
   std::uint64_t buffer_bytes = 0;   ///< fusion buffers and receive blocks
   double clock_offset_seconds = 0;  ///< this rank's clock minus rank 0's, estimated at the start
   std::string trace;                ///< file written, or empty
+  std::uint64_t sent_bytes = 0;     ///< of gradients, over the timed iterations; a server's are not told
+  std::uint64_t overflows = 0;      ///< over the same; EngineCounts::overflows
 };
 
 /// A message's way through an iteration as rank 0 saw it: medians over the timed iterations, seconds from the
@@ -59,7 +61,12 @@ struct RunReport {
   CheckReport check;
   std::vector<MessageReport> messages;
   std::vector<RankReport> ranks;  ///< on rank 0 all of them, elsewhere this rank alone
+  std::string wire{};             ///< what gradients were cast to, "bf16"; empty: they travelled as they are
 };
+
+/// Elements of the timed iterations that came back infinite or as no number though every rank's gradient was
+/// finite, where at most one rank had others; otherwise no fewer.
+std::uint64_t overflows(const RunReport& report);
 
 nlohmann::json to_json(const RunReport& report);
 /// Throws Error{kBadInput} naming the first offending value.

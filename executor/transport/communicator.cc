@@ -180,6 +180,7 @@ void Communicator::count_sent(const Slot& slot) {
   auto& sent = tag_space_of(slot.tag) == TagSpace::kReduce ? sent_reduce_ : sent_distribute_;
   const std::uint32_t number = message_of(slot.tag);
   if (number < sent.size()) sent[number] += slot.bytes;
+  all_sent_ += slot.bytes;
 }
 
 std::uint64_t Communicator::sent(TagSpace space, std::uint32_t number) const {

@@ -162,6 +162,9 @@ class Communicator final : public BufferRegistry {
   /// Bytes of this number's messages in a data tag space that have left so far, over all iterations.
   std::uint64_t sent(TagSpace space, std::uint32_t number) const;
 
+  /// Of all messages in the data tag spaces.
+  std::uint64_t sent() const { return all_sent_; }
+
   /// Starts `task` and makes progress until it is done, then rethrows what it threw.
   /// throws Error{kTimeout} naming the peer waited for longest when the deadline passes.
   void run(Task task, Deadline until);
@@ -226,6 +229,7 @@ class Communicator final : public BufferRegistry {
   std::vector<Link> links_;  // by peer
   Urgency urgency_;
   std::vector<std::uint64_t> sent_reduce_, sent_distribute_;  // bytes by message number
+  std::uint64_t all_sent_ = 0;
   std::uint64_t sends_ = 0;
   std::vector<ProgressSource*> sources_;
   MemoryQueue operations_;  // last: nothing is copied any more when the rest goes

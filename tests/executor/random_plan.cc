@@ -161,7 +161,12 @@ Plan random_plan(std::uint64_t seed, const Profile& profile, int workers, const 
 RandomJob random_job(std::uint64_t seed, int workers, const Road& road) {
   Random random(seed);
   const Profile profile = random_profile(random);
-  return {profile, plan_of(random, profile, workers, road)};
+  RandomJob job{profile, plan_of(random, profile, workers, road)};
+  if (profile.type == DataType::kFloat32) {
+    job.plan.wire =
+        std::array{WireFormat::kAsIs, WireFormat::kBfloat16, WireFormat::kFloat16}[below(random, 3)];
+  }
+  return job;
 }
 
 Profile profile_of(const std::vector<std::size_t>& elements, Seconds layer_time) {

@@ -17,7 +17,8 @@ struct RandomJob {
 /// Roads that a plan for `workers` can have on any transport (the library's own all-reduce needs an MPI one).
 std::vector<Road> roads_for(int workers);
 
-/// The same job for the same seed. Layers last some tens of microseconds, tensors have 1 to 20,000 elements.
+/// The same job for the same seed; some cast gradients of float32. Layers last some tens of microseconds,
+/// tensors have 1 to 20,000 elements.
 RandomJob random_job(std::uint64_t seed, int workers, const Road& road);
 
 /// A plan for that profile; the same for the same seed.

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <limits>
 #include <vector>
+
+#include "executor/memory/reduce.h"
 
 namespace commtune {
 namespace {
@@ -50,6 +53,25 @@ TEST(MessageBuffer, GathersPiecesInThePlansOrderAndScattersThemBack) {
   EXPECT_EQ(memory[3], std::byte{99});
   EXPECT_EQ(memory[4], std::byte{4});
   EXPECT_EQ(memory[35], std::byte{35});
+}
+
+/// Halved in float32, then cast: 2 B on the wire for each element, and the sum back in float32.
+TEST(MessageBuffer, CastsWhereThereIsACodec) {
+  std::vector<float> gradient{1, 2, 300};
+  const Gradients gradients{std::as_writable_bytes(std::span(gradient))};
+  const Message message{{{0, Bytes{4}, Bytes{8}}}};
+  MessageBuffer buffer(message, gradients, codec_of(WireFormat::kFloat16, 2));
+  FusionPool pool;
+  EXPECT_TRUE(buffer.fused());
+  EXPECT_EQ(buffer.bytes(), 4U);
+  run(buffer.gather(pool, host));
+  EXPECT_EQ(buffer.data().bytes, 4U);
+  EXPECT_EQ(element(DataType::kFloat16, buffer.data().host(), 0), 1.0F);
+  EXPECT_EQ(element(DataType::kFloat16, buffer.data().host(), 1), 150.0F);
+  set_element(DataType::kFloat16, buffer.data().host(), 1, std::numeric_limits<float>::infinity());
+  run(buffer.scatter(pool, host));
+  EXPECT_EQ(gradient, (std::vector<float>{1, 1, std::numeric_limits<float>::infinity()}));
+  EXPECT_EQ(pool.overflows(), 1U);
 }
 
 TEST(MessageBuffer, CountsTheTimeThatCopyingTakes) {

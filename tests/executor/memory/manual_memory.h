@@ -49,6 +49,14 @@ class ManualMemory final : public Memory {
   Started cast(DataType into_type, Buffer into, DataType from_type, ConstBuffer from) override {
     return start([=] { commtune::cast(into_type, bytes_of(into), from_type, bytes_of(from)); });
   }
+  Started encode(DataType into_type, Buffer into, ConstBuffer from, float factor) override {
+    return start([=] { commtune::encode(into_type, bytes_of(into), bytes_of(from), factor); });
+  }
+  Started decode(Buffer into, DataType from_type, ConstBuffer from,
+                 std::atomic<std::uint64_t>& overflows) override {
+    return start(
+        [=, &overflows] { overflows += commtune::decode(bytes_of(into), from_type, bytes_of(from)); });
+  }
   std::span<const MemoryOperationId> ended() override {
     reported_ = std::exchange(ended_, {});
     return reported_;

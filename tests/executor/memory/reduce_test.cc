@@ -139,5 +139,48 @@ TEST(Cast, WhatFloat16HasNoRoomForIsInfinite) {
   EXPECT_EQ(element(DataType::kFloat16, memory(halves), 1), -std::numeric_limits<float>::infinity());
 }
 
+TEST(Encode, MultipliesInFloat32AndRoundsOnce) {
+  std::vector<float> wide(1 << 16 | 5);
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    wide[i] = std::bit_cast<float>(static_cast<std::uint32_t>(i * 2654435761U));
+  }
+  constexpr float kThird = 1.0F / 3;
+  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16}) {
+    std::vector<std::uint16_t> halves(wide.size());
+    encode(type, memory(halves), memory(wide), kThird);
+    for (std::size_t i = 0; i < wide.size(); ++i) {
+      std::vector<std::uint16_t> one{0};
+      set_element(type, memory(one), 0, wide[i] * kThird);
+      if (std::isnan(wide[i])) {
+        ASSERT_TRUE(std::isnan(element(type, memory(halves), i))) << i;
+      } else {
+        ASSERT_EQ(halves[i], one[0]) << i;
+      }
+    }
+  }
+}
+
+/// Three of five results are no numbers of float16: one was none before.
+TEST(Decode, CountsWhatWasFiniteBefore) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> own{1.0F, kInfinity, 70000.0F, -1e30F, 2.0F};
+  std::vector<std::uint16_t> sums(own.size());
+  encode(DataType::kFloat16, memory(sums), memory(own), 1);
+  EXPECT_EQ(decode(memory(own), DataType::kFloat16, memory(sums)), 2U);
+  EXPECT_EQ(own, (std::vector<float>{1.0F, kInfinity, kInfinity, -kInfinity, 2.0F}));
+  EXPECT_EQ(decode(memory(own), DataType::kFloat16, memory(sums)), 0U);
+}
+
+TEST(Decode, LooksThroughEveryElementOfALongStretch) {
+  for (const DataType type : {DataType::kFloat16, DataType::kBfloat16}) {
+    std::vector<std::uint16_t> sums(10'007, 0);
+    std::vector<float> own(sums.size(), 1.0F);
+    for (const std::size_t at : {std::size_t{0}, std::size_t{4095}, std::size_t{4096}, sums.size() - 1})
+      set_element(type, memory(sums), at, std::numeric_limits<float>::infinity());
+    EXPECT_EQ(decode(memory(own), type, memory(sums)), 4U);
+    EXPECT_EQ(own[1], 0.0F);
+  }
+}
+
 }  // namespace
 }  // namespace commtune

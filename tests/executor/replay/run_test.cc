@@ -147,6 +147,24 @@ TEST(RunPlan, ReportsEveryRankAndEveryMessage) {
   EXPECT_EQ(report.ranks[0].copying_seconds, 0);
 }
 
+/// Ring of two: each sends half of a message and the other half back, in each of 2 iterations.
+TEST(RunPlan, ReportsHowManyBytesEachRankSent) {
+  const Profile profile = profile_of({1000, 20, 3000});
+  Plan plan = wait_free_plan(profile, 2, AllReduce{});
+  const RunReport plain = run_everywhere(plan, profile, short_run());
+  plan.wire = WireFormat::kBfloat16;
+  const RunReport cast = run_everywhere(plan, profile, short_run());
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(plain.ranks[rank].sent_bytes, 2 * profile.gradient_bytes().count);
+    EXPECT_EQ(cast.ranks[rank].sent_bytes, profile.gradient_bytes().count);
+  }
+  EXPECT_EQ(plain.wire, "");
+  EXPECT_EQ(cast.wire, "bf16");
+  EXPECT_GT(cast.ranks[0].copying_seconds, 0) << "casts are counted as copies";
+  EXPECT_EQ(overflows(cast), 0U);
+  EXPECT_EQ(to_json(run_report_from_json(to_json(cast))), to_json(cast));
+}
+
 std::string refusal_of_part(const std::string& text) {
   try {
     rank_part_from_text(text, "rank 1 (host a)");

@@ -67,6 +67,19 @@ TEST(LibraryRoad, APlanNamesTheLibraryThatSumsItsMessages) {
   EXPECT_EQ(toy::collectives - before, 3 * 4);  // messages, iterations
 }
 
+TEST(LibraryRoad, SumsInTheTypeThatThePlanCastsTo) {
+  const Profile profile = profile_of({1000, 20, 3000});
+  for (const WireFormat wire : kCasts) {
+    Plan plan = plan_by("toy", profile, 3);
+    plan.wire = wire;
+    on_ranks(3, [&](Transport& transport) {
+      const RunReport report = run_plan(transport, plan, profile, short_run());
+      EXPECT_EQ(report.wire, to_string(wire));
+      EXPECT_EQ(overflows(report), 0U);
+    });
+  }
+}
+
 /// What each of three ranks is told whose plan cannot have its library.
 std::vector<std::string> refusals(const std::string& library) {
   const Profile profile = profile_of({1000});

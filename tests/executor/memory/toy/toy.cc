@@ -130,6 +130,17 @@ Memory::Started ToyMemory::cast(DataType into_type, Buffer into, DataType from_t
   return start(into, from, [=](auto to, auto what) { commtune::cast(into_type, to, from_type, what); });
 }
 
+Memory::Started ToyMemory::encode(DataType into_type, Buffer into, ConstBuffer from, float factor) {
+  return start(into, from, [=](auto to, auto what) { commtune::encode(into_type, to, what, factor); });
+}
+
+Memory::Started ToyMemory::decode(Buffer into, DataType from_type, ConstBuffer from,
+                                  std::atomic<std::uint64_t>& overflows) {
+  return start(into, from, [from_type, &overflows](auto to, auto what) {
+    overflows += commtune::decode(to, from_type, what);
+  });
+}
+
 std::span<const MemoryOperationId> ToyMemory::ended() {
   bool more = false;
   {

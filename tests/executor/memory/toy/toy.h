@@ -32,6 +32,9 @@ class ToyMemory final : public Memory {
   Started add(DataType type, Buffer into, ConstBuffer from) override;
   Started scale(DataType type, Buffer data, float factor) override;
   Started cast(DataType into_type, Buffer into, DataType from_type, ConstBuffer from) override;
+  Started encode(DataType into_type, Buffer into, ConstBuffer from, float factor) override;
+  Started decode(Buffer into, DataType from_type, ConstBuffer from,
+                 std::atomic<std::uint64_t>& overflows) override;
   std::span<const MemoryOperationId> ended() override;
   void wake_with(std::function<void()> wake) override;
   void drain() noexcept override;
