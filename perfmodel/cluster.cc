@@ -49,6 +49,7 @@ bool is_usual(const Fit& fit, const Fit& /*nothing*/) { return fit.curve.empty()
 bool is_usual(const Scalar& scalar, const Scalar& /*nothing*/) {
   return scalar.value == 0 && scalar.half_width == 0;
 }
+bool is_usual(const Casts& casts, const Casts& /*nothing*/) { return casts.empty(); }
 
 template <typename Visitor, fields::Of<CurvePiece> Given>
 void visit_fields(Visitor& visit, Given& piece) {
@@ -143,6 +144,26 @@ void visit_fields(Visitor& visit, Given& scalar) {
   visit("half_width", scalar.half_width, fields::Real{0, kLargestScalar});
 }
 
+template <typename Visitor, fields::Of<CastCosts> Given>
+void visit_fields(Visitor& visit, Given& costs) {
+  visit("cast_seconds_per_byte", costs.cast_seconds_per_byte, fields::Object{});
+  visit("reduce_seconds_per_byte", costs.reduce_seconds_per_byte, fields::Object{});
+}
+
+void read_fields(const JsonPlace& place, Casts& casts) {
+  const std::string bf16 = to_string(kCasts[0]), fp16 = to_string(kCasts[1]);
+  place.expect_keys({bf16, fp16});
+  for (const WireFormat wire : kCasts) {
+    if (const auto found = place.find(to_string(wire))) fields::read_fields(*found, casts[wire]);
+  }
+}
+
+nlohmann::json write_fields(const Casts& casts) {
+  nlohmann::json out = nlohmann::json::object();
+  for (const auto& [wire, costs] : casts) out[to_string(wire)] = fields::write_fields(costs);
+  return out;
+}
+
 using Links = std::map<LinkClass, LinkFit>;
 
 void read_fields(const JsonPlace& place, Links& links) {
@@ -181,6 +202,7 @@ void visit_fields(Visitor& visit, Given& cluster) {
   visit(fields::optional("operations"), cluster.operations, fields::ListOf{0, kMostOperations, kObject});
   visit(fields::optional("reduce_seconds_per_byte"), cluster.reduce_seconds_per_byte, kObject);
   visit(fields::optional("copy_seconds_per_byte"), cluster.copy_seconds_per_byte, kObject);
+  visit.when_set("casts", cluster.casts, kObject);
   visit(fields::optional("interference"), cluster.interference, kObject);
   visit.when_set("contention", cluster.contention, kObject);
   visit.when_set("backlog_seconds", cluster.head_of_line_seconds, kObject);

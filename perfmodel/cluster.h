@@ -63,6 +63,13 @@ struct Scalar {
   double half_width = 0;  ///< of its 95 % interval
 };
 
+/// What it costs a rank to send gradients of float32 in a shorter type, per byte on the wire.
+struct CastCosts {
+  Scalar cast_seconds_per_byte;    ///< to that type, and the sum back
+  Scalar reduce_seconds_per_byte;  ///< adding one byte into another
+};
+using Casts = std::map<WireFormat, CastCosts>;
+
 struct Cluster {
   std::string name;
   std::string transport;    ///< "mpi", ...
@@ -75,6 +82,7 @@ struct Cluster {
 
   Scalar reduce_seconds_per_byte;  ///< gamma: adding one byte of gradient into another
   Scalar copy_seconds_per_byte;    ///< copying one byte into a fusion buffer
+  Casts casts;                     ///< of the types that were probed
   Scalar interference;             ///< kappa: compute slows by this ratio while bytes move
   Scalar contention;               ///< traffic takes longer by this ratio while compute runs
   Scalar head_of_line_seconds;  ///< what sockets hold ahead of a server's busy card, which nothing overtakes
@@ -84,6 +92,10 @@ struct Cluster {
 
   Deviation formula_deviation;  ///< of what formulas say of a road that was not measured
   double plan_deviation = 0;    ///< relative, of what plans take beside what roads cost; 0: not known
+
+  /// What is priced on this cluster casts its messages, whose sizes are those on the wire. Set by cast_to()
+  /// of cost/plan_cost.h; never stored.
+  WireFormat wire = WireFormat::kAsIs;
 
   int ranks() const;  ///< sum of slots
 };

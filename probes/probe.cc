@@ -33,6 +33,12 @@ constexpr int kClockRounds = 8;
 
 // Compute steps of 2 ms on each rank: enough for a standard deviation within 16 %.
 constexpr int kSteps = 20;
+// On the wire: as much as a fused message of a plan, more than a core's own caches hold; 12 times of each
+// type and kind take some 30 ms in all, and a budget of which that is a larger part goes without.
+constexpr Bytes kCastSize{1 << 20};
+constexpr int kCastRepetitions = 12;
+constexpr Seconds kCastsTime{0.05};
+constexpr double kCastsShare = 0.02;
 // What moves meanwhile: as much as a fused message of a plan, and enough of them to keep a link busy.
 constexpr Bytes kBusySize{256 << 10};
 constexpr int kBusyInFlight = 4;
@@ -144,6 +150,7 @@ class Session {
       split_.survey = measurement_.elapsed() - began;
     }
     measure_steps();
+    measure_casts();
     if (ranks() > 1) {
       shape_.surveyed.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
       offer_ = offered();
@@ -214,6 +221,40 @@ class Session {
       all.insert(all.end(), steps.begin(), steps.end());
     }
     if (!all.empty()) keep(scalar_sample(Subject::kStep, kBusyInFlight, median_interval(all), all.size()));
+  }
+
+  /// What plans that cast need to know: of one size each, since they are asked for by name and the others
+  /// must not wait for them.
+  void measure_casts() {
+    if (measurement_.left() * kCastsShare < kCastsTime) {
+      notes_.emplace_back("what casts cost was not measured: too little time is allowed");
+      return;
+    }
+    for (const WireFormat wire : kCasts) {
+      for (const Subject subject : {Subject::kCast, Subject::kCastSum}) {
+        if (!measurement_.stop_requested()) measure_cast(subject, wire);
+      }
+    }
+  }
+
+  void measure_cast(Subject subject, WireFormat wire) {
+    Visit visit;
+    visit.quantity.subject = subject;
+    visit.quantity.wire = wire;
+    visit.quantity.source = 0;
+    const bool known = std::ranges::any_of(
+        samples_, [&](const ProbeSample& sample) { return sample.quantity == visit.quantity; });
+    if (known) return;
+    visit.size = std::min(options_.last, kCastSize);
+    visit.repetitions = kCastRepetitions;
+    visit.expected = kCastsTime / 4;
+    const std::vector<double> seconds = measurement_.measure(visit);
+    std::vector<double> sorted = seconds;
+    const MedianInterval interval = median_interval(sorted);
+    keep({visit.quantity,
+          {visit.size, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
+           static_cast<int>(seconds.size())},
+          seconds});
   }
 
   /// Where sockets hold what nothing urgent overtakes: at a server's busy card, on the first road over

@@ -20,10 +20,17 @@ constexpr double kLeastFactor = 1e-6;                           // ratio, on cos
 constexpr std::int64_t kMostRanks = 1'000'000;                  // ranks
 constexpr std::size_t kMostRepetitions = 1'000'000;             // of one size
 
-constexpr std::pair<std::string_view, Subject> kSubjects[] = {
-    {"message", Subject::kMessage}, {"exchange", Subject::kExchange},  {"operation", Subject::kOperation},
-    {"sum", Subject::kSum},         {"copy", Subject::kCopy},          {"step", Subject::kStep},
-    {"jitter", Subject::kJitter},   {"backlog", Subject::kHeadOfLine}, {"plan", Subject::kPlan}};
+constexpr std::pair<std::string_view, Subject> kSubjects[] = {{"message", Subject::kMessage},
+                                                              {"exchange", Subject::kExchange},
+                                                              {"operation", Subject::kOperation},
+                                                              {"sum", Subject::kSum},
+                                                              {"copy", Subject::kCopy},
+                                                              {"step", Subject::kStep},
+                                                              {"cast", Subject::kCast},
+                                                              {"cast-sum", Subject::kCastSum},
+                                                              {"jitter", Subject::kJitter},
+                                                              {"backlog", Subject::kHeadOfLine},
+                                                              {"plan", Subject::kPlan}};
 
 constexpr std::array kOperations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
                                  Operation::kPushPull,  Operation::kPush,          Operation::kPull};
@@ -50,7 +57,11 @@ bool of_operation(Subject subject) {
 
 bool on_road(Subject subject) { return of_operation(subject) || subject == Subject::kPlan; }
 
-bool on_one_rank(Subject subject) { return subject == Subject::kSum || subject == Subject::kCopy; }
+bool of_casts(Subject subject) { return subject == Subject::kCast || subject == Subject::kCastSum; }
+
+bool on_one_rank(Subject subject) {
+  return subject == Subject::kSum || subject == Subject::kCopy || of_casts(subject);
+}
 
 int read_rank(const JsonPlace& parent, std::string_view key) {
   const JsonPlace place = parent[key];
@@ -78,6 +89,10 @@ Quantity read_quantity(const JsonPlace& place) {
   }
   if (on_one_rank(quantity.subject)) {
     quantity.source = read_rank(place, "source");
+  }
+  if (of_casts(quantity.subject)) {
+    const JsonPlace wire = place["wire"];
+    quantity.wire = wire_format_named(wire.name());
   }
   return quantity;
 }
@@ -131,8 +146,7 @@ bool ProbeSample::operator==(const ProbeSample& other) const {
 std::string to_string(Subject subject) { return enum_name(subject, kSubjects); }
 
 bool is_back_to_back(const Quantity& quantity) {
-  return quantity.subject == Subject::kSum || quantity.subject == Subject::kCopy ||
-         (quantity.subject == Subject::kMessage && quantity.in_flight == 1);
+  return on_one_rank(quantity.subject) || (quantity.subject == Subject::kMessage && quantity.in_flight == 1);
 }
 
 std::string describe(const Quantity& quantity) {
@@ -155,6 +169,9 @@ std::string describe(const Quantity& quantity) {
              " workers";
     case Subject::kStep:
       return quantity.in_flight > 0 ? "compute step while bytes move" : "compute step";
+    case Subject::kCast:
+    case Subject::kCastSum:
+      return to_string(quantity.subject) + ", " + commtune::to_string(quantity.wire);
     case Subject::kSum:
     case Subject::kCopy:
     case Subject::kJitter:
@@ -182,6 +199,7 @@ nlohmann::json to_json(const ProbeSample& sample) {
   if (between_two_ranks(quantity.subject) || on_one_rank(quantity.subject)) {
     json["source"] = quantity.source;
   }
+  if (of_casts(quantity.subject)) json["wire"] = commtune::to_string(quantity.wire);
   if (between_two_ranks(quantity.subject)) {
     json["destination"] = quantity.destination;
   }
@@ -204,6 +222,7 @@ ProbeSample probe_sample_from_json(const nlohmann::json& json) {
                      "workers",
                      "source",
                      "destination",
+                     "wire",
                      "raw_seconds",
                      "plan",
                      "predicted_seconds",

@@ -21,8 +21,11 @@ enum class Subject {
                ///< state when several are in flight
   kSum,        ///< adding `size` bytes of float32 that are in the cache into a buffer, on all ranks at once
   kCopy,       ///< copying `size` bytes that are not in the cache into a buffer, on all ranks at once
-  kStep,       ///< a fixed compute step, with nothing (in flight 0) or with bytes (in flight > 0) moving
-  kJitter,     ///< standard deviation of a fixed compute step between ranks and repetitions
+  kCast,     ///< casting what is `size` bytes in a shorter type, out of gradients that are not in the cache,
+             ///< and back, on all ranks at once
+  kCastSum,  ///< kSum of a shorter type
+  kStep,     ///< a fixed compute step, with nothing (in flight 0) or with bytes (in flight > 0) moving
+  kJitter,   ///< standard deviation of a fixed compute step between ranks and repetitions
   kHeadOfLine,  ///< how long each round of a message more urgent than all others (a push or an answer, a step
                 ///< of a ring) waits while in_flight of the same size are under way on the same road
   kPlan,        ///< an iteration of a whole plan, of which `size` bytes of gradients travel (tuner/check.h)
@@ -36,8 +39,9 @@ struct Quantity {
   Operation operation = Operation::kAllReduce;  ///< kOperation, kHeadOfLine
   int workers = 0;  ///< kOperation, kHeadOfLine, kPlan: N of the group, its first ranks
   int source = -1,
-      destination = -1;  ///< ranks: kMessage, kExchange; source alone (whose time counts): kSum, kCopy
+      destination = -1;  ///< ranks: kMessage, kExchange; source alone (whose time counts): kSum, kCopy, casts
   int in_flight = 1;     ///< messages under way at the same time, each way
+  WireFormat wire = WireFormat::kAsIs;  ///< kCast, kCastSum
   bool operator==(const Quantity&) const = default;
 };
 
@@ -78,7 +82,7 @@ std::string describe(const Quantity& quantity);
 /// {"subject": "operation", "road": {"kind": "all-to-all", "algorithm": "ring"}, "operation": "all-reduce",
 ///  "workers": 4, "in_flight": 1, "size_bytes": 4096, "seconds": 1.2e-3, "half_width_seconds": 1e-5,
 ///  "repetitions": 12, "raw_seconds": [...]}; source and destination where they mean something; of a plan
-/// what to_json(PlanCosts) gives in place of the operation.
+/// what to_json(PlanCosts) gives in place of the operation; "wire": "bf16" of casts.
 nlohmann::json to_json(const ProbeSample& sample);
 /// Throws Error{kBadInput} naming the key, the value and the rule.
 ProbeSample probe_sample_from_json(const nlohmann::json& json);

@@ -16,10 +16,12 @@ namespace {
 using probes::Subject;
 
 constexpr const char* kNothingMoves = "nothing_moves";
+constexpr const char* kWire = "wire";
 
 constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange,   Subject::kOperation,
                                   Subject::kSum,     Subject::kCopy,       Subject::kStep,
-                                  Subject::kJitter,  Subject::kHeadOfLine, Subject::kPlan};
+                                  Subject::kJitter,  Subject::kHeadOfLine, Subject::kPlan,
+                                  Subject::kCast,    Subject::kCastSum};
 
 std::optional<Subject> subject_of(const std::string& name) {
   for (const Subject subject : kSubjects)
@@ -54,6 +56,7 @@ NewSample to_row(const probes::ProbeSample& sample) {
   // The store counts messages from one on; "none" is told apart in the detail.
   row.in_flight = std::max(1, quantity.in_flight);
   if (quantity.in_flight == 0) row.detail = {{kNothingMoves, true}};
+  if (quantity.wire != WireFormat::kAsIs) row.detail = {{kWire, to_string(quantity.wire)}};
   if (quantity.subject == Subject::kPlan) {
     row.detail = probes::to_json(sample.costs);
   }
@@ -80,6 +83,8 @@ probes::ProbeSample from_row(const SampleRow& row) {
   sample.quantity.destination = row.destination_rank.value_or(-1);
   const bool nothing_moves = row.detail.is_object() && row.detail.value(kNothingMoves, false);
   sample.quantity.in_flight = nothing_moves ? 0 : row.in_flight;
+  if (row.detail.is_object() && row.detail.contains(kWire))
+    sample.quantity.wire = wire_format_named(row.detail.at(kWire).get<std::string>());
   if (*subject == Subject::kPlan) {
     sample.costs = probes::plan_costs_from_json(JsonPlace(row.detail));
   }

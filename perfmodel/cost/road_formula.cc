@@ -383,4 +383,14 @@ Formula wire_of(const Road& road, const Cluster& cluster, const Topology& place)
   return Formulas{cluster, place, wires, SecondsPerByte{0}}.of(road);
 }
 
+double summed_per_byte(const Road& road, const Cluster& cluster, const Topology& place) {
+  // Over links that take no time, with a second for each byte that is added.
+  Links costless;
+  for (const LinkClass kind : {LinkClass::kIntraHost, LinkClass::kInterHost})
+    costless[kind].alone.curve = line(0, 0);
+  const Formula formula = Formulas{cluster, place, costless, SecondsPerByte{1}}.of(road);
+  constexpr Bytes kLarge = 1024_MiB;
+  return formula.both.alone(kLarge).count() / static_cast<double>(kLarge.count);
+}
+
 }  // namespace commtune

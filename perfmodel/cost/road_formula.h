@@ -27,4 +27,8 @@ Formula formula_of(const Road& road, const Cluster& cluster, const Topology& pla
 Formula wire_of(const Road& road, const Cluster& cluster, int workers);
 Formula wire_of(const Road& road, const Cluster& cluster, const Topology& place);
 
+/// How often the busiest rank adds each byte of a message, on average, by the formulas: (N-1)/N on a ring,
+/// log2(N) by recursive doubling, N/S at a server.
+double summed_per_byte(const Road& road, const Cluster& cluster, const Topology& place);
+
 }  // namespace commtune

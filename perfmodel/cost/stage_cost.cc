@@ -435,6 +435,31 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;
 }
 
+/// To a stage that is there: per byte, whether the message has the channel to itself or not. One thread
+/// casts, adds and sends.
+void add_per_byte(StageCost& stage, double seconds) {
+  if (stage.alone.empty()) return;
+  stage.alone = sum(stage.alone, line(0, seconds));
+  stage.occupancy = sum(stage.occupancy, line(0, seconds));
+}
+
+/// Casts take the place of copies, for every message. Fits are of sums in float32: what the sums of the other
+/// type take longer is added, also where others' bytes would hide it.
+void add_casts(RoadCost& cost, PricedRoad& priced) {
+  const Cluster& cluster = priced.cluster;
+  const CastCosts& costs = cluster.casts.at(cluster.wire);
+  const double slower =
+      std::max(0.0, costs.reduce_seconds_per_byte.value - cluster.reduce_seconds_per_byte.value);
+  const double adding = slower * summed_per_byte(priced.road, cluster, priced.place());
+  const double casting = costs.cast_seconds_per_byte.value;
+  const bool two_stages = !cost.distribute.alone.empty();
+  add_per_byte(cost.both, adding + casting);
+  add_per_byte(cost.reduce, adding + (two_stages ? casting / 2 : casting));
+  add_per_byte(cost.distribute, casting / 2);
+  cost.copy = SecondsPerByte{0};
+  cost.explanation += ", cast to " + to_string(cluster.wire);
+}
+
 }  // namespace
 
 Operations operations_of(const Road& road) {
@@ -481,6 +506,7 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};
   cost.interference = cluster.interference.value;
   cost.straggling = Seconds{cluster.jitter_seconds.value * expected_maximum(workers)};
+  if (cluster.wire != WireFormat::kAsIs) add_casts(cost, priced);
   return cost;
 }
 

@@ -70,6 +70,7 @@ class Simulator {
   Simulator& operator=(const Simulator&) = delete;
 
   /// plan      must satisfy check(); not verified again here
+  /// cost      of its road; plan_cost() of cost/plan_cost.h where it casts
   /// timeline  filled when not null
   /// cost      O(log messages) for each round of a message, and O(pieces + layers)
   Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline = nullptr);

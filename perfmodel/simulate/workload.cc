@@ -40,13 +40,11 @@ FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
   window.reserve(plan.window.size());
   for (const Bytes own : plan.window) window.push_back(own.count);
   for (const Message& message : plan.messages) {
-    std::uint64_t total = 0;
     std::uint32_t lowest = std::numeric_limits<std::uint32_t>::max();
     for (const Piece& piece : message.pieces) {
-      total += piece.length.count;
       lowest = std::min(lowest, work.tensors[piece.tensor].layer);
     }
-    add_message(total, lowest, !is_one_stretch(message, work.tensors));
+    add_message(wire_bytes(plan, message).count, lowest, !is_one_stretch(message, work.tensors));
   }
   if (order != Order::kPriority) return;
   std::vector<std::uint32_t> urgent(messages());

@@ -43,7 +43,7 @@ struct FlatPlan {
   FlatPlan() = default;
   FlatPlan(const Plan& plan, const Workload& work);
 
-  std::vector<std::uint64_t> bytes;         ///< per message
+  std::vector<std::uint64_t> bytes;         ///< per message, on the wire
   std::vector<std::uint32_t> lowest_layer;  ///< per message: the layer that is ready last and wanted first
   std::vector<std::uint8_t> copied;         ///< per message: not is_one_stretch(), so it has to be copied
   std::vector<std::uint32_t> rank;    ///< per message: 0 is the most urgent; a permutation; kPriority only

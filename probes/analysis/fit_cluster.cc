@@ -126,6 +126,7 @@ std::vector<Sample> stream_samples(const SamplesByPair& pairs) {
 struct Sorted {
   std::map<LinkClass, LinkSamples> links;
   std::vector<OperationSamples> operations;
+  std::map<WireFormat, std::vector<Sample>> casts, cast_sums;
   std::vector<Sample> sum, copy, step_idle, step_busy, jitter, head_of_line, connection_head_of_line;
 };
 
@@ -174,6 +175,12 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
       return;
     case Subject::kCopy:
       sorted.copy.push_back(sample.sample);
+      return;
+    case Subject::kCast:
+      sorted.casts[quantity.wire].push_back(sample.sample);
+      return;
+    case Subject::kCastSum:
+      sorted.cast_sums[quantity.wire].push_back(sample.sample);
       return;
     case Subject::kStep:
       (quantity.in_flight > 0 ? sorted.step_busy : sorted.step_idle).push_back(sample.sample);
@@ -323,6 +330,10 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
     cluster.plan_deviation = kPlanDeviation;
   }
   cluster.copy_seconds_per_byte = rate_of(sorted.copy);
+  for (const auto& [wire, casts] : sorted.casts) {
+    const auto sums = sorted.cast_sums.find(wire);
+    if (sums != sorted.cast_sums.end()) cluster.casts[wire] = {rate_of(casts), rate_of(sums->second)};
+  }
   cluster.interference = interference_of(sorted.step_idle, sorted.step_busy);
   cluster.jitter_seconds = last_of(sorted.jitter);
   cluster.head_of_line_seconds = last_of(sorted.head_of_line);

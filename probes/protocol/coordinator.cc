@@ -73,6 +73,8 @@ bool reports_moments(const Quantity& quantity) {
       return quantity.in_flight > 1;
     case Subject::kSum:
     case Subject::kCopy:
+    case Subject::kCast:
+    case Subject::kCastSum:
     case Subject::kStep:
     case Subject::kJitter:
     case Subject::kPlan:

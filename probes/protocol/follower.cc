@@ -100,6 +100,9 @@ void Follower::measure(const Command& command, FollowerReport& report) {
     case Subject::kSum:
     case Subject::kCopy:
       return measure_memory(command, report);
+    case Subject::kCast:
+    case Subject::kCastSum:
+      return measure_casts(command, report);
     case Subject::kStep:
     case Subject::kJitter:
       return measure_steps(command, report);
@@ -397,6 +400,31 @@ void Follower::measure_memory(const Command& command, FollowerReport& report) {
     if (reports) report.ends.push_back(after(start));
   }
   if (sums) memory_.refill();
+}
+
+/// As of sums and copies, of the messages of a plan that casts.
+void Follower::measure_casts(const Command& command, FollowerReport& report) {
+  const bool sums = command.quantity.subject == Subject::kCastSum;
+  const DataType type = wire_type(command.quantity.wire, DataType::kFloat32);
+  const std::size_t room = sums ? command.bytes : 2 * command.bytes;  // a gradient has twice the bytes
+  memory_.lay_out(2, 2 * static_cast<std::size_t>(command.messages), room,
+                  sums ? Places::kOne : Places::kAll);
+  const bool reports = communicator_.rank() == command.quantity.source;
+  wait_for_start(command.start);
+  report.head.started = now();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(command.messages); ++i) {
+    const Nanoseconds start = now();
+    const std::span<std::byte> wire = memory_.place(0, i).first(command.bytes);
+    const std::span<std::byte> gradient = memory_.place(1, i);
+    if (sums) {
+      add(type, wire, gradient);
+    } else {
+      encode(type, wire, gradient, 1.0F);
+      decode(gradient, type, wire);
+    }
+    if (reports) report.ends.push_back(after(start));
+  }
+  memory_.refill();
 }
 
 /// Steps on a thread of their own, as in a training process: alone, or while all-reduces keep the network

@@ -58,6 +58,7 @@ class Follower {
   void measure_head_of_line(const Command& command, FollowerReport& report);
   void measure_pair(const Command& command, FollowerReport& report);
   void measure_memory(const Command& command, FollowerReport& report);
+  void measure_casts(const Command& command, FollowerReport& report);
   void measure_steps(const Command& command, FollowerReport& report);
 
   Task run_message(Job& job, int number, std::span<std::byte> data);

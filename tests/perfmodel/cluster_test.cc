@@ -55,6 +55,18 @@ TEST(Cluster, FindsExactlyWhatWasMeasured) {
   EXPECT_EQ(find_operation(cluster, ParameterServer{2}, Operation::kPull, 4), nullptr);
 }
 
+TEST(Cluster, KeepsWhatCastsCost) {
+  Cluster cluster = four_hosts();
+  EXPECT_FALSE(to_json(cluster).contains("casts"));
+  cluster.casts[WireFormat::kBfloat16] = {{4e-10, 1e-12}, {3e-10, 2e-12}};
+  const nlohmann::json json = to_json(cluster);
+  const Cluster again = cluster_from_json(json);
+  ASSERT_EQ(again.casts.size(), 1U);
+  EXPECT_EQ(again.casts.at(WireFormat::kBfloat16).cast_seconds_per_byte.value, 4e-10);
+  EXPECT_EQ(again.casts.at(WireFormat::kBfloat16).reduce_seconds_per_byte.half_width, 2e-12);
+  EXPECT_EQ(to_json(again), json);
+}
+
 TEST(Cluster, SurvivesJson) {
   const nlohmann::json json = to_json(four_hosts());
   const Cluster again = cluster_from_json(nlohmann::json::parse(json.dump(2)));

@@ -122,6 +122,11 @@ TEST(Probe, MeasuresLinksRoadsAndMemory) {
   EXPECT_NE(find_operation(cluster, ParameterServer{4}, Operation::kPushPull, 4), nullptr);
   EXPECT_GT(cluster.reduce_seconds_per_byte.value, 0);
   EXPECT_GT(cluster.copy_seconds_per_byte.value, 0);
+  ASSERT_EQ(cluster.casts.size(), 2U);
+  for (const auto& [wire, costs] : cluster.casts) {
+    EXPECT_GT(costs.cast_seconds_per_byte.value, 0) << to_string(wire);
+    EXPECT_GT(costs.reduce_seconds_per_byte.value, 0) << to_string(wire);
+  }
   EXPECT_EQ(outcomes[0].result.links.links.size(), 12u);  // 4 * 3 directions
   EXPECT_EQ(std::ranges::count(sink.samples, Subject::kHeadOfLine,
                                [](const ProbeSample& sample) { return sample.quantity.subject; }),

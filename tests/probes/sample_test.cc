@@ -42,7 +42,11 @@ TEST(ProbeSample, SurvivesJson) {
   ProbeSample apart = plan;
   apart.costs.startup = 2.2;
   apart.costs.deviation = {0.3, 0.1, true};
-  for (const ProbeSample& sample : {operation_sample(), message, sum, jitter, head_of_line, plan, apart}) {
+  ProbeSample cast = sum;
+  cast.quantity.subject = Subject::kCast;
+  cast.quantity.wire = WireFormat::kFloat16;
+  for (const ProbeSample& sample :
+       {operation_sample(), message, sum, cast, jitter, head_of_line, plan, apart}) {
     EXPECT_EQ(probe_sample_from_json(nlohmann::json::parse(to_json(sample).dump())), sample);
   }
 }

@@ -291,6 +291,26 @@ TEST(FitCluster, GivesRatesAndSlowDowns) {
   EXPECT_NEAR(cluster.connection_head_of_line_seconds.value, 1e-3, 1e-12);
 }
 
+/// Of fp16 only half of what is needed was measured.
+TEST(FitCluster, KnowsTypesWhoseCastsAndSumsWereMeasured) {
+  const auto measured = [](Subject subject, WireFormat wire, double seconds) {
+    ProbeSample sample;
+    sample.quantity.subject = subject;
+    sample.quantity.wire = wire;
+    sample.quantity.source = 0;
+    sample.sample = {1_MiB, Seconds{seconds}, Seconds{0}, 12};
+    return sample;
+  };
+  const std::vector<ProbeSample> samples{measured(Subject::kCast, WireFormat::kBfloat16, 4e-4),
+                                         measured(Subject::kCastSum, WireFormat::kBfloat16, 2e-4),
+                                         measured(Subject::kCast, WireFormat::kFloat16, 3e-4)};
+  const Cluster cluster = fit_cluster(samples, four_hosts());
+  ASSERT_EQ(cluster.casts.size(), 1U);
+  const CastCosts& costs = cluster.casts.at(WireFormat::kBfloat16);
+  EXPECT_NEAR(costs.cast_seconds_per_byte.value * double{1 << 20}, 4e-4, 1e-12);
+  EXPECT_NEAR(costs.reduce_seconds_per_byte.value * double{1 << 20}, 2e-4, 1e-12);
+}
+
 TEST(FitCluster, LeavesOutWhatOneSizeCannotCarry) {
   const std::vector<ProbeSample> samples{message(0, 2, 1, 4, 3e-4)};
   EXPECT_TRUE(fit_cluster(samples, four_hosts()).links.empty());
