@@ -139,6 +139,13 @@ inline constexpr Knob kDraws =
     knob_of(Takes::kCount, "draws", "--draws", "draws from the fits' doubt; 0: no doubt is computed")
         .within(0, 1024);
 inline constexpr Knob kSeed = knob_of(Takes::kCount, "seed", "--seed", "of the draws").within(0, 4294967295);
+inline constexpr Knob kWire =
+    knob_of(Takes::kName, "wire", "--wire",
+            "plan for gradients of float32 that are cast to this type, bf16 or fp16, while they travel and "
+            "summed in it: plans that lose something, ranked among themselves, beside no bound")
+        .within(0, 16)
+        .usually("as they are")
+        .shown_as("TYPE");
 inline constexpr Knob kKeep =
     knob_of(Takes::kName, "keep", "--keep", "which plans of the ranking are stored");
 inline constexpr Knob kStrict = knob_of(Takes::kTruth, "strict", "--strict",

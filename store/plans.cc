@@ -116,7 +116,7 @@ RowId Store::add_plan(const NewPlan& plan, const PlanTexts& texts) {
       "INSERT INTO plans (digest, method, model, road, workers, messages, profile, fit, cluster, "
       "predicted_seconds, half_width_seconds, bound_seconds, created, version, plan, ranking, token) "
       "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
-  bind_values(query, texts.digest, plan.plan.method, plan.plan.model, describe(plan.plan.road),
+  bind_values(query, texts.digest, plan.plan.method, plan.plan.model, describe_road(plan.plan),
               plan.plan.workers, plan.plan.messages.size(), plan.profile, plan.fit, cluster, plan.predicted,
               plan.half_width, plan.bound, impl_->now(), impl_->options.version, texts.plan, texts.ranking,
               plan.token)

@@ -190,7 +190,7 @@ struct PlanSummary {
   std::string layout;  ///< its profile's, also where the plan itself is from before there were any
   std::string method;
   std::string model;
-  std::string road;  ///< describe(plan.road)
+  std::string road;  ///< describe_road(plan)
   int workers = 1;
   int messages = 0;
   RowId profile = 0;

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "perfmodel/base/overloaded.h"
+#include "perfmodel/cost/plan_cost.h"
 #include "tuner/whatif.h"
 
 namespace commtune::tuner {
@@ -78,8 +79,8 @@ class CriticalPath {
   const ChannelInterval* through(const ChannelInterval& interval) {
     const Message& message = plan_.messages[interval.message];
     steps_.push_back({CriticalStep::Kind::kMessage,
-                      fmt::format("message {} ({}{})", interval.message, format_size(message_bytes(message)),
-                                  interval.which),
+                      fmt::format("message {} ({}{})", interval.message,
+                                  format_size(wire_bytes(plan_, message)), interval.which),
                       interval.from, interval.until});
     const MessageSpan& span = timeline_.messages[interval.message];
     const ChannelInterval* own_reduce = nullptr;
@@ -126,7 +127,7 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
   const auto work_on = [&](const Cluster& on) { return Workload(profile, slowdown_of(on, plan.workers)); };
   const Workload work = work_on(cluster);
   const auto on_cluster = [&](const Cluster& changed) {
-    return simulate(work_on(changed), plan, road_cost(plan.road, changed, plan.workers)).iteration;
+    return simulate(work_on(changed), plan, plan_cost(plan, changed)).iteration;
   };
   const auto without = [&](Scalar Cluster::*scalar) {
     Cluster changed = cluster;
@@ -144,13 +145,13 @@ std::vector<Improvement> improvements(const Profile& profile, const Cluster& clu
       {"workers that do not straggle", now - without(&Cluster::jitter_seconds)},
       {"a device a quarter faster",
        now - simulate(Workload(scaled(profile, 1, 0.8), slowdown_of(cluster, plan.workers)), plan,
-                      road_cost(plan.road, cluster, plan.workers))
+                      plan_cost(plan, cluster))
                  .iteration},
   };
   Plan unhindered = plan;
   unhindered.barrier = Barrier::kPerLayer;
   list.push_back({"a barrier per layer instead of one for all",
-                  now - simulate(work, unhindered, road_cost(plan.road, cluster, plan.workers)).iteration});
+                  now - simulate(work, unhindered, plan_cost(plan, cluster)).iteration});
   std::erase_if(list, [now](const Improvement& i) { return i.gain <= now * kSameMoment; });
   std::stable_sort(list.begin(), list.end(),
                    [](const Improvement& a, const Improvement& b) { return a.gain > b.gain; });
@@ -181,14 +182,15 @@ void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Exp
 Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
   const Workload work(profile, slowdown_of(cluster, plan.workers));
   Explanation explanation;
-  const RoadCost cost = road_cost(plan.road, cluster, plan.workers);
+  const RoadCost cost = plan_cost(plan, cluster);
   explanation.prediction = simulate(work, plan, cost, &explanation.timeline);
   const Seconds iteration = explanation.prediction.iteration;
   explanation.critical_path =
       CriticalPath{explanation.timeline, plan, cost.shared_channel, iteration}.steps();
   explanation.improvements = improvements(profile, cluster, plan, iteration);
   explanation.communication_ratio = explanation.prediction.communication / explanation.prediction.compute;
-  count_traffic(plan, topology_of(cluster, plan.workers), profile.gradient_bytes(), explanation);
+  count_traffic(plan, topology_of(cluster, plan.workers), bytes_on(plan.wire, profile.gradient_bytes()),
+                explanation);
   return explanation;
 }
 

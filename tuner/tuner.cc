@@ -10,6 +10,7 @@
 #include "perfmodel/bound/bound.h"
 #include "perfmodel/cost/prediction_limits.h"
 #include "perfmodel/cost/topology.h"
+#include "tuner/cast_answer.h"
 #include "tuner/doubt.h"
 #include "tuner/doubtful.h"
 #include "tuner/factors.h"
@@ -218,6 +219,7 @@ void TuneOptions::check() const {
 
 Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
   options.check();
+  if (options.wire != WireFormat::kAsIs) return cast_answer(profile, cluster, options);
   const int workers = workers_of(options, cluster);
   TimeLimit limit(options.out_of_time);
   const Planning job(profile, cluster, workers,

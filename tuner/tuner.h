@@ -30,6 +30,8 @@ struct TuneOptions {
   std::vector<Road> roads;  ///< empty: roads_for(cluster, workers, limits)
   /// Methods take these roads where there is one for them, and only plans on them are chosen. Empty: all.
   std::vector<Road> eligible;
+  /// What all plans cast gradients to. They lose something: their answer has no bounds (cast_answer.h).
+  WireFormat wire = WireFormat::kAsIs;
   std::vector<PlanTime> runs;          ///< a plan whose run took anything else than predicted is ranked by it
   double gap_limit = 0.002;            ///< the joint search stops when its plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
@@ -67,7 +69,7 @@ struct Entry {
   std::string title;   ///< "MG-WFBP"
   Plan plan;
   Prediction prediction;
-  Seconds bound{};                ///< of the plan's own road
+  Seconds bound{};                ///< of the plan's own road; 0 where it casts
   double gap = 0;                 ///< T / (bound over all roads) - 1
   double samples_per_second = 0;  ///< of all workers together
   double speedup = 0;             ///< over one worker
@@ -147,11 +149,12 @@ struct Answer {
   std::string cluster;
   int workers = 1;
   int batch = 1;
-  Seconds compute{};              ///< one worker's iteration
-  double intensity = 0;           ///< I = operations per sample per parameter; 0 when the profile has none
-  std::vector<Entry> ranking;     ///< best first: by prediction, or those that were run before the others
-  std::vector<RoadBound> bounds;  ///< lowest first
-  Seconds bound{};                ///< the lowest of the bounds: of the fitted costs and the roads priced here
+  Seconds compute{};           ///< one worker's iteration
+  double intensity = 0;        ///< I = operations per sample per parameter; 0 when the profile has none
+  std::vector<Entry> ranking;  ///< best first: by prediction, or those that were run before the others
+  WireFormat wire = WireFormat::kAsIs;  ///< what the plans cast to: then there are no bounds
+  std::vector<RoadBound> bounds;        ///< lowest first
+  Seconds bound{};  ///< the lowest of the bounds: of the fitted costs and the roads priced here
   std::optional<Seconds> bound_low;  ///< the lowest at the edge of the fits' doubt
   std::size_t chosen = 0;            ///< index into ranking: with doubt, the least expected regret
   bool clear_winner = true;    ///< false: the leading plans are within the doubt, and the simplest was chosen

@@ -38,6 +38,7 @@ struct PlanFlags {
   std::string check;  ///< for how long; empty: not said
   bool no_check = false;
   std::string keep = "all";
+  std::string wire;
   int most_workers = 0;
   double least_efficiency = 0.8;
   std::vector<std::string> candidates;
@@ -197,6 +198,7 @@ Question question_of(const Session& session, const PlanFlags& flags, Work& work)
   Question question = flags.job.question(work);
   question.strict = flags.strict;
   question.keep = keep_named(flags.keep);
+  if (!flags.wire.empty()) question.wire = wire_format_named(flags.wire);
   question.most_workers = flags.most_workers;
   question.least_efficiency = flags.least_efficiency;
   if (flags.explain) question.explain = flags.method;
@@ -259,6 +261,8 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "  tune resnet50 --cluster lab --hosts hosts.txt --verify    run what the doubt cannot tell apart\n"
       "  tune resnet50 --cluster lab --candidate 'all' --candidate 'one nodes=n1'      where it would be "
       "faster\n"
+      "  tune resnet50 --cluster lab --wire bf16             gradients cast to bf16: half the bytes, not "
+      "lossless\n"
       "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
       "  tune resnet50 --cluster-file lab.json               a cluster from a file\n"
       "  tune resnet50 --cluster lab --scale-bytes 0.1 --scale-time 0.2");
@@ -272,6 +276,7 @@ void add_plan_command(CLI::App& tune, Session& session) {
   add_knob(*command, knob::kRecommendWorkers, flags->most_workers)->check(range_of(knob::kRecommendWorkers));
   add_knob(*command, knob::kLeastEfficiency, flags->least_efficiency)
       ->check(range_of(knob::kLeastEfficiency));
+  add_knob(*command, knob::kWire, flags->wire)->check(CLI::IsMember({"bf16", "fp16", "as-is"}));
   add_knob(*command, knob::kKeep, flags->keep)
       ->check(CLI::IsMember({"none", "chosen", "all"}))
       ->capture_default_str();

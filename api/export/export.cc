@@ -24,6 +24,14 @@ constexpr std::array kTargets = {
     ExportTarget{"env", "all settings that frameworks read from the environment", export_env},
 };
 
+void add_wire_gap(const Plan& plan, Exported& out) {
+  if (plan.wire == WireFormat::kAsIs) return;
+  out.not_expressed.push_back(
+      fmt::format("the plan casts gradients to {} while they travel: a framework's own compression has to be "
+                  "asked for where its all-reduce is set up",
+                  to_string(plan.wire)));
+}
+
 }  // namespace
 
 std::span<const ExportTarget> export_targets() { return kTargets; }
@@ -31,7 +39,11 @@ std::span<const ExportTarget> export_targets() { return kTargets; }
 Exported export_plan(std::string_view target, const Plan& plan, const Profile& profile) {
   std::vector<std::string_view> known;
   for (const ExportTarget& row : kTargets) {
-    if (row.name == target) return row.write(plan, profile);
+    if (row.name == target) {
+      Exported out = row.write(plan, profile);
+      add_wire_gap(plan, out);
+      return out;
+    }
     known.push_back(row.name);
   }
   throw Error(ErrorCode::kNotFound, fmt::format("target \"{}\": not one of {}{}", target,

@@ -209,6 +209,10 @@ std::string fit_table(const Cluster& cluster, FitDetail detail) {
   out += fmt::format("summing {}, copying {}, compute slows by {} while bytes move, jitter {}\n",
                      rate(cluster.reduce_seconds_per_byte), rate(cluster.copy_seconds_per_byte),
                      percent(cluster.interference.value), format_time(Seconds{cluster.jitter_seconds.value}));
+  for (const auto& [wire, costs] : cluster.casts)
+    out +=
+        fmt::format("casting to {0} and back {1}, summing {0} {2} (of bytes on the wire)\n", to_string(wire),
+                    rate(costs.cast_seconds_per_byte), rate(costs.reduce_seconds_per_byte));
   if (cluster.head_of_line_seconds.value > 0 || cluster.connection_head_of_line_seconds.value > 0) {
     out += fmt::format("head-of-line wait of what is urgent: {} at a busy server, {} on a busy connection\n",
                        format_time(Seconds{cluster.head_of_line_seconds.value}),
@@ -251,27 +255,34 @@ std::string ranking_report(const TuneOutcome& outcome) {
   std::vector<Table::Column> columns{{"method", Align::kLeft}, {"road", Align::kLeft}, {"iteration"}};
   if (any_doubt(answer)) columns.push_back({"90 % range"});
   if (any_measured) columns.push_back({"measured"});
-  for (const char* title : {"samples/s", "speed-up", "exposed", "messages", "above bound", "plan"})
-    columns.push_back({title});
+  const bool cast = answer.wire != WireFormat::kAsIs;
+  for (const char* title : {"samples/s", "speed-up", "exposed", "messages"}) columns.push_back({title});
+  if (!cast) columns.push_back({"above bound"});
+  columns.push_back({"plan"});
   Table table(std::move(columns));
   for (std::size_t i = 0; i < answer.ranking.size(); ++i) {
     const tuner::Entry& entry = answer.ranking[i];
     std::vector<std::string> cells{
-        entry.title, describe(entry.plan.road),
+        entry.title, describe_road(entry.plan),
         format_time(entry.prediction.iteration) + (rests_on_doubtful(answer, entry) ? " ?" : "")};
     if (any_doubt(answer)) cells.push_back(doubt_text(entry));
     if (any_measured) cells.push_back(measured_text(answer, entry));
     const auto id = outcome.plans.find(entry.method);
-    cells.insert(cells.end(),
-                 {count(entry.samples_per_second), fmt::format("{:.2f}", entry.speedup),
-                  time_or_dash(entry.prediction.exposed), std::to_string(entry.messages), percent(entry.gap),
-                  id == outcome.plans.end() ? "" : std::to_string(id->second)});
+    cells.insert(cells.end(), {count(entry.samples_per_second), fmt::format("{:.2f}", entry.speedup),
+                               time_or_dash(entry.prediction.exposed), std::to_string(entry.messages)});
+    if (!cast) cells.push_back(percent(entry.gap));
+    cells.push_back(id == outcome.plans.end() ? "" : std::to_string(id->second));
     table.add(std::move(cells), i == answer.chosen);
   }
   out += table.text();
   out +=
-      fmt::format("lower bound: {} (of lossless plans, under the fitted costs and over the roads priced)\n\n",
-                  bound_text(answer));
+      cast ? fmt::format(
+                 "gradients are cast to {0} while they travel and summed in {0}: not lossless, so no "
+                 "bound is beside them\n\n",
+                 to_string(answer.wire))
+           : fmt::format(
+                 "lower bound: {} (of lossless plans, under the fitted costs and over the roads priced)\n\n",
+                 bound_text(answer));
   out += to_text(outcome.marks);
   if (answer.check) out += tuner::check_text(answer) + "\n";
   out += doubtful_text(answer) + answer.reason + "\n";
@@ -349,8 +360,9 @@ std::string explanation(const TuneOutcome& outcome) {
   std::string out =
       fmt::format("What binds each method{}:\n",
                   doubt ? " (\"best in\": share of the draws from the fits' doubt in which it wins)" : "") +
-      methods.text() + "\nUnder these costs no lossless plan on a road ends earlier than its bound:\n" +
-      roads.text();
+      methods.text();
+  if (!answer.bounds.empty())
+    out += "\nUnder these costs no lossless plan on a road ends earlier than its bound:\n" + roads.text();
   if (answer.intensity > 0)
     out +=
         fmt::format("\nmodel intensity: {} operations per sample per parameter\n", count(answer.intensity));
@@ -370,6 +382,25 @@ std::string run_table(const std::vector<RunOutcome>& outcomes) {
   return table.text();
 }
 
+namespace {
+
+/// What gradients travelled as, where they were cast, and what that did to them.
+std::string wire_text(const RunReport& report) {
+  if (report.wire.empty()) return {};
+  const RankReport& first = report.ranks.front();
+  const std::size_t iterations = std::max<std::size_t>(1, report.iteration_seconds.size());
+  std::string out = fmt::format("gradients travelled as {}: not lossless; rank 0 sent {} an iteration\n",
+                                report.wire, format_size(Bytes{first.sent_bytes / iterations}));
+  if (const std::uint64_t lost = overflows(report); lost > 0)
+    out += fmt::format(
+        "warning: {} elements of finite gradients came back infinite or as no number: {} has no room for "
+        "them\n",
+        count(static_cast<double>(lost)), report.wire);
+  return out;
+}
+
+}  // namespace
+
 std::string run_report(const RunOutcome& outcome) {
   const RunReport& report = outcome.report;
   std::string out = fmt::format(
@@ -382,6 +413,7 @@ std::string run_report(const RunOutcome& outcome) {
         "iterations; all equal\n",
         count(static_cast<double>(report.check.tensors)),
         count(static_cast<double>(report.check.spot_elements)));
+  out += wire_text(report);
   for (const RankReport& rank : report.ranks)
     if (!rank.trace.empty())
       out += fmt::format("trace of rank {} on {}: {}\n", rank.rank, rank.host, rank.trace);

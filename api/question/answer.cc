@@ -65,7 +65,8 @@ void explain(TuneOutcome& outcome, const tuner::Watch& watch, tuner::OutOfTime o
   const Case& made = outcome.made;
   const tuner::Entry& entry = entry_of(outcome.answer, *method);
   Explained explained{entry.title, entry.plan, tuner::explain(made.profile, made.cluster, entry.plan), {}};
-  if (outcome.answer.workers > 1) {
+  // What would flip it is asked of plans that lose nothing.
+  if (outcome.answer.workers > 1 && made.options.wire == WireFormat::kAsIs) {
     tuner::TuneOptions options = made.options;
     options.out_of_time = std::move(out_of_time);
     explained.flips = tuner::flip_points(made.profile, made.cluster, options, watch);

@@ -9,7 +9,7 @@
 #include "api/question/plan_lookup.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/bound/bound.h"
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/plan_cost.h"
 #include "perfmodel/cost/topology.h"
 #include "perfmodel/simulate/workload.h"
 #include "tuner/tuner.h"
@@ -77,11 +77,11 @@ PlanView view_plan(const Store& store, const PlanRow& row, const std::string& me
 }
 
 PredictedIteration predicted_iteration(const Plan& plan, const Profile& profile, const Cluster& cluster) {
-  const RoadCost cost = road_cost(plan.road, cluster, plan.workers);
+  const RoadCost cost = plan_cost(plan, cluster);
   const Workload work(profile, slowdown_of(cluster, plan.workers));
   PredictedIteration out;
   out.prediction = simulate(work, plan, cost, &out.timeline);
-  out.bound = lower_bound(work, cost);
+  if (plan.wire == WireFormat::kAsIs) out.bound = lower_bound(work, cost);
   return out;
 }
 

@@ -36,9 +36,9 @@ PlanView view_plan(const Store& store, const PlanRow& row, const std::string& me
 struct PredictedIteration {
   Prediction prediction;
   Timeline timeline;
-  Seconds bound{};  ///< of the plan's own road
+  Seconds bound{};  ///< of the plan's own road; 0 where it casts: the bound is one of lossless plans
 };
-/// One iteration of a plan. Throws what road_cost throws.
+/// One iteration of a plan. Throws what plan_cost throws.
 PredictedIteration predicted_iteration(const Plan& plan, const Profile& profile, const Cluster& cluster);
 
 }  // namespace commtune::api

@@ -88,6 +88,7 @@ void visit_fields(Visitor& visit, Given& question) {
   visit_fields(visit, question.allocation);
   visit_knob(visit, knob::kDraws, question.draws);
   visit_knob(visit, knob::kSeed, question.seed);
+  visit(fields::optional(fields::Field(knob::kWire.name)), question.wire, fields::OneOf{kWireFormats});
   visit(fields::optional("keep"), question.keep, fields::OneOf{kKeeps});
   visit_knob(visit, knob::kStrict, question.strict);
   visit(fields::optional("overrides"), question.overrides, fields::Object{});
@@ -102,7 +103,7 @@ void visit_fields(Visitor& visit, Given& question) {
 
 bool Question::is_changed() const {
   return overrides.any() || !allocation.nodes.empty() || allocation.node_count > 0 ||
-         allocation.devices_per_node > 0;
+         allocation.devices_per_node > 0 || wire != WireFormat::kAsIs;
 }
 
 void check_runs(const Question& question) {
@@ -112,6 +113,7 @@ void check_runs(const Question& question) {
       {!allocation.nodes.empty(), "nodes: runs choose no hosts: they are on the cluster's first ranks"},
       {allocation.node_count > 0, "node_count: runs are on the cluster's own hosts"},
       {allocation.devices_per_node > 0, "devices_per_node: runs are on the cluster's own slots"},
+      {question.wire != WireFormat::kAsIs, "wire: plans that cast are run by name, not before the answer"},
       {question.most_workers > 0, "recommend_workers: cannot be measured by runs; ask for it on its own"},
       {!question.candidates.empty(), "candidates: cannot be run; ask for each on its own"},
       {question.keep == Keep::kNone, "keep: plans that are run are stored, all of the ranking"}};

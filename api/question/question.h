@@ -61,6 +61,8 @@ struct Question {
   Overrides overrides;
   int draws = 64;
   std::uint64_t seed = 1;
+  /// What the plans cast gradients to while they travel.
+  WireFormat wire = WireFormat::kAsIs;
   Keep keep = Keep::kChosen;
   bool strict = false;   ///< refuse a fit that was made under other conditions than those that hold now
   int most_workers = 0;  ///< recommend a number of workers up to this; 0: do not
@@ -76,7 +78,8 @@ struct Question {
   std::optional<tuner::VerifyLimits> verify = {};
 
   bool asks_for_runs() const { return check || verify; }
-  /// Not of a whole cluster as it is: what the answer was made from has to be stored with it.
+  /// Not of a whole cluster and a profile as they are: what the answer was made from has to be stored with
+  /// it.
   bool is_changed() const;
 };
 

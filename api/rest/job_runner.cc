@@ -45,6 +45,7 @@ constexpr Knob kTuneRequest[] = {knob::kWorkers,
                                  knob::kHashed,
                                  knob::kDraws,
                                  knob::kSeed,
+                                 knob::kWire,
                                  in_seconds(knob::kPlanTime, "plan_seconds"),
                                  in_seconds(knob::kCheck, "check_seconds"),
                                  knob::kStrict};
@@ -157,6 +158,7 @@ json tune_job_request(const Question& question, const std::string& model) {
   if (allocation.limits.dedicated_servers > 0)
     request["dedicated_servers"] = allocation.limits.dedicated_servers;
   if (allocation.limits.hashed) request["hashed"] = true;
+  if (question.wire != WireFormat::kAsIs) request["wire"] = to_string(question.wire);
   if (question.explain) request["explain"] = question.explain->empty() ? json(true) : json(*question.explain);
   if (question.plan_time) request["plan_seconds"] = question.plan_time->count();
   if (question.check) request["check_seconds"] = question.check->count();

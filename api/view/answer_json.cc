@@ -70,10 +70,11 @@ nlohmann::json to_json(const tuner::Entry& entry) {
   out["method"] = entry.method;
   out["title"] = entry.title;
   out["plan_digest"] = digest(entry.plan);
-  out["road"] = describe(entry.plan.road);
+  out["road"] = describe_road(entry.plan);
   out["communication_ratio"] = p.compute.count() > 0 ? p.communication / p.compute : 0;
-  out["road_bound_seconds"] = entry.bound.count();
-  out["gap_ratio"] = entry.gap;
+  const bool cast = entry.plan.wire != WireFormat::kAsIs;  // beside no bound of lossless plans
+  out["road_bound_seconds"] = cast ? nlohmann::json() : nlohmann::json(entry.bound.count());
+  out["gap_ratio"] = cast ? nlohmann::json() : nlohmann::json(entry.gap);
   out["samples_per_second"] = entry.samples_per_second;
   out["speedup"] = entry.speedup;
   out["messages"] = entry.messages;
@@ -125,6 +126,10 @@ nlohmann::json to_json(const tuner::Answer& answer) {
       {"reason", answer.reason},
       {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
   };
+  if (answer.wire != WireFormat::kAsIs) {
+    out["wire"] = to_string(answer.wire);
+    out["bound_seconds"] = nullptr;
+  }
   if (answer.bound_low) out["bound_low_seconds"] = answer.bound_low->count();
   if (answer.check) out["check"] = to_json(*answer.check);
   if (answer.verified) out["verified"] = to_json(*answer.verified, answer.ranking[answer.chosen].method);

@@ -87,6 +87,10 @@ std::vector<std::string> notes_of(const TuneOutcome& given, const tuner::Entry& 
   if (given.question.overrides.any())
     notes.emplace_back(
         "a what-if: the plan belongs to no fit, and its prediction is not the cluster's as it is");
+  if (given.answer.wire != WireFormat::kAsIs)
+    notes.push_back(
+        fmt::format("gradients are cast to {} while they travel and summed in that type: not lossless",
+                    to_string(given.answer.wire)));
   if (!given.answer.complete)
     notes.emplace_back(
         "incomplete: the time limit passed before everything was tried, so there may be a better plan; the "
@@ -153,11 +157,11 @@ json answer_to_json(TuneOutcome given) {
   out["placement"] = servers.placement;
   out["method"] = chosen.method;
   out["title"] = chosen.title;
-  out["road"] = describe(chosen.plan.road);
+  out["road"] = describe_road(chosen.plan);
   out["iteration"] = iteration_to_json(chosen);
   out["samples_per_second"] = chosen.samples_per_second;
   out["speedup"] = chosen.speedup;
-  out["gap_ratio"] = chosen.gap;
+  out["gap_ratio"] = answer.wire == WireFormat::kAsIs ? json(chosen.gap) : json(nullptr);
   out["environment"] = environment_of(chosen.plan, given.made.profile, id, chosen.prediction.iteration);
   out["launch"] = id == 0 ? std::string() : fmt::format("tune run {} --hosts FILE", id);
   const Recommendation recommended = given.recommended.value_or(Recommendation{

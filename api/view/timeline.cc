@@ -59,6 +59,7 @@ json thread_name(int thread, const std::string& name) {
 
 json timeline_to_json(const PlanView& view) {
   const PredictedIteration it = predict(view);
+  const bool cast = view.plan.wire != WireFormat::kAsIs;  // beside no bound of lossless plans
   const std::vector<NamedTensor> tensors = named_tensors(view.profile);
   json layers = json::array(), messages = json::array();
   for (std::size_t i = 0; i < view.profile.layers.size(); ++i)
@@ -79,10 +80,10 @@ json timeline_to_json(const PlanView& view) {
   return {{"plan", view.id ? json(*view.id) : json(nullptr)},
           {"method", view.plan.method},
           {"model", view.plan.model},
-          {"road", describe(view.plan.road)},
+          {"road", describe_road(view.plan)},
           {"workers", view.plan.workers},
           {"prediction", prediction_to_json(it.prediction)},
-          {"bound_seconds", it.bound.count()},
+          {"bound_seconds", cast ? json(nullptr) : json(it.bound.count())},
           {"layers", std::move(layers)},
           {"messages", std::move(messages)}};
 }

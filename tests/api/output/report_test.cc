@@ -107,6 +107,36 @@ TEST(RankingReport, SaysWhatTheBoundRestsOn) {
   EXPECT_THAT(text, HasSubstr("under the fitted costs and over the roads priced"));
 }
 
+TEST(RankingReport, PutsNoBoundBesidePlansThatCast) {
+  TuneOutcome outcome = ranked(Seconds{0}, {});
+  outcome.answer.wire = outcome.answer.ranking[0].plan.wire = WireFormat::kBfloat16;
+  const std::string text = ranking_report(outcome);
+  EXPECT_THAT(text, Not(HasSubstr("above bound")));
+  EXPECT_THAT(text, Not(HasSubstr("lower bound")));
+  EXPECT_THAT(text, HasSubstr("all-to-all ring, cast to bf16"));
+  EXPECT_THAT(text,
+              HasSubstr("gradients are cast to bf16 while they travel and summed in bf16: not lossless"));
+}
+
+RunOutcome cast_run(std::uint64_t on_one, std::uint64_t on_another) {
+  RunOutcome outcome;
+  outcome.report.wire = "fp16";
+  outcome.report.iteration_seconds = {0.1, 0.1};
+  outcome.report.ranks.resize(2);
+  for (RankReport& rank : outcome.report.ranks) rank.sent_bytes = 4 << 20;
+  outcome.report.ranks[0].overflows = on_one;
+  outcome.report.ranks[1].overflows = on_another;
+  return outcome;
+}
+
+TEST(RunReport, SaysWhatWasSentAndWhatOverflowed) {
+  EXPECT_THAT(run_report(cast_run(0, 0)),
+              HasSubstr("travelled as fp16: not lossless; rank 0 sent 2.0 MiB an iteration"));
+  EXPECT_THAT(run_report(cast_run(0, 0)), Not(HasSubstr("warning")));
+  // One rank's own gradients were infinite in 3 more elements.
+  EXPECT_THAT(run_report(cast_run(5, 8)), HasSubstr("warning: 5 elements of finite gradients"));
+}
+
 TEST(RankingReport, MarksWhatRestsOnDoubtfulFits) {
   TuneOutcome outcome = ranked(Seconds{0.216}, {});
   outcome.answer.ranking[0].method = "wfbp-a2a";

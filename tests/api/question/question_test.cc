@@ -48,6 +48,16 @@ TEST(Question, IsExplainedOfTheChosenPlanOrOfAMethods) {
   expect_refused({{"explain", 1}}, "explain: ");
 }
 
+TEST(Question, OfPlansThatCastRunsNone) {
+  EXPECT_EQ(question_from_json(body()).wire, WireFormat::kAsIs);
+  const Question question = question_from_json(body({{"wire", "bf16"}}));
+  EXPECT_EQ(question.wire, WireFormat::kBfloat16);
+  EXPECT_TRUE(question.is_changed()) << "what was asked is stored with the answer";
+  expect_refused({{"wire", "int8"}}, "wire: ");
+  expect_refused({{"wire", "bf16"}, {"check", "5s"}}, "wire: ");
+  expect_refused({{"wire", "fp16"}, {"verify", 3}}, "wire: ");
+}
+
 TEST(Question, VerifiesANumberOfPlansOrWithinLimits) {
   EXPECT_EQ(question_from_json(body({{"verify", 4}})).verify->plans, 4);
   EXPECT_EQ(question_from_json(body({{"verify", 4}})).verify->budget, tuner::VerifyLimits{}.budget);

@@ -73,6 +73,15 @@ TEST(JobCommand, ChecksForTheTimeOfTheRequest) {
                     Each(Not(StartsWith("--verify")))));
 }
 
+TEST(JobCommand, CastsAsTheRequestSays) {
+  Question question;
+  question.explain = "";
+  EXPECT_THAT(command_on({}, "tune", tune_job_request(question, "resnet50")),
+              Each(Not(StartsWith("--wire"))));
+  question.wire = WireFormat::kFloat16;
+  EXPECT_THAT(command_on({}, "tune", tune_job_request(question, "resnet50")), Contains("--wire=fp16"));
+}
+
 TEST(JobCommand, ExplainsWhatTheRequestWantsExplained) {
   Question question;
   question.verify.emplace();

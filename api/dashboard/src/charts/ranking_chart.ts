@@ -16,7 +16,7 @@ export interface Ranked {
   readonly chosen: boolean;
 }
 
-export function rankingChart(key: string, ranking: readonly Ranked[], bound: number, selected: string, onClick: (method: string) => void): ChartSpec {
+export function rankingChart(key: string, ranking: readonly Ranked[], bound: number | null, selected: string, onClick: (method: string) => void): ChartSpec {
   return {
     key,
     data: { ranking, selected },
@@ -33,7 +33,8 @@ export function rankingChart(key: string, ranking: readonly Ranked[], bound: num
             const rows: [string, string][] = [['predicted', time(one.seconds)]];
             if (one.low !== undefined && one.high !== undefined) rows.push(['90 % of draws', `${time(one.low)} to ${time(one.high)}`]);
             if (one.measured !== undefined) rows.push(['measured', time(one.measured)], ['prediction', signedPercent(one.seconds / one.measured - 1)]);
-            rows.push(['compute', time(one.compute_seconds)], ['exposed', time(one.seconds - one.compute_seconds)], ['above the bound', percent(one.seconds / bound - 1)]);
+            rows.push(['compute', time(one.compute_seconds)], ['exposed', time(one.seconds - one.compute_seconds)]);
+            if (bound !== null) rows.push(['above the bound', percent(one.seconds / bound - 1)]);
             return tip(one.title, rows, one.road);
           },
         },
@@ -44,7 +45,7 @@ export function rankingChart(key: string, ranking: readonly Ranked[], bound: num
             type: 'bar', id: 'compute', stack: 'time', barWidth: '58%', cursor: 'pointer', data: ranking.map((one) => ({ value: Math.min(one.seconds, one.compute_seconds), itemStyle: { opacity: one.method === selected ? 1 : 0.62 } })), itemStyle: { color: colors.compute },
             markLine: {
               symbol: 'none', silent: true, precision: 15, animation: false, lineStyle: { color: colors.bound, type: 'solid', width: 2 },
-              label: { show: false }, data: [{ xAxis: bound }],
+              label: { show: false }, data: bound === null ? [] : [{ xAxis: bound }],
             },
           },
           { type: 'bar', id: 'exposed', stack: 'time', cursor: 'pointer', data: ranking.map((one) => ({ value: Math.max(0, one.seconds - one.compute_seconds), itemStyle: { opacity: one.method === selected ? 1 : 0.62, borderRadius: [0, 3, 3, 0] } })), itemStyle: { color: colors.exposed } },

@@ -8,7 +8,7 @@ import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { ago, badge, pageHead, stat } from '../parts/bits';
 import { messagesFigure } from '../parts/messages';
-import { boundAtEdge, choiceBadge, doubtfulNote, incompleteNote, rankingFigure } from '../parts/ranking';
+import { boundStat, choiceBadge, doubtfulNote, incompleteNote, rankingFigure, wireBadge } from '../parts/ranking';
 import { runForm } from '../parts/run_form';
 import { shown } from '../parts/states';
 import { timelineFigure } from '../parts/timeline';
@@ -20,7 +20,8 @@ import { marksNote } from './cluster_facts';
 export interface StoredAnswer {
   readonly ranking: RankingEntry[];
   readonly bounds: { road: string; bound_seconds: number; explanation: string }[];
-  readonly bound_seconds: number;
+  /** null: it casts (`wire`). */
+  readonly bound_seconds: number | null;
   readonly bound_low_seconds?: number;
   /** Absent from what older versions stored: then the plan's own. */
   readonly doubtful?: PlanAnswer['doubtful'];
@@ -30,6 +31,7 @@ export interface StoredAnswer {
   readonly complete?: boolean;
   readonly verified?: Verified;
   readonly chosen: string;
+  readonly wire?: string;
   readonly batch: number;
   readonly intensity_operations_per_parameter?: number;
 }
@@ -156,6 +158,7 @@ export class PlanPage extends Page {
     const doubt = best.doubt;
     return html`<section class="card stack" data-part="why">
       <div class="row"><span class="badge accent">${best.title}</span><span class="muted">${best.road}</span>
+        ${wireBadge(answer)}
         ${choiceBadge(answer, plan.method)}
         ${best.extrapolated ? badge('warn', 'some messages are outside the probed sizes') : nothing}
         ${best.basis === 'measured' ? badge('good', 'priced by measured operations') : badge('', 'priced by formula')}</div>
@@ -166,7 +169,7 @@ export class PlanPage extends Page {
         ${stat('Predicted iteration', time(best.iteration_seconds), doubt ? `${time(doubt.low_seconds)} to ${time(doubt.high_seconds)}` : nothing)}
         ${best.measured_seconds !== undefined ? stat('Measured', time(best.measured_seconds), `± ${time(best.measured?.half_width_seconds)}, in ${plural(best.measured?.rounds ?? 0, 'round')}`)
           : measured ? stat('Measured', time(measured.median_seconds), html`<a href="/runs/${measured.id}">run ${measured.id}</a>`) : nothing}
-        ${stat('Bound', time(answer.bound_seconds), [`${percent(best.iteration_seconds / answer.bound_seconds - 1)} above it`, boundAtEdge(answer)].filter(Boolean).join('; '))}
+        ${boundStat(answer, answer.bound_seconds === null ? null : best.iteration_seconds / answer.bound_seconds - 1)}
         ${stat('Speed-up', significant(best.speedup), `of ${plan.workers}`)}
         ${stat('Samples a second', count(Math.round(best.samples_per_second)))}
         ${stat('Exposed', time(best.exposed_seconds), `${time(best.hidden_seconds)} hidden`)}

@@ -4,14 +4,14 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, isAbort, Problem } from '../api/client';
 import { planned } from '../api/planned';
 import type { Job, PlanAnswer, PlanRequest, Version } from '../api/types';
-import { percent, plural, significant, size, time } from '../format';
+import { plural, significant, size, time } from '../format';
 import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { command, pageHead, select, stat } from '../parts/bits';
 import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
 import { jobTable } from '../parts/jobs';
 import { probeForm } from '../parts/probe_form';
-import { boundAtEdge, choiceBadge, doubtfulNote, incompleteNote, rankingFigure } from '../parts/ranking';
+import { boundStat, choiceBadge, doubtfulNote, incompleteNote, rankingFigure, wireBadge } from '../parts/ranking';
 import { emptyState, problemState, shown } from '../parts/states';
 import { navigate, setQuery, type Route } from '../router';
 import { marksNote } from './cluster_facts';
@@ -148,7 +148,7 @@ export class TunePage extends Page {
 
   private result(answer: PlanAnswer): TemplateResult {
     const { low_seconds: low, high_seconds: high } = answer.iteration;
-    return html`<div class="row"><span class="badge accent">${answer.title}</span><span class="muted">${answer.road}</span>${choiceBadge(answer, answer.method)}</div>
+    return html`<div class="row"><span class="badge accent">${answer.title}</span><span class="muted">${answer.road}</span>${wireBadge(answer)}${choiceBadge(answer, answer.method)}</div>
       <p class="lead">${answer.reason}</p>
       ${incompleteNote(answer)}
       ${doubtfulNote(answer.doubtful)}
@@ -157,7 +157,7 @@ export class TunePage extends Page {
         ${stat('Iteration', time(answer.iteration.seconds), low !== null && high !== null ? `${time(low)} to ${time(high)}` : nothing)}
         ${stat('Speed-up', significant(answer.speedup), `of ${answer.workers}`)}
         ${stat('Samples a second', significant(answer.samples_per_second, 4))}
-        ${stat('Bound', time(answer.bound_seconds), [`${percent(answer.gap_ratio)} above it`, boundAtEdge(answer)].filter(Boolean).join('; '))}
+        ${boundStat(answer, answer.gap_ratio)}
       </dl>
       ${answer.notes.length > 0 ? html`<ul class="list muted">${answer.notes.map((note) => html`<li>${note}</li>`)}</ul>` : nothing}
       <div class="row"><a class="button" href="/plans/${answer.id}">Timeline, messages and settings of plan ${answer.id}</a></div>

@@ -5,13 +5,13 @@ import type { PlanAnswer, RankingEntry, RunSummary, Verified } from '../api/type
 import { rankingChart, type Ranked } from '../charts/ranking_chart';
 import { count, percent, plural, signedPercent, time } from '../format';
 import { memo } from '../page';
-import { badge } from './bits';
+import { badge, stat } from './bits';
 import { chartFigure } from './figure';
 import { table } from './table';
 
 export interface RankingOptions {
   readonly id: string;
-  readonly answer: { readonly ranking: readonly RankingEntry[]; readonly bound_seconds: number; readonly bound_low_seconds?: number | undefined };
+  readonly answer: { readonly ranking: readonly RankingEntry[]; readonly bound_seconds: number | null; readonly bound_low_seconds?: number | undefined };
   readonly chosen: string;
   readonly selected: string;
   /** Says when the measured values are other ones. */
@@ -47,8 +47,14 @@ export function doubtfulNote(doubtful: Doubtful): TemplateResult | typeof nothin
   </div>`;
 }
 
+/** That gradients are cast while they travel: what is beside such plans is no plan that loses nothing. */
+export function wireBadge(answer: { readonly wire?: string | undefined }): TemplateResult | typeof nothing {
+  return answer.wire ? html`<span data-part="wire">${badge('warn', `gradients cast to ${answer.wire}: not lossless`)}</span>` : nothing;
+}
+
 interface Bounded {
-  readonly bound_seconds: number;
+  /** null: plans that cast stand beside no bound of lossless ones. */
+  readonly bound_seconds: number | null;
   /** Absent from answers without draws and from those that older versions stored. */
   readonly bound_low_seconds?: number | undefined;
 }
@@ -56,7 +62,13 @@ interface Bounded {
 /** What the bound is at the edge of the fits' doubt, if that is known and another. */
 export function boundAtEdge(answer: Bounded): string {
   const low = answer.bound_low_seconds;
-  return low !== undefined && low < answer.bound_seconds ? `${time(low)} at the edge of the fits' doubt` : '';
+  return low !== undefined && answer.bound_seconds !== null && low < answer.bound_seconds ? `${time(low)} at the edge of the fits' doubt` : '';
+}
+
+/** The bound, and how far above it the plan is; nothing where there is none. */
+export function boundStat(answer: Bounded, gap: number | null): TemplateResult | typeof nothing {
+  if (answer.bound_seconds === null) return nothing;
+  return stat('Bound', time(answer.bound_seconds), [`${percent(gap)} above it`, boundAtEdge(answer)].filter(Boolean).join('; '));
 }
 
 function boundText(answer: Bounded): string {
@@ -76,11 +88,11 @@ export function rankingFigure(owner: object, options: RankingOptions): TemplateR
   return html`${chartFigure<RankingEntry>({
     id: 'ranking', title: 'Ranking', size: 'tall',
     text: `${plural(ranked.length, 'method')}, the best first. Choose a bar or a row to see its iteration and messages below.`,
-    spoken: `Bars of the iteration time of ${plural(ranked.length, 'method')}. ${best ? `Chosen: ${best.title} with ${time(best.iteration_seconds)}` : ''}; the bound is ${boundText(answer)}. ${measured} have measured values.`,
+    spoken: `Bars of the iteration time of ${plural(ranked.length, 'method')}. ${best ? `Chosen: ${best.title} with ${time(best.iteration_seconds)}` : ''}${answer.bound_seconds === null ? '' : `; the bound is ${boundText(answer)}`}. ${measured} have measured values.`,
     chart: memo(owner, `ranking-${options.id}-${selected}-${options.stamp}`, () => rankingChart(`ranking-${options.id}`, ranked, answer.bound_seconds, selected, (method) => options.onSelect(method))),
     legend: html`<div class="legend" aria-hidden="true">
       <span><i class="swatch compute"></i>compute</span><span><i class="swatch exposed strong"></i>exposed communication</span>
-      <span>├─┤ 90 % of the draws</span><span>◆ measured</span><span><i class="swatch bound"></i>bound: no lossless plan is faster, as far as the fits are right</span></div>`,
+      <span>├─┤ 90 % of the draws</span><span>◆ measured</span>${answer.bound_seconds === null ? nothing : html`<span><i class="swatch bound"></i>bound: no lossless plan is faster, as far as the fits are right</span>`}</div>`,
     rows: answer.ranking,
     columns: [
       { title: 'Method', key: 'method', value: (one) => one.method, show: (one) => one.title },
