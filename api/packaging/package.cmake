@@ -1,4 +1,4 @@
-# `cpack` in a build folder makes a Debian package: both programs, the unit of the service, the manual.
+# `cpack` in a build folder makes a Debian package: both programs, the library and its header, the unit of the service, the manual.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME commtune)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
@@ -12,6 +12,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "openmpi-bin, openssh-client, passwd, init-system-helpers")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "openssh-server, python3")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

@@ -20,7 +20,7 @@ SUITE = "bookworm"
 MIRROR = [url for url in [os.environ.get("COMMTUNE_E2E_MIRROR")] if url]  # otherwise debootstrap's own
 INSTALL = "--install" in sys.argv
 FILES = ["usr/bin/tune", "usr/bin/tune-rank", "usr/bin/commtune-slurm", "usr/libexec/commtune/task_prolog",
-         "usr/lib/systemd/system/commtune.service", "usr/share/man/man1/tune.1", "usr/share/bash-completion/completions/tune"]
+         "usr/lib/systemd/system/commtune.service", "usr/include/commtune.h", "usr/lib/libcommtune.so.0", "usr/share/man/man1/tune.1", "usr/share/bash-completion/completions/tune"]
 
 
 def said(*command, **more):
@@ -64,6 +64,13 @@ class Package(unittest.TestCase):
         for name in ("postinst", "prerm", "postrm"):
             said("sh", "-n", str(self.folder / "control" / name))
             self.assertEqual((self.folder / "control" / name).stat().st_mode & 0o777, 0o755)
+
+    def test_a_program_is_built_with_its_library(self):
+        source = self.folder / "version.c"
+        source.write_text('#include <commtune.h>\n#include <stdio.h>\nint main(void) { return puts(commtune_version()) < 0; }\n', encoding="ascii")
+        flags = said("pkg-config", "--cflags", "--libs", str(self.root / "usr/lib/pkgconfig/commtune.pc")).split()
+        said("cc", str(source), "-o", str(self.folder / "version"), *flags)
+        self.assertRegex(said(str(self.folder / "version"), env={"LD_LIBRARY_PATH": str(self.root / "usr/lib")}), r"^\d+\.\d+\.\d+\n$")
 
     def test_what_is_unpacked_runs(self):
         tune = str(self.root / "usr/bin/tune")

@@ -1,0 +1,191 @@
+#include "api/c/training_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "executor/transport/registry/make_transport.h"
+#include "perfmodel/base/error.h"
+
+namespace commtune::api {
+
+TrainingSession::TrainingSession(std::shared_ptr<Bootstrap> bootstrap, TrainingOptions options)
+    : options_(std::move(options)) {
+  const int ranks = bootstrap->peers().size();
+  if (options_.session.workers == 0) options_.session.workers = ranks;
+  if (options_.session.workers < 1 || options_.session.workers > ranks) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("workers = {}: must be 1 to the number of ranks, {}; 0 means all",
+                            options_.session.workers, ranks));
+  }
+  const Deadline until = Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.session.timeout);
+  transport_ = make_transport(options_.transport, std::move(bootstrap), options_.network, until);
+}
+
+TrainingSession::~TrainingSession() {
+  if (!over_ || told_) return;
+  const std::scoped_lock lock(mutex_);
+  abort(failure_->what());
+}
+
+Gradients TrainingSession::allocate(const TensorLayout& layout) {
+  memory_ = std::make_unique<std::byte[]>(layout.bytes().count);
+  Gradients gradients(layout.tensors.size());
+  std::byte* next = memory_.get();
+  for (std::size_t i = layout.tensors.size(); i-- > 0;) {
+    gradients[i] = Buffer(next, layout.tensors[i].bytes.count);
+    next += layout.tensors[i].bytes.count;
+  }
+  return gradients;
+}
+
+void TrainingSession::set_layout(TensorLayout layout, std::span<void* const> memory) {
+  refuse_when_over();
+  if (session_) throw BadCall("the session has a layout already");
+  if (transport_->peers().rank < workers()) {
+    if (memory.empty()) gradients_ = allocate(layout);
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      if (memory[i] == nullptr)
+        throw BadCall(fmt::format("memory[{}] is NULL: must be where {} lies", i, layout.tensors[i].name));
+      gradients_.emplace_back(static_cast<std::byte*>(memory[i]), layout.tensors[i].bytes.count);
+    }
+  }
+  layout_digest_ = digest(layout);
+  try {
+    session_ = std::make_unique<Session>(*transport_, std::move(layout), gradients_, options_.session);
+  } catch (const Error& error) {
+    end_by(error);
+  }
+}
+
+void* TrainingSession::gradient(std::size_t tensor) const {
+  return tensor < gradients_.size() ? gradients_[tensor].address : nullptr;
+}
+
+const TensorLayout& TrainingSession::layout() const {
+  if (!session_) throw BadCall("the session has no layout yet: commtune_layout() comes first");
+  return session_->layout();
+}
+
+Session& TrainingSession::session() {
+  refuse_when_over();
+  if (!session_) throw BadCall("the session has no layout yet: commtune_layout() comes first");
+  return *session_;
+}
+
+TensorId TrainingSession::checked(std::size_t tensor) const {
+  const std::size_t count = layout().tensors.size();
+  if (tensor >= count) throw BadCall(fmt::format("tensor = {}: must be less than {}", tensor, count));
+  return static_cast<TensorId>(tensor);
+}
+
+void TrainingSession::refuse_when_over() const {
+  if (!over_) return;
+  const std::scoped_lock lock(mutex_);
+  throw Error(*failure_);
+}
+
+void TrainingSession::end_by(const Error& error) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!failure_) failure_ = error;
+  }
+  over_ = true;
+  throw;  // NOLINT(bugprone-exception-escape): called by handlers alone
+}
+
+void TrainingSession::carry_out(const std::function<void(Session&)>& call) {
+  Session& session = this->session();
+  try {
+    call(session);
+  } catch (const PlanRefused&) {
+    throw;
+  } catch (const Error& error) {
+    end_by(error);
+  }
+}
+
+void TrainingSession::adopt(const std::optional<Plan>& plan) {
+  if (!plan && session().rank() == 0) throw BadCall("plan is NULL: rank 0 says which plan all adopt");
+  carry_out([&](Session& session) {
+    if (!session.adopt(plan))
+      throw Error(ErrorCode::kConflict, "rank 0 has left the session, this rank was to adopt a plan");
+    plan_digest_ = digest(*session.plan());
+  });
+}
+
+void TrainingSession::begin() {
+  if (plan_digest_.empty()) throw BadCall("no plan is in force: commtune_adopt() comes first");
+  carry_out([&](Session& session) { session.begin_iteration(); });
+  begun_ = Clock::now();
+}
+
+void TrainingSession::ready(std::size_t tensor) {
+  Session& session = this->session();
+  const TensorId id = checked(tensor);
+  if (session.iteration() == 0) throw BadCall("no iteration has begun: commtune_begin() comes first");
+  try {
+    session.ready(id);
+  } catch (const Error& error) {
+    end_by(error);
+  }
+}
+
+bool TrainingSession::is_back(std::size_t tensor) {
+  const TensorId id = checked(tensor);
+  return session().plan() != nullptr && session().is_back(id);
+}
+
+void TrainingSession::wait_for(TensorRange tensors) {
+  Session& session = this->session();
+  if (session.iteration() == 0) throw BadCall("no iteration has begun: commtune_begin() comes first");
+  const Clock::time_point asked = Clock::now();
+  try {
+    if (session.wait(tensors, asked)) waited_ += std::chrono::nanoseconds(Clock::now() - asked).count();
+  } catch (const Error& error) {
+    end_by(error);
+  }
+}
+
+void TrainingSession::wait(std::size_t tensor) {
+  const TensorId id = checked(tensor);
+  wait_for({id, id + 1});
+}
+
+void TrainingSession::wait_all() { wait_for({0, static_cast<TensorId>(layout().tensors.size())}); }
+
+void TrainingSession::serve() {
+  if (session().trains()) throw BadCall("this rank trains: a dedicated server alone serves");
+  carry_out([&](Session& session) { session.serve(); });
+  told_ = true;
+}
+
+void TrainingSession::leave() {
+  carry_out([&](Session& session) { session.leave(); });
+  plan_digest_.clear();
+  told_ = true;
+}
+
+void TrainingSession::abort(const std::string& why) noexcept {
+  if (told_) return;
+  told_ = true;
+  if (session_) {
+    session_->abort(why);
+  } else {
+    transport_->abort(why);
+  }
+}
+
+std::span<const MessageTimes> TrainingSession::message_times() {
+  if (plan_digest_.empty() || session().iteration() == 0) return {};
+  return session().times();
+}
+
+std::size_t TrainingSession::messages() const {
+  return session_ && session_->plan() != nullptr ? session_->plan()->messages.size() : 0;
+}
+
+Seconds TrainingSession::copied() { return plan_digest_.empty() ? Seconds{0} : Seconds{session().copying()}; }
+
+}  // namespace commtune::api

@@ -1,0 +1,104 @@
+#pragma once
+// What is behind a commtune_session: the transport, the gradients' memory and the executor's session of one
+// rank, which are made one after the other.
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "executor/session/session.h"
+#include "executor/transport/bootstrap/bootstrap.h"
+#include "executor/transport/transport_kind.h"
+#include "perfmodel/plan.h"
+#include "perfmodel/tensor_layout.h"
+
+namespace commtune::api {
+
+/// A call alone was wrong; the session goes on.
+class BadCall : public Error {
+ public:
+  explicit BadCall(const std::string& what) : Error(ErrorCode::kBadInput, what) {}
+};
+
+struct TrainingOptions {
+  std::string transport = "tcp";
+  TransportOptions network;
+  SessionOptions session;  ///< workers 0: all ranks
+};
+
+/// Threads: as Session's.
+class TrainingSession {
+ public:
+  /// Collective: connects the ranks. Throws Error as make_transport() does.
+  TrainingSession(std::shared_ptr<Bootstrap> bootstrap, TrainingOptions options);
+  /// Tells the other ranks why, where the session ended by an error.
+  ~TrainingSession();
+  TrainingSession(const TrainingSession&) = delete;
+  TrainingSession& operator=(const TrainingSession&) = delete;
+
+  const Peers& peers() const { return transport_->peers(); }
+
+  /// Collective, once.
+  ///
+  /// memory  one address a tensor on a rank that trains; empty: allocated here, the last tensor first
+  void set_layout(TensorLayout layout, std::span<void* const> memory);
+  /// nullptr: there is no layout, or this rank does not train.
+  void* gradient(std::size_t tensor) const;
+  const std::string& layout_digest() const { return layout_digest_; }
+  const std::string& plan_digest() const { return plan_digest_; }
+  const TensorLayout& layout() const;
+  int workers() const { return options_.session.workers; }
+
+  /// As Session's. Throws BadCall where rank 0 names no plan.
+  void adopt(const std::optional<Plan>& plan);
+  void begin();
+  void ready(std::size_t tensor);
+  bool is_back(std::size_t tensor);
+  void wait(std::size_t tensor);
+  void wait_all();
+  void serve();
+  void leave();
+  void abort(const std::string& why) noexcept;
+
+  /// After the last wait of an iteration.
+  std::span<const MessageTimes> message_times();
+  Clock::time_point begun() const { return begun_; }
+  std::uint64_t iterations() const { return session_ ? session_->iteration() : 0; }
+  std::size_t messages() const;
+  Seconds waited() const { return std::chrono::nanoseconds{waited_.load()}; }
+  Seconds copied();
+
+ private:
+  Session& session();
+  TensorId checked(std::size_t tensor) const;
+  void wait_for(TensorRange tensors);
+  /// Runs what may end the session, and remembers what ended it. After that every call throws it.
+  void carry_out(const std::function<void(Session&)>& call);
+  [[noreturn]] void end_by(const Error& error);
+  void refuse_when_over() const;
+  Gradients allocate(const TensorLayout& layout);
+
+  TrainingOptions options_;
+  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<std::byte[]> memory_;  // of gradients that the caller did not bring
+  Gradients gradients_;
+  std::string layout_digest_, plan_digest_;
+  std::unique_ptr<Session> session_;
+  Clock::time_point begun_{};
+  std::atomic<std::chrono::nanoseconds::rep> waited_{0};
+  bool told_ = false;  // the others, or they left together
+
+  std::atomic<bool> over_{false};
+  mutable std::mutex mutex_;      // guards the one below
+  std::optional<Error> failure_;  // the first
+};
+
+}  // namespace commtune::api
