@@ -1,0 +1,247 @@
+"""One rank's part of a job, for any framework: a thin layer over ``commtune.h``."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from commtune import _library
+from commtune.errors import BadCall, error_of
+
+#: Every rank's record, all of one length, in rank order.
+AllGather = Callable[[bytes], Sequence[bytes]]
+TensorType = Literal["float32", "float16", "bfloat16"]
+
+_TYPES: dict[str, int] = {"float32": 0, "float16": 1, "bfloat16": 2}
+_RESULTS: dict[str, int] = {"mean": 0, "sum": 1}
+
+
+@dataclass(frozen=True)
+class BucketOptions:
+    """A plan that needs no measurement: tensors in buckets, in the order in which the backward pass makes them."""
+
+    first_bytes: int = 1 << 20  #: what the first bucket holds at least
+    bytes: int = 25 << 20  #: and the others
+    servers: int = 0  #: colocated parameter servers; 0: all-reduce by a ring
+    per_layer: bool = False  #: each tensor can be waited for alone
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a session did so far."""
+
+    iterations: int  #: that began, under all plans
+    messages: int  #: an iteration of the plan in force
+    gradient_bytes: int  #: of one rank, an iteration
+    waited_seconds: float  #: that waits blocked, all threads and iterations together
+    copied_seconds: float  #: that the library copied between gradients and its buffers, this plan
+
+
+@dataclass(frozen=True)
+class MessageTimes:
+    """A message's way through the last iteration, in seconds since its begin."""
+
+    queued: float
+    started: float
+    reduced: float
+    distributed: float
+
+
+def library_version() -> str:
+    """Of libcommtune, such as "0.1.0"."""
+    return _text(_library.quick.commtune_version())
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode()
+
+
+def _expect(code: int) -> None:
+    """Raises what the library said, unless the call succeeded."""
+    if code != 0:
+        raise error_of(_text(_library.quick.commtune_code_name(code)), _text(_library.quick.commtune_last_message()))
+
+
+def plan_text(plan: str | os.PathLike[str] | dict[str, Any]) -> str:
+    """A plan as the library takes it: a path or a name as it is, a dictionary as JSON."""
+    return json.dumps(plan) if isinstance(plan, dict) else os.fspath(plan)
+
+
+class _Rendezvous:
+    """An all-gather of Python's for the library, which keeps what it raised."""
+
+    def __init__(self, all_gather: AllGather) -> None:
+        self.failure: BaseException | None = None
+        self._all_gather = all_gather
+        self.callback = _library.AllGather(self._call)
+
+    def _call(self, _context: int | None, own: int, count: int, everyone: int) -> int:
+        try:
+            records = self._all_gather(ctypes.string_at(own, count))
+            ctypes.memmove(everyone, b"".join(records), count * len(records))
+        except BaseException as error:  # it crosses C: raised again when that has returned
+            self.failure = error
+            return 1
+        return 0
+
+
+class Session:
+    """See ``commtune.h`` for what each method promises; threads are as there.
+
+    Usable in a ``with`` statement: the end of the block leaves, an exception aborts the other ranks with its text.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        ranks: int,
+        all_gather: AllGather,
+        *,
+        workers: int = 0,
+        transport: str = "tcp",
+        subnet: str | None = None,
+        pace_bytes_per_second: float = 0.0,
+        timeout: float = 60.0,
+        result: Literal["mean", "sum"] = "mean",
+    ) -> None:
+        """Collective: connects the ranks.
+
+        ``all_gather`` is called while this runs and never afterwards.
+        """
+        rendezvous = _Rendezvous(all_gather)
+        options = _library.JoinOptions(
+            rank=rank,
+            ranks=ranks,
+            workers=workers,
+            all_gather=rendezvous.callback,
+            transport=transport.encode(),
+            subnet=subnet.encode() if subnet else None,
+            pace_bytes_per_second=pace_bytes_per_second,
+            timeout_seconds=timeout,
+            result=_RESULTS[result],
+        )
+        self._handle = ctypes.c_void_p()
+        self.rank, self.ranks = rank, ranks
+        try:
+            _expect(_library.waiting.commtune_join(ctypes.byref(options), ctypes.byref(self._handle)))
+        except Exception as error:
+            if rendezvous.failure is not None:
+                raise rendezvous.failure from error
+            raise
+        self._address: int = self._handle.value or 0  # as an argument it is quicker than an object
+        self._ready = _library.quick.commtune_ready
+        self._wait = _library.waiting.commtune_wait
+
+    def layout(self, kind: TensorType, tensors: Sequence[tuple[str, int]], memory: Sequence[int]) -> None:
+        """Collective, once: what travels, in the order in which the forward pass uses it.
+
+        ``tensors`` are names and sizes in bytes, ``memory`` addresses, which stay valid until :meth:`close`.
+        """
+        if len(memory) != len(tensors):
+            raise BadCall(f"memory: {len(memory)} addresses for {len(tensors)} tensors", "bad_call")
+        rows = (_library.Tensor * len(tensors))(*[_library.Tensor(name.encode(), size) for name, size in tensors])
+        addresses = (ctypes.c_void_p * len(memory))(*memory)
+        _expect(_library.waiting.commtune_layout(self._address, _TYPES[kind], len(tensors), rows, addresses))
+
+    @property
+    def layout_digest(self) -> str:
+        """Of what travels, as plans name it."""
+        return _text(_library.quick.commtune_layout_digest(self._address))
+
+    @property
+    def plan_digest(self) -> str:
+        """Of the plan in force; empty where none is."""
+        return _text(_library.quick.commtune_plan_digest(self._address))
+
+    def bucket_plan(self, options: BucketOptions | None = None) -> dict[str, Any]:
+        """A plan that needs no measurement."""
+        asked = options or BucketOptions()
+        buckets = _library.Buckets(asked.first_bytes, asked.bytes, asked.servers, int(asked.per_layer))
+        text = ctypes.c_void_p()
+        _expect(_library.quick.commtune_bucket_plan(self._address, ctypes.byref(buckets), ctypes.byref(text)))
+        try:
+            plan: dict[str, Any] = json.loads(ctypes.string_at(text.value or 0))
+            return plan
+        finally:
+            _library.quick.commtune_free(text)
+
+    def adopt(self, plan: str | os.PathLike[str] | dict[str, Any] | None) -> None:
+        """Collective, between two iterations; ``None`` on any rank but 0: whatever rank 0 says."""
+        text = None if plan is None else plan_text(plan).encode()
+        _expect(_library.waiting.commtune_adopt(self._address, text))
+
+    def begin(self) -> None:
+        """A training step begins."""
+        _expect(_library.quick.commtune_begin(self._address))
+
+    def ready(self, tensor: int) -> None:
+        """A gradient exists; until it is back its memory is the library's."""
+        if code := self._ready(self._address, tensor):
+            _expect(code)
+
+    def is_back(self, tensor: int) -> bool:
+        """Whether a gradient's memory has the result."""
+        back = ctypes.c_int()
+        _expect(_library.quick.commtune_is_back(self._address, tensor, ctypes.byref(back)))
+        return bool(back.value)
+
+    def wait(self, tensor: int) -> None:
+        """Returns when a gradient's memory has the result."""
+        if code := self._wait(self._address, tensor):
+            _expect(code)
+
+    def wait_all(self) -> None:
+        """Returns when all gradients' have."""
+        _expect(_library.waiting.commtune_wait_all(self._address))
+
+    def statistics(self) -> Statistics:
+        """After the last wait of an iteration."""
+        counts = _library.Counts()
+        _expect(_library.quick.commtune_get_statistics(self._address, ctypes.byref(counts)))
+        return Statistics(
+            counts.iterations, counts.messages, counts.gradient_bytes, counts.waited_seconds, counts.copied_seconds
+        )
+
+    def message_times(self) -> list[MessageTimes]:
+        """Of the last iteration, after its last wait."""
+        count = ctypes.c_size_t()
+        get = _library.quick.commtune_get_message_times
+        _expect(get(self._address, 0, None, ctypes.byref(count)))
+        moments = (_library.Moments * count.value)()
+        _expect(get(self._address, count.value, moments, ctypes.byref(count)))
+        return [MessageTimes(row.queued, row.started, row.reduced, row.distributed) for row in moments]
+
+    def serve(self) -> None:
+        """For a rank that does not train: serves until the workers leave."""
+        _expect(_library.waiting.commtune_serve(self._address))
+
+    def leave(self) -> None:
+        """Collective: ends the session."""
+        _expect(_library.waiting.commtune_leave(self._address))
+
+    def abort(self, why: str) -> None:
+        """Ends the session of every rank, which are told why."""
+        _library.waiting.commtune_abort(self._address, why.encode())
+
+    def close(self) -> None:
+        """Gives back everything, without a word to other ranks unless the session ended by an error."""
+        if self._handle.value:
+            _library.waiting.commtune_destroy(self._handle)
+            self._handle = ctypes.c_void_p()
+            self._address = 0
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if error is None:
+                self.leave()
+            else:
+                self.abort(f"{type(error).__name__}: {error}")
+        finally:
+            self.close()

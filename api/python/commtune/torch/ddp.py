@@ -1,0 +1,126 @@
+"""The executor behind DistributedDataParallel's communication hook, for those who keep it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+from typing import Any
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from commtune.errors import CommtuneError, PlanRefused
+from commtune.session import BucketOptions, Statistics
+from commtune.torch.gradients import FlatGradients, trained_parameters
+from commtune.torch.plans import PlanSource, Source
+from commtune.torch.rendezvous import join
+
+
+def ddp_hook(ddp_model: DistributedDataParallel, plan: Source = "auto", *, timeout: float = 60.0) -> DdpCommunication:
+    """Lets the gradients of a DistributedDataParallel model travel by a plan. Collective, before the first pass.
+
+    DistributedDataParallel goes on to decide when gradients are handed over, bucket by bucket; the plan decides how
+    they travel from there. What lies in a bucket is copied out of it and back. Arguments are those of
+    :func:`commtune.torch.wrap`.
+    """
+    communication = DdpCommunication(ddp_model, PlanSource(plan), timeout)
+    # It looks at names and annotations of what it is given.
+    ddp_model.register_comm_hook(communication, lambda state, bucket: state.on_bucket(bucket))
+    return communication
+
+
+class DdpCommunication:
+    """What :func:`ddp_hook` returns."""
+
+    def __init__(self, ddp_model: DistributedDataParallel, source: PlanSource, timeout: float) -> None:
+        self._group, self._source = ddp_model.process_group, source
+        self._gradients = FlatGradients(trained_parameters(ddp_model.module))
+        self._number = {id(parameter): index for index, parameter in enumerate(self._gradients.parameters)}
+        self._session = join(self._group, timeout)
+        self._gradients.lay_out(self._session)
+        self._session.adopt(source.first(self._session, BucketOptions(per_layer=True)))
+        self._left = 0  # parameters that this pass has not handed over yet
+        self._over: CommtuneError | None = None
+        self._waiting: queue.SimpleQueue[_Bucket | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._hand_back, name="commtune-ddp", daemon=True)
+        self._thread.start()
+
+    def on_bucket(self, bucket: Any) -> torch.futures.Future[torch.Tensor]:
+        """The hook: a bucket's (torch.distributed.GradBucket) gradients are there."""
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        # Buckets are built anew after the first pass: parameters say what is in them, not numbers.
+        indices = [self._number[id(parameter)] for parameter in bucket.parameters()]
+        try:
+            if self._left == 0:
+                self._begin()
+            for index, gradient in zip(indices, bucket.gradients(), strict=True):
+                self._gradients.views[index].copy_(gradient)
+                self._session.ready(index)
+            self._left -= len(indices)
+        except CommtuneError as error:
+            self._end(error)
+            raise
+        self._waiting.put(_Bucket(bucket.buffer(), bucket.gradients(), indices, future))
+        return future
+
+    def adopt(self, plan: str | os.PathLike[str] | dict[str, Any] | None) -> None:
+        """Another plan from the next pass on. Collective, between two passes; see ``Training.adopt``."""
+        self._source.settle()
+        self._session.adopt(plan)
+
+    def bucket_plan(self, options: BucketOptions | None = None) -> dict[str, Any]:
+        """A plan for this model that needs no measurement."""
+        return self._session.bucket_plan(options)
+
+    def statistics(self) -> Statistics:
+        """What was sent and waited for so far."""
+        return self._session.statistics()
+
+    def close(self) -> None:
+        """Ends the session on all ranks. Collective; no pass may follow."""
+        self._waiting.put(None)
+        self._thread.join()
+        if self._over is None:
+            self._session.leave()
+        self._session.close()
+
+    def _begin(self) -> None:
+        if self._over is not None:
+            raise self._over
+        plan = self._source.next(self._session, self._group)
+        if plan is not None:
+            with contextlib.suppress(PlanRefused):
+                self._session.adopt(plan)
+        self._session.begin()
+        self._left = len(self._gradients.parameters)
+
+    def _hand_back(self) -> None:
+        """On the thread of its own: buckets in the order in which they came."""
+        while (bucket := self._waiting.get()) is not None:
+            try:
+                for index, gradient in zip(bucket.indices, bucket.gradients, strict=True):
+                    self._session.wait(index)
+                    gradient.copy_(self._gradients.views[index])
+                bucket.future.set_result(bucket.buffer)
+            except CommtuneError as error:
+                self._end(error)
+                bucket.future.set_exception(error)  # type: ignore[arg-type]
+
+    def _end(self, error: CommtuneError) -> None:
+        if self._over is None:
+            self._over = error
+
+
+class _Bucket:
+    """On its way."""
+
+    def __init__(
+        self,
+        buffer: torch.Tensor,
+        gradients: list[torch.Tensor],
+        indices: list[int],
+        future: torch.futures.Future[torch.Tensor],
+    ) -> None:
+        self.buffer, self.gradients, self.indices, self.future = buffer, gradients, indices, future
