@@ -58,6 +58,7 @@ void visit_fields(Visitor& visit, Given& plan) {
   visit("workers", plan.workers, fields::Whole{1, kMostProcesses});
   visit("road", plan.road, fields::Object{});
   visit.when_set("library", plan.library, fields::Name{});
+  visit.when_set("transport", plan.transport, fields::Name{});
   visit("release", plan.release, fields::OneOf{kReleases});
   visit("order", plan.order, fields::OneOf{kOrders});
   visit("barrier", plan.barrier, fields::OneOf{kBarriers});
