@@ -176,9 +176,7 @@ void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Exp
   match(plan.road, all_reduce, servers);
 }
 
-}  // namespace
-
-Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
+Explanation explain_over(const Profile& profile, const Cluster& cluster, const Plan& plan) {
   const Workload work(profile, slowdown_of(cluster, plan.workers));
   Explanation explanation;
   const RoadCost cost = road_cost(plan.road, cluster, plan.workers);
@@ -190,6 +188,12 @@ Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& 
   explanation.communication_ratio = explanation.prediction.communication / explanation.prediction.compute;
   count_traffic(plan, topology_of(cluster, plan.workers), profile.gradient_bytes(), explanation);
   return explanation;
+}
+
+}  // namespace
+
+Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
+  return explain_over(profile, over_transport(cluster, plan.transport), plan);
 }
 
 }  // namespace commtune::tuner

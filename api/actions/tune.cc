@@ -131,7 +131,7 @@ TuneOutcome tune_job(Context& context, const Question& question, const Placing& 
     check_verification(*question.verify, placing, ranks_of_job(asked.made.options, asked.made.cluster));
   TuneOutcome outcome = answer(std::move(asked), limit_of(question, context.cancellation));
   if (question.check && outcome.answer.workers > 1) {
-    const auto plan = [&](const Cluster& cluster, const std::vector<Road>& eligible,
+    const auto plan = [&](const Cluster& cluster, const std::vector<tuner::TransportRoad>& eligible,
                           const std::vector<tuner::PlanTime>& runs) {
       tuner::TuneOptions options = outcome.made.options;
       options.eligible = eligible;
