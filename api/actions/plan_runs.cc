@@ -22,7 +22,7 @@ PlanRuns::PlanRuns(const Context& context, Setup setup)
 PlanRuns::Ran PlanRuns::run(RowId plan, int iterations) {
   RunRequest run;
   run.job = find_jobs(context_, {std::to_string(plan), {}, {}}, {}).front();
-  run.placing = setup_.placing;
+  run.placing = placing_for(setup_.placing, run.job);
   run.placing.check();
   run.placing.hosts = first_ranks(run.placing.hosts, ranks_of(run.job.plan));
   run.options.warmup = setup_.warmup;
