@@ -107,6 +107,11 @@ inline constexpr Knob kDedicatedServers =
         .usually("none");
 inline constexpr Knob kHashed =
     knob_of(Takes::kTruth, "hashed", "--hashed", "also consider servers that take whole messages in turn");
+inline constexpr Knob kTransport =
+    knob_of(Takes::kName, "transport", "--transport",
+            "plan over this one of the transports that the cluster was probed over")
+        .usually("all of them, side by side")
+        .shown_as("NAME");
 /// All that a request, or one of its candidates, may say of where its job runs.
 inline constexpr Knob kPlacement[] = {kWorkers,          kNodes, kNodeCount, kDevicesPerNode, kServers,
                                       kDedicatedServers, kHashed};
@@ -234,6 +239,17 @@ inline constexpr Knob kProbedFor =
         .usually("all roads count alike")
         .shown_as("MODEL...");
 inline constexpr Knob kProbeSeed = knob_of(Takes::kCount, "", "--seed", "of choices made at random");
+inline constexpr Knob kNetwork = knob_of(Takes::kName, "", "--network", "what carries the messages")
+                                     .usually("what the cluster was probed over, otherwise tcp");
+inline constexpr Knob kRunOver =
+    knob_of(Takes::kName, "", "--network,--transport", "what carries the messages")
+        .usually("what the plan wants, or its cluster was probed over, otherwise tcp");
+/// Of a probe's transports: every one that works on all hosts.
+inline constexpr std::string_view kAuto = "auto";
+inline constexpr Knob kProbedOver =
+    knob_of(Takes::kName, "transport", "--network,--transport",
+            "what carries the messages; auto: each that works on all hosts in turn, which share the budget")
+        .usually("what the cluster was probed over, otherwise tcp");
 inline constexpr Knob kFresh =
     knob_of(Takes::kTruth, "fresh", "--fresh", "start over instead of going on from an interrupted probe");
 inline constexpr Knob kCompare =
@@ -244,8 +260,8 @@ inline constexpr Knob kSharedHosts = knob_of(Takes::kTruth, "shared_hosts", "--s
                                              "do not refuse when another probe runs on these hosts");
 
 /// All that a request for a probe may say.
-inline constexpr Knob kProbeRequest[] = {kProbeBudget,   kFirst,     kLast,  kTraffic,
-                                         kProbedServers, kProbedFor, kFresh, kSharedHosts};
+inline constexpr Knob kProbeRequest[] = {kProbeBudget, kFirst,      kLast,  kTraffic,    kProbedServers,
+                                         kProbedFor,   kProbedOver, kFresh, kSharedHosts};
 
 // --- a plan that is named, and its run ---------------------------------------------------------------
 

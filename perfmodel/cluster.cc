@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/fields.h"
@@ -19,6 +20,7 @@ constexpr std::uint64_t kMostSlots = 10'000;
 constexpr std::size_t kMostOperations = 100'000;
 constexpr std::size_t kMostFacts = 10'000;
 constexpr std::size_t kMostPiecesOfCurve = 64;
+constexpr std::size_t kMostTransports = 16;
 constexpr std::uint64_t kMostWorkers = 1'000'000;
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostSamples = 1'000'000'000;
@@ -50,6 +52,9 @@ bool is_usual(const Scalar& scalar, const Scalar& /*nothing*/) {
   return scalar.value == 0 && scalar.half_width == 0;
 }
 bool is_usual(const Casts& casts, const Casts& /*nothing*/) { return casts.empty(); }
+bool is_usual(const std::vector<Cluster>& others, const std::vector<Cluster>& /*nothing*/) {
+  return others.empty();
+}
 
 template <typename Visitor, fields::Of<CurvePiece> Given>
 void visit_fields(Visitor& visit, Given& piece) {
@@ -210,6 +215,28 @@ void visit_fields(Visitor& visit, Given& cluster) {
   visit(fields::optional("jitter_seconds"), cluster.jitter_seconds, kObject);
   visit.when_set("formula_deviation", cluster.formula_deviation, kObject);
   visit.when_set("plan_deviation", cluster.plan_deviation, fields::Real{0, kLargestDeviation});
+  visit.when_set("others", cluster.others, fields::ListOf{0, kMostTransports, kObject});
+}
+
+/// A transport is named once, and each of the others is the same cluster over one alone.
+void check_others(const JsonPlace& place, const Cluster& cluster) {
+  std::vector<std::string> known{cluster.transport};
+  for (std::size_t i = 0; i < cluster.others.size(); ++i) {
+    const Cluster& other = cluster.others[i];
+    const JsonPlace others = place["others"];
+    const JsonPlace at = others[i];
+    if (!other.others.empty()) at.fail_because("others: one of the others has none of its own");
+    if (other.name != cluster.name)
+      at.fail_because("name: " + other.name + ": must be the cluster's, " + cluster.name);
+    if (std::ranges::find(known, other.transport) != known.end())
+      at.fail_because("transport: " + other.transport + " is there twice");
+    known.push_back(other.transport);
+  }
+}
+
+void read_fields(const JsonPlace& place, Cluster& cluster) {
+  fields::read_fields(place, cluster);
+  check_others(place, cluster);
 }
 
 int Cluster::ranks() const {
@@ -218,6 +245,32 @@ int Cluster::ranks() const {
     sum += host.slots;
   }
   return sum;
+}
+
+std::vector<const Cluster*> over_each_transport(const Cluster& cluster) {
+  std::vector<const Cluster*> each{&cluster};
+  each.reserve(1 + cluster.others.size());
+  for (const Cluster& other : cluster.others) each.push_back(&other);
+  return each;
+}
+
+std::string transports_of(const Cluster& cluster) {
+  std::string names = cluster.transport;
+  for (const Cluster& other : cluster.others) names.append(", ").append(other.transport);
+  return names;
+}
+
+const Cluster& over_transport(const Cluster& cluster, std::string_view transport) {
+  if (transport.empty()) return cluster;
+  for (const Cluster* each : over_each_transport(cluster)) {
+    if (each->transport == transport) return *each;
+  }
+  throw Error(ErrorCode::kNotFound, "transport " + std::string(transport.substr(0, 64)) + ": cluster \"" +
+                                        cluster.name + "\" was probed over " + transports_of(cluster));
+}
+
+Cluster& over_transport(Cluster& cluster, std::string_view transport) {
+  return const_cast<Cluster&>(over_transport(std::as_const(cluster), transport));
 }
 
 const OperationFit* find_operation(const Cluster& cluster, const Road& road, Operation operation,
@@ -232,7 +285,7 @@ const OperationFit* find_operation(const Cluster& cluster, const Road& road, Ope
 Cluster cluster_from_json(const nlohmann::json& json) {
   const JsonPlace document(json);
   Cluster cluster;
-  fields::read_fields(document, cluster);
+  read_fields(document, cluster);
   return cluster;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "perfmodel/base/units.h"
@@ -97,8 +98,23 @@ struct Cluster {
   /// of cost/plan_cost.h; never stored.
   WireFormat wire = WireFormat::kAsIs;
 
+  /// The same hosts over other transports, each with what was measured over it; these have no others. Empty:
+  /// it was probed over one.
+  std::vector<Cluster> others;
+
   int ranks() const;  ///< sum of slots
 };
+
+/// The cluster over the transport of this name: itself, or one of its others. Empty: itself.
+/// Throws Error{kNotFound} naming those that it was probed over.
+const Cluster& over_transport(const Cluster& cluster, std::string_view transport);
+Cluster& over_transport(Cluster& cluster, std::string_view transport);
+
+/// The cluster over each of its transports, itself first.
+std::vector<const Cluster*> over_each_transport(const Cluster& cluster);
+
+/// "tcp, mpi"
+std::string transports_of(const Cluster& cluster);
 
 /// The fit for exactly this road, operation and number of workers, if it was measured.
 const OperationFit* find_operation(const Cluster& cluster, const Road& road, Operation operation,

@@ -60,6 +60,7 @@ void visit_fields(Visitor& visit, Given& plan) {
   visit("road", plan.road, fields::Object{});
   visit.when_set("library", plan.library, fields::Name{});
   visit.when_set("wire", plan.wire, fields::OneOf{kWireFormats});
+  visit.when_set("transport", plan.transport, fields::Name{});
   visit("release", plan.release, fields::OneOf{kReleases});
   visit("order", plan.order, fields::OneOf{kOrders});
   visit("barrier", plan.barrier, fields::OneOf{kBarriers});

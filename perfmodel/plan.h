@@ -136,6 +136,7 @@ struct Plan {
   int workers = 1;      ///< N
   Road road = AllReduce{};
   std::string library;                  ///< kLibrary: whose all-reduce, "nccl"; empty: Open MPI's
+  std::string transport;                ///< that it wants; empty: the one that its cluster was probed over
   WireFormat wire = WireFormat::kAsIs;  ///< of every message; a cast one needs gradients of float32
   std::vector<Message> messages;        ///< every byte of every tensor exactly once
   std::vector<std::int32_t> priority;   ///< one per message, smaller is more urgent; unique

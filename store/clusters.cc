@@ -26,6 +26,28 @@ std::optional<RowId> same_cluster(DatabaseConnection& db, const Cluster& cluster
   return query.next() ? std::optional<RowId>(query.column_integer()) : std::nullopt;
 }
 
+struct StateOverTransport {
+  ClusterState state;
+  std::string transport;
+};
+
+/// Of the rows of a name, the latest seen first, the first of each transport.
+std::vector<StateOverTransport> states_of(DatabaseConnection& db, std::string_view name) {
+  Query query = db.query(
+      "SELECT id, transport, (SELECT max(id) FROM fits WHERE cluster = clusters.id), "
+      "coalesce(newest_facts, facts) FROM clusters WHERE seen_order IN "
+      "(SELECT max(seen_order) FROM clusters WHERE name = ? GROUP BY transport) ORDER BY seen_order DESC");
+  bind_values(query, name);
+  std::vector<StateOverTransport> states;
+  while (query.next()) {
+    decode_row(db, "the state of cluster " + std::string(name), [&] {
+      StateOverTransport& each = states.emplace_back();
+      read_values(query, each.state.cluster, each.transport, each.state.fit, each.state.newest_facts);
+    });
+  }
+  return states;
+}
+
 constexpr const char* kNextSeen = "(SELECT coalesce(max(seen_order), 0) + 1 FROM clusters)";
 
 }  // namespace
@@ -79,16 +101,30 @@ std::optional<ClusterRow> Store::find_cluster(std::string_view name) const {
   return find_row(impl_->db, query, "cluster " + std::string(name), read_cluster);
 }
 
+std::optional<ClusterRow> Store::find_cluster(std::string_view name, std::string_view transport) const {
+  Query query =
+      impl_->db.query(kSelectClusters + " WHERE name = ? AND transport = ? ORDER BY seen_order DESC LIMIT 1");
+  bind_values(query, name, transport);
+  return find_row(impl_->db, query, "cluster " + std::string(name), read_cluster);
+}
+
+std::vector<ClusterRow> Store::over_other_transports(const ClusterRow& cluster) const {
+  std::vector<ClusterRow> rows;
+  for (const StateOverTransport& each : states_of(impl_->db, cluster.name)) {
+    if (each.transport == cluster.transport) continue;
+    auto row = find_cluster(each.state.cluster);
+    if (row && same_hosts(row->hosts, cluster.hosts)) rows.push_back(std::move(*row));
+  }
+  return rows;
+}
+
 std::optional<ClusterState> Store::cluster_state(std::string_view name) const {
-  Query query = impl_->db.query(
-      "SELECT id, (SELECT max(id) FROM fits WHERE cluster = clusters.id), coalesce(newest_facts, facts) "
-      "FROM clusters WHERE name = ? ORDER BY seen_order DESC LIMIT 1");
-  bind_values(query, name);
-  return find_row(impl_->db, query, "cluster " + std::string(name), [](Query& row) {
-    ClusterState state;
-    read_values(row, state.cluster, state.fit, state.newest_facts);
-    return state;
-  });
+  std::vector<StateOverTransport> states = states_of(impl_->db, name);
+  if (states.empty()) return std::nullopt;
+  ClusterState state = std::move(states.front().state);
+  for (auto other = states.begin() + 1; other != states.end(); ++other)
+    state.others.push_back(std::move(other->state));
+  return state;
 }
 
 PageOf<ClusterRow> Store::clusters(const Page& page) const {

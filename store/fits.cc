@@ -84,12 +84,6 @@ ClusterRow cluster_of(const Store& store, RowId session) {
   return *cluster;
 }
 
-bool same_hosts(const std::vector<Host>& a, const std::vector<Host>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Host& left, const Host& right) {
-    return left.name == right.name && left.slots == right.slots;
-  });
-}
-
 void check_same_cluster(const Cluster& snapshot, const ClusterRow& row) {
   const std::string rule = "must be what the session probed: ";
   require(snapshot.name == row.name, "fit.cluster.name", snapshot.name, rule + row.name);
@@ -97,6 +91,8 @@ void check_same_cluster(const Cluster& snapshot, const ClusterRow& row) {
           rule + row.transport);
   require(snapshot.fingerprint == row.fingerprint, "fit.cluster.fingerprint", snapshot.fingerprint,
           rule + row.fingerprint);
+  require(snapshot.others.empty(), "fit.cluster.others", transports_of(snapshot),
+          "must be of one transport: " + row.transport);
   require(same_hosts(snapshot.hosts, row.hosts), "fit.cluster.hosts",
           std::to_string(snapshot.hosts.size()) + " hosts",
           rule + std::to_string(row.hosts.size()) + " hosts");

@@ -47,8 +47,9 @@ struct Origin {
 /// the same of hosts and facts, and its current fit is the same.
 struct ClusterState {
   RowId cluster = 0;
-  std::optional<RowId> fit;  ///< the current one
-  std::string newest_facts;  ///< ClusterRow::newest_facts, as they are written in the file
+  std::optional<RowId> fit;               ///< the current one
+  std::string newest_facts;               ///< ClusterRow::newest_facts, as they are written in the file
+  std::vector<ClusterState> others = {};  ///< of the latest seen over each other transport
 
   bool operator==(const ClusterState&) const = default;
 };

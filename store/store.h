@@ -121,6 +121,11 @@ class Store {
   std::optional<ClusterRow> find_cluster(RowId id) const;
   /// The current one of this name: the latest seen.
   std::optional<ClusterRow> find_cluster(std::string_view name) const;
+  /// The latest seen of this name over this transport.
+  std::optional<ClusterRow> find_cluster(std::string_view name, std::string_view transport) const;
+  /// The latest seen of the same name over each other transport, where that was on the same hosts; the latest
+  /// of all first.
+  std::vector<ClusterRow> over_other_transports(const ClusterRow& cluster) const;
   /// Cheap, whatever the cluster's size and the length of its history: what to ask before reading it again.
   std::optional<ClusterState> cluster_state(std::string_view name) const;
   PageOf<ClusterRow> clusters(const Page& page = {}) const;
@@ -153,7 +158,7 @@ class Store {
   // ---- fits ----
 
   /// Supersedes the current fit of the session's cluster row. The snapshot's name, transport, fingerprint and
-  /// hosts must be the cluster row's; Error{kBadInput} otherwise.
+  /// hosts must be the cluster row's, and it has one transport's fits only; Error{kBadInput} otherwise.
   RowId add_fit(const NewFit& fit);
   std::optional<FitRow> find_fit(RowId id) const;
   std::optional<FitRow> current_fit(RowId cluster) const;

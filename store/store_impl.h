@@ -1,6 +1,7 @@
 #pragma once
 // What the parts of Store share. Internal.
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "perfmodel/base/error.h"
 #include "store/database_connection.h"
@@ -40,6 +42,13 @@ inline void require(bool valid, const std::string& field, const std::string& val
 inline void check_duration(const std::string& field, Seconds value) {
   require(std::isfinite(value.count()) && value.count() >= 0, field, std::to_string(value.count()),
           "must be a time of at least 0 s");
+}
+
+/// The same names and slots, in the same order.
+inline bool same_hosts(const std::vector<Host>& a, const std::vector<Host>& b) {
+  return std::ranges::equal(a, b, [](const Host& left, const Host& right) {
+    return left.name == right.name && left.slots == right.slots;
+  });
 }
 
 /// Throws Error{kNotFound} unless the table has the row: "session 12: there is none".

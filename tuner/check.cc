@@ -45,13 +45,16 @@ class Measuring {
   const std::vector<CheckedPlan>& checked() const { return checked_; }
   const std::vector<Plan>& plans() const { return plans_; }
 
-  std::vector<Road> roads() const {
-    std::vector<Road> roads;
-    for (const CheckedPlan& plan : checked_) roads.push_back(plan.road);
+  std::vector<TransportRoad> roads() const {
+    std::vector<TransportRoad> roads;
+    roads.reserve(checked_.size());
+    for (const CheckedPlan& plan : checked_) roads.push_back(road_of(plan));
     return roads;
   }
-  bool has_measured(const Road& road) const {
-    return std::ranges::find(checked_, road, &CheckedPlan::road) != checked_.end();
+  /// Its road, by this plan or another one.
+  bool has_measured_road_of(const Plan& plan) const {
+    return std::ranges::any_of(checked_,
+                               [&](const CheckedPlan& each) { return road_of(each) == road_of(plan); });
   }
   bool has_run(const Plan& plan) const {
     return std::ranges::find(checked_, digest(plan), &CheckedPlan::digest) != checked_.end();
@@ -83,12 +86,13 @@ class Measuring {
     std::vector<const Entry*> turns;
     for (const std::size_t i : leading_plans(answer)) {
       const Entry& entry = answer.ranking[i];
-      if (i == answer.chosen ? !has_run(entry.plan) : !has_measured(entry.plan.road)) turns.push_back(&entry);
+      if (i == answer.chosen ? !has_run(entry.plan) : !has_measured_road_of(entry.plan))
+        turns.push_back(&entry);
     }
     for (const std::size_t i : may_be_faster(answer)) {
       const Entry& entry = answer.ranking[i];
       const bool listed = std::ranges::find(turns, &entry) != turns.end();
-      if (turns.size() < kMostRoads && !listed && has_measured(entry.plan.road)) turns.push_back(&entry);
+      if (turns.size() < kMostRoads && !listed && has_measured_road_of(entry.plan)) turns.push_back(&entry);
     }
     const Seconds left = options_.budget - elapsed();
     const Seconds share =
@@ -153,8 +157,9 @@ std::string factors_text(const Check& check) {
   if (std::ranges::all_of(check.factors, is_as_probed)) return "their roads cost what the probe said";
   for (const RoadFactor& each : check.factors) {
     if (is_as_probed(each)) continue;
-    text += fmt::format("{}{} {} {:.2f} times a start-up and {:.2f} times a byte", text.empty() ? "" : ", ",
-                        describe(each.road), is_one(each.road) ? "costs" : "cost", each.startup, each.rate);
+    text += fmt::format("{}{}{} {} {:.2f} times a start-up and {:.2f} times a byte", text.empty() ? "" : ", ",
+                        describe(each.road), each.transport.empty() ? "" : " over " + each.transport,
+                        is_one(each.road) ? "costs" : "cost", each.startup, each.rate);
   }
   return text + " what the probe said";
 }
@@ -169,15 +174,17 @@ void CheckOptions::check() const {
 std::vector<std::size_t> leading_plans(const Answer& answer) {
   const std::vector<std::size_t> overlapping = plans_to_verify(answer, std::numeric_limits<int>::max());
   std::vector<std::size_t> leading;
-  const auto road = [&](std::size_t i) -> const Road& { return answer.ranking[i].plan.road; };
+  const auto plan = [&](std::size_t i) -> const Plan& { return answer.ranking[i].plan; };
   const auto add = [&](const auto& is_known) {
     for (const std::size_t i : overlapping) {
       const bool known = std::ranges::any_of(leading, [&](std::size_t other) { return is_known(i, other); });
       if (!known && leading.size() < kMostRoads) leading.push_back(i);
     }
   };
-  add([&](std::size_t i, std::size_t j) { return architecture_of(road(i)) == architecture_of(road(j)); });
-  add([&](std::size_t i, std::size_t j) { return road(i) == road(j); });
+  add([&](std::size_t i, std::size_t j) {
+    return architecture_of(plan(i).road) == architecture_of(plan(j).road);
+  });
+  add([&](std::size_t i, std::size_t j) { return road_of(plan(i)) == road_of(plan(j)); });
   return leading;
 }
 
@@ -200,7 +207,7 @@ CheckedAnswer check(const Answer& unchecked, const Profile& profile, const Clust
       if (measuring.has_run(chosen_of(result.answer).plan) && measuring.may_be_faster(result.answer).empty())
         break;
     }
-    if (const Entry& chosen = chosen_of(result.answer); !measuring.has_measured(chosen.plan.road)) {
+    if (const Entry& chosen = chosen_of(result.answer); !measuring.has_measured_road_of(chosen.plan)) {
       check.passed_over = fmt::format("{} over {}", chosen.title, describe(chosen.plan.road));
       result.answer = options.plan(result.cluster, measuring.roads(), measuring.times());
     }

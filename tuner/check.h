@@ -21,11 +21,12 @@ struct CheckOptions {
   std::function<std::vector<Seconds>(const Entry&, Seconds)> measure;
   std::function<Seconds()> clock;  ///< time since some moment
   /// Answers the question anew on a cluster with other costs; TuneOptions::eligible and runs are as given.
-  std::function<Answer(const Cluster&, const std::vector<Road>&, const std::vector<PlanTime>&)> plan;
+  std::function<Answer(const Cluster&, const std::vector<TransportRoad>&, const std::vector<PlanTime>&)> plan;
   void check() const;  ///< throws Error{kBadInput} naming field, value and rule
 };
 
-/// The entries that are measured: the chosen one, and the best one of up to two other roads whose range
+/// The entries that are measured: the chosen one, and the best one of up to two other roads (the same road
+/// over another transport is another one) whose range
 /// overlaps its own (any, where no doubt was computed); first one of the other architecture, since what makes
 /// whole plans dearer than their operations does not do so alike over servers and without them.
 std::vector<std::size_t> leading_plans(const Answer& answer);

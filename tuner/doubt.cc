@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
 #include <tuple>
+#include <utility>
 
+#include "perfmodel/base/digest.h"
 #include "perfmodel/base/normal.h"
 #include "perfmodel/cost/prediction_limits.h"
 #include "tuner/cluster_draws.h"
@@ -84,31 +87,105 @@ void keep_robust(const std::vector<Entry>& ranking, std::vector<std::size_t>& en
   std::erase_if(entries, [&](std::size_t i) { return time(i) > least * (1 + kIndifferent); });
 }
 
+/// What the draws say of the entries of a ranking, each in its place.
+struct Judged {
+  explicit Judged(std::size_t entries) : raced(entries), responses(entries), most(entries) {}
+
+  /// places  of the part's entries in this
+  void put(const std::vector<std::size_t>& places, Judged part) {
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      raced[places[i]] = std::move(part.raced[i]);
+      responses[places[i]] = part.responses[i];
+      most[places[i]] = part.most[i];
+    }
+    part_draws_.emplace_back(places, part.draws);
+    draws = std::max(draws, part.draws);
+  }
+
+  /// Over a transport whose fits are in no doubt one draw is as good as all.
+  void even_out() {
+    for (const auto& [places, own] : part_draws_) {
+      if (own == draws) continue;
+      for (const std::size_t i : places) raced[i].resize(draws, raced[i].front());
+    }
+  }
+
+  Times raced;
+  std::vector<Response> responses;
+  std::vector<Seconds> most;
+  std::size_t draws = 1;
+
+ private:
+  std::vector<std::pair<std::vector<std::size_t>, std::size_t>> part_draws_;
+};
+
+/// Nothing when time was out before.
+std::optional<Judged> judged_over(const std::vector<Entry>& ranking, const TransportView& view, int draws,
+                                  std::uint64_t seed, const OutOfTime& out_of_time) {
+  if (is_out(out_of_time)) return std::nullopt;
+  ClusterDraws clusters(view.cluster, roads_of(ranking), draws, seed);
+  const int runs = clusters.in_doubt() ? draws : 1;
+  std::optional<Times> raced = race(ranking, view.job, clusters, runs, out_of_time);
+  if (!raced || is_out(out_of_time)) return std::nullopt;
+  Judged judged(ranking.size());
+  judged.draws = static_cast<std::size_t>(runs);
+  judged.raced = std::move(*raced);
+  judged.responses = responses(ranking, view.job, view.cluster, out_of_time);
+  if (is_out(out_of_time)) return std::nullopt;
+  judged.most = at_upper_limits(ranking, view.job, view.cluster);
+  return judged;
+}
+
+/// By their places in the ranking.
+std::vector<std::size_t> entries_over(const std::vector<Entry>& ranking, const TransportView& view) {
+  std::vector<std::size_t> own;
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    if (ranking[i].plan.transport == view.transport) own.push_back(i);
+  }
+  return own;
+}
+
+std::vector<Entry> picked(const std::vector<Entry>& ranking, const std::vector<std::size_t>& places) {
+  std::vector<Entry> entries;
+  entries.reserve(places.size());
+  for (const std::size_t i : places) entries.push_back(ranking[i]);
+  return entries;
+}
+
+/// Draws of each transport's fits of their own.
+std::uint64_t seed_over(const std::string& transport, std::uint64_t seed) {
+  return Digest().add(transport).add(seed).value();
+}
+
 }  // namespace
 
-bool judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
+bool judge_under_doubt(std::vector<Entry>& ranking, const std::vector<TransportView>& views, int draws,
                        std::uint64_t seed, const OutOfTime& out_of_time) {
-  if (is_out(out_of_time)) return false;
-  ClusterDraws clusters(cluster, roads_of(ranking), draws, seed);
-  const int runs = clusters.in_doubt() ? draws : 1;
-  const std::optional<Times> raced = race(ranking, job, clusters, runs, out_of_time);
-  if (!raced || is_out(out_of_time)) return false;
-  const std::vector<Response> respond = responses(ranking, job, cluster, out_of_time);
-  if (is_out(out_of_time)) return false;
+  Judged judged(ranking.size());
+  for (const TransportView& view : views) {
+    const std::vector<std::size_t> own = entries_over(ranking, view);
+    if (own.empty()) continue;
+    std::optional<Judged> part =
+        views.size() == 1
+            ? judged_over(ranking, view, draws, seed, out_of_time)
+            : judged_over(picked(ranking, own), view, draws, seed_over(view.transport, seed), out_of_time);
+    if (!part) return false;
+    judged.put(own, std::move(*part));
+  }
+  judged.even_out();
   const bool respond_any =
-      std::ranges::any_of(respond, [](const Response& response) { return response.doubted; });
-  Times times = respond_any ? with_factors(*raced, ranking, respond,
+      std::ranges::any_of(judged.responses, [](const Response& response) { return response.doubted; });
+  Times times = respond_any ? with_factors(judged.raced, ranking, judged.responses,
                                            kFactorDraws * static_cast<std::size_t>(draws), seed)
-                            : *raced;
+                            : judged.raced;
   const std::vector<double> best = best_of(times);
-  const std::vector<Seconds> most = at_upper_limits(ranking, job, cluster);
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     std::vector<double>& of_entry = times[i];
     Doubt doubt;
-    doubt.at_upper_limits = most[i];
+    doubt.at_upper_limits = judged.most[i];
     doubt.probability_best = share_of_wins(of_entry, best);
     doubt.expected_regret = mean_regret(of_entry, best);
-    doubt.optimism = optimism_of(of_entry, best, (*raced)[i]);
+    doubt.optimism = optimism_of(of_entry, best, judged.raced[i]);
     doubt.low = Seconds{percentile(of_entry, 0.05)};
     doubt.high = Seconds{percentile(of_entry, 0.95)};
     ranking[i].doubt = doubt;

@@ -12,10 +12,18 @@
 namespace commtune::tuner {
 
 /// Simulates every entry of a ranking on every draw and fills in Entry::doubt; on some of the draws only
-/// where the entry is never near the best one, or can no longer be chosen. The best of a draw is the fastest
-/// of those that were simulated on it. False, and nothing is filled in, when time was out before.
-bool judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster, int draws,
+/// where the entry is never near the best one of its transport, or can no longer be chosen. The best of a
+/// draw is the fastest of those that were simulated on it. The fits of different transports are in doubt
+/// independently of each other. False, and nothing is filled in, when time was out before.
+///
+/// views  of each transport that an entry's plan wants
+bool judge_under_doubt(std::vector<Entry>& ranking, const std::vector<TransportView>& views, int draws,
                        std::uint64_t seed, const OutOfTime& out_of_time = {});
+/// The same of a cluster with one transport.
+inline bool judge_under_doubt(std::vector<Entry>& ranking, const Planning& job, const Cluster& cluster,
+                              int draws, std::uint64_t seed, const OutOfTime& out_of_time = {}) {
+  return judge_under_doubt(ranking, {{job, cluster}}, draws, seed, out_of_time);
+}
 
 /// Of entries that are equally good: the simplest that has not many times as many messages as another, and of
 /// several as simple the one of fewest messages, then the one that `equals` has first.

@@ -16,9 +16,12 @@ std::vector<DoubtfulFit> doubtful_fits_behind(const std::vector<Entry>& ranking,
                                               int workers) {
   std::vector<FitSource> sources;
   std::map<const Fit*, std::vector<std::string>> methods;
+  std::map<const Fit*, std::string> transports;
   for (const Entry& entry : ranking) {
-    for (const FitSource& source : fits_behind(entry.plan.road, cluster, workers)) {
+    const Cluster& over = over_transport(cluster, entry.plan.transport);
+    for (const FitSource& source : fits_behind(entry.plan.road, over, workers)) {
       if (!is_doubtful(*source.fit)) continue;
+      if (!entry.plan.transport.empty()) transports[source.fit] = " over " + entry.plan.transport;
       std::vector<std::string>& resting = methods[source.fit];
       if (resting.empty()) sources.push_back(source);
       resting.push_back(entry.method);
@@ -26,7 +29,8 @@ std::vector<DoubtfulFit> doubtful_fits_behind(const std::vector<Entry>& ranking,
   }
   std::vector<DoubtfulFit> doubtful;
   for (const FitSource& source : doubtful_among(std::move(sources)))
-    doubtful.push_back({describe(source), source.fit->quality, std::move(methods[source.fit])});
+    doubtful.push_back(
+        {describe(source) + transports[source.fit], source.fit->quality, std::move(methods[source.fit])});
   return doubtful;
 }
 

@@ -177,9 +177,7 @@ void count_traffic(const Plan& plan, const Topology& place, Bytes gradients, Exp
   match(plan.road, all_reduce, servers);
 }
 
-}  // namespace
-
-Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
+Explanation explain_over(const Profile& profile, const Cluster& cluster, const Plan& plan) {
   const Workload work(profile, slowdown_of(cluster, plan.workers));
   Explanation explanation;
   const RoadCost cost = plan_cost(plan, cluster);
@@ -192,6 +190,12 @@ Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& 
   count_traffic(plan, topology_of(cluster, plan.workers), bytes_on(plan.wire, profile.gradient_bytes()),
                 explanation);
   return explanation;
+}
+
+}  // namespace
+
+Explanation explain(const Profile& profile, const Cluster& cluster, const Plan& plan) {
+  return explain_over(profile, over_transport(cluster, plan.transport), plan);
 }
 
 }  // namespace commtune::tuner

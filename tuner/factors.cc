@@ -104,8 +104,10 @@ Times with_factors(const Times& times, const std::vector<Entry>& ranking,
   Times result(times.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
     const Response& response = responses[i];
-    const std::vector<double>& road = normals.of(describe(ranking[i].plan.road));
-    const std::vector<double>& plan = normals.of(digest(ranking[i].plan));
+    const Plan& own = ranking[i].plan;
+    const std::vector<double>& road =
+        normals.of(own.transport.empty() ? describe(own.road) : describe(own.road) + "@" + own.transport);
+    const std::vector<double>& plan = normals.of(digest(own));
     result[i].reserve(count);
     for (std::size_t d = 0; d < count; ++d) {
       const double z = std::sqrt(1 - response.own) * road[d] + std::sqrt(response.own) * plan[d];

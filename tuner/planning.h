@@ -68,6 +68,13 @@ struct Planning {
   Plan empty_plan(const Road& road) const;
 };
 
+/// A job over one transport of its cluster. Both outlive it.
+struct TransportView {
+  const Planning& job;
+  const Cluster& cluster;
+  std::string transport = {};  ///< of the plans over it; empty where the cluster has one
+};
+
 /// What the roads of a question may be.
 struct RoadLimits {
   int colocated_servers = 0;  ///< largest S on the workers' hosts; 0: up to the number of workers

@@ -19,6 +19,7 @@ bool reordered(const Plan& plan, const Workload& work) {
 /// What one plan does that the other does not.
 std::vector<std::string> differences(const Plan& plan, const Plan& other, const Workload& work) {
   std::vector<std::string> list;
+  if (plan.transport != other.transport) list.push_back(fmt::format("goes over {}", plan.transport));
   if (plan.road != other.road) list.push_back(fmt::format("takes {}", describe(plan.road)));
   const std::size_t messages = plan.messages.size(), others = other.messages.size();
   if (messages < others) list.push_back(fmt::format("pays {} start-ups instead of {}", messages, others));

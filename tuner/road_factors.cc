@@ -40,6 +40,7 @@ constexpr Logarithms kBoth{1, 1};
 /// A plan's iteration as a function of the factors on its road's costs.
 class FactorSearch {
  public:
+  /// cluster  over the plan's transport
   FactorSearch(const Plan& plan, const Profile& profile, const Cluster& cluster)
       : cost_(road_cost(plan.road, cluster, plan.workers)),
         work_(profile, slowdown_of(cluster, plan.workers)),
@@ -101,12 +102,13 @@ class Knowledge {
     condition(search.slope(mean_), within / kNormal95);
   }
 
-  RoadFactor factors(const Road& road) const {
+  RoadFactor factors(const TransportRoad& on) const {
     const double both = std::sqrt(startup_ * rate_);
-    return {road,
+    return {on.road,
             std::exp(mean_.startup),
             std::exp(mean_.rate),
-            {std::sqrt(startup_), std::sqrt(rate_), together_ < -kOpposed * both}};
+            {std::sqrt(startup_), std::sqrt(rate_), together_ < -kOpposed * both},
+            on.transport};
   }
 
  private:
@@ -163,9 +165,11 @@ class Knowledge {
 }  // namespace
 
 void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile, const Cluster& cluster) {
-  FactorSearch search(plan, profile, cluster);
+  const Cluster& over = over_transport(cluster, plan.transport);
+  FactorSearch search(plan, profile, over);
   checked.digest = digest(plan);
   checked.road = plan.road;
+  checked.transport = plan.transport;
   checked.workers = plan.workers;
   checked.predicted = search.time({});
   const auto logarithm_for = [&](Seconds measured) { return search.distance({}, kBoth, measured); };
@@ -176,7 +180,7 @@ void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile,
   // this run late. The one that is fewer of its own standard deviations away is taken. So a plan that hides
   // all its communication, and would need absurd costs to be so late, says nothing about its costs.
   const double of_run =
-      std::max(kIndifferent, std::hypot(deviation / checked.predicted, cluster.plan_deviation));
+      std::max(kIndifferent, std::hypot(deviation / checked.predicted, over.plan_deviation));
   const double of_costs = std::log(kLargestFactor) / kNormal95;
   checked.hidden = off <= kIndifferent ? search.is_flat() : off / of_run < std::abs(logarithm) / of_costs;
   if (checked.hidden) return;
@@ -186,21 +190,28 @@ void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile,
   checked.factor = as_predicted ? 1 : std::exp(logarithm);
 }
 
+const RoadFactor* factor_of(const std::vector<RoadFactor>& factors, const TransportRoad& on) {
+  const auto found = std::ranges::find_if(factors, [&](const RoadFactor& each) {
+    return each.road == on.road && each.transport == on.transport;
+  });
+  return found == factors.end() ? nullptr : &*found;
+}
+
 std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> checked, std::span<const Plan> plans,
                                      const Profile& profile, const Cluster& cluster) {
   assert(checked.size() == plans.size());
   std::vector<RoadFactor> factors;
   for (std::size_t first = 0; first < checked.size(); ++first) {
-    const Road& road = checked[first].road;
-    if (checked[first].hidden || std::ranges::find(factors, road, &RoadFactor::road) != factors.end())
-      continue;
-    Knowledge knowledge(road_cost(road, cluster, checked[first].workers).deviation);
+    const TransportRoad on = road_of(checked[first]);
+    if (checked[first].hidden || factor_of(factors, on) != nullptr) continue;
+    const Cluster& over = over_transport(cluster, on.transport);
+    Knowledge knowledge(road_cost(on.road, over, checked[first].workers).deviation);
     for (std::size_t i = first; i < checked.size(); ++i) {
-      if (checked[i].hidden || checked[i].road != road) continue;
-      FactorSearch search(plans[i], profile, cluster);
+      if (checked[i].hidden || road_of(checked[i]) != on) continue;
+      FactorSearch search(plans[i], profile, over);
       knowledge.learn(search, checked[i]);
     }
-    factors.push_back(knowledge.factors(road));
+    factors.push_back(knowledge.factors(on));
   }
   return factors;
 }

@@ -17,8 +17,11 @@ namespace commtune::tuner {
 /// deviation and predicted, from its measured time and half width.
 void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile, const Cluster& cluster);
 
-/// The factors of each road of which a plan tells anything. One plan tells one thing of two unknowns: the
-/// rest is how little either may be off. A second one with other messages tells them apart.
+/// That of a road over a transport; nullptr where there is none.
+const RoadFactor* factor_of(const std::vector<RoadFactor>& factors, const TransportRoad& on);
+
+/// The factors of each road of which a plan tells anything, over each transport. One plan tells one thing of
+/// two unknowns: the rest is how little either may be off. A second one with other messages tells them apart.
 ///
 /// checked  as find_factor() left them
 /// plans    those that were run, in the same order

@@ -54,10 +54,12 @@ std::vector<const RoadOption*> roads_by_bound(const Planning& job, Architecture 
 }
 
 /// The job with these of its roads alone; nothing where none of them is among its own.
-std::optional<Planning> with_roads(const Planning& job, const std::vector<Road>& roads) {
+std::optional<Planning> with_roads(const Planning& job, const std::vector<TransportRoad>& roads,
+                                   const std::string& transport) {
+  if (roads.empty()) return std::nullopt;
   Planning narrowed = job;
   std::erase_if(narrowed.roads, [&](const RoadOption& option) {
-    return std::ranges::find(roads, option.road) == roads.end();
+    return std::ranges::find(roads, TransportRoad{option.road, transport}) == roads.end();
   });
   return narrowed.roads.empty() ? std::nullopt : std::optional(std::move(narrowed));
 }
@@ -156,20 +158,67 @@ std::optional<Seconds> lowest_at_limits(const std::vector<RoadBound>& bounds) {
   return lowest;
 }
 
-std::vector<RoadBound> bounds_of(const Planning& job) {
+std::vector<RoadBound> bounds_of(const Planning& job, const std::string& transport) {
   std::vector<RoadBound> bounds;
+  bounds.reserve(job.roads.size());
   for (const RoadOption& option : job.roads)
-    bounds.push_back({option.road, option.bound, option.cost.explanation});
-  std::stable_sort(bounds.begin(), bounds.end(),
-                   [](const RoadBound& a, const RoadBound& b) { return a.bound < b.bound; });
+    bounds.push_back({option.road, option.bound, option.cost.explanation, {}, transport});
   return bounds;
 }
 
+void sort_bounds(std::vector<RoadBound>& bounds) { std::ranges::stable_sort(bounds, {}, &RoadBound::bound); }
+
+/// A question over one of the cluster's transports.
+struct TransportJob {
+  const Cluster* cluster;
+  std::string transport;  ///< empty where the cluster has one
+  Planning job;
+  std::optional<Planning> narrowed;  ///< with eligible roads only
+  std::vector<RoadBound> bounds;
+
+  const Planning& preferred() const { return narrowed ? *narrowed : job; }
+  TransportView view() const { return {job, *cluster, transport}; }
+};
+
+TransportJob job_over(const Cluster& cluster, std::string transport, const Profile& profile, int workers,
+                      const TuneOptions& options, const OutOfTime& out_of_time) {
+  Planning job(profile, cluster, workers,
+               options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads,
+               out_of_time);
+  require_usable_fit(job, cluster);
+  std::optional<Planning> narrowed = with_roads(job, options.eligible, transport);
+  std::vector<RoadBound> bounds = bounds_of(job, transport);
+  return {&cluster, std::move(transport), std::move(job), std::move(narrowed), std::move(bounds)};
+}
+
+/// Of the transports over which a road can be priced. Throws what the first says where there is none.
+std::vector<TransportJob> jobs_of(const Profile& profile, const Cluster& cluster, int workers,
+                                  const TuneOptions& options, const OutOfTime& out_of_time) {
+  std::vector<TransportJob> jobs;
+  std::optional<Error> why;
+  const std::vector<const Cluster*> views = over_each_transport(cluster);
+  jobs.reserve(views.size());
+  for (const Cluster* view : views) {
+    try {
+      jobs.push_back(job_over(*view, views.size() > 1 ? view->transport : std::string(), profile, workers,
+                              options, out_of_time));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit &&
+          error.code() != ErrorCode::kTimeout)
+        throw;
+      if (!why) why = error;
+    }
+  }
+  if (jobs.empty()) throw Error(*why);
+  return jobs;
+}
+
 /// What may be chosen: indices into the ranking.
-std::vector<std::size_t> eligible_among(const std::vector<Entry>& ranking, const std::vector<Road>& roads) {
+std::vector<std::size_t> eligible_among(const std::vector<Entry>& ranking,
+                                        const std::vector<TransportRoad>& roads) {
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < ranking.size(); ++i) {
-    if (std::ranges::find(roads, ranking[i].plan.road) != roads.end()) found.push_back(i);
+    if (std::ranges::find(roads, road_of(ranking[i].plan)) != roads.end()) found.push_back(i);
   }
   if (!found.empty()) return found;
   found.resize(ranking.size());
@@ -184,6 +233,60 @@ Decision decide_among(const std::vector<Entry>& ranking, const std::vector<std::
   for (const std::size_t i : entries) eligible.push_back(ranking[i]);
   const Decision decision = decide(eligible);
   return {entries[decision.chosen], decision.clear};
+}
+
+/// Names a plan by its transport, where the cluster has several.
+PredictedPlan labelled(PredictedPlan candidate, const std::string& transport) {
+  if (transport.empty()) return candidate;
+  candidate.plan.transport = transport;
+  candidate.plan.method = method_over(candidate.plan.method, transport);
+  return candidate;
+}
+
+/// What every method, and the joint search, say over one transport.
+void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& options,
+                 const OutOfTime& out_of_time) {
+  const Planning& preferred = over.preferred();
+  Simulator simulator(over.job.work);
+  std::vector<PredictedPlan> starts;
+  const auto add = [&](PredictedPlan candidate, std::string title) {
+    if (!over.transport.empty()) title.append(" over ").append(over.transport);
+    answer.ranking.push_back(entry_of(over.job, labelled(std::move(candidate), over.transport),
+                                      std::move(title), answer.bound, options.runs));
+  };
+  for (const Method& method : methods()) {
+    std::optional<PredictedPlan> candidate = best_of(method, preferred, simulator, out_of_time);
+    if (candidate) starts.push_back(*candidate);
+    if (!candidate && over.narrowed) candidate = best_of(method, over.job, simulator, out_of_time);
+    if (candidate) add(std::move(*candidate), std::string(method.title));
+  }
+  if (starts.empty() || is_out(out_of_time)) return;
+  SearchReport joint = joint_search(preferred, starts, {options.gap_limit, options.max_events, out_of_time});
+  joint.best.method = kJoint;
+  add({std::move(joint.best), joint.prediction}, "Joint (commtune)");
+}
+
+Seconds lowest_bound(const std::vector<TransportJob>& jobs) {
+  Seconds lowest = jobs.front().bounds.front().bound;
+  for (const TransportJob& each : jobs) {
+    for (const RoadBound& bound : each.bounds) lowest = std::min(lowest, bound.bound);
+  }
+  return lowest;
+}
+
+std::vector<RoadBound> bounds_of_all(std::vector<TransportJob>& jobs) {
+  std::vector<RoadBound> all = std::move(jobs.front().bounds);
+  for (auto each = jobs.begin() + 1; each != jobs.end(); ++each)
+    std::ranges::move(each->bounds, std::back_inserter(all));
+  sort_bounds(all);
+  return all;
+}
+
+std::vector<TransportView> views_of(const std::vector<TransportJob>& jobs) {
+  std::vector<TransportView> views;
+  views.reserve(jobs.size());
+  for (const TransportJob& each : jobs) views.push_back(each.view());
+  return views;
 }
 
 /// I = C / D of MODEL.md section 1: three passes' worth of two operations per multiply-add.
@@ -201,6 +304,10 @@ Effort effort_of(const Entry& entry) {
   const Method* method = find_method(entry.method);
   return method != nullptr ? method->effort : Effort::kReordered;
 }
+
+TransportRoad road_of(const Plan& plan) { return {plan.road, plan.transport}; }
+
+TransportRoad road_of(const CheckedPlan& plan) { return {plan.road, plan.transport}; }
 
 void TuneOptions::check() const {
   require(workers >= 0, "workers", std::to_string(workers), "must be at least 1, or 0 for all ranks");
@@ -222,10 +329,8 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   if (options.wire != WireFormat::kAsIs) return cast_answer(profile, cluster, options);
   const int workers = workers_of(options, cluster);
   TimeLimit limit(options.out_of_time);
-  const Planning job(profile, cluster, workers,
-                     options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads,
-                     limit.out_of_time);
-  require_usable_fit(job, cluster);
+  std::vector<TransportJob> jobs = jobs_of(profile, cluster, workers, options, limit.out_of_time);
+  const Planning& job = jobs.front().job;
   Answer answer;
   answer.model = profile.model;
   answer.cluster = cluster.name;
@@ -233,39 +338,24 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   answer.batch = profile.batch;
   answer.compute = job.alone;
   answer.intensity = intensity_of(profile);
-  answer.bounds = bounds_of(job);
-  answer.bound = answer.bounds.front().bound;
-
-  const std::optional<Planning> narrowed = with_roads(job, options.eligible);
-  const Planning& preferred = narrowed ? *narrowed : job;
-  Simulator simulator(job.work);
-  std::vector<PredictedPlan> starts;
-  for (const Method& method : methods()) {
-    std::optional<PredictedPlan> candidate = best_of(method, preferred, simulator, limit.out_of_time);
-    if (candidate) starts.push_back(*candidate);
-    if (!candidate && narrowed) candidate = best_of(method, job, simulator, limit.out_of_time);
-    if (!candidate) continue;
-    answer.ranking.push_back(
-        entry_of(job, std::move(*candidate), std::string(method.title), answer.bound, options.runs));
+  answer.bound = lowest_bound(jobs);
+  for (const TransportJob& each : jobs) {
+    if (!answer.ranking.empty() && is_out(limit.out_of_time)) break;
+    add_entries(answer, each, options, limit.out_of_time);
   }
   if (answer.ranking.empty()) throw Error(ErrorCode::kTimeout, kNothingInTime);
-  if (!starts.empty() && !is_out(limit.out_of_time)) {
-    SearchReport joint =
-        joint_search(preferred, starts, {options.gap_limit, options.max_events, limit.out_of_time});
-    joint.best.method = kJoint;
-    answer.ranking.push_back(entry_of(job, {std::move(joint.best), joint.prediction}, "Joint (commtune)",
-                                      answer.bound, options.runs));
-  }
 
   sort_ranking(answer.ranking);
   const std::vector<std::size_t> eligible = eligible_among(answer.ranking, options.eligible);
   answer.chosen = eligible.front();
-  if (options.draws > 0 && workers > 1) {
-    lower_to_limits(answer.bounds, job, cluster, limit.out_of_time);
-    answer.bound_low = lowest_at_limits(answer.bounds);
+  const bool in_doubt = options.draws > 0 && workers > 1;
+  if (in_doubt) {
+    for (TransportJob& each : jobs) lower_to_limits(each.bounds, each.job, *each.cluster, limit.out_of_time);
   }
-  if (options.draws > 0 && workers > 1 &&
-      judge_under_doubt(answer.ranking, job, cluster, options.draws, options.seed, limit.out_of_time)) {
+  answer.bounds = bounds_of_all(jobs);
+  if (in_doubt) answer.bound_low = lowest_at_limits(answer.bounds);
+  if (in_doubt &&
+      judge_under_doubt(answer.ranking, views_of(jobs), options.draws, options.seed, limit.out_of_time)) {
     const Decision decision = decide_among(answer.ranking, eligible);
     answer.chosen = decision.chosen;
     Doubt& doubt = *answer.ranking[answer.chosen].doubt;

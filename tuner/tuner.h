@@ -24,12 +24,21 @@ struct PlanTime {
   Seconds half_width{};  ///< of its 95 % interval
 };
 
+/// A road over one transport.
+struct TransportRoad {
+  Road road;
+  std::string transport = {};  ///< empty: the cluster's own
+  bool operator==(const TransportRoad&) const = default;
+};
+/// That of a plan.
+TransportRoad road_of(const Plan& plan);
+
 struct TuneOptions {
   int workers = 0;          ///< N >= 1; 0: the cluster's ranks less the dedicated servers
   RoadLimits limits;        ///< servers that may be used
   std::vector<Road> roads;  ///< empty: roads_for(cluster, workers, limits)
   /// Methods take these roads where there is one for them, and only plans on them are chosen. Empty: all.
-  std::vector<Road> eligible;
+  std::vector<TransportRoad> eligible;
   /// What all plans cast gradients to. They lose something: their answer has no bounds (cast_answer.h).
   WireFormat wire = WireFormat::kAsIs;
   std::vector<PlanTime> runs;          ///< a plan whose run took anything else than predicted is ranked by it
@@ -65,8 +74,8 @@ struct MeasuredTime {
 
 /// One line of the ranking.
 struct Entry {
-  std::string method;  ///< "mg-wfbp", "joint", ...
-  std::string title;   ///< "MG-WFBP"
+  std::string method;  ///< "mg-wfbp", "joint", ...; "mg-wfbp@tcp" where the cluster has several transports
+  std::string title;   ///< "MG-WFBP", "MG-WFBP over tcp"
   Plan plan;
   Prediction prediction;
   Seconds bound{};                ///< of the plan's own road; 0 where it casts
@@ -91,6 +100,7 @@ struct RoadBound {
   Seconds bound{};
   std::string explanation;             ///< RoadCost::explanation
   std::optional<Seconds> bound_low{};  ///< absent where no doubt was computed
+  std::string transport = {};          ///< empty where the cluster has one
 };
 
 /// A fit that the probe calls doubtful and that predictions rest on.
@@ -123,13 +133,17 @@ struct CheckedPlan {
   std::string digest;  ///< of the plan
   Road road;
   int workers = 1;
-  Seconds predicted{};   ///< by the costs from before
-  Seconds measured{};    ///< median iteration
-  Seconds half_width{};  ///< of its 95 % interval
-  double factor = 1;     ///< on all costs of its road, with which it is predicted as it was measured
-  double deviation = 0;  ///< relative, of the factor: what the measurement leaves open
-  bool hidden = false;   ///< it hides what it sends, and so tells nothing of its road
+  Seconds predicted{};         ///< by the costs from before
+  Seconds measured{};          ///< median iteration
+  Seconds half_width{};        ///< of its 95 % interval
+  double factor = 1;           ///< on all costs of its road, with which it is predicted as it was measured
+  double deviation = 0;        ///< relative, of the factor: what the measurement leaves open
+  bool hidden = false;         ///< it hides what it sends, and so tells nothing of its road
+  std::string transport = {};  ///< the plan's
 };
+
+/// What a run of it tells of.
+TransportRoad road_of(const CheckedPlan& plan);
 
 /// How the costs were corrected by running the leading plans.
 struct Check {
@@ -170,6 +184,9 @@ struct Answer {
   bool checked() const { return check && check->failure.empty(); }
 };
 
+/// On a cluster that was probed over several transports every method is planned over each of them, in one
+/// ranking whose plans name their transport; one over which no road can be priced is left out.
+///
 /// Throws Error{kBadInput} for options or a profile that do not fit; Error{kNotFound} when the cluster has no
 /// fits that could price any road; Error{kPoorFit} when it has some, but none that is_usable();
 /// Error{kTimeout} when time was out before any plan was priced.

@@ -47,7 +47,10 @@ TuneOptions for_workers(const TuneOptions& options, int workers) {
   return changed;
 }
 
-bool published(const Entry& entry) { return entry.method != "joint" && entry.method != "exact-fusion"; }
+bool published(const Entry& entry) {
+  const std::string_view method = base_method(entry.method);
+  return method != "joint" && method != "exact-fusion";
+}
 
 const Entry& fastest_published(const Answer& answer) {
   return *std::find_if(answer.ranking.begin(), answer.ranking.end(), published);
@@ -94,14 +97,14 @@ std::vector<Road> server_roads(const Cluster& cluster, const TuneOptions& option
 /// The fastest method of the literature, with its road.
 struct Winner {
   std::string method, name;  ///< "mg-wfbp", "MG-WFBP on all-to-all ring"
-  Road road;
+  TransportRoad on;
   Seconds iteration{};
 };
 
 Winner winner(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
   const Answer answer = tune(profile, cluster, options);
   const Entry& best = fastest_published(answer);
-  return {best.method, best.title + " on " + describe(best.plan.road), best.plan.road,
+  return {best.method, best.title + " on " + describe(best.plan.road), road_of(best.plan),
           best.prediction.iteration};
 }
 
@@ -109,7 +112,7 @@ Winner winner(const Profile& profile, const Cluster& cluster, const TuneOptions&
 std::optional<Seconds> time_of(const Winner& winner, const Profile& profile, const Cluster& cluster,
                                int workers) {
   try {
-    const Planning job(profile, cluster, workers, {winner.road});
+    const Planning job(profile, over_transport(cluster, winner.on.transport), workers, {winner.on.road});
     const RoadOption& option = job.roads.front();
     return simulate(job.work, find_method(winner.method)->build(job, option), option.cost).iteration;
   } catch (const Error& error) {
@@ -159,6 +162,7 @@ Cluster with_network(const Cluster& cluster, double latency_factor, double time_
     throw Error(ErrorCode::kBadInput, "network factors must be positive");
   }
   Cluster changed = cluster;
+  for (Cluster& other : changed.others) other = with_network(other, latency_factor, time_per_byte_factor);
   for (auto& [kind, link] : changed.links) {
     for (Fit* fit : {&link.alone, &link.streamed, &link.duplex})
       stretch(*fit, latency_factor, time_per_byte_factor);

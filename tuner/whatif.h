@@ -14,9 +14,9 @@ namespace commtune::tuner {
 /// Told before each point how much is done, 0 to 1. It may throw to end the work early. May be empty.
 using Watch = std::function<void(double fraction)>;
 
-/// The cluster with every latency and every time per byte between ranks multiplied. What was measured stays
-/// marked as measured; the factors are the reader's assumption. Throws Error{kBadInput} unless both are
-/// positive.
+/// The cluster with every latency and every time per byte between ranks multiplied, over each transport. What
+/// was measured stays marked as measured; the factors are the reader's assumption. Throws Error{kBadInput}
+/// unless both are positive.
 Cluster with_network(const Cluster& cluster, double latency_factor, double time_per_byte_factor);
 
 /// The link that a factor on the network is told against.

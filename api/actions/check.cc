@@ -10,6 +10,7 @@
 #include "api/view/sample_rows.h"
 #include "perfmodel/road_json.h"
 #include "tuner/check.h"
+#include "tuner/road_factors.h"
 
 namespace commtune::api {
 namespace {
@@ -25,6 +26,7 @@ class CheckRuns {
       : store_(context.store),
         profile_(outcome.made.profile),
         fit_(outcome.fit),
+        fits_(outcome.fits),
         runs_(
             context, session,
             {placing, outcome.question.check.value(), outcome.question.strict, "checking", kWarmupOfCheck}) {}
@@ -34,7 +36,7 @@ class CheckRuns {
   const std::map<std::string, std::vector<double>>& iterations() const { return iterations_; }
 
   std::vector<Seconds> run(const tuner::Entry& entry, Seconds share) {
-    const RowId id = keep_plan(store_, profile_, entry, fit_);
+    const RowId id = keep_plan(store_, profile_, entry, fit_behind(entry.plan, fit_, fits_));
     const int iterations = iterations_of_check(share, entry.prediction.iteration * slower_, aside_);
     const PlanRuns::Ran ran = runs_.run(id, iterations);
     const RunReport& report = ran.outcome.report;
@@ -54,6 +56,7 @@ class CheckRuns {
   Store& store_;
   const Profile& profile_;
   const std::optional<RowId> fit_;
+  const FitIds fits_;
   PlanRuns runs_;
   double slower_ = 1;
   Seconds aside_{};
@@ -72,12 +75,15 @@ probes::PlanCosts known_costs(const std::vector<SampleRow>& rows, const Road& ro
 
 /// A sample for each plan that told anything. Its factor is on what operations were measured to cost, so the
 /// last one of a road holds all that earlier checks found.
-std::vector<NewSample> samples_of(const tuner::Check& check, const CheckRuns& runs, const Profile& profile,
+///
+/// transport  of the plans; empty where the cluster has one
+std::vector<NewSample> samples_of(const tuner::Check& check, const std::string& transport,
+                                  const CheckRuns& runs, const Profile& profile,
                                   const std::vector<SampleRow>& earlier) {
   std::vector<NewSample> samples;
   for (const tuner::CheckedPlan& plan : check.plans) {
-    const auto found = std::ranges::find(check.factors, plan.road, &RoadFactor::road);
-    if (found == check.factors.end()) continue;
+    const RoadFactor* const found = tuner::factor_of(check.factors, road_of(plan));
+    if (found == nullptr || plan.transport != transport) continue;
     const probes::PlanCosts known = known_costs(earlier, plan.road, plan.workers);
     ProbeSample sample;
     sample.quantity.subject = probes::Subject::kPlan;
@@ -93,20 +99,35 @@ std::vector<NewSample> samples_of(const tuner::Check& check, const CheckRuns& ru
   return samples;
 }
 
-nlohmann::json checked_settings(const FitRow& before, const tuner::Check& check) {
+nlohmann::json checked_settings(const FitRow& before, const std::string& transport,
+                                const tuner::Check& check) {
   nlohmann::json settings = before.settings.is_object() ? before.settings : nlohmann::json::object();
   nlohmann::json roads = nlohmann::json::array();
-  for (const RoadFactor& factor : check.factors)
+  for (const RoadFactor& factor : check.factors) {
+    if (factor.transport != transport) continue;
     roads.push_back({{"road", commtune::to_json(factor.road)},
                      {"startup_factor", factor.startup},
                      {"rate_factor", factor.rate}});
+  }
   settings["checked"] = {{"fit", before.id}, {"roads", std::move(roads)}};
   return settings;
 }
 
-/// The new fit; nothing where another one has come while plans ran.
-std::optional<RowId> keep_fit(Store& store, RowId fit, const tuner::CheckedAnswer& checked,
-                              const CheckRuns& runs, const Profile& profile) {
+bool tells_of(const tuner::Check& check, const std::string& transport) {
+  return std::ranges::find(check.factors, transport, &RoadFactor::transport) != check.factors.end();
+}
+
+/// The cluster without its other transports.
+Cluster alone(Cluster cluster) {
+  cluster.others.clear();
+  return cluster;
+}
+
+/// The new fit of a transport (empty where the cluster has one); nothing where another one has come while
+/// plans ran.
+std::optional<RowId> keep_fit(Store& store, RowId fit, const std::string& transport,
+                              const tuner::CheckedAnswer& checked, const CheckRuns& runs,
+                              const Profile& profile) {
   const tuner::Check& check = *checked.answer.check;
   const std::optional<FitRow> row = store.find_fit(fit);
   std::optional<RowId> corrected;
@@ -114,10 +135,35 @@ std::optional<RowId> keep_fit(Store& store, RowId fit, const tuner::CheckedAnswe
     const std::optional<FitRow> before = row ? store.current_fit(row->cluster) : std::nullopt;
     if (!before || before->id != fit) return;
     const std::vector<SampleRow> earlier = store.all_samples(before->session);
-    store.supplement_samples(before->session, samples_of(check, runs, profile, earlier));
-    corrected = store.add_fit({before->session, checked.cluster, checked_settings(*before, check)});
+    store.supplement_samples(before->session, samples_of(check, transport, runs, profile, earlier));
+    corrected = store.add_fit({before->session, alone(over_transport(checked.cluster, transport)),
+                               checked_settings(*before, transport, check)});
   });
   return corrected;
+}
+
+/// The new fits of the transports that runs told of. An answer whose costs are no fits any more rests on
+/// none.
+void keep_fits(Store& store, const tuner::CheckedAnswer& checked, const CheckRuns& runs,
+               TuneOutcome& outcome) {
+  const tuner::Check& check = *checked.answer.check;
+  const Profile& profile = outcome.made.profile;
+  if (outcome.fits.empty()) {
+    outcome.fit = keep_fit(store, *outcome.fit, "", checked, runs, profile);
+    return;
+  }
+  const RowId own = *outcome.fit;
+  for (auto& [transport, fit] : outcome.fits) {
+    if (!tells_of(check, transport)) continue;
+    const std::optional<RowId> corrected = keep_fit(store, fit, transport, checked, runs, profile);
+    if (!corrected) {
+      outcome.fit.reset();
+      outcome.fits.clear();
+      return;
+    }
+    if (fit == own) outcome.fit = corrected;
+    fit = *corrected;
+  }
 }
 
 }  // namespace
@@ -137,7 +183,7 @@ void check_outcome(const Context& context, const Placing& placing, RunSession& s
   options.plan = plan;
   tuner::CheckedAnswer checked = tuner::check(outcome.answer, profile, outcome.made.cluster, options);
   if (checked.answer.checked() && !checked.answer.check->factors.empty()) {
-    if (outcome.fit) outcome.fit = keep_fit(context.store, *outcome.fit, checked, runs, profile);
+    if (outcome.fit) keep_fits(context.store, checked, runs, outcome);
     outcome.made.cluster = std::move(checked.cluster);
   }
   outcome.answer = std::move(checked.answer);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/options.h"
 #include "api/question/models.h"
 #include "api/view/sample_rows.h"
+#include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 #include "probes/analysis/fit_cluster.h"
@@ -18,6 +20,8 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kFlushInterval{500};
+/// What a transport gets where those before it took all: less tells nothing.
+constexpr Seconds kLeastBudget{1};
 
 /// What is stored of one probe while it runs.
 class Recording {
@@ -28,7 +32,7 @@ class Recording {
   /// Samples of the last probe of this name if it was cut short, with the fingerprint that they belong to.
   void find_earlier(ProbeOrder& order) {
     if (request_.fresh) return;
-    const auto cluster = context_.store.find_cluster(request_.cluster);
+    const auto cluster = context_.store.find_cluster(request_.cluster, request_.placing.network);
     if (!cluster) return;
     end_orphan(cluster->id);
     resumable_ = context_.store.resumable_session(cluster->id);
@@ -179,6 +183,60 @@ ProbeOutcome read_outcome(const nlohmann::json& result, Recording& recording) {
   return outcome;
 }
 
+/// All transports of this program, the one that is used where nobody says last: what is seen last is the
+/// cluster's own.
+std::vector<const TransportKind*> default_last() {
+  std::vector<const TransportKind*> kinds(transport_kinds().begin(), transport_kinds().end());
+  std::ranges::stable_partition(kinds,
+                                [](const TransportKind* kind) { return kind->name != kDefaultNetwork; });
+  return kinds;
+}
+
+/// Whether a transport does not work on these hosts.
+bool is_unusable(const Error& error) {
+  return error.code() == ErrorCode::kUnavailable || error.code() == ErrorCode::kTimeout ||
+         error.code() == ErrorCode::kPeerLost;
+}
+
+/// Divides what a probe may take among those over several transports.
+class Shares {
+ public:
+  Shares(const ProbeRequest& request, std::size_t transports)
+      : request_(request), left_(transports), begin_(SteadyClock::now()) {}
+
+  ProbeRequest next(const TransportKind& kind) {
+    ProbeRequest own = request_;
+    own.placing.network = kind.name;
+    if (!kind.takes_subnet) own.placing.subnet.clear();
+    if (own.options.budget) {
+      const Seconds left = *own.options.budget - (SteadyClock::now() - begin_);
+      own.options.budget = std::max(left / static_cast<double>(left_), kLeastBudget);
+    }
+    if (own.options.traffic.count > 0)
+      own.options.traffic.count = std::max<std::uint64_t>(1, own.options.traffic.count / all_);
+    --left_;
+    return own;
+  }
+
+ private:
+  const ProbeRequest& request_;
+  std::size_t left_;
+  const std::size_t all_ = left_;
+  const SteadyClock::time_point begin_;
+};
+
+/// The same context, with progress told as a part of the whole.
+Context one_of_several(Context& context, std::string_view transport, std::size_t index, std::size_t count) {
+  Listener listener{
+      [&context, transport, index, count](const Progressed& progress) {
+        context.progress({fmt::format("{}: {}", transport, progress.what),
+                          (static_cast<double>(index) + progress.fraction) / static_cast<double>(count),
+                          progress.left});
+      },
+      context.listener.note};
+  return {context.settings, context.environment, context.store, context.cancellation, std::move(listener)};
+}
+
 }  // namespace
 
 ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
@@ -212,6 +270,32 @@ ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
   return outcome;
 }
 
+TransportProbes probe_all_transports(Context& context, const ProbeRequest& request) {
+  const std::vector<const TransportKind*> kinds = default_last();
+  TransportProbes probes;
+  std::optional<Error> why;
+  Shares shares(request, kinds.size());
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    Context own = one_of_several(context, kinds[i]->name, i, kinds.size());
+    try {
+      probes.outcomes.push_back(probe_cluster(own, shares.next(*kinds[i])));
+    } catch (const Error& error) {
+      if (!is_unusable(error)) throw;
+      context.note(fmt::format("not probed over {}: {}", kinds[i]->name, error.what()));
+      probes.unusable.push_back({std::string(kinds[i]->name), error.what()});
+      if (!why) why = error;
+    }
+  }
+  if (probes.outcomes.empty()) throw Error(*why);
+  return probes;
+}
+
+void check_probed_over(std::string_view transport) {
+  if (transport == knob::kAuto || find_transport(transport) != nullptr) return;
+  throw Error(ErrorCode::kBadInput, fmt::format("transport: \"{}\": expected {} or one of {}",
+                                                transport.substr(0, 64), knob::kAuto, transport_names()));
+}
+
 std::optional<std::string> not_compared(const ProbeOutcome& outcome) {
   std::vector<std::string> reasons;
   for (const probes::ToolResult& tool : outcome.tools) {
@@ -240,6 +324,17 @@ nlohmann::json to_json(const ProbeOutcome& outcome) {
           {"traffic_bytes", outcome.traffic.count},
           {"resumed_samples", outcome.resumed_samples},
           {"tools", std::move(tools)}};
+}
+
+nlohmann::json to_json(const TransportProbes& probes) {
+  nlohmann::json out = to_json(probes.outcomes.back());
+  nlohmann::json others = nlohmann::json::array(), unusable = nlohmann::json::array();
+  for (std::size_t i = 0; i + 1 < probes.outcomes.size(); ++i) others.push_back(to_json(probes.outcomes[i]));
+  for (const TransportProbes::Refused& each : probes.unusable)
+    unusable.push_back({{"transport", each.transport}, {"why", each.why}});
+  out["others"] = std::move(others);
+  out["unusable"] = std::move(unusable);
+  return out;
 }
 
 }  // namespace commtune::api

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/actions/context.h"
@@ -49,10 +50,32 @@ struct ProbeOutcome {
 ///         The session says how it ended in each case.
 ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request);
 
+/// What came of probes over all transports that work on all hosts.
+struct TransportProbes {               // NOLINT(bugprone-exception-escape): as above
+  std::vector<ProbeOutcome> outcomes;  ///< at least one; the last is over what is used where nobody says
+  struct Refused {
+    std::string transport, why;
+  };
+  std::vector<Refused> unusable;
+};
+
+/// Probes the same hosts over one transport of this program after the other, each for an equal part of the
+/// budget that is left, and of the traffic, if the request has any. One that cannot be used there is left
+/// out.
+///
+/// request  its placing's network is not looked at, and its subnet only by transports that take one
+/// throws   what probe_cluster throws, over transports that cannot be used only where there is no other
+TransportProbes probe_all_transports(Context& context, const ProbeRequest& request);
+
+/// For requests: a transport's name, or "auto". Throws Error{kBadInput} for any other text.
+void check_probed_over(std::string_view transport);
+
 /// Why nothing stands beside what was found, although tools were to be compared with: each reason once, with
 /// its tool. nullopt where some tool has a result or none was asked for.
 std::optional<std::string> not_compared(const ProbeOutcome& outcome);
 
 nlohmann::json to_json(const ProbeOutcome& outcome);
+/// The last outcome's, with the others and those that could not be used beside it.
+nlohmann::json to_json(const TransportProbes& probes);
 
 }  // namespace commtune::api

@@ -10,6 +10,7 @@
 #include "api/actions/run_record.h"
 #include "api/error_status.h"
 #include "api/question/fit_marks.h"
+#include "api/question/fitted.h"
 #include "api/question/models.h"
 #include "api/question/plan_lookup.h"
 #include "api/question/plan_view.h"
@@ -30,6 +31,12 @@ double link_rate(const Cluster& cluster) {
   return beta > 0 ? 1 / beta : 0;
 }
 
+/// A plan's own wish goes before what its cluster was probed over.
+void choose_transport(PlannedJob& job) {
+  const std::string& wanted = job.plan.transport;
+  if (!wanted.empty() && job.over.network != wanted) job.over = {wanted, {}};
+}
+
 PlannedJob job_of_row(const Store& store, const PlanRow& row) {
   PlannedJob job{row.plan,    profile_of(store, row),
                  row.id,      row.cluster_name,
@@ -44,6 +51,7 @@ PlannedJob job_of_row(const Store& store, const PlanRow& row) {
     job.link_rate = link_rate(fit->snapshot);
     job.fitted_facts = fit->snapshot.facts;
   }
+  choose_transport(job);
   return job;
 }
 
@@ -150,8 +158,9 @@ PlannedJob job_of_file(Context& context, const PlanName& name) {
     const std::string what = error.what();
     throw Error(error.code(), what.starts_with(name.text) ? what : fmt::format("{}: {}", name.text, what));
   }
-  const auto fit = context.store.current_fit(name.cluster);
+  const auto fit = fit_for_plan(context.store, name.cluster, job.plan);
   if (fit) predict(context, *fit, job);
+  choose_transport(job);
   keep(context, fit, {{"file", name.text}}, job);
   return job;
 }
@@ -166,6 +175,22 @@ void check_ranks(const RunRequest& request) {
           "plan {} is for {} ranks, the hosts offer {}: name hosts with {} slots in all, or tune again "
           "with --workers",
           digest(request.job.plan), wanted, offered, wanted));
+}
+
+/// Why a plan's transport cannot be used, with what of its ranking goes over another one that this program
+/// has.
+Error with_next_plan(const Store& store, const RunRequest& request, const Error& error) {
+  const std::string& network = request.placing.network;
+  if (error.code() != ErrorCode::kUnavailable || !tells_of_transport(error.what(), network)) return error;
+  const auto chosen = chosen_of_ranking(store, request.job.plan_id);
+  std::optional<RankedMethod> next;
+  if (chosen) next = next_over_another(ranking_of(*chosen), network);
+  return {error.code(),
+          next ? fmt::format("{}; the next plan of its ranking goes over {}: tune run {} --method {}",
+                             error.what(), next->transport, chosen->id, next->method)
+               : fmt::format("{}; no plan of its ranking goes over another transport: probe the cluster "
+                             "with --transport auto, or run it with --network",
+                             error.what())};
 }
 
 /// Timed iterations of one turn among others: enough that the warm-up before them costs little, few enough
@@ -287,7 +312,7 @@ class RunGroup {
   }
 
   void fail(std::size_t plan, const Error& error) {
-    records_[plan]->fail(error);
+    records_[plan]->fail(with_next_plan(context_.store, requests_[plan], error));
     leave(plan);
   }
 
@@ -316,6 +341,13 @@ class RunGroup {
 };
 
 }  // namespace
+
+Placing placing_for(Placing placing, const PlannedJob& job) {
+  if (job.plan.transport.empty() || job.plan.transport == placing.network) return placing;
+  placing.network = job.plan.transport;
+  placing.subnet = job.over.subnet;
+  return placing;
+}
 
 RunResult run_result(WorkState state, std::vector<double> seconds, std::string error) {
   RunResult result;
@@ -380,12 +412,18 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
 }
 
 std::vector<RunOutcome> run_jobs(Context& context, const std::vector<RunRequest>& requests) {
-  for (const RunRequest& request : requests) {
-    request.options.check();
-    request.placing.check();
-  }
   std::vector<RunOutcome> outcomes(requests.size());
   std::vector<bool> taken(requests.size(), false);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].options.check();
+    try {
+      requests[i].placing.check();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnavailable) throw;
+      outcomes[i].failure = with_next_plan(context.store, requests[i], error);
+      taken[i] = true;
+    }
+  }
   for (std::size_t first = 0; first < requests.size(); ++first) {
     if (taken[first]) continue;
     std::vector<std::size_t> together;

@@ -25,11 +25,14 @@ struct PlannedJob {
   std::optional<RowId> cluster_id;
   Seconds predicted{};  ///< 0: nobody could predict it here
   Seconds bound{};
-  ProbedOver over{};
+  ProbedOver over{};     ///< what it is to run over: the transport that the plan wants, where it wants one
   double link_rate = 0;  ///< of one message between its hosts, bytes per second; 0: unknown
   /// Of the fit that the prediction rests on; empty without one.
   std::map<std::string, std::string> fitted_facts{};
 };
+
+/// The same hosts, over what the plan wants, where it wants a transport.
+Placing placing_for(Placing placing, const PlannedJob& job);
 
 /// How a user names a plan.
 struct PlanName {
@@ -84,7 +87,9 @@ RunResult run_result(WorkState state, std::vector<double> seconds, std::string e
 /// whatever that is.
 ///
 /// throws  Error{kBadInput} when the hosts do not have exactly the ranks that the plan is for;
-///         Error{kConflict}, before the first iteration, for what `strict` refuses; what launch() throws
+///         Error{kUnavailable} where its transport cannot be used there, with the next plan of its ranking
+///         that goes over another one; Error{kConflict}, before the first iteration, for what `strict`
+///         refuses; what launch() throws
 RunOutcome run_job(Context& context, const RunRequest& request);
 
 /// Runs several plans. Those of the same layout and workers over the same network run in one session, where

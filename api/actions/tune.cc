@@ -17,8 +17,14 @@ Seconds half_width(const tuner::Entry& entry) {
 }
 
 NewPlan to_row(const tuner::Entry& entry, const Keeping& keeping) {
-  return {entry.plan,        0,           keeping.fit,  nullptr, entry.prediction.iteration,
-          half_width(entry), entry.bound, keeping.token};
+  return {entry.plan,
+          0,
+          fit_behind(entry.plan, keeping.fit, keeping.fits),
+          nullptr,
+          entry.prediction.iteration,
+          half_width(entry),
+          entry.bound,
+          keeping.token};
 }
 
 /// The members of an answer; its plan is written out already.
@@ -55,8 +61,10 @@ Keeping keeping_of(const TuneOutcome& outcome) {
   Keeping keeping;
   keeping.all = question.keep == Keep::kAll || question.verify;  // what is run is stored before
   if (!question.overrides.any()) keeping.fit = outcome.fit;
+  keeping.fits = outcome.fits;
   if (question.is_changed() && outcome.fit)
-    keeping.question = record_of(outcome.made, question.overrides, outcome.made.cluster.name, outcome.fit);
+    keeping.question =
+        record_of(outcome.made, question.overrides, outcome.made.cluster.name, outcome.fit, outcome.fits);
   if (!outcome.fit) keeping.given = &outcome.made.cluster;
   return keeping;
 }
@@ -67,6 +75,11 @@ RowId store_row(Store& store, WrittenAnswer::Row& row, RowId profile) {
 }
 
 }  // namespace
+
+std::optional<RowId> fit_behind(const Plan& plan, std::optional<RowId> fit, const FitIds& fits) {
+  const auto over = fits.find(plan.transport);
+  return fit && over != fits.end() ? std::optional(over->second) : fit;
+}
 
 RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry, std::optional<RowId> fit) {
   NewPlan row = to_row(entry, {.fit = fit});
@@ -98,6 +111,7 @@ WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutc
   ranking["chosen"] = "true";
   ranking["answer"] = json_text_of_members(members_of(outcome.document, chosen.texts.plan));
   if (!keeping.question.is_null()) ranking["question"] = json_text(keeping.question);
+  if (!keeping.fits.empty()) ranking["fits"] = json_text(keeping.fits);
   if (!outcome.runs.empty()) ranking["runs"] = json_text(outcome.runs);
   if (outcome.marks.any()) {
     nlohmann::json marks;
@@ -133,7 +147,7 @@ TuneOutcome tune_job(Context& context, const Question& question, const Placing& 
   RunSession session(ranks);
   TuneOutcome outcome = answer(std::move(asked), limit_of(question, context.cancellation));
   if (question.check && outcome.answer.workers > 1) {
-    const auto plan = [&](const Cluster& cluster, const std::vector<Road>& eligible,
+    const auto plan = [&](const Cluster& cluster, const std::vector<tuner::TransportRoad>& eligible,
                           const std::vector<tuner::PlanTime>& runs) {
       tuner::TuneOptions options = outcome.made.options;
       options.eligible = eligible;

@@ -26,6 +26,9 @@ namespace commtune::api {
 ///          break a rule; Error{kInterrupted} when it was cancelled
 TuneOutcome tune_job(Context& context, const Question& question, const Placing& placing = {});
 
+/// The fit that prices a plan: over the transport that it wants, where there are several.
+std::optional<RowId> fit_behind(const Plan& plan, std::optional<RowId> fit, const FitIds& fits);
+
 /// Stores a plan that is run before there is an answer, with its profile.
 RowId keep_plan(Store& store, const Profile& profile, const tuner::Entry& entry, std::optional<RowId> fit);
 
@@ -36,6 +39,7 @@ struct Keeping {             // NOLINT(bugprone-exception-escape): moving a nloh
   nlohmann::json question = nullptr;  ///< goes into the chosen plan's ranking
   const Cluster* given = nullptr;     ///< so does this, where the answer rests on no fit of the store
   std::optional<TokenId> token{};     ///< NewPlan::token
+  FitIds fits{};                      ///< that the answer rests on, where the cluster has several transports
 };
 
 /// Stores the profile and the plans of `outcome.answer` and fills in their ids, in one transaction.

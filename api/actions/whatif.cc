@@ -147,7 +147,7 @@ MapOutcome map_job(Context& context, const MapRequest& request) {
 
 std::vector<SecondsPerByte> usual_rates(const Store& store, const ClusterChoice& choice) {
   const Fitted fitted = find_fitted(store, choice);
-  const SecondsPerByte measured = known_link(fitted.cluster).per_byte;
+  const SecondsPerByte measured = known_link(*fitted.cluster).per_byte;
   std::vector<SecondsPerByte> list;
   for (int step = -kRateSteps; step <= kRateSteps; ++step)
     list.push_back({measured.value * std::exp2(-step)});

@@ -13,6 +13,7 @@ Question JobFlags::question(Work& work) const {
   question.profile = find_profile(work.store(), model);
   if (scaled()) question.profile = commtune::scaled(*question.profile, scale_bytes, scale_time);
   question.cluster.name = work.settings().cluster;
+  question.cluster.transport = transport;
   if (!cluster_file.empty()) question.cluster.given = read_cluster_file(cluster_file);
   question.allocation = allocation;
   question.allocation.workers = options.workers;
@@ -37,6 +38,7 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
           "plan for the cluster in this file, such as `tune show clusters NAME --json` prints, in place "
           "of --cluster: to try other hosts, factors or links")
       ->type_name("FILE");
+  add_knob(command, knob::kTransport, flags.transport);
   add_knob(command, knob::kDedicatedServers, flags.options.limits.dedicated_servers);
   add_knob(command, knob::kHashed, flags.options.limits.hashed);
   command.add_option("--scale-bytes", flags.scale_bytes, "multiply every tensor's size by this")

@@ -13,6 +13,7 @@ namespace commtune::api {
 struct JobFlags {
   std::string model;
   std::string cluster_file;
+  std::string transport;  ///< empty: all that the cluster was probed over
   double scale_bytes = 1, scale_time = 1;
   tuner::TuneOptions options;
   Allocation allocation;  ///< but for what `options` has
@@ -24,8 +25,8 @@ struct JobFlags {
   Question question(Work& work) const;
 };
 
-/// Adds MODEL, --cluster-file, --dedicated, --scale-bytes, --scale-time, --draws and --seed. The flags must
-/// outlive the app.
+/// Adds MODEL, --cluster-file, --transport, --dedicated, --scale-bytes, --scale-time, --draws and --seed. The
+/// flags must outlive the app.
 void add_job_flags(CLI::App& command, JobFlags& flags);
 
 }  // namespace commtune::api

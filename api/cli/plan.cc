@@ -157,7 +157,8 @@ bool names_hosts(const Session& session, const PlanFlags& flags, const Settings&
 /// Hosts as for `tune run`; this machine only where the cluster is nothing else, or where it was asked for.
 Placing placing_of_runs(const Session& session, const PlanFlags& flags, Work& work,
                         const Question& question) {
-  const Cluster cluster = find_fitted(work.store(), question.cluster).cluster;
+  const std::shared_ptr<const Cluster> fitted = find_fitted(work.store(), question.cluster).cluster;
+  const Cluster& cluster = *fitted;
   Settings settings = work.settings();
   if (!names_hosts(session, flags, settings)) {
     if (!all_local({cluster.hosts, {}}))

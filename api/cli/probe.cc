@@ -29,6 +29,24 @@ probes::ProbeOptions options_of(const ProbeFlags& flags) {
   return options;
 }
 
+void print_next(const Session& session, const ProbeFlags& flags, const std::string& cluster) {
+  session.print(fmt::format("now: tune {} --cluster {}\n",
+                            flags.models.empty() ? "MODEL" : flags.models.front(), cluster));
+}
+
+/// Over every transport that works on all hosts.
+void probe_all(const Session& session, Work& work, const ProbeRequest& request, const ProbeFlags& flags) {
+  const InterruptGuard guard(*session.cancellation);
+  const TransportProbes probes = probe_all_transports(work.context(), request);
+  work.clear_progress();
+  if (session.json) {
+    session.print_json(to_json(probes));
+  } else {
+    for (const ProbeOutcome& outcome : probes.outcomes) session.print(probe_report(outcome) + "\n");
+    print_next(session, flags, request.cluster);
+  }
+}
+
 void run_probe(const Session& session, const ProbeFlags& flags) {
   Work work(session);
   ProbeRequest request;
@@ -43,15 +61,18 @@ void run_probe(const Session& session, const ProbeFlags& flags) {
     session.print(quoted(launch_command(launch.mpirun, inspect_site())) + "\n");
     return;
   }
+  if (request.placing.network == knob::kAuto) {
+    probe_all(session, work, request, flags);
+    return;
+  }
   const InterruptGuard guard(*session.cancellation);
   const ProbeOutcome outcome = probe_cluster(work.context(), request);
   work.clear_progress();
   if (session.json) {
     session.print_json(to_json(outcome));
   } else {
-    session.print(probe_report(outcome));
-    session.print(fmt::format("\nnow: tune {} --cluster {}\n",
-                              flags.models.empty() ? "MODEL" : flags.models.front(), outcome.cluster.name));
+    session.print(probe_report(outcome) + "\n");
+    print_next(session, flags, outcome.cluster.name);
   }
   if (const auto why = not_compared(outcome))
     throw Error(
@@ -71,9 +92,12 @@ void add_probe_command(CLI::App& tune, Session& session) {
       "slots=4)\n"
       "  tune probe -H 'tux[0-3]:2' --cluster tux --budget 30s -e 256M\n"
       "  tune probe --hosts hosts.txt --for bert_large     refine what decides how bert_large travels\n"
+      "  tune probe --hosts hosts.txt --transport auto     over each transport that works on all hosts: a "
+      "plan says\n"
+      "                                                    which it wants\n"
       "Ctrl-C keeps what was measured; the same command goes on from there.");
   auto flags = std::make_shared<ProbeFlags>();
-  flags->placing = add_placing_flags(*command, session);
+  flags->placing = add_placing_flags(*command, session, knob::kProbedOver, knob::kAuto);
   add_dry_run_flag(*command, *flags->placing);
   add_common_flags(*command, session, {"cluster"});
   probes::ProbeOptions& options = flags->options;

@@ -128,7 +128,7 @@ void add_run_command(CLI::App& tune, Session& session) {
       "Trace files open in Perfetto: one a rank, and all_ranks.json with all of them beside the prediction.");
   auto flags = std::make_shared<RunFlags>();
   add_knob(*command, knob::kPlan, flags->name.text)->required();
-  flags->placing = add_placing_flags(*command, session);
+  flags->placing = add_placing_flags(*command, session, knob::kRunOver);
   add_dry_run_flag(*command, *flags->placing);
   add_common_flags(*command, session, {"cluster"});
   RunOptions& options = flags->options;

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "api/cli/knob_flags.h"
 #include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 
@@ -80,7 +81,8 @@ void add_common_flags(CLI::App& command, Session& session, std::initializer_list
   command.add_flag("--json", session.json, "print the result as JSON");
 }
 
-std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& session) {
+std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& session, const Knob& network,
+                                                std::string_view more) {
   auto flags = std::make_shared<PlacingFlags>();
   command
       .add_option("-H,--host-list", flags->host_list,
@@ -91,10 +93,10 @@ std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& sess
     add_setting_flag(command, session, name);
   std::vector<std::string> names;
   for (const TransportKind* kind : transport_kinds()) names.emplace_back(kind->name);
-  command.add_option("--network", flags->network, "what carries the messages")
+  if (!more.empty()) names.emplace_back(more);
+  add_knob(command, network, flags->network)
       ->check(CLI::IsMember(names))
-      ->type_name(fmt::format("{}", fmt::join(names, "|")))
-      ->default_str("what the cluster was probed over, otherwise tcp");
+      ->type_name(fmt::format("{}", fmt::join(names, "|")));
   command
       .add_option("--mpirun-arg", flags->mpirun_arguments,
                   "one more argument for mpirun; repeat it for each (--mpirun-arg=--mca --mpirun-arg=...)")

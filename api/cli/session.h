@@ -14,6 +14,7 @@
 
 #include "api/actions/context.h"
 #include "api/launch/cancellation.h"
+#include "api/options.h"
 #include "api/output/progress.h"
 #include "api/settings.h"
 
@@ -55,8 +56,13 @@ struct PlacingFlags {
   /// over  what to use where the network, or its subnet, is not said
   Placing placing(const Settings& settings, const ProbedOver& over = {}) const;
 };
-/// Adds -H, --hosts, --local, --network, --mpirun-arg and the launcher's settings.
-std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& session);
+/// Adds -H, --hosts, --local, --mpirun-arg, the launcher's settings, and the flag of the transport.
+///
+/// network  its knob: --network
+/// more     a word that it takes beside the names of transports; empty: none
+std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& session,
+                                                const Knob& network = knob::kNetwork,
+                                                std::string_view more = {});
 void add_dry_run_flag(CLI::App& command, PlacingFlags& flags);
 
 /// Settings, store, progress and notes of one command, made when it runs.

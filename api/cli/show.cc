@@ -10,6 +10,7 @@
 #include "api/cli/commands.h"
 #include "api/output/report.h"
 #include "api/output/rows.h"
+#include "api/question/fitted.h"
 #include "api/question/models.h"
 #include "api/question/plan_lookup.h"
 #include "api/view/doubtful.h"
@@ -93,15 +94,19 @@ void show_cluster(const Session& session, const Store& store, const ShowFlags& f
     session.print_json(cluster_to_json(store, cluster, flags.fit_age, page));
     return;
   }
-  const auto fit = store.current_fit(cluster.id);
+  const std::vector<TransportFit> fits = current_fits(store, cluster);
   const PageOf<SessionRow> probes = store.sessions(cluster.id, page);
   session.print(to_table(std::vector<ClusterRow>{cluster}) + "\n");
   for (const auto& [name, value] : cluster.facts) session.print(fmt::format("{}: {}\n", name, value));
   session.print("\nprobes\n" + (probes.rows.empty() ? "none\n" : to_table(probes.rows)));
-  session.print(fit ? fmt::format("\nfit {}\n{}{}{}", fit->id, fit_table(fit->snapshot),
-                                  doubtful_lines(fit->snapshot),
-                                  to_text(marks_of(store, *fit, fit->snapshot, flags.fit_age)))
-                    : "\nno fit yet\n");
+  if (fits.empty()) session.print("\nno fit yet\n");
+  for (const TransportFit& each : fits) {
+    const FitRow& fit = *each.fit;
+    session.print(fmt::format("\nfit {}{}\n{}{}{}", fit.id,
+                              fits.size() > 1 ? " over " + fit.snapshot.transport : std::string(),
+                              fit_table(fit.snapshot), doubtful_lines(fit.snapshot),
+                              to_text(FitMarks{is_stale(fit, flags.fit_age), each.differences})));
+  }
 }
 
 void list_fits(const Session& session, const Store& store, const ShowFlags& flags) {

@@ -248,7 +248,7 @@ std::string ranking_report(const TuneOutcome& outcome) {
   const tuner::Answer& answer = outcome.answer;
   std::string out = fmt::format("{} (batch {}) on cluster {}: {} workers, {}; one worker alone takes {}\n\n",
                                 answer.model, answer.batch, answer.cluster, answer.workers,
-                                describe_fit(outcome.fit), format_time(answer.compute));
+                                describe_fit(outcome.fit, outcome.fits), format_time(answer.compute));
   const bool any_measured = std::ranges::any_of(answer.ranking, [&](const tuner::Entry& entry) {
     return entry.measured.has_value() || checked_as(answer, entry) != nullptr;
   });

@@ -12,21 +12,17 @@
 
 namespace commtune::api {
 
-Asked asked(Question question, const Allocation& allocation, Profile profile, const Cluster& fitted,
-            std::optional<RowId> fit, FitMarks marks) {
-  if (question.strict) refuse_differences(marks.differences);
-  Case made = make_case(question, allocation, std::move(profile), fitted);
-  return {std::move(question), std::move(made), fit, std::move(marks)};
+Asked asked(Question question, const Allocation& allocation, Profile profile, const Fitted& fitted) {
+  if (question.strict) refuse_differences(fitted.marks.differences);
+  Case made = make_case(question, allocation, std::move(profile), *fitted.cluster);
+  return {std::move(question), std::move(made), fitted.fit, fitted.fits, fitted.marks};
 }
 
 Asked look_up(const Store& store, Question question, const FitAge& age) {
-  const Fitted fitted = find_fitted(store, question.cluster);
-  FitMarks marks;
-  if (fitted.row) marks = marks_of(store, *fitted.row, fitted.cluster, age);
+  const Fitted fitted = find_fitted(store, question.cluster, age);
   Profile profile = question.profile ? *question.profile : find_profile(store, question.model);
   const Allocation allocation = question.allocation;
-  return asked(std::move(question), allocation, std::move(profile), fitted.cluster, fitted.fit,
-               std::move(marks));
+  return asked(std::move(question), allocation, std::move(profile), fitted);
 }
 
 TuneOutcome answer(Asked asked, tuner::OutOfTime out_of_time) {

@@ -26,6 +26,7 @@ struct Asked {
   /// changed it.
   Case made;
   std::optional<RowId> fit = {};  ///< absent: the cluster was given, or its corrected costs are no fit
+  FitIds fits = {};               ///< where the cluster has several transports; `fit` is its own then
   FitMarks marks = {};            ///< of the fit that the question was asked of
 };
 
@@ -33,9 +34,8 @@ struct Asked {
 /// make_case throws.
 ///
 /// allocation   the question's, or a candidate's
-/// fitted  the cluster as its fit has it
-Asked asked(Question question, const Allocation& allocation, Profile profile, const Cluster& fitted,
-            std::optional<RowId> fit, FitMarks marks);
+/// fitted  the cluster as its fits have it
+Asked asked(Question question, const Allocation& allocation, Profile profile, const Fitted& fitted);
 
 /// The same with what the store has. Throws what find_profile and find_fitted throw, too.
 Asked look_up(const Store& store, Question question, const FitAge& age);

@@ -71,8 +71,9 @@ nlohmann::json compare_candidates(const Question& question, const AnswerCandidat
   for (const CandidateAllocation& candidate : question.candidates) {
     nlohmann::json own;
     try {
-      own = answer(candidate,
-                   candidate.cluster.empty() ? question.cluster : ClusterChoice{candidate.cluster, {}});
+      own = answer(candidate, candidate.cluster.empty()
+                                  ? question.cluster
+                                  : ClusterChoice{candidate.cluster, {}, question.cluster.transport});
     } catch (const Error& error) {
       const bool refused = question.strict && error.code() == ErrorCode::kConflict;
       const bool nothing_for_it = error.code() == ErrorCode::kNotFound ||

@@ -82,6 +82,8 @@ Case make_case(const Question& question, const Allocation& allocation, Profile p
   if (change.bandwidth_scale != 1 || change.latency_scale != 1)
     made.cluster = tuner::with_network(fitted, change.latency_scale, 1 / change.bandwidth_scale);
   made.cluster.hosts = allocated_hosts(allocation, fitted);
+  for (std::size_t i = 0; i < made.cluster.others.size(); ++i)
+    made.cluster.others[i].hosts = allocated_hosts(allocation, fitted.others[i]);
   made.options.workers = allocation.workers;
   made.options.limits = allocation.limits;
   made.options.draws = question.draws;
@@ -92,7 +94,7 @@ Case make_case(const Question& question, const Allocation& allocation, Profile p
 }
 
 nlohmann::json record_of(const Case& made, const Overrides& overrides, const std::string& cluster,
-                         std::optional<std::int64_t> fit) {
+                         std::optional<std::int64_t> fit, const std::map<std::string, std::int64_t>& fits) {
   nlohmann::json record{{"cluster", cluster},
                         {"fit", fit ? nlohmann::json(*fit) : nlohmann::json(nullptr)},
                         {"hosts", written_hosts(made.cluster.hosts)},
@@ -104,6 +106,7 @@ nlohmann::json record_of(const Case& made, const Overrides& overrides, const std
                         {"overrides", to_json(overrides)}};
   if (made.options.limits.hashed) record["hashed"] = true;
   if (made.options.wire != WireFormat::kAsIs) record["wire"] = to_string(made.options.wire);
+  if (!fits.empty()) record["fits"] = fits;
   return record;
 }
 
@@ -116,6 +119,7 @@ Case case_from_record(const nlohmann::json& record, const Profile& profile, cons
   made.cluster.hosts.clear();
   for (const nlohmann::json& host : record.at("hosts"))
     made.cluster.hosts.push_back({host.at("name").get<std::string>(), host.at("slots").get<int>()});
+  for (Cluster& other : made.cluster.others) other.hosts = made.cluster.hosts;
   made.options.workers = record.at("workers").get<int>();
   made.options.limits.colocated_servers = record.at("servers").get<int>();
   made.options.limits.dedicated_servers = record.at("dedicated_servers").get<int>();

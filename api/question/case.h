@@ -1,6 +1,8 @@
 #pragma once
 // A question with everything looked up: what tuner::tune() gets, and what is stored to ask it again.
 
+#include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -32,10 +34,12 @@ void check_size(const Case& made);
 
 /// What it takes to make the case again later, from the fit and the stored (changed) profile.
 ///
-/// fit  absent: the cluster was given
+/// fit   absent: the cluster was given
+/// fits  by transport, where the cluster has several
 nlohmann::json record_of(const Case& made, const Overrides& overrides, const std::string& cluster,
-                         std::optional<std::int64_t> fit);
-/// The cluster and options of a record, from the fit's snapshot.
+                         std::optional<std::int64_t> fit,
+                         const std::map<std::string, std::int64_t>& fits = {});
+/// The cluster and options of a record, from the fits' snapshots.
 Case case_from_record(const nlohmann::json& record, const Profile& profile, const Cluster& fitted);
 
 }  // namespace commtune::api

@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "api/text.h"
+#include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
+#include "tuner/methods/method.h"
 
 namespace commtune::api {
 namespace {
 
 constexpr std::size_t kShortestPrefix = 4;
+/// More plans than a ranking has: the chosen one is stored after the others.
+constexpr RowId kMostOfRanking = 256;
 
 std::optional<RowId> id_of(const std::string& text) {
   RowId id = 0;
@@ -52,6 +57,7 @@ std::vector<RankedMethod> ranking_of(const PlanRow& row) {
   for (const nlohmann::json& entry : row.ranking.at("answer").at("ranking")) {
     RankedMethod& ranked = ranking.emplace_back();
     ranked.method = entry.at("method").get<std::string>();
+    ranked.transport = entry.value("transport", std::string());
     // The chosen plan is stored last: its own id is not among those that it lists.
     if (const auto other = plans.find(ranked.method); other != plans.end()) {
       ranked.plan = other->get<RowId>();
@@ -72,9 +78,31 @@ RankedMethod method_of(const PlanRow& row, const std::string& name) {
     if (ranked.method == name) return ranked;
     known.push_back(ranked.method);
   }
+  for (const RankedMethod& ranked : ranking)
+    if (tuner::base_method(ranked.method) == name) return ranked;
   throw Error(ErrorCode::kNotFound,
               fmt::format("method \"{}\": not in the ranking of plan {}{}; it has {}", name, row.id,
                           did_you_mean(name, known), fmt::join(known, ", ")));
+}
+
+std::optional<RankedMethod> next_over_another(const std::vector<RankedMethod>& ranking,
+                                              const std::string& transport) {
+  const auto next = std::ranges::find_if(ranking, [&](const RankedMethod& each) {
+    return !each.transport.empty() && each.transport != transport &&
+           find_transport(each.transport) != nullptr;
+  });
+  return next == ranking.end() ? std::nullopt : std::optional(*next);
+}
+
+std::optional<PlanRow> chosen_of_ranking(const Store& store, RowId plan) {
+  for (RowId id = plan; id <= plan + kMostOfRanking; ++id) {
+    auto row = store.find_plan(id);
+    if (!row || !is_chosen(*row)) continue;
+    const nlohmann::json& plans = row->ranking.at("plans");
+    const bool has_it = std::ranges::any_of(plans, [&](const nlohmann::json& each) { return each == plan; });
+    if (id == plan || has_it) return row;
+  }
+  return std::nullopt;
 }
 
 PlanRow plan_with_id(const Store& store, RowId id) {

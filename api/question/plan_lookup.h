@@ -20,10 +20,18 @@ PlanRow find_stored_plan(const Store& store, const std::string& text);
 struct RankedMethod {
   std::string method;
   std::optional<RowId> plan;  ///< absent: its plan was not stored
+  std::string transport{};    ///< that its plan wants; empty: its cluster has one
 };
 /// The ranking that this plan was chosen in, best predicted first. Throws Error{kBadInput} for another plan.
 std::vector<RankedMethod> ranking_of(const PlanRow& row);
-/// name    a method's, "chosen", "best" or "worst"
+/// The first that goes over another transport than this one, if this program has it.
+std::optional<RankedMethod> next_over_another(const std::vector<RankedMethod>& ranking,
+                                              const std::string& transport);
+/// The chosen plan of the ranking that a stored plan is of: itself, or one that was stored with it. Absent:
+/// it is of none.
+std::optional<PlanRow> chosen_of_ranking(const Store& store, RowId plan);
+
+/// name    a method's (over several transports the best of that name), "chosen", "best" or "worst"
 /// throws  as ranking_of; Error{kNotFound} naming the methods that there are
 RankedMethod method_of(const PlanRow& row, const std::string& name);
 

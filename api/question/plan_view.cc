@@ -46,13 +46,31 @@ Plan plan_again(const PlanRow& row, const Profile& profile, const Cluster& clust
   throw Error(ErrorCode::kNotFound, fmt::format("method \"{}\": not in the ranking", method));
 }
 
+/// The fits by transport that a ranking rests on; null where it rests on one.
+const json* fits_of(const PlanRow& row) {
+  if (!row.ranking.is_object()) return nullptr;
+  const auto found = row.ranking.find("fits");
+  return found == row.ranking.end() ? nullptr : &*found;
+}
+
+/// Adds what other transports' fits say, where the store still has them.
+void add_others(const Store& store, const json& fits, Cluster& cluster) {
+  for (const auto& [transport, id] : fits.items()) {
+    if (transport == cluster.transport) continue;
+    if (auto fit = store.find_fit(id.get<RowId>())) cluster.others.push_back(std::move(fit->snapshot));
+  }
+}
+
 }  // namespace
 
 std::optional<Cluster> pricing_cluster(const Store& store, const PlanRow& row) {
   std::optional<RowId> id = row.fit;
   if (const json* const question = question_of(row); !id && question != nullptr)
     if (const json& fit = question->at("fit"); !fit.is_null()) id = fit.get<RowId>();
-  if (auto fit = id ? store.find_fit(*id) : std::nullopt) return std::move(fit->snapshot);
+  if (auto fit = id ? store.find_fit(*id) : std::nullopt) {
+    if (const json* const fits = fits_of(row)) add_others(store, *fits, fit->snapshot);
+    return std::move(fit->snapshot);
+  }
   if (row.ranking.is_object() && row.ranking.contains("cluster"))
     return cluster_from_json(row.ranking.at("cluster"));
   return std::nullopt;
@@ -77,8 +95,9 @@ PlanView view_plan(const Store& store, const PlanRow& row, const std::string& me
 }
 
 PredictedIteration predicted_iteration(const Plan& plan, const Profile& profile, const Cluster& cluster) {
-  const RoadCost cost = plan_cost(plan, cluster);
-  const Workload work(profile, slowdown_of(cluster, plan.workers));
+  const Cluster& over = over_transport(cluster, plan.transport);
+  const RoadCost cost = plan_cost(plan, over);
+  const Workload work(profile, slowdown_of(over, plan.workers));
   PredictedIteration out;
   out.prediction = simulate(work, plan, cost, &out.timeline);
   if (plan.wire == WireFormat::kAsIs) out.bound = lower_bound(work, cost);

@@ -85,6 +85,7 @@ template <typename Visitor, fields::Of<Question> Given>
 void visit_fields(Visitor& visit, Given& question) {
   visit("model", question, NameOrProfile{});
   visit("cluster", question.cluster, NameOrCluster{});
+  visit_knob(visit, knob::kTransport, question.cluster.transport);
   visit_fields(visit, question.allocation);
   visit_knob(visit, knob::kDraws, question.draws);
   visit_knob(visit, knob::kSeed, question.seed);

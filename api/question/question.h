@@ -33,6 +33,7 @@ struct Overrides {
 struct ClusterChoice {
   std::string name;              ///< its current fit in the store
   std::optional<Cluster> given;  ///< in place of that: measured elsewhere, or made up
+  std::string transport = {};    ///< one of those that it was probed over; empty: all
 };
 
 /// Where a job would run.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "api/question/fit_marks.h"
@@ -60,15 +61,23 @@ FitCache::Known FitCache::read(const Store& store, const ClusterState& state) {
   const auto row = store.find_cluster(state.cluster);
   if (!row) return known;  // pruned since
   known.registered = true;
-  if (!state.fit) return known;
-  known.fit = fit_of(store, *state.fit);
-  if (known.fit) known.differences = stored_differences(known.fit->snapshot, *row);
+  known.fits = current_fits(store, *row, [&](RowId id) { return fit_of(store, id); });
+  if (!known.fits.empty())
+    known.all = std::make_shared<const Fitted>(joined(known.fits, {}, FitAge{Seconds::max(), {}}));
   return known;
+}
+
+Fitted FitCache::Known::fitted(const std::string& transport, const FitAge& age) const {
+  if (!transport.empty()) return joined(fits, transport, age);
+  Fitted fitted = *all;
+  fitted.marks.stale =
+      std::ranges::any_of(fits, [&](const TransportFit& each) { return is_stale(*each.fit, age); });
+  return fitted;
 }
 
 FitCache::Known FitCache::find_fitted(const std::string& cluster) {
   Known known = find(cluster);
-  if (known.fit) return known;
+  if (known.all) return known;
   const std::string name = cluster.substr(0, 255);
   throw Error(ErrorCode::kNotFound,
               known.registered

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "api/question/fitted.h"
 #include "api/rest/store_access.h"
 #include "perfmodel/profile.h"
 #include "store/tokens.h"
@@ -53,10 +54,12 @@ class FitCache {
  public:
   explicit FitCache(StoreAccess& store) : store_(store) {}
   struct Known {
-    bool registered = false;  ///< there is a cluster of this name
-    FitPointer fit;           ///< null: it has none
-    /// What holds now and did not when the fit was made.
-    std::vector<std::string> differences;
+    bool registered = false;                 ///< there is a cluster of this name
+    std::vector<TransportFit> fits;          ///< current_fits(); empty: it has none
+    std::shared_ptr<const Fitted> all = {};  ///< of all of them, their age aside; null: it has none
+
+    /// What a question rests on, over one transport or all (empty). Throws what joined() throws.
+    Fitted fitted(const std::string& transport, const FitAge& age) const;
   };
   Known find(const std::string& cluster);
   /// The same of a cluster that has a fit. Throws Error{kNotFound} for any other.

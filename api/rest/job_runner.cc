@@ -43,6 +43,7 @@ constexpr Knob kTuneRequest[] = {knob::kWorkers,
                                  knob::kServers,
                                  knob::kDedicatedServers,
                                  knob::kHashed,
+                                 knob::kTransport,
                                  knob::kDraws,
                                  knob::kSeed,
                                  knob::kWire,
@@ -59,6 +60,18 @@ void add_tune_flags(const json& request, std::vector<std::string>& argv) {
   }
   if (const auto verify = request.find("verify"); verify != request.end())
     add_flags(*verify, knob::kVerifyRequest, argv);
+}
+
+/// What a cluster is probed over where the request does not say: the same as before.
+void add_transport_flags(const json& request, const ClusterRow& cluster, std::vector<std::string>& argv) {
+  const ProbedOver before = probed_over(cluster.transport, cluster.facts);
+  const std::string said = request.value("transport", std::string());
+  const std::string over = said.empty() ? before.network.value_or("") : said;
+  const TransportKind* const kind = find_transport(over);
+  // What this program does not have is no word of its flag: where it is needed, `tune` says why that fails.
+  if (said.empty() && kind != nullptr) argv.push_back("--network=" + over);
+  if (!before.subnet.empty() && (over == knob::kAuto || (kind != nullptr && kind->takes_subnet)))
+    argv.push_back("--subnet=" + before.subnet);
 }
 
 /// What a child says while it runs.
@@ -159,6 +172,7 @@ json tune_job_request(const Question& question, const std::string& model) {
     request["dedicated_servers"] = allocation.limits.dedicated_servers;
   if (allocation.limits.hashed) request["hashed"] = true;
   if (question.wire != WireFormat::kAsIs) request["wire"] = to_string(question.wire);
+  if (!question.cluster.transport.empty()) request["transport"] = question.cluster.transport;
   if (question.explain) request["explain"] = question.explain->empty() ? json(true) : json(*question.explain);
   if (question.plan_time) request["plan_seconds"] = question.plan_time->count();
   if (question.check) request["check_seconds"] = question.check->count();
@@ -191,10 +205,8 @@ std::vector<std::string> job_command(const JobRow& job, const Store& store,
   argv.push_back("--db=" + store.path().string());
   argv.push_back("--cluster=" + cluster->name);
   argv.push_back("--host-list=" + host_list(cluster->hosts));
-  const ProbedOver over = probed_over(cluster->transport, cluster->facts);
-  // What this program does not have is no word of its flag: where it is needed, `tune` says why that fails.
-  if (over.network && find_transport(*over.network) != nullptr) argv.push_back("--network=" + *over.network);
-  if (!over.subnet.empty()) argv.push_back("--subnet=" + over.subnet);
+  // A plan says itself what it goes over, or its cluster does.
+  if (job.kind == "probe") add_transport_flags(job.request, *cluster, argv);
   argv.emplace_back("--progress=json");
   argv.emplace_back("--json");
   return argv;

@@ -31,7 +31,7 @@ bool is_complete(const json& ranking) {
 }
 
 json record_of(const Asked& asked) {
-  return api::record_of(asked.made, asked.question.overrides, asked.made.cluster.name, asked.fit);
+  return api::record_of(asked.made, asked.question.overrides, asked.made.cluster.name, asked.fit, asked.fits);
 }
 
 /// Everything that the answer depends on.
@@ -77,16 +77,23 @@ std::optional<PlanService::Said> PlanService::known(const std::string& body) {
     if (found == nullptr) return {};
     kept = *found;
   }
-  if (kept->fit > 0) {
-    const FitCache::Known now = parts_.fits.find(kept->cluster);
-    if (!now.fit || now.fit->id != kept->fit || marks_of(now) != kept->marks) return {};
-  }
+  if (kept->fit > 0 && !still_rests_on(*kept)) return {};
   ++parts_.metrics.plans_cached;
   return Said{*kept->text, kept->plan, false};
 }
 
-FitMarks PlanService::marks_of(const FitCache::Known& known) const {
-  return {is_stale(*known.fit, {parts_.fit_age, system_now()}), known.differences};
+FitAge PlanService::age_now() const { return {parts_.fit_age, system_now()}; }
+
+bool PlanService::still_rests_on(const Kept& kept) const {
+  const FitCache::Known now = parts_.fits.find(kept.cluster);
+  if (!now.all) return false;
+  try {
+    const Fitted fitted = now.fitted(kept.transport, age_now());
+    return fitted.fit == kept.fit && fitted.fits == kept.fits && fitted.marks == kept.marks;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return false;  // it has no fit over that transport any more
+  }
 }
 
 PlanService::Said PlanService::answer(const std::string& body, const Question& question,
@@ -119,17 +126,16 @@ PlanService::One PlanService::answer_one(const Question& question, const Allocat
   } else {
     profile = parts_.profiles.find(question.model);
   }
-  const auto ask = [&](const Cluster& fitted, std::optional<RowId> fit, FitMarks marks) {
-    Asked wanted = asked(question, allocation, profile->profile, fitted, fit, std::move(marks));
+  const auto ask = [&](const Fitted& fitted) {
+    Asked wanted = asked(question, allocation, profile->profile, fitted);
     check_size(wanted.made);
     return compute(std::move(wanted), profile->digest, asker);
   };
   // A cluster that does not exist is an error; one that nothing is known of yet has an answer.
   if (!cluster.given && !parts_.fits.find(cluster.name).registered) parts_.fits.find_fitted(cluster.name);
   try {
-    if (cluster.given) return ask(*cluster.given, {}, {});
-    const FitCache::Known known = parts_.fits.find_fitted(cluster.name);
-    return ask(known.fit->snapshot, known.fit->id, marks_of(known));
+    if (cluster.given) return ask(given_cluster(*cluster.given, cluster.transport));
+    return ask(parts_.fits.find_fitted(cluster.name).fitted(cluster.transport, age_now()));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
     ++parts_.metrics.plans_unknown;
@@ -167,7 +173,14 @@ PlanService::One PlanService::compute(Asked asked, const std::string& profile, A
     TuneOutcome outcome = plan(std::move(asked), asker);
     const bool complete = outcome.answer.complete;
     const bool created = keep(outcome, record, asker.caller);
-    Kept keeping{outcome.made.cluster.name, outcome.fit.value_or(0), outcome.marks, nullptr, 0, complete};
+    Kept keeping{outcome.made.cluster.name,
+                 outcome.question.cluster.transport,
+                 outcome.fit.value_or(0),
+                 outcome.fits,
+                 outcome.marks,
+                 nullptr,
+                 0,
+                 complete};
     json document = answer_to_json(std::move(outcome));
     document.erase("cached");
     const std::string text = to_text(document);
@@ -231,7 +244,7 @@ bool PlanService::keep(TuneOutcome& outcome, const json& record, const Caller& c
       return false;
     }
   }
-  Keeping keeping{question.keep == Keep::kAll, {}, nullptr, nullptr, caller.token};
+  Keeping keeping{question.keep == Keep::kAll, {}, nullptr, nullptr, caller.token, outcome.fits};
   if (outcome.fit) {
     keeping.question = record;
   } else {

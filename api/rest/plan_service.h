@@ -53,16 +53,19 @@ class PlanService {
  private:
   /// An answer that can be given again; an incomplete one only to those who waited for it.
   struct Kept {
-    std::string cluster;
+    std::string cluster, transport;           ///< the question's
     RowId fit = 0;                            ///< 0: of no cluster of the store, so it holds for good
-    FitMarks marks;                           ///< of the fit when the answer was made
+    FitIds fits;                              ///< Asked::fits
+    FitMarks marks;                           ///< of the fits when the answer was made
     std::shared_ptr<const std::string> text;  ///< with "cached": true, if it is complete
     RowId plan = 0;
     bool complete = true;
   };
   using KeptPointer = std::shared_ptr<const Kept>;
 
-  FitMarks marks_of(const FitCache::Known& known) const;
+  FitAge age_now() const;
+  /// Whether the fits are still those, and as they were.
+  bool still_rests_on(const Kept& kept) const;
   /// Who asks, and how long the request may go on computing.
   struct Asker {
     const Caller& caller;

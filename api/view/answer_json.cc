@@ -32,28 +32,35 @@ nlohmann::json to_json(const tuner::Verified& verified, const std::string& chose
           {"changed", verified.predicted != chosen}};
 }
 
+nlohmann::json with_transport(nlohmann::json object, const std::string& transport) {
+  if (!transport.empty()) object["transport"] = transport;
+  return object;
+}
+
 nlohmann::json to_json(const tuner::CheckedPlan& plan) {
-  return {{"method", plan.method},
-          {"plan_digest", plan.digest},
-          {"road", describe(plan.road)},
-          {"predicted_seconds", plan.predicted.count()},
-          {"measured_seconds", plan.measured.count()},
-          {"half_width_seconds", plan.half_width.count()},
-          {"factor", plan.factor},
-          {"deviation_ratio", plan.deviation},
-          {"hidden", plan.hidden}};
+  return with_transport({{"method", plan.method},
+                         {"plan_digest", plan.digest},
+                         {"road", describe(plan.road)},
+                         {"predicted_seconds", plan.predicted.count()},
+                         {"measured_seconds", plan.measured.count()},
+                         {"half_width_seconds", plan.half_width.count()},
+                         {"factor", plan.factor},
+                         {"deviation_ratio", plan.deviation},
+                         {"hidden", plan.hidden}},
+                        plan.transport);
 }
 
 nlohmann::json to_json(const tuner::Check& check) {
   nlohmann::json plans = nlohmann::json::array(), roads = nlohmann::json::array();
   for (const tuner::CheckedPlan& plan : check.plans) plans.push_back(to_json(plan));
   for (const RoadFactor& factor : check.factors)
-    roads.push_back({{"road", describe(factor.road)},
-                     {"startup_factor", factor.startup},
-                     {"rate_factor", factor.rate},
-                     {"startup_deviation_ratio", factor.deviation.startup},
-                     {"rate_deviation_ratio", factor.deviation.rate},
-                     {"opposed", factor.deviation.opposed}});
+    roads.push_back(with_transport({{"road", describe(factor.road)},
+                                    {"startup_factor", factor.startup},
+                                    {"rate_factor", factor.rate},
+                                    {"startup_deviation_ratio", factor.deviation.startup},
+                                    {"rate_deviation_ratio", factor.deviation.rate},
+                                    {"opposed", factor.deviation.opposed}},
+                                   factor.transport));
   nlohmann::json out{{"plans", std::move(plans)},
                      {"roads", std::move(roads)},
                      {"seconds", check.elapsed.count()},
@@ -71,6 +78,7 @@ nlohmann::json to_json(const tuner::Entry& entry) {
   out["title"] = entry.title;
   out["plan_digest"] = digest(entry.plan);
   out["road"] = describe_road(entry.plan);
+  if (!entry.plan.transport.empty()) out["transport"] = entry.plan.transport;
   out["communication_ratio"] = p.compute.count() > 0 ? p.communication / p.compute : 0;
   const bool cast = entry.plan.wire != WireFormat::kAsIs;  // beside no bound of lossless plans
   out["road_bound_seconds"] = cast ? nlohmann::json() : nlohmann::json(entry.bound.count());
@@ -107,6 +115,7 @@ nlohmann::json to_json(const tuner::Answer& answer) {
                       {"bound_seconds", bound.bound.count()},
                       {"explanation", bound.explanation}});
     if (bound.bound_low) bounds.back()["bound_low_seconds"] = bound.bound_low->count();
+    if (!bound.transport.empty()) bounds.back()["transport"] = bound.transport;
   }
   nlohmann::json out = {
       {"model", answer.model},

@@ -44,6 +44,7 @@ json to_json(const Explained& explained) {
 json with_origin(const TuneOutcome& outcome, json document) {
   json out = document.is_null() ? api::to_json(outcome.answer) : std::move(document);
   out["fit"] = fit_to_json(outcome.fit);
+  if (!outcome.fits.empty()) out["fits"] = outcome.fits;
   put_marks(out, outcome.marks);
   out["profile"] = outcome.profile;
   out["plans"] = outcome.plans;
@@ -158,6 +159,7 @@ json answer_to_json(TuneOutcome given) {
   out["method"] = chosen.method;
   out["title"] = chosen.title;
   out["road"] = describe_road(chosen.plan);
+  out["transport"] = over_transport(given.made.cluster, chosen.plan.transport).transport;
   out["iteration"] = iteration_to_json(chosen);
   out["samples_per_second"] = chosen.samples_per_second;
   out["speedup"] = chosen.speedup;

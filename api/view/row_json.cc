@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "api/question/fitted.h"
 #include "api/view/page_json.h"
 #include "perfmodel/road_json.h"
 
@@ -175,9 +176,19 @@ json to_json(const RunRow& row) {
 json cluster_to_json(const Store& store, const ClusterRow& cluster, const FitAge& age, const Page& probes) {
   json out = to_json(cluster);
   out["current_fit"] = json(nullptr);
-  if (const auto fit = store.current_fit(cluster.id)) {
-    out["current_fit"] = to_json(*fit, age);
-    put_marks(out["current_fit"], marks_of(store, *fit, fit->snapshot, age));
+  out["transports"] = json::array();
+  for (const TransportFit& each : current_fits(store, cluster)) {
+    json fit = to_json(*each.fit, age);
+    put_marks(fit, {is_stale(*each.fit, age), each.differences});
+    out["transports"].push_back({{"transport", each.fit->snapshot.transport},
+                                 {"cluster", each.fit->cluster},
+                                 {"fit", each.fit->id},
+                                 {"stale", fit["stale"]}});
+    if (out["current_fit"].is_null()) {
+      out["current_fit"] = std::move(fit);
+    } else {
+      out["current_fit"]["fit"]["others"].push_back(std::move(fit["fit"]));
+    }
   }
   out["probes"] = json::array();
   for (const SessionRow& probe : store.sessions(cluster.id, probes).rows)

@@ -74,8 +74,10 @@ class Refit {
 Cluster refitted(Cluster cluster, std::span<const RoadFactor> factors, int workers) {
   std::vector<RoadCost> before;
   before.reserve(factors.size());
-  for (const RoadFactor& factor : factors) before.push_back(road_cost(factor.road, cluster, workers));
-  for (std::size_t i = 0; i < factors.size(); ++i) Refit(cluster, factors[i], before[i], workers).apply();
+  for (const RoadFactor& factor : factors)
+    before.push_back(road_cost(factor.road, over_transport(cluster, factor.transport), workers));
+  for (std::size_t i = 0; i < factors.size(); ++i)
+    Refit(over_transport(cluster, factors[i].transport), factors[i], before[i], workers).apply();
   return cluster;
 }
 

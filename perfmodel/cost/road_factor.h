@@ -2,6 +2,7 @@
 // What runs of whole plans tell of the costs of their road: MODEL.md section 7.2.
 
 #include <span>
+#include <string>
 
 #include "perfmodel/cluster.h"
 #include "perfmodel/plan.h"
@@ -11,9 +12,10 @@ namespace commtune {
 /// By how much the costs of a road are off at one number of workers.
 struct RoadFactor {
   Road road;
-  double startup = 1;   ///< on all start-ups; positive
-  double rate = 1;      ///< on all times per byte; positive
-  Deviation deviation;  ///< of both
+  double startup = 1;          ///< on all start-ups; positive
+  double rate = 1;             ///< on all times per byte; positive
+  Deviation deviation;         ///< of both
+  std::string transport = {};  ///< over which; empty: the cluster's own
   bool operator==(const RoadFactor&) const = default;
 };
 
@@ -21,8 +23,8 @@ struct RoadFactor {
 /// priced by formula, or no stream of which was measured, gets fits of its own, made of road_cost()'s curves
 /// on the cluster as it was given. The fits' deviation becomes that of the factors.
 ///
-/// factors  each road at most once
-/// throws   Error{kNotFound} for a road that the cluster cannot price
+/// factors  each road over a transport at most once
+/// throws   Error{kNotFound} for a road that the cluster cannot price over its transport
 Cluster refitted(Cluster cluster, std::span<const RoadFactor> factors, int workers);
 
 }  // namespace commtune

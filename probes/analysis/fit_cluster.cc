@@ -262,14 +262,10 @@ std::vector<ProbeSample> latest(std::span<const ProbeSample> samples) {
   return result;
 }
 
-namespace {
-
 bool enters_fingerprint(const std::string& name, const std::string& value) {
   if (name == kWireRevisionFact) return value != std::to_string(kFirstWireRevision);
   return !name.starts_with("release.");
 }
-
-}  // namespace
 
 std::string fingerprint(const ClusterFacts& facts) {
   Digest digest;

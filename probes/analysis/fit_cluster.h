@@ -29,6 +29,8 @@ struct ClusterFacts {
 /// when it changes: other machines, other settings, another kWireRevision. A release says nothing by itself;
 /// fact_differences() tells of it. Facts without a revision have the fingerprint of the first one.
 std::string fingerprint(const ClusterFacts& facts);
+/// Whether a fact of this name and value is part of it.
+bool enters_fingerprint(const std::string& name, const std::string& value);
 
 /// The samples without those that a later one of the same quantity and size supersedes.
 std::vector<ProbeSample> latest(std::span<const ProbeSample> samples);

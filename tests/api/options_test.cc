@@ -32,7 +32,7 @@ std::string refusal(const json& body, std::span<const Knob> knobs) {
 TEST(Knobs, RefuseWhatARequestMayNotSay) {
   EXPECT_THAT(refusal({{"colour", 1}}, knob::kProbeRequest),
               testing::StartsWith("colour: unknown key; known here: budget_seconds, first_bytes, last_bytes, "
-                                  "traffic_bytes, servers, for, fresh, shared_hosts"));
+                                  "traffic_bytes, servers, for, transport, fresh, shared_hosts"));
   EXPECT_EQ(refusal({{"budget_seconds", 0}}, knob::kProbeRequest),
             "budget_seconds: expected a number from 0.001 to 86400.0, got 0");
   EXPECT_EQ(refusal({{"first_bytes", 0}}, knob::kProbeRequest),

@@ -199,6 +199,7 @@ TEST(OptionalKeys, EnterADigestOnlyWhenSet) {
        {Key{"plan-servers-dedicated", "/road/local_sum", "none", "first"},
         Key{"plan-servers", "/road/first", 0, 1}, Key{"plan-ring", "/layout", nullptr, "0123456789abcdef"},
         Key{"plan-library", "/library", nullptr, "nccl"}, Key{"plan-ring", "/wire", nullptr, "bf16"},
+         Key{"plan-ring", "/transport", nullptr, "mpi"},
         Key{"plan-ring", "/sequence", nlohmann::json::array(), nlohmann::json::array({step})}}) {
     const nlohmann::json document = document_of(newest / (std::string(key.plan) + ".json"));
     const std::string before = digest(plan_from_json(document));
@@ -213,8 +214,8 @@ TEST(OptionalKeys, AreLeftOutWhereNothingIsSaid) {
   const nlohmann::json road = document_of(newest / "plan-servers.json").at("road");
   EXPECT_FALSE(road.contains("local_sum") || road.contains("first"));
   const nlohmann::json bare = document_of(newest / "cluster-bare.json");
-  for (const char* key :
-       {"contention", "backlog_seconds", "connection_backlog_seconds", "formula_deviation", "plan_deviation"})
+  for (const char* key : {"contention", "backlog_seconds", "connection_backlog_seconds", "formula_deviation",
+                          "plan_deviation", "others"})
     EXPECT_FALSE(bare.contains(key)) << key;
   EXPECT_FALSE(bare.at("hosts").at(0).contains("compute_factor"));
 }

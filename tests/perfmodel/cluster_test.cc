@@ -67,6 +67,51 @@ TEST(Cluster, KeepsWhatCastsCost) {
   EXPECT_EQ(to_json(again), json);
 }
 
+/// The same over two transports.
+Cluster over_both() {
+  Cluster cluster = four_hosts(), other = four_hosts();
+  other.transport = "tcp";
+  other.fingerprint = "fedcba9876543210";
+  other.operations.pop_back();
+  cluster.others.push_back(other);
+  return cluster;
+}
+
+TEST(Cluster, OverSeveralTransportsSurvivesJson) {
+  const nlohmann::json json = to_json(over_both());
+  const Cluster again = cluster_from_json(nlohmann::json::parse(json.dump(2)));
+  EXPECT_EQ(to_json(again), json);
+  ASSERT_EQ(again.others.size(), 1U);
+  EXPECT_EQ(again.others[0].fingerprint, "fedcba9876543210");
+  EXPECT_EQ(again.others[0].operations.size(), 1U);
+  EXPECT_FALSE(to_json(four_hosts()).contains("others"));
+}
+
+TEST(Cluster, IsLookedUpByTransport) {
+  Cluster both = over_both();
+  EXPECT_EQ(&over_transport(both, ""), &both);
+  EXPECT_EQ(&over_transport(both, "mpi"), &both);
+  EXPECT_EQ(&over_transport(both, "tcp"), &both.others[0]);
+  EXPECT_THAT(over_each_transport(both), testing::ElementsAre(&both, &both.others[0]));
+  EXPECT_EQ(transports_of(both), "mpi, tcp");
+  EXPECT_EQ(error_text(ErrorCode::kNotFound, [&] { over_transport(both, "verbs"); }),
+            "transport verbs: cluster \"lab\" was probed over mpi, tcp");
+}
+
+TEST(Cluster, NamesEachTransportOnceAndNestsNone) {
+  const auto refusal = [](const auto& change) {
+    nlohmann::json json = to_json(over_both());
+    change(json);
+    return bad_input([&] { cluster_from_json(json); });
+  };
+  EXPECT_THAT(refusal([](auto& json) { json["others"][0]["transport"] = "mpi"; }),
+              HasSubstr("others[0]: transport: mpi is there twice"));
+  EXPECT_THAT(refusal([](auto& json) { json["others"][0]["name"] = "cellar"; }),
+              HasSubstr("others[0]: name: cellar: must be the cluster's, lab"));
+  EXPECT_THAT(refusal([](auto& json) { json["others"][0]["others"] = {to_json(four_hosts())}; }),
+              HasSubstr("others[0]: others: one of the others has none of its own"));
+}
+
 TEST(Cluster, SurvivesJson) {
   const nlohmann::json json = to_json(four_hosts());
   const Cluster again = cluster_from_json(nlohmann::json::parse(json.dump(2)));

@@ -74,6 +74,47 @@ TEST(Clusters, HaveAStateThatChangesWithWhatPredictionsRestOn) {
   EXPECT_FALSE(store.cluster_state("lab")->fit);
 }
 
+/// The lab's row over this transport.
+Cluster over(const std::string& transport) {
+  Cluster cluster = bare_cluster();
+  cluster.transport = transport;
+  return cluster;
+}
+
+TEST(Clusters, AreKnownOverEachTransportBySomeRowOfTheirOwn) {
+  Store store = memory_store();
+  const RowId tcp = store.put_cluster(over("tcp"));
+  const RowId mpi = store.put_cluster(bare_cluster());
+  EXPECT_EQ(store.find_cluster("lab")->id, mpi);
+  EXPECT_EQ(store.find_cluster("lab", "tcp")->id, tcp);
+  EXPECT_FALSE(store.find_cluster("lab", "verbs"));
+  const auto others = store.over_other_transports(*store.find_cluster(mpi));
+  ASSERT_EQ(others.size(), 1U);
+  EXPECT_EQ(others[0].id, tcp);
+  EXPECT_EQ(store.over_other_transports(*store.find_cluster(tcp)).at(0).id, mpi);
+}
+
+TEST(Clusters, OverAnotherTransportOnOtherHostsAreOthers) {
+  Store store = memory_store();
+  store.put_cluster(over("tcp"));
+  Cluster wider = over("tcp");
+  wider.hosts.push_back({"gamma", 2});
+  store.put_cluster(wider);
+  const RowId mpi = store.put_cluster(bare_cluster());
+  EXPECT_THAT(store.over_other_transports(*store.find_cluster(mpi)), ::testing::IsEmpty());
+}
+
+TEST(Clusters, HaveAStateThatChangesWithWhatIsKnownOverAnotherTransport) {
+  Store store = memory_store();
+  const RowId tcp = store.put_cluster(over("tcp"));
+  store.put_cluster(bare_cluster());
+  const ClusterState before = store.cluster_state("lab").value();
+  ASSERT_EQ(before.others.size(), 1U);
+  EXPECT_EQ(before.others[0].cluster, tcp);
+  store.see_facts(tcp, {{"kernel", "6.5"}});
+  EXPECT_NE(store.cluster_state("lab"), before);
+}
+
 TEST(Clusters, ChangedMachinesAreAnotherRowOfTheSameName) {
   Store store = memory_store();
   const RowId first = store.put_cluster(bare_cluster());

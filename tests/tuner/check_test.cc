@@ -53,7 +53,7 @@ class TrueTimes {
     tune_options_.roads = {kRing, kServers};
   }
 
-  Answer tuned(const Cluster& cluster, const std::vector<Road>& eligible = {},
+  Answer tuned(const Cluster& cluster, const std::vector<TransportRoad>& eligible = {},
                const std::vector<PlanTime>& runs = {}) const {
     TuneOptions options = tune_options_;
     options.eligible = eligible;
@@ -66,7 +66,7 @@ class TrueTimes {
     options.budget = Seconds{budget};
     options.measure = [this](const Entry& entry, Seconds share) { return run(entry.plan, share); };
     options.clock = [this] { return now_; };
-    options.plan = [this](const Cluster& cluster, const std::vector<Road>& eligible,
+    options.plan = [this](const Cluster& cluster, const std::vector<TransportRoad>& eligible,
                           const std::vector<PlanTime>& runs) {
       ++plannings;
       return tuned(cluster, eligible, runs);

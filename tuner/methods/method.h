@@ -31,7 +31,12 @@ struct Method {
 /// from their plans (search.h).
 std::span<const Method> methods();
 
-/// nullptr when there is no such method.
+/// How a ranking over several transports names a method's plan over one of them: "wfbp-a2a@mpi".
+std::string method_over(std::string_view method, std::string_view transport);
+/// The method's own name: "wfbp-a2a" for both that and "wfbp-a2a@mpi".
+std::string_view base_method(std::string_view name);
+
+/// By either name; nullptr when there is no such method.
 const Method* find_method(std::string_view name);
 
 }  // namespace commtune::tuner

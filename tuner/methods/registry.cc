@@ -17,6 +17,8 @@ namespace {
 
 constexpr auto kA2A = Architecture::kAllReduce;
 constexpr auto kPs = Architecture::kParameterServer;
+/// Between a method and a transport; no name of either has one.
+constexpr char kOver = '@';
 
 const std::array kMethods{
     Method{"bsp-ps", "BSP-PS", "bulk-synchronous, BytePS partition", kPs, Effort::kDefault, bsp},
@@ -42,9 +44,14 @@ const std::array kMethods{
 
 std::span<const Method> methods() { return kMethods; }
 
+std::string method_over(std::string_view method, std::string_view transport) {
+  return std::string(method).append(1, kOver).append(transport);
+}
+
+std::string_view base_method(std::string_view name) { return name.substr(0, name.find(kOver)); }
+
 const Method* find_method(std::string_view name) {
-  const auto found =
-      std::find_if(kMethods.begin(), kMethods.end(), [&](const Method& m) { return m.name == name; });
+  const auto found = std::ranges::find(kMethods, base_method(name), &Method::name);
   return found == kMethods.end() ? nullptr : &*found;
 }
 

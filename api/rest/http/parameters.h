@@ -37,6 +37,9 @@ class QueryReader {
                                                     field.name, text.substr(0, 64)));
     if (!text.empty()) value = text == "true";
   }
+  void operator()(const fields::Field& field, std::string& value, const fields::Text& /*rule*/) {
+    value = request_.parameter(std::string(field.name));
+  }
   template <typename T, typename Rule>
   void when_set(std::string_view name, T& value, const Rule& rule, const T& /*usual*/ = {}) {
     (*this)(fields::Field(name), value, rule);

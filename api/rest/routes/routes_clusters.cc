@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/actions/probe.h"
 #include "api/options.h"
 #include "api/rest/http/parameters.h"
 #include "api/rest/service.h"
@@ -62,6 +63,8 @@ Reply start_probe(Service& service, const Request& request) {
   job.kind = "probe";
   job.request = request.json();
   check_request(JsonPlace(job.request), knob::kProbeRequest);
+  if (const std::string over = job.request.value("transport", std::string()); !over.empty())
+    check_probed_over(over);
   if (const auto models = job.request.find("for"); models != job.request.end() && !models->is_null()) {
     for (json& model : *models) model = service.profiles().command_name(model.get<std::string>());
   }

@@ -55,10 +55,12 @@ std::string command_model(Service& service, const Request& request, const Questi
 
 /// Refuses what the job would fail of.
 void check_job(Service& service, const Question& question, const ClusterRow& cluster) {
-  const FitCache::Known known = service.fits().find_fitted(cluster.name);
+  const Fitted fitted = service.fits()
+                            .find_fitted(cluster.name)
+                            .fitted(question.cluster.transport, fit_age(service.parts().settings));
   const ProfilePointer profile = question.profile ? nullptr : service.profiles().find(question.model);
   const Case made = make_case(question, question.allocation, profile ? profile->profile : *question.profile,
-                              known.fit->snapshot);
+                              *fitted.cluster);
   check_size(made);
   Placing placing;
   placing.hosts.hosts = cluster.hosts;

@@ -23,23 +23,20 @@ WhatIfCase case_of(Service& service, const Request& request) {
   if (model.empty()) throw Error(ErrorCode::kBadInput, "parameter model : missing");
   if (cluster.empty()) throw Error(ErrorCode::kBadInput, "parameter cluster : missing");
   const ProfilePointer profile = service.profiles().find(model);
-  FitCache::Known known = service.fits().find_fitted(cluster);
+  const FitCache::Known known = service.fits().find_fitted(cluster);
   Question question;
   QueryReader query(request);
+  visit_knob(query, knob::kTransport, question.cluster.transport);
   visit_fields(query, question.overrides);
   visit_knob(query, knob::kSeed, question.seed);
   visit_knob(query, knob::kDedicatedServers, question.allocation.limits.dedicated_servers);
   visit_knob(query, knob::kHashed, question.allocation.limits.hashed);
   question.draws = 0;
-  Case made = make_case(question, question.allocation, profile->profile, known.fit->snapshot);
+  Fitted fitted = known.fitted(question.cluster.transport, fit_age(service.parts().settings));
+  Case made = make_case(question, question.allocation, profile->profile, *fitted.cluster);
   check_size(made);
-  return {std::move(made.profile),
-          std::move(made.cluster),
-          made.options,
-          known.fit->cluster_name,
-          known.fit->id,
-          {},
-          {is_stale(*known.fit, fit_age(service.parts().settings)), std::move(known.differences)}};
+  return {std::move(made.profile), std::move(made.cluster), made.options, cluster, fitted.fit, {},
+          std::move(fitted.marks)};
 }
 
 /// "2,4,8" as numbers within the limits.

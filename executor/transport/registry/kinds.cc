@@ -32,8 +32,16 @@ std::string transport_names(bool (*test)(const TransportKind&)) {
   return names;
 }
 
+std::string unusable_transport(std::string_view name, std::string_view why) {
+  return fmt::format("transport {}: {}", name, why);
+}
+
+bool tells_of_transport(std::string_view text, std::string_view name) {
+  return text.find(unusable_transport(name, "")) != std::string_view::npos;
+}
+
 std::string no_such_transport(std::string_view name) {
-  return fmt::format("transport {}: this commtune does not have it, but {}", name, transport_names());
+  return unusable_transport(name, fmt::format("this commtune does not have it, but {}", transport_names()));
 }
 
 }  // namespace commtune

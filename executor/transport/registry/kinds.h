@@ -17,6 +17,11 @@ const TransportKind* find_transport(std::string_view name);
 /// Names of all, or of those that the test holds for: "mpi, tcp".
 std::string transport_names(bool (*test)(const TransportKind&) = nullptr);
 
+/// That a transport cannot be used, and why: "transport verbs: no RDMA device".
+std::string unusable_transport(std::string_view name, std::string_view why);
+/// Whether a failure's text has that of this transport in it.
+bool tells_of_transport(std::string_view text, std::string_view name);
+
 /// Why a transport of that name, which this program does not have, cannot be used.
 std::string no_such_transport(std::string_view name);
 

@@ -38,7 +38,7 @@ Reason reason_of(const Entry* entry, std::string_view name, const Bootstrap& boo
   std::string why = no_such_transport(name);
   if (entry != nullptr) {
     const auto unusable = entry->unusable(bootstrap);
-    why = unusable ? fmt::format("transport {}: {}", name, *unusable) : "";
+    why = unusable ? unusable_transport(name, *unusable) : "";
   }
   Reason reason{};
   why.copy(reason.data(), reason.size() - 1);

@@ -39,12 +39,26 @@ TEST(JobCommand, NamesTheHostsAndTheTransportOfTheCluster) {
 }
 
 TEST(JobCommand, LeavesATransportThatThisProgramDoesNotHaveToTune) {
-  EXPECT_THAT(command_on({}, "run", {{"plan", 1}}, "smoke"), Each(Not(StartsWith("--network"))));
+  EXPECT_THAT(command_on({}, "probe", nlohmann::json::object(), "smoke"), Each(Not(StartsWith("--network"))));
+}
+
+TEST(JobCommand, ProbesOverWhatTheRequestSays) {
+  EXPECT_THAT(command_on({}, "probe", {{"transport", "auto"}}),
+              AllOf(Contains("--transport=auto"), Each(Not(StartsWith("--network")))));
+  const std::map<std::string, std::string> within{{"setting.subnet", "10.1.0.0/16"}};
+  EXPECT_THAT(command_on(within, "probe", {{"transport", "mpi"}}), Each(Not(StartsWith("--subnet"))));
+  EXPECT_THAT(command_on(within, "probe", {{"transport", "auto"}}), Contains("--subnet=10.1.0.0/16"));
 }
 
 TEST(JobCommand, KeepsToTheSubnetThatTheClusterWasProbedOver) {
-  for (const char* kind : {"probe", "run"})
-    EXPECT_THAT(command_on({{"setting.subnet", "10.1.0.0/16"}}, kind), Contains("--subnet=10.1.0.0/16"));
+  EXPECT_THAT(command_on({{"setting.subnet", "10.1.0.0/16"}}, "probe"), Contains("--subnet=10.1.0.0/16"));
+}
+
+// A plan names its transport, or its cluster does, and `tune` finds both in the store.
+TEST(JobCommand, LeavesWhatAPlanGoesOverToThePlan) {
+  for (const char* kind : {"run", "tune"})
+    EXPECT_THAT(command_on({{"setting.subnet", "10.1.0.0/16"}}, kind, {{"plan", 1}, {"model", "resnet50"}}),
+                AllOf(Each(Not(StartsWith("--network"))), Each(Not(StartsWith("--subnet")))));
 }
 
 TEST(JobCommand, VerifiesWithTheNumbersOfTheRequest) {
@@ -52,7 +66,7 @@ TEST(JobCommand, VerifiesWithTheNumbersOfTheRequest) {
   EXPECT_THAT(command_on({}, "tune", {{"model", "resnet50"}, {"draws", 0}, {"seed", 7}, {"verify", limits}}),
               ElementsAre("/usr/bin/tune", "plan", "resnet50", "--draws=0", "--seed=7", "--verify=2",
                           "--verify-budget=5.5s", StartsWith("--db="), "--cluster=lab",
-                          "--host-list=n1:2,n2:2", "--network=tcp", "--progress=json", "--json"));
+                          "--host-list=n1:2,n2:2", "--progress=json", "--json"));
   EXPECT_THAT(command_on({}, "tune",
                          {{"model", "resnet50"},
                           {"workers", 3},
@@ -68,9 +82,10 @@ TEST(JobCommand, ChecksForTheTimeOfTheRequest) {
   Question question;
   question.check = Seconds{2.5};
   question.allocation.limits.hashed = true;
+  question.cluster.transport = "mpi";
   EXPECT_THAT(command_on({}, "tune", tune_job_request(question, "resnet50")),
               AllOf(Contains("resnet50"), Contains("--check=2.5s"), Contains("--hashed"),
-                    Each(Not(StartsWith("--verify")))));
+                    Contains("--transport=mpi"), Each(Not(StartsWith("--verify")))));
 }
 
 TEST(JobCommand, CastsAsTheRequestSays) {

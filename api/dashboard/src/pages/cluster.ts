@@ -57,7 +57,7 @@ export class ClusterPage extends Page {
 
   private body(cluster: ClusterDetail): TemplateResult {
     const fit = cluster.current_fit;
-    return html`${pageHead(cluster.name, html`${hostsText(cluster.hosts)} over ${cluster.transport}`, html`
+    return html`${pageHead(cluster.name, html`${hostsText(cluster.hosts)} over ${cluster.transports.map((one) => one.transport).join(', ') || cluster.transport}`, html`
         ${ageOfFit(fit ?? undefined)}
         ${fit ? html`<a class="button" href="/fits?cluster=${encodeURIComponent(cluster.name)}">See its fits</a><a class="button" href="/tune?cluster=${encodeURIComponent(cluster.name)}">Plan a model</a>` : nothing}`,
       html`<a href="/clusters">Clusters</a>`)}

@@ -148,7 +148,7 @@ export class TunePage extends Page {
 
   private result(answer: PlanAnswer): TemplateResult {
     const { low_seconds: low, high_seconds: high } = answer.iteration;
-    return html`<div class="row"><span class="badge accent">${answer.title}</span><span class="muted">${answer.road}</span>${wireBadge(answer)}${choiceBadge(answer, answer.method)}</div>
+    return html`<div class="row"><span class="badge accent">${answer.title}</span><span class="muted">${answer.road}, over ${answer.transport}</span>${wireBadge(answer)}${choiceBadge(answer, answer.method)}</div>
       <p class="lead">${answer.reason}</p>
       ${incompleteNote(answer)}
       ${doubtfulNote(answer.doubtful)}

@@ -8,14 +8,15 @@ export function probeForm(cluster: string, signal: AbortSignal): TemplateResult 
   const submit = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const form = event.target as HTMLFormElement;
-    const read = (name: string): string => (form.elements.namedItem(name) as HTMLInputElement).value;
+    const read = (name: string): string => (form.elements.namedItem(name) as HTMLInputElement | HTMLSelectElement).value;
     const button = form.querySelector('button')!;
     const says = form.querySelector('[role="alert"]')!;
     says.textContent = '';
     button.disabled = true;
     try {
       const models = read('for').split(/[\s,]+/).filter((name) => name !== '');
-      const request = { budget_seconds: Number(read('budget')), last_bytes: Number(read('largest')) * 1024, ...(models.length > 0 && { for: models }) };
+      const over = read('transport');
+      const request = { budget_seconds: Number(read('budget')), last_bytes: Number(read('largest')) * 1024, ...(models.length > 0 && { for: models }), ...(over !== '' && { transport: over }) };
       const job = await client.post('/v1/clusters/{name}/probes', request, { name: cluster }, { signal });
       navigate(`/jobs/${job.id}`);
     } catch (error) {
@@ -28,6 +29,7 @@ export function probeForm(cluster: string, signal: AbortSignal): TemplateResult 
     <label class="field">Wall time at most (s)<input type="number" name="budget" min="1" max="86400" step="1" value="30" required /></label>
     <label class="field">Largest message (KiB)<input type="number" name="largest" min="1" max="1073741824" step="1" value="65536" required /></label>
     <label class="field">For these models<input name="for" placeholder="all roads alike" /></label>
+    <label class="field">Over<select name="transport"><option value="">the same transport as before</option><option value="auto">each transport that works, in turn</option></select></label>
     <button type="submit">Probe its hosts</button>
     <p class="wrong field" role="alert"></p>
   </form>

@@ -76,6 +76,13 @@ function boundText(answer: Bounded): string {
   return edge ? `${time(answer.bound_seconds)}, ${edge}` : time(answer.bound_seconds);
 }
 
+/** True where the cluster was probed over several transports: then each plan says which it wants. */
+function overSeveral(answer: { readonly ranking: readonly RankingEntry[] }): boolean {
+  return answer.ranking.some((one) => one.transport !== undefined);
+}
+
+const transportColumn = { title: 'Transport', key: 'transport', value: (one: RankingEntry): string => one.transport ?? '' };
+
 export function rankingFigure(owner: object, options: RankingOptions): TemplateResult {
   const { answer, chosen, selected } = options;
   const ranked = answer.ranking.map((one): Ranked => ({
@@ -106,12 +113,14 @@ export function rankingFigure(owner: object, options: RankingOptions): TemplateR
       { title: 'Samples/s', key: 'samples_per_second', numeric: true, value: (one) => one.samples_per_second, show: (one) => count(Math.round(one.samples_per_second)) },
       { title: 'Expected regret', key: 'expected_regret_ratio', numeric: true, value: (one) => one.doubt?.expected_regret_ratio, show: (one) => percent(one.doubt?.expected_regret_ratio, 2) },
       { title: 'Road', key: 'road', value: (one) => one.road },
+      ...(overSeveral(answer) ? [transportColumn] : []),
       { title: 'Digest', key: 'plan_digest', value: (one) => one.plan_digest, show: (one) => html`<span class="mono">${one.plan_digest}</span>` },
     ],
   })}
   ${table(answer.ranking, [
     { title: 'Method', key: 'method', value: (one) => one.method, show: (one) => html`<button class="link" data-method=${one.method} aria-pressed=${one.method === selected} @click=${open(one.method)}>${one.title}</button> ${one.method === chosen ? badge('accent', 'chosen') : nothing}` },
     { title: 'Road', key: 'road', value: (one) => one.road },
+    ...(overSeveral(answer) ? [transportColumn] : []),
     { title: 'Predicted', key: 'predicted', numeric: true, value: (one) => one.iteration_seconds, show: (one) => time(one.iteration_seconds) },
     { title: 'Measured', key: 'measured', numeric: true, value: () => '', show: (one) => measuredCell(one, options.runOf(one.method)) },
     { title: 'Above bound', key: 'gap', numeric: true, value: (one) => one.gap_ratio, show: (one) => percent(one.gap_ratio) },
