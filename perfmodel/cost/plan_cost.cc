@@ -1,6 +1,7 @@
 #include "perfmodel/cost/plan_cost.h"
 
 #include <utility>
+#include <vector>
 
 #include "perfmodel/base/error.h"
 
@@ -13,6 +14,10 @@ Cluster cast_to(Cluster cluster, WireFormat wire) {
                                           " was not measured: probe it again");
   }
   cluster.wire = wire;
+  std::erase_if(cluster.others, [&](const Cluster& other) {
+    return wire != WireFormat::kAsIs && !other.casts.contains(wire);
+  });
+  for (Cluster& other : cluster.others) other.wire = wire;
   return cluster;
 }
 

@@ -9,7 +9,8 @@
 namespace commtune {
 
 /// The cluster as plans see it that cast: road_cost() on it is by bytes on the wire, with what casting and
-/// adding in that type take. Throws Error{kNotFound} "unknown for bf16" where that was not probed.
+/// adding in that type take. Throws Error{kNotFound} "unknown for bf16" where that was not probed; other
+/// transports over which it was not are left out.
 Cluster cast_to(Cluster cluster, WireFormat wire);
 
 /// The profile as the network sees it then: its tensors have the wire's type and sizes. Throws
