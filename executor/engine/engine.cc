@@ -324,12 +324,29 @@ EngineCounts Engine::counts() const { return {copying_, sent_, overflows_}; }
 void Engine::communicate() noexcept {
   try {
     run_until_finished();
+  } catch (const MessageError& error) {
+    failure_ = std::make_exception_ptr(Error(error.code(), error.what() + words_of(error.tag())));
+    fail();
   } catch (...) {
     failure_ = std::current_exception();
     fail();
   }
   communicator_.operations().drain();  // gradients are their owner's again
   end_tasks();
+}
+
+std::string Engine::words_of(Tag tag) const {
+  const std::uint32_t number = message_of(tag);
+  if (tag_space_of(tag) == TagSpace::kControl || number >= plan_.messages.size()) return "";
+  const Stage stage = tag_space_of(tag) == TagSpace::kReduce ? Stage::kReduce : Stage::kDistribute;
+  return fmt::format("; in the {} stage of {}", to_string(stage), words_of_message(number));
+}
+
+std::string Engine::words_of_message(std::uint32_t number) const {
+  const auto& pieces = plan_.messages[number].pieces;
+  std::string tensors = tensor_names_[pieces.front().tensor];
+  if (pieces.size() > 1) tensors += fmt::format(" and {} more", pieces.size() - 1);
+  return fmt::format("message {} ({})", number, tensors);
 }
 
 void Engine::end_tasks() noexcept {
@@ -561,14 +578,11 @@ void Engine::watch_message(Clock::time_point now, const MessageState& message) c
   if (now - message.stage_started < as_clock(options_.timeout)) return;
   const Peers& peers = communicator_.peers();
   const auto pending = communicator_.oldest(message.number);
-  const auto& pieces = plan_.messages[message.number].pieces;
-  std::string tensors = tensor_names_[pieces.front().tensor];
-  if (pieces.size() > 1) tensors += fmt::format(" and {} more", pieces.size() - 1);
   throw Error(
       ErrorCode::kTimeout,
-      fmt::format("{}: waited {:.1f} s {} in the {} stage of message {} ({})", describe(peers, peers.rank),
+      fmt::format("{}: waited {:.1f} s {} in the {} stage of {}", describe(peers, peers.rank),
                   options_.timeout.count(), pending ? "for " + describe(peers, pending->peer) : "for a peer",
-                  to_string(message.stage), message.number, tensors));
+                  to_string(message.stage), words_of_message(message.number)));
 }
 
 }  // namespace commtune

@@ -145,6 +145,9 @@ class Engine {
   void watch_server(Clock::time_point now) const;
   void watch_message(Clock::time_point now, const MessageState& message) const;
   void fail() noexcept;
+  /// For the end of an error: of which message a tag is, with its tensors; empty where it is of none.
+  std::string words_of(Tag tag) const;
+  std::string words_of_message(std::uint32_t number) const;
 
   Communicator& communicator_;
   const Plan plan_;

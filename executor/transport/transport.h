@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "perfmodel/base/error.h"
 #include "perfmodel/base/units.h"
 #include "perfmodel/profile.h"
 
@@ -69,6 +70,17 @@ struct MessageLimits {
   static constexpr Bytes kPerMessage{64};
 };
 
+/// Something failed that one message stands for: whoever knows what it carries can say more of it.
+class MessageError : public Error {
+ public:
+  /// tag  the message's; of kAnyNumber where nothing had come that says which
+  MessageError(const Error& error, Tag tag) : Error(error), tag_(tag) {}
+  Tag tag() const noexcept { return tag_; }
+
+ private:
+  Tag tag_;
+};
+
 /// What of a rank's end decides how fast it is, and no host tells of by itself. By name, without dots.
 struct EndFacts {
   std::map<std::string, std::string> what;      ///< "card_mlx5_0_1": "RoCE v2, MTU 4096 B"
@@ -101,8 +113,8 @@ class Transport {
   /// Moves transfers on and returns those that have completed since the last call. Blocks, without burning
   /// the core, until there is one, or wake() was called, or the deadline has passed (then it returns an empty
   /// span; a deadline in the past polls). The span is valid until the next call. Throws Error{kPeerLost}
-  /// naming the rank and host when a peer is gone, Error{kConflict} when a message is longer than its
-  /// receive.
+  /// naming the rank and host when a peer is gone (a MessageError where it knows what was under way),
+  /// Error{kConflict} when a message is longer than its receive.
   virtual std::span<const Completion> wait(Deadline until) = 0;
 
   /// Ends a concurrent or the next wait() early. Callable from any thread.

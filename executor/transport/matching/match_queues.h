@@ -38,6 +38,8 @@ class MatchQueues {
   /// throws   Error{kConflict} where it is longer than the receive has room for
   std::optional<EarlyMessage> post(TransferId receive);
   bool any_posted() const { return !posted_.empty(); }
+  /// The receive that has been posted for longest. There is one.
+  const Transfer& first_posted() const { return (*transfers_)[posted_.first]; }
 
   /// A message is coming in.
   /// returns  the receive that it goes to, which is no longer posted; kNoTransfer: none, and keep() it

@@ -207,6 +207,7 @@ void PeerConnection::take_message(const Envelope& message, std::span<const std::
   if (id != kNoTransfer) return copy_to(id, message, payload);
   EarlyMessage& early = matches_.keep(message);
   std::copy(payload.begin(), payload.end(), early.data.begin());
+  copied_ += payload.size();
   early.complete = true;
 }
 
@@ -242,7 +243,7 @@ void PeerConnection::take_grant(const FrameHeader& header) {
 void PeerConnection::take_leave() {
   const bool owed = is_owed();
   left_ = true;
-  if (owed) throw lost("it has left in the middle of a transfer");
+  if (owed) raise(lost("it has left in the middle of a transfer"), awaited());
 }
 
 void PeerConnection::copy_to(TransferId receive, const Envelope& message, std::span<const std::byte> bytes) {
@@ -260,18 +261,20 @@ bool PeerConnection::is_owed() const {
 
 WorkFailure PeerConnection::failure_of(WorkNumber number) const {
   const auto found = std::ranges::find(posted_, number, &Posted::number);
-  if (found == posted_.end()) return {};
-  return {.operation = found->operation,
-          .message = found->operation == Operation::kLook ? awaited() : found->message};
+  if (found == posted_.end()) return {.message = awaited(), .is_awaited = true};
+  if (found->message) return {.operation = found->operation, .message = found->message};
+  return {.operation = found->operation, .message = awaited(), .is_awaited = true};
 }
 
 WorkFailure PeerConnection::failed_receive() const {
-  return {.operation = Operation::kReceive, .message = awaited()};
+  return {.operation = Operation::kReceive, .message = awaited(), .is_awaited = true};
 }
 
 std::optional<Envelope> PeerConnection::awaited() const {
   if (!grants_.empty()) return grants_.any().message;
+  if (!chains_.empty()) return (*transfers_)[chains_.front().send].envelope;
   if (!announced_.empty()) return (*transfers_)[announced_.front()].envelope;
+  if (matches_.any_posted()) return Envelope{0, matches_.first_posted().envelope.tag};
   return std::nullopt;
 }
 

@@ -73,6 +73,8 @@ class PeerConnection {
   WorkFailure failure_of(WorkNumber number) const;
   /// The same for a receive.
   WorkFailure failed_receive() const;
+  /// A message that is under way or waited for, if one is: its size, or what the receive has room for.
+  std::optional<matching::Envelope> awaited() const;
 
   /// Something has come from the peer, or from its card, since this was last asked.
   bool was_heard() { return std::exchange(heard_, false); }
@@ -87,7 +89,7 @@ class PeerConnection {
   /// Tells the peer that nothing more will come.
   void leave();
 
-  /// Bytes of messages that this end has copied.
+  /// Bytes of messages that this end has copied, as often as it has.
   std::uint64_t copied_bytes() const { return copied_; }
 
  private:
@@ -119,7 +121,6 @@ class PeerConnection {
   void grant(TransferId receive, const matching::Envelope& message, TransferId send);
   void repost(std::size_t slot);
   void copy_to(TransferId receive, const matching::Envelope& message, std::span<const std::byte> bytes);
-  std::optional<matching::Envelope> awaited() const;  ///< a long message that is under way, if one is
   Error refused(std::string_view why) const;
   Error lost(std::string_view why) const;
 

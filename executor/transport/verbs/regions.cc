@@ -23,16 +23,18 @@ Region of_own(Owned<ibv_mr> region) {
 
 Region Regions::readable(std::span<const std::byte> memory) const {
   if (const ibv_mr* const kept = find(memory)) return of_kept(*kept);
-  return of_own(make(memory, 0));
+  return make_passing(memory, 0);
 }
 
 Region Regions::writable(std::span<std::byte> memory) const {
   if (const ibv_mr* const kept = find(memory)) return of_kept(*kept);
-  return of_own(make(memory, kPeerWrites));
+  return make_passing(memory, kPeerWrites);
 }
 
 void Regions::keep(std::span<std::byte> memory) {
-  if (!memory.empty()) kept_[memory.data()] = make(memory, kPeerWrites);
+  if (memory.empty()) return;
+  kept_[memory.data()] = make(memory, kPeerWrites);
+  ++kept_count_;
 }
 
 void Regions::release(std::span<std::byte> memory) noexcept { kept_.erase(memory.data()); }
@@ -43,6 +45,12 @@ const ibv_mr* Regions::find(std::span<const std::byte> memory) const {
   const ibv_mr* const region = std::prev(after)->second.get();
   const std::byte* const end = static_cast<const std::byte*>(region->addr) + region->length;
   return memory.data() + memory.size() <= end ? region : nullptr;
+}
+
+Region Regions::make_passing(std::span<const std::byte> memory, int access) const {
+  Region region = of_own(make(memory, access));
+  ++passing_count_;
+  return region;
 }
 
 Owned<ibv_mr> Regions::make(std::span<const std::byte> memory, int access) const {

@@ -5,6 +5,7 @@
 // that was freed to other pages, and the card would go on writing to the old ones.
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
 
@@ -28,12 +29,19 @@ class Regions {
   /// No transfer uses it any more.
   void release(std::span<std::byte> memory) noexcept;
 
+  /// Registrations so far: by keep(), and for a transfer each.
+  std::uint64_t kept_count() const { return kept_count_; }
+  std::uint64_t passing_count() const { return passing_count_; }
+
  private:
   const ibv_mr* find(std::span<const std::byte> memory) const;
+  Region make_passing(std::span<const std::byte> memory, int access) const;
   Owned<ibv_mr> make(std::span<const std::byte> memory, int access) const;
 
   const Device& device_;
   std::map<const std::byte*, Owned<ibv_mr>> kept_;  // by beginning
+  std::uint64_t kept_count_ = 0;
+  mutable std::uint64_t passing_count_ = 0;
 };
 
 }  // namespace commtune::verbs

@@ -73,9 +73,9 @@ struct OpenCard {
   verbs::Owned<ibv_cq> queue;
 };
 
-class VerbsTransport final : public Transport {
+class CardTransport final : public VerbsTransport {
  public:
-  VerbsTransport(std::shared_ptr<Bootstrap> bootstrap, const VerbsOptions& options)
+  CardTransport(std::shared_ptr<Bootstrap> bootstrap, const VerbsOptions& options)
       : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         options_(options),
         peers_(bootstrap->peers()),
@@ -87,11 +87,20 @@ class VerbsTransport final : public Transport {
     wait_for_proofs(until);
   }
 
-  ~VerbsTransport() override { take_leave(); }
+  ~CardTransport() override { take_leave(); }
 
   std::string_view name() const override { return "verbs"; }
   const Peers& peers() const override { return peers_; }
   EndFacts facts() const override { return verbs::facts_of(card_->device); }
+
+  TransferUsage usage() const override {
+    TransferUsage usage;
+    for (const auto& connection : connections_)
+      if (connection) usage.copied_bytes += connection->copied_bytes();
+    usage.kept_regions = card_->regions.kept_count();
+    usage.passing_regions = card_->regions.passing_count();
+    return usage;
+  }
 
   TransferId send(int to, Tag tag, std::span<const std::byte> data) override {
     return guarded([&] {
@@ -277,8 +286,11 @@ class VerbsTransport final : public Transport {
       }
     }
     if (aftermath) {
-      throw Error(ErrorCode::kPeerLost,
-                  fmt::format("lost {}: its connection has failed", describe(peers_, *aftermath)));
+      const auto message = connection_to(*aftermath).awaited();
+      verbs::raise({ErrorCode::kPeerLost,
+                    fmt::format("lost {}: its connection has failed{}", describe(peers_, *aftermath),
+                                verbs::message_text(message, "while waiting for"))},
+                   message);
     }
     if (any) {
       for (const auto& connection : connections_)
@@ -306,7 +318,7 @@ class VerbsTransport final : public Transport {
     failure.status = completion.status;
     failure.status_text = verbs::library().wc_status_str(completion.status);
     failure.vendor = completion.vendor_err;
-    throw error_of(failure, peers_, work.peer);
+    verbs::raise(error_of(failure, peers_, work.peer), failure.message);
   }
 
   // ---- The end ----
@@ -358,10 +370,10 @@ class VerbsTransport final : public Transport {
 
 }  // namespace
 
-std::unique_ptr<Transport> make_verbs_transport(std::shared_ptr<Bootstrap> bootstrap,
-                                                const VerbsOptions& options) {
+std::unique_ptr<VerbsTransport> make_verbs_transport(std::shared_ptr<Bootstrap> bootstrap,
+                                                     const VerbsOptions& options) {
   options.check();
-  return std::make_unique<VerbsTransport>(std::move(bootstrap), options);
+  return std::make_unique<CardTransport>(std::move(bootstrap), options);
 }
 
 }  // namespace commtune

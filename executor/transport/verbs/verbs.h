@@ -4,6 +4,7 @@
 // receives that are posted for any. libibverbs is loaded at run time. After a short spin a rank that waits
 // sleeps in the kernel until its card, or wake(), has something to tell.
 
+#include <cstdint>
 #include <memory>
 
 #include "executor/transport/bootstrap/bootstrap.h"
@@ -11,6 +12,18 @@
 #include "executor/transport/verbs/options.h"
 
 namespace commtune {
+
+/// What one rank's end has done so far.
+struct TransferUsage {
+  std::uint64_t copied_bytes = 0;     ///< of messages, by this transport; each copy counts
+  std::uint64_t kept_regions = 0;     ///< registrations by register_memory()
+  std::uint64_t passing_regions = 0;  ///< all others: its own frames', then around a transfer each
+};
+
+class VerbsTransport : public Transport {
+ public:
+  virtual TransferUsage usage() const = 0;
+};
 
 /// Connects every pair of ranks and returns when all have shown that they belong to this run.
 ///
@@ -25,7 +38,7 @@ namespace commtune {
 ///
 /// A long message that arrives before its receive stays where it is; a short one is kept in memory of the
 /// transport's own and copied, as far as Transport::limit_messages allows.
-std::unique_ptr<Transport> make_verbs_transport(std::shared_ptr<Bootstrap> bootstrap,
-                                                const VerbsOptions& options = {});
+std::unique_ptr<VerbsTransport> make_verbs_transport(std::shared_ptr<Bootstrap> bootstrap,
+                                                     const VerbsOptions& options = {});
 
 }  // namespace commtune

@@ -49,20 +49,28 @@ std::string_view beginning(ErrorCode code) {
   }
 }
 
-std::string message_text(const WorkFailure& failure) {
-  if (!failure.message) return "";
-  const matching::Envelope& message = *failure.message;
-  return fmt::format(" {} a message of {} B (channel {}, number {})",
-                     failure.operation == Operation::kLook ? "while waiting for" : "of", message.size,
-                     static_cast<std::uint32_t>(tag_space_of(message.tag)), number_of(message.tag));
+}  // namespace
+
+std::string message_text(const std::optional<matching::Envelope>& message, std::string_view of) {
+  if (!message) return "";
+  const std::string size = message->size > 0 ? fmt::format(" of {} B", message->size) : "";
+  const std::string number = number_of(message->tag) == kAnyNumber
+                                 ? "any number"
+                                 : fmt::format("number {}", number_of(message->tag));
+  return fmt::format(" {} a message{} (channel {}, {})", of, size,
+                     static_cast<std::uint32_t>(tag_space_of(message->tag)), number);
 }
 
-}  // namespace
+void raise(const Error& error, const std::optional<matching::Envelope>& message) {
+  if (message) throw MessageError(error, message->tag);
+  throw error;
+}
 
 Error error_of(const WorkFailure& failure, const Peers& peers, int peer) {
   const ErrorCode code = error_code_of(failure.status);
   return {code, fmt::format("{} {}: {}{}: {} (verbs status {}, vendor {:#x})", beginning(code),
-                            describe(peers, peer), operation_name(failure.operation), message_text(failure),
+                            describe(peers, peer), operation_name(failure.operation),
+                            message_text(failure.message, failure.is_awaited ? "while waiting for" : "of"),
                             failure.status_text, failure.status, failure.vendor)};
 }
 

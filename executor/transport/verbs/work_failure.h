@@ -24,10 +24,12 @@ enum class Operation : std::uint8_t {
 /// A completion with a status that is no success.
 struct WorkFailure {
   Operation operation = Operation::kSend;
-  int status = 0;                               ///< ibv_wc_status
-  std::string_view status_text{};               ///< ibv_wc_status_str()
-  std::uint32_t vendor = 0;                     ///< the driver's own number
-  std::optional<matching::Envelope> message{};  ///< that it belongs to, or that is waited for
+  int status = 0;                  ///< ibv_wc_status
+  std::string_view status_text{};  ///< ibv_wc_status_str()
+  std::uint32_t vendor = 0;        ///< the driver's own number
+  /// That it belongs to, or that is waited for; of 0 B where nothing has come that says how long it is.
+  std::optional<matching::Envelope> message{};
+  bool is_awaited = false;  ///< the message is waited for
 };
 
 /// "lost rank 3 (host c): write of a message of 4194304 B (channel 1, number 7): transport retry counter
@@ -36,6 +38,13 @@ struct WorkFailure {
 /// kPeerLost, but where the status says that a rank has done what no rank does (kConflict) or that this one's
 /// own card or memory failed (kUnavailable).
 Error error_of(const WorkFailure& failure, const Peers& peers, int peer);
+
+/// " of a message of 4096 B (channel 1, number 7)"; empty where there is none.
+/// of  "of", "while waiting for"
+std::string message_text(const std::optional<matching::Envelope>& message, std::string_view of);
+
+/// Throws the error, as a MessageError where it is of a message.
+[[noreturn]] void raise(const Error& error, const std::optional<matching::Envelope>& message);
 
 /// A connection was ended by an error that has been, or will be, reported of something else.
 bool is_aftermath(int status);

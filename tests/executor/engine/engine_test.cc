@@ -262,6 +262,60 @@ TEST(Engine, RethrowsWhatEndedItsThreadToWhoeverAsksNext) {
   });
 }
 
+/// Another transport, but for waiting: that fails, as a card does that gives up on a message.
+class FailingTransport final : public Transport {
+ public:
+  FailingTransport(Transport& other, Tag tag) : other_(other), tag_(tag) {}
+  std::string_view name() const override { return other_.name(); }
+  const Peers& peers() const override { return other_.peers(); }
+  TransferId send(int to, Tag tag, std::span<const std::byte> data) override {
+    return other_.send(to, tag, data);
+  }
+  TransferId receive(int from, Tag tag, std::span<std::byte> data) override {
+    return other_.receive(from, tag, data);
+  }
+  std::span<const Completion> wait(Deadline /*until*/) override {
+    throw MessageError(Error(ErrorCode::kPeerLost, "lost rank 1 (host local1)"), tag_);
+  }
+  void wake() noexcept override { other_.wake(); }
+  void abort(std::string_view why) noexcept override { other_.abort(why); }
+
+ private:
+  Transport& other_;
+  Tag tag_;
+};
+
+std::string words_for_a_failure_of(Tag tag) {
+  std::string text;
+  std::latch heard(1);
+  on_ranks(2, [&](Transport& transport) {
+    if (transport.peers().rank == 1) return heard.wait();
+    {
+      FailingTransport failing(transport, tag);
+      Rank rank(failing, fused_plan(kThree, 2), kThree);
+      try {
+        rank.engine().begin_iteration();
+        rank.all_ready();
+        rank.wait_for_all();
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+        text = error.what();
+      }
+    }
+    heard.count_down();
+  });
+  return text;
+}
+
+TEST(Engine, SaysWhichTensorsAMessageCarriesThatATransportGaveUp) {
+  EXPECT_EQ(words_for_a_failure_of(make_tag(TagSpace::kDistribute, 0)),
+            "lost rank 1 (host local1); in the distribute stage of message 0 (layer1.weight and 1 more)");
+  EXPECT_EQ(words_for_a_failure_of(lane_tag(TagSpace::kReduce, 0, 1)),
+            "lost rank 1 (host local1); in the reduce stage of message 0 (layer1.weight and 1 more)");
+  for (const Tag other : {make_tag(TagSpace::kControl, 0), make_tag(TagSpace::kReduce, kAnyNumber)})
+    EXPECT_EQ(words_for_a_failure_of(other), "lost rank 1 (host local1)");
+}
+
 // ---- What a rank says that waited in vain ----
 
 /// Of rank 0, whose peers do `instead` of their part, and then nothing.

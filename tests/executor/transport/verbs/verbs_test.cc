@@ -10,54 +10,21 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <set>
 #include <vector>
 
 #include "executor/replay/run.h"
 #include "executor/transport/registry/make_transport.h"
-#include "executor/transport/verbs/device.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
+#include "tests/executor/transport/verbs/card_ranks.h"
 #include "tests/executor/transport/verbs/forked_ranks.h"
 
 namespace commtune::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// Names of the machine's cards, in order; at least two.
-const std::vector<std::string>& cards() {
-  static const std::vector<std::string> names = [] {
-    std::set<std::string> found;
-    for (const verbs::Gid& gid : verbs::list_gids())
-      if (verbs::score(gid) > 0) found.insert(gid.device);
-    return std::vector<std::string>(found.begin(), found.end());
-  }();
-  return names;
-}
-
-VerbsOptions options_of(const Bootstrap& bootstrap) {
-  VerbsOptions options;
-  options.gid.device = cards()[static_cast<std::size_t>(bootstrap.peers().rank) % cards().size()];
-  options.connect_timeout = Seconds{120};
-  return options;
-}
-
-std::unique_ptr<Transport> connect(const std::shared_ptr<Bootstrap>& bootstrap) {
-  auto transport = make_verbs_transport(bootstrap, options_of(*bootstrap));
-  transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
-  return transport;
-}
-
-void on_verbs_ranks(int n, const std::function<void(Transport&)>& body) {
-  on_bootstraps(n, [&](const std::shared_ptr<Bootstrap>& bootstrap) {
-    const auto transport = connect(bootstrap);
-    body(*transport);
-    synchronize(*transport);
-  });
-}
 
 int rank_count() { return static_cast<int>(std::max<std::size_t>(2, cards().size())); }
 
@@ -74,7 +41,7 @@ TEST(VerbsTransport, RunsAnyPlanWithTheExactResult) {
   for (const Road& road : roads_for(workers)) {
     const auto job = random_job(17 + static_cast<std::uint64_t>(workers), workers, road);
     if (ranks_of(job.plan) != workers) continue;
-    on_verbs_ranks(workers, [&](Transport& transport) {
+    on_verbs_ranks(workers, [&](VerbsTransport& transport) {
       RunOptions options;
       options.iterations = 2;
       options.warmup = 1;
@@ -85,7 +52,7 @@ TEST(VerbsTransport, RunsAnyPlanWithTheExactResult) {
 }
 
 TEST(VerbsTransport, SendsFromMemoryThatIsRegisteredOnce) {
-  on_verbs_ranks(2, [](Transport& transport) {
+  on_verbs_ranks(2, [](VerbsTransport& transport) {
     std::vector<std::byte> data(1 << 20, static_cast<std::byte>(transport.peers().rank));
     transport.register_memory(data);
     for (std::uint32_t i = 0; i < 4; ++i) {
@@ -101,6 +68,55 @@ TEST(VerbsTransport, SendsFromMemoryThatIsRegisteredOnce) {
     transport.unregister_memory(data);
     EXPECT_EQ(data, std::vector<std::byte>(1 << 20));
   });
+}
+
+TEST(VerbsTransport, CopiesNothingOfPostedMessagesAboveTheEagerLimit) {
+  on_verbs_ranks(2, [](VerbsTransport& transport) {
+    constexpr std::uint32_t kMessages = 8;
+    constexpr std::size_t kSize = 256 << 10;
+    std::vector<std::byte> data(kMessages * kSize);
+    transport.register_memory(data);
+    const TransferUsage before = transport.usage();
+    for (std::uint32_t i = 0; i < kMessages; ++i) {
+      const auto part = std::span(data).subspan(i * kSize, kSize);
+      const Tag tag = make_tag(TagSpace::kReduce, i);
+      transport.peers().rank == 0 ? transport.send(1, tag, part) : transport.receive(0, tag, part);
+    }
+    wait_for(transport, kMessages);
+    const std::uint64_t copied = transport.usage().copied_bytes - before.copied_bytes;
+    EXPECT_EQ(copied, 0U);
+    EXPECT_EQ(transport.usage().passing_regions, before.passing_regions);
+    transport.unregister_memory(data);
+    if (transport.peers().rank == 1)
+      fmt::print("COUNT copied_bytes_of_{}_MiB={}\n", data.size() >> 20, copied);
+  });
+}
+
+/// By rank: registrations that are no plan's, after so many iterations of three messages above the eager
+/// limit.
+std::vector<std::uint64_t> passing_regions(const Road& road, int iterations) {
+  const int workers = rank_count();
+  const Profile profile = profile_of({40'000, 9'000, 60'000});
+  const Plan plan = wait_free_plan(profile, workers, road);
+  std::vector<std::uint64_t> counts(static_cast<std::size_t>(workers));
+  on_verbs_ranks(workers, [&](VerbsTransport& transport) {
+    RunOptions options;
+    options.iterations = iterations;
+    options.warmup = 1;
+    options.timeout = Seconds{100};
+    run_plan(transport, plan, profile, options);
+    counts[static_cast<std::size_t>(transport.peers().rank)] = transport.usage().passing_regions;
+  });
+  return counts;
+}
+
+TEST(VerbsTransport, RegistersNothingWhileIterationsRun) {
+  const std::vector<Road> roads{AllReduce{}, AllReduce{Collective::kDoubleBinaryTree},
+                                AllReduce{Collective::kOneShot}, ParameterServer{2}};
+  for (const Road& road : roads) {
+    EXPECT_EQ(passing_regions(road, 1), passing_regions(road, 9)) << describe(road);
+  }
+  fmt::print("COUNT registrations_per_iteration={}\n", HasFailure() ? 1 : 0);
 }
 
 TEST(VerbsTransport, EveryRankIsToldWhoHasNoCard) {

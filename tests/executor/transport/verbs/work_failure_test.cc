@@ -28,11 +28,36 @@ TEST(WorkFailure, SaysWhatWasWaitedForFromAPeerThatGivesNoSign) {
   const WorkFailure failure{.operation = Operation::kLook,
                             .status = IBV_WC_RETRY_EXC_ERR,
                             .status_text = "transport retry counter exceeded",
-                            .message = matching::Envelope{4096, make_tag(TagSpace::kReduce, 7)}};
+                            .message = matching::Envelope{4096, make_tag(TagSpace::kReduce, 7)},
+                            .is_awaited = true};
   EXPECT_EQ(
       std::string(error_of(failure, two_hosts(), 1).what()),
       "lost rank 1 (host b): no sign of life while waiting for a message of 4096 B (channel 1, number 7): "
       "transport retry counter exceeded (verbs status 12, vendor 0x0)");
+}
+
+TEST(WorkFailure, SaysNoSizeWhereNothingHasCome) {
+  const WorkFailure failure{.operation = Operation::kReceive,
+                            .status = IBV_WC_REM_OP_ERR,
+                            .status_text = "remote operation error",
+                            .message = matching::Envelope{0, make_tag(TagSpace::kReduce, kAnyNumber)},
+                            .is_awaited = true};
+  EXPECT_EQ(std::string(error_of(failure, two_hosts(), 1).what()),
+            "cannot go on with rank 1 (host b): receive while waiting for a message (channel 1, any number): "
+            "remote operation error (verbs status 11, vendor 0x0)");
+}
+
+TEST(WorkFailure, IsRaisedWithTheMessageThatItIsOf) {
+  const Error error(ErrorCode::kPeerLost, "gone");
+  const Tag tag = make_tag(TagSpace::kDistribute, 5);
+  try {
+    raise(error, matching::Envelope{64, tag});
+  } catch (const MessageError& raised) {
+    EXPECT_EQ(raised.tag(), tag);
+    EXPECT_EQ(raised.code(), ErrorCode::kPeerLost);
+    EXPECT_EQ(std::string(raised.what()), "gone");
+  }
+  EXPECT_THROW(raise(error, std::nullopt), Error);
 }
 
 TEST(WorkFailure, TellsAPeerThatIsGoneFromOneThatMisbehavesAndFromOwnTrouble) {

@@ -1,0 +1,42 @@
+#include "tests/executor/transport/verbs/card_ranks.h"
+
+#include <set>
+
+#include "executor/transport/verbs/device.h"
+#include "tests/executor/ranks.h"
+#include "tests/executor/transport/conformance.h"
+
+namespace commtune::testing {
+
+const std::vector<std::string>& cards() {
+  static const std::vector<std::string> names = [] {
+    std::set<std::string> found;
+    for (const verbs::Gid& gid : verbs::list_gids())
+      if (verbs::score(gid) > 0) found.insert(gid.device);
+    return std::vector<std::string>(found.begin(), found.end());
+  }();
+  return names;
+}
+
+VerbsOptions options_of(const Bootstrap& bootstrap) {
+  VerbsOptions options;
+  options.gid.device = cards()[static_cast<std::size_t>(bootstrap.peers().rank) % cards().size()];
+  options.connect_timeout = Seconds{120};
+  return options;
+}
+
+std::unique_ptr<VerbsTransport> connect(const std::shared_ptr<Bootstrap>& bootstrap) {
+  auto transport = make_verbs_transport(bootstrap, options_of(*bootstrap));
+  transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
+  return transport;
+}
+
+void on_verbs_ranks(int n, const std::function<void(VerbsTransport&)>& body) {
+  on_bootstraps(n, [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+    const auto transport = connect(bootstrap);
+    body(*transport);
+    synchronize(*transport);
+  });
+}
+
+}  // namespace commtune::testing
