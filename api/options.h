@@ -254,8 +254,8 @@ inline constexpr Knob kFresh =
     knob_of(Takes::kTruth, "fresh", "--fresh", "start over instead of going on from an interrupted probe");
 inline constexpr Knob kCompare =
     knob_of(Takes::kTruth, "", "--compare",
-            "run iperf3 between the first two hosts before, with RDMA devices perftest's ib_write_bw too, "
-            "and print what they say beside ours (status 9 when none of them can)");
+            "run iperf3 between the first two hosts before, with RDMA devices perftest's ib_write_bw and "
+            "ib_write_lat too, and print what they say beside ours (status 9 when none of them can)");
 inline constexpr Knob kSharedHosts = knob_of(Takes::kTruth, "shared_hosts", "--shared-hosts",
                                              "do not refuse when another probe runs on these hosts");
 

@@ -97,11 +97,11 @@ std::string link_matrix(const nlohmann::json& links) {
 std::string comparison(const ProbeOutcome& outcome) {
   if (outcome.tools.empty()) return {};
   const auto hosts = outcome.links.value("hosts", std::vector<std::string>{});
-  const auto ours = [&](const probes::ToolResult& tool) {
+  const auto ours = [&](const probes::ToolResult& tool, const char* what) {
     for (const auto& link : outcome.links.value("links", nlohmann::json::array())) {
       if (hosts.at(link.at("from").get<std::size_t>()) == tool.from &&
           hosts.at(link.at("to").get<std::size_t>()) == tool.to)
-        return link.value("beta_seconds_per_byte", 0.0);
+        return link.value(what, 0.0);
     }
     return 0.0;
   };
@@ -117,7 +117,15 @@ std::string comparison(const ProbeOutcome& outcome) {
     }
     if (tool.from == tool.to) continue;  // not even tried between two hosts
     any = true;
-    const double beta = ours(tool);
+    if (says && tool.bytes_per_second == 0) {  // it measures the way there and back
+      const double theirs = tool.round_trip.value_or(Seconds{0}).count() / 2,
+                   latency = ours(tool, "latency_seconds");
+      table.add({tool.from + " -> " + tool.to, tool.tool, format_time(Seconds{theirs}),
+                 latency > 0 ? format_time(Seconds{latency}) : "-",
+                 latency > 0 && theirs > 0 ? signed_percent(latency / theirs - 1) : "-"});
+      continue;
+    }
+    const double beta = ours(tool, "beta_seconds_per_byte");
     table.add({tool.from + " -> " + tool.to, tool.tool,
                says ? format_bandwidth(SecondsPerByte{1 / tool.bytes_per_second}) : "-",
                beta > 0 ? format_bandwidth(SecondsPerByte{beta}) : "-",

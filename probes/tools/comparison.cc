@@ -187,9 +187,9 @@ void both_directions(Ends& ends, const PeerTool& tool, int other, std::vector<To
 }
 
 /// Nothing where neither host has a device.
-void compare_rdma(Ends& ends, const ComparisonOptions& options, int other, std::vector<ToolResult>& results) {
+void compare_rdma(Ends& ends, const ComparisonOptions& options, const std::string& own, int other,
+                  std::vector<ToolResult>& results) {
   const int rank = ends.peers().rank;
-  const std::string own = active_rdma_device(options.rdma_devices).value_or("");
   const int peer = rank == 0 ? other : 0;
   std::string theirs;
   if (rank == 0) theirs = ends.hear(peer);
@@ -199,6 +199,8 @@ void compare_rdma(Ends& ends, const ComparisonOptions& options, int other, std::
   const PeerTool tool = ib_write_bw(options.rdma_program, own, options.port, options.duration);
   if (!own.empty() && !theirs.empty()) {
     both_directions(ends, tool, other, results);
+    both_directions(ends, ib_write_lat(options.latency_program, own, options.port, options.duration), other,
+                    results);
     return;
   }
   const std::string& without = ends.peers().hosts[static_cast<std::size_t>(own.empty() ? rank : peer)];
@@ -207,8 +209,8 @@ void compare_rdma(Ends& ends, const ComparisonOptions& options, int other, std::
 
 /// The ranks that neither send nor serve wait here: what follows expects nobody to be late.
 void end_together(Ends& ends, int other) {
-  // Two tools, both ways each: the time limit of whoever waits for all of them.
-  constexpr int kMostTransfers = 4;
+  // Three tools, both ways each: the time limit of whoever waits for all of them.
+  constexpr int kMostTransfers = 6;
   const Peers& peers = ends.peers();
   if (peers.rank != 0) {
     if (peers.rank != other) ends.hear(0, kMostTransfers);
@@ -245,7 +247,9 @@ std::vector<ToolResult> compare_with_tools(Transport& transport, const Compariso
     Ends ends(communicator, options);
     if (peers.rank == 0 || peers.rank == other) {
       both_directions(ends, iperf3(options.program, options.port, options.duration), other, results);
-      compare_rdma(ends, options, other, results);
+      auto device = rdma_device_of(transport.facts());
+      if (!device) device = active_rdma_device(options.rdma_devices);
+      compare_rdma(ends, options, device.value_or(""), other, results);
     }
     end_together(ends, other);
   }

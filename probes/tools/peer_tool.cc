@@ -6,6 +6,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string_view>
+#include <utility>
 
 #include "perfmodel/base/json_reader.h"
 
@@ -89,6 +91,14 @@ PeerTool ib_write_bw(const std::string& program, const std::string& device, int 
   return {"ib_write_bw", "perftest", both, both, read_ib_write_bw};
 }
 
+PeerTool ib_write_lat(const std::string& program, const std::string& device, int port, Seconds duration) {
+  constexpr const char* kSize = "8";
+  const std::string at = std::to_string(port), seconds = whole_seconds(duration);
+  const std::vector<std::string> both{program, "-d", device,  "-p", at,  "-s",
+                                      kSize,   "-D", seconds, "-f", "0", "-F"};
+  return {"ib_write_lat", "perftest", both, both, read_ib_write_lat};
+}
+
 ToolResult read_iperf3(const std::string& text) {
   ToolResult result;
   result.tool = "iperf3";
@@ -107,29 +117,48 @@ ToolResult read_iperf3(const std::string& text) {
   return result;
 }
 
-// A line of column names, "BW average[Gb/sec]" among them, and below it one of numbers.
-ToolResult read_ib_write_bw(const std::string& text) {
-  constexpr double kBytesPerGigabit = 1e9 / 8;
-  ToolResult result;
-  result.tool = "ib_write_bw";
+namespace {
+
+/// perftest's table: a line of column names, and below it one of numbers.
+///
+/// column   its name
+/// no_name  a word that only goes before another in names of two words
+/// returns  0 where there is none
+double number_in(const std::string& text, const std::string& column, const std::string& no_name) {
   std::istringstream lines(text);
   std::vector<std::string> names;
   for (std::string line; std::getline(lines, line);) {
     std::vector<std::string> words = words_of(line);
-    std::erase(words, "BW");
+    std::erase(words, no_name);
     if (!words.empty() && words.front() == "#bytes") {
       names = std::move(words);
       continue;
     }
-    const auto average = std::ranges::find(names, "average[Gb/sec]");
-    if (average == names.end() || words.size() != names.size()) continue;
-    result.bytes_per_second =
-        kBytesPerGigabit *
-        std::strtod(words[static_cast<std::size_t>(average - names.begin())].c_str(), nullptr);
-    break;
+    const auto found = std::ranges::find(names, column);
+    if (found == names.end() || words.size() != names.size()) continue;
+    return std::strtod(words[static_cast<std::size_t>(found - names.begin())].c_str(), nullptr);
   }
+  return 0;
+}
+
+}  // namespace
+
+ToolResult read_ib_write_bw(const std::string& text) {
+  constexpr double kBytesPerGigabit = 1e9 / 8;
+  ToolResult result;
+  result.tool = "ib_write_bw";
+  result.bytes_per_second = kBytesPerGigabit * number_in(text, "average[Gb/sec]", "BW");
   if (!(result.bytes_per_second > 0))
     return problem_of(result.tool, "its output has no BW average[Gb/sec] above 0");
+  return result;
+}
+
+ToolResult read_ib_write_lat(const std::string& text) {
+  ToolResult result;
+  result.tool = "ib_write_lat";
+  const double one_way = 1e-6 * number_in(text, "t_avg[usec]", "tps");
+  if (!(one_way > 0)) return problem_of(result.tool, "its output has no t_avg[usec] above 0");
+  result.round_trip = Seconds{2 * one_way};
   return result;
 }
 
@@ -141,6 +170,16 @@ std::optional<std::string> active_rdma_device(const std::string& folder) {
     if (has_active_port(device.path()) && (!first || name < *first)) first = name;
   }
   return first;
+}
+
+std::optional<std::string> rdma_device_of(const EndFacts& facts) {
+  constexpr std::string_view kCard = "card_";
+  for (const auto& [name, what] : facts.what) {
+    if (!name.starts_with(kCard)) continue;
+    const std::size_t port = name.rfind('_');
+    if (port >= kCard.size()) return name.substr(kCard.size(), port - kCard.size());
+  }
+  return std::nullopt;
 }
 
 }  // namespace commtune::probes

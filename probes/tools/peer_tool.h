@@ -6,17 +6,18 @@
 #include <string>
 #include <vector>
 
+#include "executor/transport/transport.h"
 #include "perfmodel/base/units.h"
 
 namespace commtune::probes {
 
 /// What a tool says about one direction of one link.
 struct ToolResult {
-  std::string tool;                   ///< "iperf3", "ib_write_bw"
+  std::string tool;                   ///< "iperf3", "ib_write_bw", "ib_write_lat"
   int source = 0, destination = 0;    ///< ranks
   std::string from, to;               ///< their hosts
-  double bytes_per_second = 0;        ///< payload that arrived; 0 when it could not be measured
-  std::optional<Seconds> round_trip;  ///< the connection's mean round trip under load, if the tool says it
+  double bytes_per_second = 0;        ///< payload that arrived; 0 where it was not, or could not be, measured
+  std::optional<Seconds> round_trip;  ///< mean; under load where the tool measures the rate as well
   /// Why there is no result ("iperf3 does not start on host b: ..."); empty if there is one.
   std::string problem;
 };
@@ -43,13 +44,19 @@ struct PeerTool {
 PeerTool iperf3(const std::string& program, int port, Seconds duration);
 /// perftest's RDMA write of 64 KiB, as many under way as it likes, from one device.
 PeerTool ib_write_bw(const std::string& program, const std::string& device, int port, Seconds duration);
+/// perftest's RDMA writes of 8 B to and fro, one at a time.
+PeerTool ib_write_lat(const std::string& program, const std::string& device, int port, Seconds duration);
 
 /// A client's output as a result without ranks and hosts. Pure; a malformed text is a problem.
 ToolResult read_iperf3(const std::string& text);
 ToolResult read_ib_write_bw(const std::string& text);
+ToolResult read_ib_write_lat(const std::string& text);
 
 /// The first RDMA device, by name, with a port that is active; nullopt where there is none.
 /// folder  "/sys/class/infiniband", which the kernel keeps
 std::optional<std::string> active_rdma_device(const std::string& folder = "/sys/class/infiniband");
+/// The one that a transport has, "mlx5_0" where its facts tell of a "card_mlx5_0_1"; nullopt where they tell
+/// of none.
+std::optional<std::string> rdma_device_of(const EndFacts& facts);
 
 }  // namespace commtune::probes

@@ -46,6 +46,15 @@ TEST(Comparison, StandsBesideWhatToolsSay) {
   EXPECT_FALSE(not_compared(outcome).has_value());
 }
 
+TEST(Comparison, SetsALatencyBesideOurs) {
+  // A round trip of 160 us is 80 us one way; ours is 100 us, 25 % more.
+  probes::ToolResult latency = iperf3(0, 0, "");
+  latency.tool = "ib_write_lat";
+  latency.round_trip = Seconds{160e-6};
+  EXPECT_THAT(probe_report(compared({latency})),
+              testing::ContainsRegex("a -> b +ib_write_lat +80[.0]* .+s +100[.0]* .+s +.25[.]0 %"));
+}
+
 TEST(Comparison, ShowsOurSideWhereAToolIsMissing) {
   const std::string problem = "it does not start on host b (iperf3: No such file or directory)";
   const ProbeOutcome outcome = compared({iperf3(0, 0, problem), iperf3(1, 0, problem)});

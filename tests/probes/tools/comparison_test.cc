@@ -48,6 +48,7 @@ ComparisonOptions nothing_installed() {
   ComparisonOptions options;
   options.program = "no-such-iperf3";
   options.rdma_program = "no-such-ib_write_bw";
+  options.latency_program = "no-such-ib_write_lat";
   options.rdma_devices = "/no/such/folder";
   return options;
 }
@@ -88,12 +89,14 @@ TEST(CompareWithTools, KeepsRanksThatDoNotTakePartUntilItEnds) {
 TEST(CompareWithTools, MeasuresRdmaWhereBothHostsHaveADevice) {
   const RdmaHost host;
   const auto results = compared(host.options(), host.options());
-  ASSERT_EQ(results.size(), 4U);
+  ASSERT_EQ(results.size(), 6U);
   EXPECT_EQ(results[2].tool, "ib_write_bw");
   EXPECT_EQ(results[2].from, "local0");
   EXPECT_THAT(results[2].problem, testing::AllOf(testing::HasSubstr("does not start on host local1"),
                                                  testing::HasSubstr("package perftest")));
   EXPECT_EQ(results[3].from, "local1");
+  EXPECT_EQ(results[4].tool, "ib_write_lat");
+  EXPECT_THAT(results[4].problem, testing::HasSubstr("no-such-ib_write_lat"));
 }
 
 TEST(CompareWithTools, NamesTheHostWithoutARdmaDevice) {

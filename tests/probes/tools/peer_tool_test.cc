@@ -68,6 +68,34 @@ TEST(ReadIbWriteBw, NamesTheProblem) {
               testing::HasSubstr("BW average"));
 }
 
+// As perftest 4.5 prints it with -D.
+const char* const kWriteLatency = R"(
+ Dual-port       : OFF		Device         : rxe0
+---------------------------------------------------------------------------------------
+ #bytes        #iterations       t_avg[usec]    tps average
+ 8             18342           27.25          18349.20
+---------------------------------------------------------------------------------------
+)";
+
+TEST(ReadIbWriteLat, DoublesTheWayThere) {
+  const ToolResult result = read_ib_write_lat(kWriteLatency);
+  EXPECT_EQ(result.problem, "");
+  ASSERT_TRUE(result.round_trip);
+  EXPECT_NEAR(result.round_trip->count(), 54.5e-6, 1e-12);
+  EXPECT_EQ(result.bytes_per_second, 0);
+}
+
+TEST(ReadIbWriteLat, NamesTheProblem) {
+  EXPECT_THAT(read_ib_write_lat("").problem, testing::HasSubstr("t_avg[usec]"));
+  EXPECT_THAT(read_ib_write_lat(kWriteBandwidth).problem, testing::HasSubstr("t_avg[usec]"));
+}
+
+TEST(RdmaDeviceOf, IsTheCardThatATransportHas) {
+  EXPECT_EQ(rdma_device_of({}), std::nullopt);
+  EXPECT_EQ(rdma_device_of({.what = {{"card_mlx5_0_1", "RoCE v2"}}, .releases = {}}), "mlx5_0");
+  EXPECT_EQ(rdma_device_of({.what = {{"card_", ""}, {"cards", ""}}, .releases = {}}), std::nullopt);
+}
+
 TEST(ActiveRdmaDevice, IsTheFirstWithAnActivePort) {
   const auto folder = std::filesystem::path(testing::TempDir()) / ("devices" + std::to_string(::getpid()));
   const auto add = [&](const std::string& device, const std::string& port, const std::string& state) {
