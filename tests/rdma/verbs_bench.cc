@@ -1,17 +1,23 @@
-// How fast two ranks send over verbs, to be held against perftest on the same cards (tests/rdma/run
+// How fast two ranks send to each other, to be held against perftest on the same cards (tests/rdma/run
 // --compare).
 //
-//   verbs_bench CARD CARD     prints `latency_us=X bandwidth_mb=Y`: half a round trip of 8 B, the median; and
-//   the
-//                             rate of messages of 64 KiB, two under way at a time, from registered memory
+//   verbs_bench verbs CARD CARD
+//   verbs_bench tcp NETWORK NETWORK     such as 10.0.0.1/32
+//
+// Prints `latency_us=X bandwidth_mb=Y`: half a round trip of 8 B, the median; and the rate of messages of
+// 64 KiB, from registered memory, as many under way at a time as perftest has.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <memory>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "executor/transport/tcp/tcp.h"
 #include "executor/transport/verbs/verbs.h"
 #include "tests/executor/transport/verbs/forked_ranks.h"
 
@@ -21,7 +27,7 @@ namespace {
 constexpr int kRounds = 1000;
 constexpr int kMessages = 1000;
 constexpr std::size_t kSize = std::size_t{64} << 10;
-constexpr std::uint32_t kUnderWay = 2;
+constexpr std::uint32_t kUnderWay = 128;
 constexpr Tag kTag = make_tag(TagSpace::kReduce, 0);
 
 void end_one(Transport& transport, std::size_t& ended) {
@@ -68,19 +74,31 @@ double bytes_per_second(Transport& transport) {
   return static_cast<double>(kSize) * kMessages / Seconds(Clock::now() - start).count();
 }
 
+std::unique_ptr<Transport> make(std::string_view kind, const char* place,
+                                std::shared_ptr<Bootstrap> bootstrap) {
+  if (kind == "tcp") {
+    TcpOptions options;
+    options.network = place;
+    return make_tcp_transport(std::move(bootstrap), options);
+  }
+  VerbsOptions options;
+  options.gid.device = place;
+  return make_verbs_transport(std::move(bootstrap), options);
+}
+
 }  // namespace
 }  // namespace commtune::testing
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is thrown ends the bench
   using namespace commtune;
-  if (argc != 3) {
-    fmt::print(stderr, "usage: verbs_bench CARD CARD\n");
+  const std::string_view kind = argc == 4 ? argv[1] : "";
+  if (kind != "verbs" && kind != "tcp") {
+    fmt::print(stderr, "usage: verbs_bench verbs CARD CARD | tcp NETWORK NETWORK\n");
     return 2;
   }
   const auto ends = testing::on_forked_ranks(2, [&](std::shared_ptr<Bootstrap> bootstrap) {
-    VerbsOptions options;
-    options.gid.device = argv[1 + bootstrap->peers().rank];
-    const auto transport = make_verbs_transport(std::move(bootstrap), options);
+    const char* const place = argv[2 + bootstrap->peers().rank];
+    const auto transport = testing::make(kind, place, std::move(bootstrap));
     const double latency = testing::half_round_trip(*transport);
     const double rate = testing::bytes_per_second(*transport);
     return fmt::format("latency_us={:.2f} bandwidth_mb={:.1f}", latency * 1e6, rate / 1e6);
