@@ -54,6 +54,21 @@ class Coverage(unittest.TestCase):
         self.assertIsNone(coverage.coverage_of([result(rows[2:])]))
 
 
+class RdmaTargets(unittest.TestCase):
+    def test_the_fastest_method_may_stand_third(self):
+        rows = [row("a", 2.0, 2.2, chosen=True), row("b", 2.1, 2.1), row("c", 2.2, 2.0), row("d", 2.3, 2.4)]
+        judgement = targets.over_rdma([result(rows)])
+        self.assertEqual(goal(judgement, "fastest_rank_worst").value, 3)
+        self.assertTrue(all(each.met for each in judgement.goals))
+        self.assertIn("shortest_iteration=2.0s", judgement.notes)
+        rows[3] = row("d", 2.3, 1.9)
+        self.assertFalse(goal(targets.over_rdma([result(rows)]), "fastest_rank_worst").met)
+
+    def test_the_median_error_may_be_fifteen_per_cent(self):
+        self.assertTrue(goal(targets.over_rdma([result([row("a", 1.14, 1.0, chosen=True)])]), "error_median").met)
+        self.assertFalse(goal(targets.over_rdma([result([row("a", 1.16, 1.0, chosen=True)])]), "error_median").met)
+
+
 class DrawnTargets(unittest.TestCase):
     def test_all_met(self):
         done = [ranged(9, 1, case, again=again(1.002)) for case in CASES]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from disturbance import Watch
 from race_parts import emulated, ours
-from . import output, results
+from . import output, rdma, results
 
 
 class Here:
@@ -31,6 +31,10 @@ class Here:
 def cluster_of(network, name, switch):
     if network.local:
         yield Here(network.slots)
+        return
+    if isinstance(network, rdma.RdmaNetwork):
+        with rdma.cluster(network) as cluster:
+            yield cluster
         return
     flags = ["--slots", str(network.slots)]
     with emulated.cluster(network, name, switch, flags) as cluster:

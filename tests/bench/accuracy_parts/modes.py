@@ -4,7 +4,7 @@ import dataclasses
 from typing import Callable
 from urllib.parse import quote
 
-from . import cases, drawn, local, measuring, targets
+from . import cases, drawn, local, measuring, rdma, targets
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,3 +32,8 @@ def here(ranks):
     chosen = local.cases(ranks)
     label = f"local={','.join(str(count) for count in ranks)}"
     return Mode(label, chosen, len(chosen), targets.local, local.in_turns, lambda *_: True, local.LARGEST, local.BUDGET)
+
+
+def over_rdma(hosts):
+    chosen = rdma.cases(hosts)
+    return Mode(f"rdma={hosts}", chosen, len(chosen), targets.over_rdma, counts=lambda *_: True, largest=rdma.LARGEST, budget=rdma.BUDGET)
