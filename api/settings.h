@@ -27,7 +27,8 @@ struct Settings {
   std::string cluster;                 ///< of commands that name none
   std::filesystem::path hosts;         ///< hostfile of commands that name none; empty: this machine
   int local_ranks = 0;                 ///< on this machine, when no hosts are named
-  std::string subnet;                  ///< TcpOptions::network
+  std::string subnet;                  ///< TransportOptions::subnet
+  std::string network_options;         ///< TransportOptions::own
   std::string mpirun;                  ///< the program, looked up in PATH unless it has a slash
   std::filesystem::path rank_program;  ///< what mpirun starts on every host
   Seconds start_timeout{};

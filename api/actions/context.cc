@@ -15,13 +15,26 @@ namespace commtune::api {
 namespace {
 
 constexpr std::string_view kRemoteAgent = "OMPI_MCA_plm_rsh_agent";
-constexpr std::string_view kSubnet = "subnet";  // among transport_settings()
+// Among transport_settings().
+constexpr std::string_view kSubnet = "subnet", kNetworkOptions = "network_options";
+
+/// As probes name settings; "" where there is none.
+std::string setting_among(const std::map<std::string, std::string>& facts, std::string_view name) {
+  const auto found = facts.find(fmt::format("setting.{}", name));
+  return found == facts.end() ? "" : found->second;
+}
 
 }  // namespace
 
 void Placing::check() const {
   const TransportKind* kind = find_transport(network);
   if (kind == nullptr) throw Error(ErrorCode::kUnavailable, no_such_transport(network));
+  if (!network_options.empty() && kind->own.empty()) {
+    throw Error(
+        ErrorCode::kBadInput,
+        fmt::format("network_options = {}: --network {} takes none, only {} does", network_options, network,
+                    transport_names([](const TransportKind& each) { return !each.own.empty(); })));
+  }
   if (subnet.empty() || kind->takes_subnet) return;
   throw Error(
       ErrorCode::kBadInput,
@@ -34,8 +47,8 @@ void Placing::check() const {
 ProbedOver probed_over(std::string_view transport, const std::map<std::string, std::string>& facts) {
   ProbedOver over;
   if (!transport.empty()) over.network = transport;
-  const auto subnet = facts.find("setting." + std::string(kSubnet));  // as probes name settings
-  if (subnet != facts.end()) over.subnet = subnet->second;
+  over.subnet = setting_among(facts, kSubnet);
+  over.network_options = setting_among(facts, kNetworkOptions);
   return over;
 }
 
@@ -80,6 +93,7 @@ std::map<std::string, std::string> transport_settings(const Context& context, co
     if (!it->first.starts_with("OMPI_MCA_plm")) settings[it->first] = it->second;
   }
   if (!placing.subnet.empty()) settings.emplace(kSubnet, placing.subnet);
+  if (!placing.network_options.empty()) settings.emplace(kNetworkOptions, placing.network_options);
   for (const std::string& argument : placing.mpirun_arguments) {
     std::string& all = settings["mpirun"];
     all += (all.empty() ? "" : " ") + argument;

@@ -43,10 +43,11 @@ struct Placing {
   HostList hosts;
   std::string network{kDefaultNetwork};  ///< name of a transport
   std::string subnet;                    ///< TransportOptions::subnet; empty: any
+  std::string network_options;           ///< TransportOptions::own
   std::vector<std::string> mpirun_arguments;
 
   /// Throws Error{kUnavailable} for a network that this program does not have, Error{kBadInput} for a subnet
-  /// that it does not take.
+  /// or options that it does not take.
   void check() const;
 };
 
@@ -54,6 +55,7 @@ struct Placing {
 struct ProbedOver {
   std::optional<std::string> network;  ///< absent: nobody knows
   std::string subnet;                  ///< of its networks; empty: any
+  std::string network_options{};       ///< TransportOptions::own
   bool operator==(const ProbedOver&) const = default;
 };
 /// transport, facts  a cluster's
@@ -71,8 +73,8 @@ Store open_store(const Settings& settings);
 /// What launch() needs to start `ranks` ranks (0: one a slot).
 LaunchOptions launch_options(const Context& context, const Placing& placing, int ranks);
 
-/// Open MPI's settings in the environment (OMPI_MCA_*) and on mpirun's command line, and the subnet: they
-/// change what is measured, so they belong to a cluster's fingerprint.
+/// Open MPI's settings in the environment (OMPI_MCA_*) and on mpirun's command line, the subnet, and the
+/// network's own options: they change what is measured, so they belong to a cluster's fingerprint.
 std::map<std::string, std::string> transport_settings(const Context& context, const Placing& placing);
 
 /// Notes that belong to a placing, said once.

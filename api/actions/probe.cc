@@ -208,6 +208,7 @@ class Shares {
     ProbeRequest own = request_;
     own.placing.network = kind.name;
     if (!kind.takes_subnet) own.placing.subnet.clear();
+    if (kind.own.empty()) own.placing.network_options.clear();
     if (own.options.budget) {
       const Seconds left = *own.options.budget - (SteadyClock::now() - begin_);
       own.options.budget = std::max(left / static_cast<double>(left_), kLeastBudget);
@@ -244,6 +245,7 @@ ProbeOutcome probe_cluster(Context& context, const ProbeRequest& request) {
   request.placing.check();
   order.network = request.placing.network;
   order.subnet = request.placing.subnet;
+  order.network_options = request.placing.network_options;
   order.options = request.options;
   order.compare = request.compare;
   order.options.cluster_name = request.cluster;

@@ -265,6 +265,7 @@ class RunGroup {
     order.profile = first.job.profile;
     order.pace = pace_of(first);
     order.subnet = first.placing.subnet;
+    order.network_options = first.placing.network_options;
     order.rounds = rounds_of(plans);
     for (const std::size_t i : plans) order.plans.push_back({requests_[i].job.plan, requests_[i].options});
     return order;
@@ -346,6 +347,7 @@ Placing placing_for(Placing placing, const PlannedJob& job) {
   if (job.plan.transport.empty() || job.plan.transport == placing.network) return placing;
   placing.network = job.plan.transport;
   placing.subnet = job.over.subnet;
+  placing.network_options = job.over.network_options;
   return placing;
 }
 

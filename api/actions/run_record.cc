@@ -58,9 +58,10 @@ double pace_of(const RunRequest& request) {
 
 bool share_a_session(const RunRequest& a, const RunRequest& b) {
   const auto key = [](const RunRequest& request) {
-    return std::tuple(request.placing.network, request.placing.subnet, request.placing.mpirun_arguments,
-                      request.job.plan.workers, commtune::digest(request.job.profile), pace_of(request),
-                      request.options.result, request.options.timeout, request.options.chunk);
+    return std::tuple(request.placing.network, request.placing.subnet, request.placing.network_options,
+                      request.placing.mpirun_arguments, request.job.plan.workers,
+                      commtune::digest(request.job.profile), pace_of(request), request.options.result,
+                      request.options.timeout, request.options.chunk);
   };
   return key(a) == key(b);
 }

@@ -43,6 +43,7 @@ SessionOrder order_for(const RunRequest& request) {
   order.chunk = request.options.chunk;
   order.pace = pace_of(request);
   order.subnet = request.placing.subnet;
+  order.network_options = request.placing.network_options;
   return order;
 }
 

@@ -88,8 +88,8 @@ std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& sess
       .add_option("-H,--host-list", flags->host_list,
                   "hosts as h1:4,h2:4 or tux[0-3,12]:2, in place of --hosts")
       ->type_name("LIST");
-  for (const std::string_view name :
-       {"hosts", "local_ranks", "subnet", "mpirun", "rank_program", "start_timeout", "silence_timeout"})
+  for (const std::string_view name : {"hosts", "local_ranks", "subnet", "network_options", "mpirun",
+                                      "rank_program", "start_timeout", "silence_timeout"})
     add_setting_flag(command, session, name);
   std::vector<std::string> names;
   for (const TransportKind* kind : transport_kinds()) names.emplace_back(kind->name);
@@ -118,6 +118,9 @@ Placing PlacingFlags::placing(const Settings& settings, const ProbedOver& over) 
   placing.subnet = settings.subnet;
   const TransportKind* kind = find_transport(placing.network);
   if (placing.subnet.empty() && kind != nullptr && kind->takes_subnet) placing.subnet = over.subnet;
+  placing.network_options = settings.network_options;
+  if (placing.network_options.empty() && placing.network == over.network)
+    placing.network_options = over.network_options;
   placing.mpirun_arguments = mpirun_arguments;
   return placing;
 }

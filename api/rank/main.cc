@@ -35,10 +35,14 @@ bool stop_requested() { return g_stop != 0; }
 /// Far longer than any start takes.
 constexpr std::chrono::minutes kStartLimit{5};
 
-TransportOptions options_of(const ProbeOrder& order) { return {.subnet = order.subnet}; }
-TransportOptions options_of(const RunOrder& order) { return {.subnet = order.subnet, .pace = order.pace}; }
+TransportOptions options_of(const ProbeOrder& order) {
+  return {.subnet = order.subnet, .pace = 0, .own = order.network_options};
+}
+TransportOptions options_of(const RunOrder& order) {
+  return {.subnet = order.subnet, .pace = order.pace, .own = order.network_options};
+}
 TransportOptions options_of(const SessionOrder& order) {
-  return {.subnet = order.subnet, .pace = order.pace};
+  return {.subnet = order.subnet, .pace = order.pace, .own = order.network_options};
 }
 
 std::unique_ptr<Transport> connect(std::shared_ptr<Bootstrap> job, const Order& order) {

@@ -72,6 +72,8 @@ void add_transport_flags(const json& request, const ClusterRow& cluster, std::ve
   if (said.empty() && kind != nullptr) argv.push_back("--network=" + over);
   if (!before.subnet.empty() && (over == knob::kAuto || (kind != nullptr && kind->takes_subnet)))
     argv.push_back("--subnet=" + before.subnet);
+  if (!before.network_options.empty() && over == before.network)
+    argv.push_back("--network-options=" + before.network_options);
 }
 
 /// What a child says while it runs.

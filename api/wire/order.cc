@@ -43,6 +43,7 @@ void visit_fields(Visitor& visit, Given& order) {
   visit("earlier", order.earlier, fields::ListOf{0, kMostSamples, Document{}});
   visit("compare", order.compare, fields::Truth{});
   visit.when_set("subnet", order.subnet, fields::Text{});
+  visit.when_set("network_options", order.network_options, fields::Text{});
   visit("profiles", order.profiles, fields::ListOf{0, kMostProfiles, Document{}});
 }
 
@@ -60,6 +61,7 @@ void visit_fields(Visitor& visit, Given& order) {
   visit("rounds", order.rounds, fields::Whole{1, 1'000'000});
   visit("pace_bytes_per_second", order.pace, fields::Real{0, 1e15});
   visit.when_set("subnet", order.subnet, fields::Text{});
+  visit.when_set("network_options", order.network_options, fields::Text{});
 }
 
 template <typename Visitor, fields::Of<SessionOrder> Given>
@@ -74,6 +76,7 @@ void visit_fields(Visitor& visit, Given& order) {
   visit("chunk_bytes", order.chunk, fields::Whole{0, std::uint64_t{1} << 50U});
   visit("pace_bytes_per_second", order.pace, fields::Real{0, 1e15});
   visit.when_set("subnet", order.subnet, fields::Text{});
+  visit.when_set("network_options", order.network_options, fields::Text{});
 }
 
 namespace {

@@ -35,6 +35,7 @@ struct ProbeOrder {
   std::vector<probes::ProbeSample> earlier;
   bool compare = false;           ///< run what people already trust on the same link first
   std::string subnet;             ///< TransportOptions::subnet
+  std::string network_options{};  ///< TransportOptions::own
   std::vector<Profile> profiles;  ///< whose plans decide what is refined; empty: nobody's
 };
 
@@ -42,9 +43,10 @@ struct RunOrder {
   std::string network{kDefaultNetwork};
   std::vector<PlannedRun> plans;  ///< they take turns in one session
   Profile profile;
-  int rounds = 1;      ///< TurnOptions::rounds
-  double pace = 0;     ///< TransportOptions::pace
-  std::string subnet;  ///< TransportOptions::subnet
+  int rounds = 1;                 ///< TurnOptions::rounds
+  double pace = 0;                ///< TransportOptions::pace
+  std::string subnet;             ///< TransportOptions::subnet
+  std::string network_options{};  ///< TransportOptions::own
 };
 
 /// PlanSource's members; the plans come in lines of their own.
@@ -55,8 +57,9 @@ struct SessionOrder {
   Result result = Result::kMean;
   Seconds timeout{60.0};
   Bytes chunk;
-  double pace = 0;     ///< TransportOptions::pace
-  std::string subnet;  ///< TransportOptions::subnet
+  double pace = 0;                ///< TransportOptions::pace
+  std::string subnet;             ///< TransportOptions::subnet
+  std::string network_options{};  ///< TransportOptions::own
 };
 
 using Order = std::variant<ProbeOrder, RunOrder, SessionOrder>;

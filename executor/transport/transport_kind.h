@@ -16,6 +16,7 @@ class Bootstrap;
 struct TransportOptions {
   std::string subnet;  ///< addresses to use, such as "10.0.0.0/24"; empty: any that both ends share
   double pace = 0;     ///< bytes per second that a connection sends to another host at most; 0: no limit
+  std::string own;     ///< what only that transport knows: "device=mlx5_0,connections=2"; empty: as it likes
 };
 
 /// Plain data: it needs none of the transport's libraries.
@@ -23,6 +24,7 @@ struct TransportKind {
   std::string_view name;      ///< as flags, orders and clusters have it: "tcp"
   bool takes_subnet = false;  ///< TransportOptions::subnet
   bool takes_pace = false;    ///< TransportOptions::pace
+  std::string_view own{};     ///< keys that TransportOptions::own may have; empty: it takes none
 };
 
 }  // namespace commtune

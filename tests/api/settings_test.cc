@@ -110,6 +110,12 @@ TEST_F(SettingsTest, ASubnetIsAnIpv4Network) {
   }
 }
 
+TEST_F(SettingsTest, OptionsOfANetworkAreAnyText) {
+  EXPECT_EQ(resolve_settings(sources_).settings.network_options, "");
+  sources_.environment["COMMTUNE_NETWORK_OPTIONS"] = "device=mlx5_0";
+  EXPECT_EQ(resolve_settings(sources_).settings.network_options, "device=mlx5_0");
+}
+
 TEST_F(SettingsTest, FitsAreMarkedFromThirtyDaysOnUnlessSaidOtherwise) {
   EXPECT_EQ(resolve_settings(sources_).settings.fit_age, Seconds{30 * 86400.0});
   sources_.environment["COMMTUNE_FIT_AGE"] = "12h";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <span>
@@ -16,19 +17,23 @@ using Text = std::array<char, 512>;
 
 struct Card {
   CardAddress address;
-  proof::Secret secret{};  // rank 0's counts
+  std::uint32_t connections = 0;  // to each peer
+  proof::Secret secret{};         // rank 0's counts
 };
+
+/// A rank's connections to a peer; the last are not in use where there are fewer.
+using PairAddresses = std::array<PairAddress, kMostConnections>;
 
 /// What a card's owner has for each rank follows it.
 struct Letter {
   Card card;
-  std::vector<PairAddress> pairs;  // by rank
+  std::vector<PairAddresses> pairs;  // by rank
 };
 
 std::vector<std::byte> pack(const Letter& letter) {
-  std::vector<std::byte> bytes(sizeof(Card) + letter.pairs.size() * sizeof(PairAddress));
+  std::vector<std::byte> bytes(sizeof(Card) + letter.pairs.size() * sizeof(PairAddresses));
   std::memcpy(bytes.data(), &letter.card, sizeof(Card));
-  std::memcpy(bytes.data() + sizeof(Card), letter.pairs.data(), letter.pairs.size() * sizeof(PairAddress));
+  std::memcpy(bytes.data() + sizeof(Card), letter.pairs.data(), letter.pairs.size() * sizeof(PairAddresses));
   return bytes;
 }
 
@@ -37,18 +42,22 @@ std::vector<Letter> unpack(std::span<const std::byte> bytes, std::size_t ranks) 
   for (Letter& letter : letters) {
     letter.pairs.resize(ranks);
     std::memcpy(&letter.card, bytes.data(), sizeof(Card));
-    std::memcpy(letter.pairs.data(), bytes.data() + sizeof(Card), ranks * sizeof(PairAddress));
-    bytes = bytes.subspan(sizeof(Card) + ranks * sizeof(PairAddress));
+    std::memcpy(letter.pairs.data(), bytes.data() + sizeof(Card), ranks * sizeof(PairAddresses));
+    bytes = bytes.subspan(sizeof(Card) + ranks * sizeof(PairAddresses));
   }
   return letters;
 }
 
-std::vector<Letter> exchange(Bootstrap& bootstrap, const Device& device, const std::vector<QueuePair*>& pairs,
-                             Deadline until) {
-  Letter own{{address_of(device), {}}, {}};
+std::vector<Letter> exchange(Bootstrap& bootstrap, const Device& device,
+                             const std::vector<PairsOfPeer>& pairs, Deadline until) {
+  Letter own{{.address = address_of(device)}, {}};
   if (bootstrap.peers().rank == 0) own.card.secret = proof::make_secret();
-  for (const QueuePair* const pair : pairs)
-    own.pairs.push_back(pair == nullptr ? PairAddress{} : pair->address());
+  for (const PairsOfPeer& to_peer : pairs) {
+    own.card.connections = std::max(own.card.connections, static_cast<std::uint32_t>(to_peer.size()));
+    PairAddresses addresses{};
+    std::ranges::transform(to_peer, addresses.begin(), &QueuePair::address);
+    own.pairs.push_back(addresses);
+  }
   return unpack(bootstrap.all_gather(pack(own), until), pairs.size());
 }
 
@@ -56,9 +65,9 @@ std::vector<Letter> exchange(Bootstrap& bootstrap, const Device& device, const s
 struct Statement {
   std::array<char, 16> purpose{"commtune verbs1"};
   std::int32_t prover = 0, verifier = 0;  // ranks
-  PairAddress of_prover, of_verifier;
+  PairAddresses of_prover, of_verifier;
 };
-static_assert(sizeof(Statement) == 40, "no padding is digested");
+static_assert(sizeof(Statement) == 24 + 2 * sizeof(PairAddresses), "no padding is digested");
 
 proof::Proof prove(const std::vector<Letter>& letters, int prover, int verifier) {
   const auto from = static_cast<std::size_t>(prover), to = static_cast<std::size_t>(verifier);
@@ -71,21 +80,27 @@ proof::Proof prove(const std::vector<Letter>& letters, int prover, int verifier)
 }
 
 /// Why these two cards cannot be connected; empty: they can.
-std::string why_apart(const CardAddress& mine, const CardAddress& theirs) {
-  if (mine.kind == theirs.kind) return "";
-  return "the two cards' addresses are of different kinds (RoCE v1, RoCE v2, InfiniBand)";
+///
+/// connections  of this rank to each peer
+std::string why_apart(const CardAddress& mine, std::size_t connections, const Card& theirs) {
+  if (mine.kind != theirs.address.kind)
+    return "the two cards' addresses are of different kinds (RoCE v1, RoCE v2, InfiniBand)";
+  if (connections != theirs.connections)
+    return fmt::format("it has {} connections a pair, this rank {}", theirs.connections, connections);
+  return "";
 }
 
-std::string connect_each(const Peers& peers, const Device& device, const std::vector<QueuePair*>& pairs,
+std::string connect_each(const Peers& peers, const Device& device, const std::vector<PairsOfPeer>& pairs,
                          const std::vector<Letter>& letters, const RetryRule& retry) {
   for (int peer = 0; peer < peers.size(); ++peer) {
     const auto index = static_cast<std::size_t>(peer);
-    if (pairs[index] == nullptr) continue;
     const Letter& letter = letters[index];
-    std::string why = why_apart(address_of(device), letter.card.address);
+    if (peer == peers.rank) continue;
+    std::string why = why_apart(address_of(device), pairs[index].size(), letter.card);
     try {
-      if (why.empty())
-        pairs[index]->connect(letter.card.address, letter.pairs[static_cast<std::size_t>(peers.rank)], retry);
+      const PairAddresses& theirs = letter.pairs[static_cast<std::size_t>(peers.rank)];
+      for (std::size_t lane = 0; why.empty() && lane < pairs[index].size(); ++lane)
+        pairs[index][lane]->connect(letter.card.address, theirs[lane], retry);
     } catch (const Error& error) {
       why = error.what();
     }
@@ -108,7 +123,7 @@ void agree_on_success(Bootstrap& bootstrap, const std::string& failure, Deadline
 }
 
 std::vector<Introduction> connect_pairs(Bootstrap& bootstrap, const Device& device,
-                                        const std::vector<QueuePair*>& pairs, const RetryRule& retry,
+                                        const std::vector<PairsOfPeer>& pairs, const RetryRule& retry,
                                         Deadline until) {
   const std::vector<Letter> letters = exchange(bootstrap, device, pairs, until);
   // Nobody sends before all can receive: what came too early would be sent again only after a time-out.

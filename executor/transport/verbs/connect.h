@@ -22,13 +22,16 @@ struct Introduction {
   proof::Proof expected{};  ///< that it must show
 };
 
+/// Of one rank's connections to a peer.
+using PairsOfPeer = std::vector<QueuePair*>;
+
 /// Collective: tells the ranks each other's addresses and connects the pairs. Throws Error{kUnavailable} as
 /// above, Error{kTimeout}, Error{kPeerLost}.
 ///
-/// pairs    by rank; the own one is nullptr
+/// pairs    by rank, as many to each; to this one none
 /// returns  by rank
 std::vector<Introduction> connect_pairs(Bootstrap& bootstrap, const Device& device,
-                                        const std::vector<QueuePair*>& pairs, const RetryRule& retry,
+                                        const std::vector<PairsOfPeer>& pairs, const RetryRule& retry,
                                         Deadline until);
 
 }  // namespace commtune::verbs

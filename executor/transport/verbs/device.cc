@@ -114,6 +114,7 @@ EndFacts facts_of(const Device& device) {
   facts.what[fmt::format("card_{}_{}", gid.device, gid.port)] =
       fmt::format("{}, {}, MTU {} B", name_of(gid.kind), ethernet ? "Ethernet" : "InfiniBand",
                   kSmallestMtu << static_cast<int>(device.port().active_mtu));
+  facts.releases[fmt::format("gid_{}_{}", gid.device, gid.port)] = describe_address(gid);
   const std::string firmware = device.limits().fw_ver;
   if (!firmware.empty()) facts.releases["firmware_" + gid.device] = firmware;
   return facts;

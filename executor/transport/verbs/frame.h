@@ -13,7 +13,7 @@
 
 namespace commtune::verbs {
 
-enum class FrameKind : std::uint16_t {
+enum class FrameKind : std::uint8_t {
   kProof = 1,     ///< the first one: it is a rank of this run; the proof follows
   kMessage = 2,   ///< a short message; its bytes follow
   kAnnounce = 3,  ///< a long message is there to be granted
@@ -25,6 +25,7 @@ enum class FrameKind : std::uint16_t {
 /// Travels as it lies in memory: all ranks run the same program on the same kind of processor.
 struct FrameHeader {
   FrameKind kind{};
+  ConnectionSet connections = 0;  ///< kGrant: that the message is to be written on, a part on each
   std::uint16_t credits = 0;      ///< given back
   TransferId send = 0;            ///< kAnnounce: the sender's number of it; kGrant: that number
   matching::Envelope envelope{};  ///< kMessage, kAnnounce

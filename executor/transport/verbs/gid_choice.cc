@@ -91,6 +91,8 @@ std::string describe(const Gid& gid) {
                      gid.network_device.empty() ? "" : ", ", gid.network_device);
 }
 
+std::string describe_address(const Gid& gid) { return fmt::format("GID {}, {}", gid.index, text_of(gid)); }
+
 void GidWish::check() const {
   if (!subnet.empty() && !read_network(subnet)) {
     throw Error(ErrorCode::kBadInput,

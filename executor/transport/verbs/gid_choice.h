@@ -37,6 +37,8 @@ bool is_routable(const Gid& gid);
 std::string_view name_of(GidKind kind);  ///< "RoCE v2"
 /// "mlx5_0:1, GID 3 (RoCE v2, 10.0.0.1, eth0)".
 std::string describe(const Gid& gid);
+/// "GID 3, 10.0.0.1".
+std::string describe_address(const Gid& gid);
 
 /// What a user may say about it; each that is said must hold.
 struct GidWish {

@@ -1,7 +1,8 @@
 #pragma once
 // What a receiver has let a peer write into its memory: for each such message a slot and the slot's sequence
-// number, which come back as the immediate of the write that ends it. A slot is used again, its sequence is
-// another then, so that an immediate that comes twice or late ends nothing.
+// number, which come back as the immediate of the write that ends it, or that ends its part on each of
+// several connections. A slot is used again, its sequence is another then, so that an immediate that comes
+// twice or late ends nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,10 @@ namespace commtune::verbs {
 /// 16 bits of slot, 16 bits of sequence.
 using Immediate = std::uint32_t;
 
+/// Some of a pair's connections, a bit each.
+using ConnectionSet = std::uint8_t;
+inline constexpr std::size_t kMostConnections = 8;
+
 /// Region  what keeps the memory registered while the peer may write there
 template <typename Region>
 class Grants {
@@ -25,11 +30,13 @@ class Grants {
     TransferId receive = matching::kNoTransfer;
     matching::Envelope message{};
     Region region{};
+    ConnectionSet due = 1;  ///< connections that have not told of their part's end
   };
   static constexpr std::size_t kMost = std::size_t{1} << 16;
 
   bool is_full() const { return free_.empty() && slots_.size() == kMost; }
   bool empty() const { return free_.size() == slots_.size(); }
+  std::size_t open_count() const { return slots_.size() - free_.size(); }
 
   /// There is room.
   Immediate open(Granted granted) {
@@ -46,17 +53,24 @@ class Grants {
     return (index << 16) | slot.sequence;
   }
 
-  /// What the peer has written; nullopt: it was granted nothing of that number.
-  std::optional<Granted> close(Immediate immediate) {
+  struct GrantEnd {
+    bool was_granted = false;          ///< of that number, and on that connection
+    std::optional<Granted> message{};  ///< with its last part
+  };
+  /// The peer's writes of one connection have ended.
+  GrantEnd close(Immediate immediate, std::size_t connection = 0) {
     const std::uint32_t index = immediate >> 16;
-    if (index >= slots_.size()) return std::nullopt;
+    const ConnectionSet bit = static_cast<ConnectionSet>(1U << connection);
+    if (index >= slots_.size()) return {};
     Slot& slot = slots_[index];
-    if (!slot.granted || slot.sequence != (immediate & 0xffff)) return std::nullopt;
-    std::optional<Granted> granted(std::move(slot.granted));
+    if (!slot.granted || slot.sequence != (immediate & 0xffff) || (slot.granted->due & bit) == 0) return {};
+    slot.granted->due &= static_cast<ConnectionSet>(~bit);
+    if (slot.granted->due != 0) return {true, std::nullopt};
+    GrantEnd closed{true, std::move(slot.granted)};
     slot.granted.reset();
     slot.sequence = (slot.sequence + 1) & 0xffff;
     free_.push_back(index);
-    return granted;
+    return closed;
   }
 
   /// One of those that are open, for a message that says what is waited for. There is one.

@@ -4,6 +4,6 @@ COMMTUNE_DECLARE_TRANSPORT(verbs)
 
 namespace commtune::verbs {
 
-const TransportKind kKind{"verbs", true, false};
+const TransportKind kKind{"verbs", true, false, "device, gid-index, connections, relaxed-ordering"};
 
 }  // namespace commtune::verbs

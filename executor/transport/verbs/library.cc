@@ -47,7 +47,7 @@ Loaded load() {
   symbols.find(library.query_gid_table, "_ibv_query_gid_table", "IBVERBS_1.11");
   symbols.find(library.alloc_pd, "ibv_alloc_pd");
   symbols.find(library.dealloc_pd, "ibv_dealloc_pd");
-  symbols.find(library.reg_mr, "ibv_reg_mr");
+  symbols.find(library.reg_mr, "ibv_reg_mr_iova2", "IBVERBS_1.8");
   symbols.find(library.dereg_mr, "ibv_dereg_mr");
   symbols.find(library.create_comp_channel, "ibv_create_comp_channel", "IBVERBS_1.0");
   symbols.find(library.destroy_comp_channel, "ibv_destroy_comp_channel", "IBVERBS_1.0");

@@ -21,7 +21,7 @@ struct Library {
   decltype(&_ibv_query_gid_table) query_gid_table = nullptr;
   decltype(&ibv_alloc_pd) alloc_pd = nullptr;
   decltype(&ibv_dealloc_pd) dealloc_pd = nullptr;
-  decltype(&ibv_reg_mr) reg_mr = nullptr;
+  decltype(&ibv_reg_mr_iova2) reg_mr = nullptr;  ///< leaves out of what is wished for what a card cannot do
   decltype(&ibv_dereg_mr) dereg_mr = nullptr;
   decltype(&ibv_create_comp_channel) create_comp_channel = nullptr;
   decltype(&ibv_destroy_comp_channel) destroy_comp_channel = nullptr;

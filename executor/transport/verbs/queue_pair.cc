@@ -22,8 +22,10 @@ constexpr std::uint8_t kNotReadyTimer = 12;
 constexpr std::uint8_t kMostHops = 64;
 
 constexpr std::uint64_t kReceiveBit = std::uint64_t{1} << 63;
-constexpr int kNumberBits = 40;
+constexpr int kNumberBits = 40, kPeerBits = 20;
 constexpr std::uint64_t kNumberMask = (std::uint64_t{1} << kNumberBits) - 1;
+constexpr std::uint64_t kPeerMask = (std::uint64_t{1} << kPeerBits) - 1;
+static_assert(kMostConnections << (kNumberBits + kPeerBits) <= kReceiveBit);
 
 std::uint32_t random_packet_number() {
   std::uint32_t number = 0;
@@ -39,23 +41,25 @@ CardAddress address_of(const Device& device) {
 }
 
 std::uint64_t WorkId::packed() const {
-  return (receive ? kReceiveBit : 0) | (static_cast<std::uint64_t>(peer) << kNumberBits) |
-         (number & kNumberMask);
+  return (receive ? kReceiveBit : 0) | (static_cast<std::uint64_t>(lane) << (kNumberBits + kPeerBits)) |
+         ((static_cast<std::uint64_t>(peer) & kPeerMask) << kNumberBits) | (number & kNumberMask);
 }
 
 WorkId WorkId::unpack(std::uint64_t packed) {
-  return {static_cast<int>((packed & ~kReceiveBit) >> kNumberBits), (packed & kReceiveBit) != 0,
+  return {static_cast<int>((packed >> kNumberBits) & kPeerMask),
+          (packed & ~kReceiveBit) >> (kNumberBits + kPeerBits), (packed & kReceiveBit) != 0,
           packed & kNumberMask};
 }
 
 QueuePair::QueuePair(const Device& device, const Regions& regions, ibv_cq* completions,
-                     const ConnectionSizes& sizes, int peer)
+                     const ConnectionSizes& sizes, int peer, std::size_t lane)
     : device_(device),
       regions_(regions),
       peer_(peer),
-      slot_((sizes.slot() + kCacheLine - 1) / kCacheLine * kCacheLine),
+      lane_(lane),
+      slot_(lane == 0 ? (sizes.slot() + kCacheLine - 1) / kCacheLine * kCacheLine : 0),
       memory_((ConnectionSizes::kReceives + ConnectionSizes::kFrames) * slot_),
-      region_(regions.writable(memory_)),
+      region_(lane == 0 ? regions.frames(memory_) : Region{}),
       first_packet_(random_packet_number()) {
   create(completions);
   initialise();
@@ -151,9 +155,9 @@ void QueuePair::post_receive(std::size_t slot) {
   ibv_sge place{reinterpret_cast<std::uint64_t>(slot_at(slot)), static_cast<std::uint32_t>(slot_),
                 region_.local_key};
   ibv_recv_wr work{};
-  work.wr_id = WorkId{peer_, true, slot}.packed();
+  work.wr_id = WorkId{peer_, lane_, true, slot}.packed();
   work.sg_list = &place;
-  work.num_sge = 1;
+  work.num_sge = slot_ > 0 ? 1 : 0;  // else it takes the end of a message, which has no bytes of its own
   ibv_recv_wr* refused = nullptr;
   if (const int status = ibv_post_recv(pair_.get(), &work, &refused); status != 0)
     throw card_error("posting a receive", device_.gid(), status);
@@ -163,7 +167,7 @@ void QueuePair::send(WorkNumber number, std::size_t slot, std::size_t bytes, Sig
   ibv_sge place{reinterpret_cast<std::uint64_t>(outgoing(slot).data()), static_cast<std::uint32_t>(bytes),
                 region_.local_key};
   ibv_send_wr work{};
-  work.wr_id = WorkId{peer_, false, number}.packed();
+  work.wr_id = WorkId{peer_, lane_, false, number}.packed();
   work.sg_list = &place;
   work.num_sge = 1;
   work.opcode = IBV_WR_SEND;
@@ -176,7 +180,7 @@ void QueuePair::write(WorkNumber number, std::span<const std::byte> data, std::u
   ibv_sge place{reinterpret_cast<std::uint64_t>(data.data()), static_cast<std::uint32_t>(data.size()),
                 local_key};
   ibv_send_wr work{};
-  work.wr_id = WorkId{peer_, false, number}.packed();
+  work.wr_id = WorkId{peer_, lane_, false, number}.packed();
   work.sg_list = &place;
   work.num_sge = data.empty() ? 0 : 1;
   work.opcode = IBV_WR_RDMA_WRITE;

@@ -30,9 +30,11 @@ struct CardAddress {
 };
 CardAddress address_of(const Device& device);
 
-/// What a completion says it is of: a peer, and a receive's slot or a piece of work's number.
+/// What a completion says it is of: a peer, which of the connections to it, and a receive's slot or a piece
+/// of work's number.
 struct WorkId {
   int peer = 0;
+  std::size_t lane = 0;
   bool receive = false;
   std::uint64_t number = 0;
   std::uint64_t packed() const;
@@ -46,8 +48,10 @@ class QueuePair final : public Wire {
       static_cast<int>(ConnectionSizes::kReceives + ConnectionSizes::kMostWork + 8);
 
   /// Posts all receives. device, regions and completions outlive this. Throws Error{kUnavailable}.
+  ///
+  /// lane  which of the connections to the peer; only the first, 0, has memory for frames
   QueuePair(const Device& device, const Regions& regions, ibv_cq* completions, const ConnectionSizes& sizes,
-            int peer);
+            int peer, std::size_t lane);
 
   PairAddress address() const { return {pair_->qp_num, first_packet_}; }
   /// Throws Error{kUnavailable}.
@@ -74,7 +78,8 @@ class QueuePair final : public Wire {
   const Device& device_;
   const Regions& regions_;
   int peer_;
-  std::size_t slot_;
+  std::size_t lane_;
+  std::size_t slot_;               // 0: no frames come or go
   std::vector<std::byte> memory_;  // slots of receives, then of frames
   Region region_;
   std::uint32_t first_packet_;

@@ -21,6 +21,11 @@ Region of_own(Owned<ibv_mr> region) {
 
 }  // namespace
 
+Regions::Regions(const Device& device, bool relaxed)
+    : device_(device), peer_writes_(kPeerWrites | (relaxed ? IBV_ACCESS_RELAXED_ORDERING : 0)) {}
+
+Region Regions::frames(std::span<std::byte> memory) const { return of_own(make(memory, kPeerWrites)); }
+
 Region Regions::readable(std::span<const std::byte> memory) const {
   if (const ibv_mr* const kept = find(memory)) return of_kept(*kept);
   return make_passing(memory, 0);
@@ -28,12 +33,12 @@ Region Regions::readable(std::span<const std::byte> memory) const {
 
 Region Regions::writable(std::span<std::byte> memory) const {
   if (const ibv_mr* const kept = find(memory)) return of_kept(*kept);
-  return make_passing(memory, kPeerWrites);
+  return make_passing(memory, peer_writes_);
 }
 
 void Regions::keep(std::span<std::byte> memory) {
   if (memory.empty()) return;
-  kept_[memory.data()] = make(memory, kPeerWrites);
+  kept_[memory.data()] = make(memory, peer_writes_);
   ++kept_count_;
 }
 
@@ -55,8 +60,10 @@ Region Regions::make_passing(std::span<const std::byte> memory, int access) cons
 
 Owned<ibv_mr> Regions::make(std::span<const std::byte> memory, int access) const {
   // The library takes no pointer to const, and changes nothing.
+  auto* const begin = const_cast<std::byte*>(memory.data());
+  const auto address = reinterpret_cast<std::uint64_t>(begin);
   Owned<ibv_mr> region(
-      (library().reg_mr)(device_.domain(), const_cast<std::byte*>(memory.data()), memory.size(), access));
+      (library().reg_mr)(device_.domain(), begin, memory.size(), address, static_cast<unsigned int>(access)));
   if (!region)
     throw card_error(fmt::format("registering {} B of memory", memory.size()), device_.gid(), errno);
   return region;

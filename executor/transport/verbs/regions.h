@@ -17,9 +17,13 @@ namespace commtune::verbs {
 
 class Regions {
  public:
-  /// device  outlives this
-  explicit Regions(const Device& device) : device_(device) {}
+  /// device   outlives this
+  /// relaxed  whether messages may be written in any order (VerbsOptions::relaxed_ordering)
+  Regions(const Device& device, bool relaxed);
 
+  /// Of frames, which are written in order: more than one may come before they are looked at. Throws
+  /// Error{kUnavailable}.
+  Region frames(std::span<std::byte> memory) const;
   /// Of a transfer: what was registered around it, or the memory by itself. Throw Error{kUnavailable}.
   Region readable(std::span<const std::byte> memory) const;
   Region writable(std::span<std::byte> memory) const;
@@ -39,6 +43,7 @@ class Regions {
   Owned<ibv_mr> make(std::span<const std::byte> memory, int access) const;
 
   const Device& device_;
+  int peer_writes_;
   std::map<const std::byte*, Owned<ibv_mr>> kept_;  // by beginning
   std::uint64_t kept_count_ = 0;
   mutable std::uint64_t passing_count_ = 0;

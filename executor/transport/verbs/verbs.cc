@@ -53,15 +53,19 @@ Clock::duration as_clock(Seconds time) { return std::chrono::duration_cast<Clock
 struct OpenCard {
   OpenCard(const Peers& peers, const VerbsOptions& options)
       : device(verbs::choose_gid(verbs::list_gids(), options.gid, index_on_host(peers))),
-        regions(device),
+        regions(device, options.relaxed_ordering),
         channel(verbs::library().create_comp_channel(device.context())) {
     if (!channel) throw verbs::card_error("creating a completion channel", device.gid(), errno);
     fcntl(channel->fd, F_SETFL, fcntl(channel->fd, F_GETFL) | O_NONBLOCK);
-    const int wanted = std::max(1, (peers.size() - 1) * verbs::QueuePair::kMostCompletions);
+    const int wanted =
+        std::max(1, (peers.size() - 1) * options.connections * verbs::QueuePair::kMostCompletions);
     if (wanted > device.limits().max_cqe) {
-      throw Error(ErrorCode::kUnavailable,
-                  fmt::format("{} ranks need a completion queue of {} entries: {} has at most {}",
-                              peers.size(), wanted, describe(device.gid()), device.limits().max_cqe));
+      throw Error(
+          ErrorCode::kUnavailable,
+          fmt::format("{} ranks with {} connections a pair need a completion queue of {} entries: {} has "
+                      "at most {}",
+                      peers.size(), options.connections, wanted, describe(device.gid()),
+                      device.limits().max_cqe));
     }
     queue.reset(verbs::library().create_cq(device.context(), wanted, nullptr, channel.get(), 0));
     if (!queue) throw verbs::card_error("creating a completion queue", device.gid(), errno);
@@ -169,10 +173,15 @@ class CardTransport final : public VerbsTransport {
     card_.emplace(peers_, options_);
     sizes_.eager = options_.eager.count;
     sizes_.chunk = std::min<std::uint64_t>(options_.chunk.count, card_->device.port().max_msg_sz);
+    sizes_.connections = static_cast<std::size_t>(options_.connections);
     for (int peer = 0; peer < peers_.size(); ++peer) {
       if (peer == peers_.rank) continue;
-      pairs_[static_cast<std::size_t>(peer)] =
-          std::make_unique<verbs::QueuePair>(card_->device, card_->regions, card_->queue.get(), sizes_, peer);
+      auto& pairs = pairs_[static_cast<std::size_t>(peer)];
+      pairs.reserve(sizes_.connections);
+      for (std::size_t lane = 0; lane < sizes_.connections; ++lane) {
+        pairs.push_back(std::make_unique<verbs::QueuePair>(card_->device, card_->regions, card_->queue.get(),
+                                                           sizes_, peer, lane));
+      }
     }
   }
 
@@ -186,14 +195,16 @@ class CardTransport final : public VerbsTransport {
       failure = error.what();
     }
     verbs::agree_on_success(*bootstrap_, failure, until);
-    std::vector<verbs::QueuePair*> pairs;
-    for (const auto& pair : pairs_) pairs.push_back(pair.get());
+    std::vector<verbs::PairsOfPeer> pairs(pairs_.size());
+    for (std::size_t peer = 0; peer < pairs.size(); ++peer)
+      for (const auto& pair : pairs_[peer]) pairs[peer].push_back(pair.get());
     const auto introductions = verbs::connect_pairs(*bootstrap_, card_->device, pairs,
                                                     verbs::retry_rule(options_.silence_limit), until);
     for (std::size_t peer = 0; peer < pairs.size(); ++peer) {
-      if (pairs[peer] == nullptr) continue;
-      connections_[peer] = std::make_unique<verbs::PeerConnection>(*pairs[peer], transfers_, peers_, limits_,
-                                                                   sizes_, static_cast<int>(peer));
+      if (pairs[peer].empty()) continue;
+      connections_[peer] = std::make_unique<verbs::PeerConnection>(
+          std::vector<verbs::Wire*>(pairs[peer].begin(), pairs[peer].end()), transfers_, peers_, limits_,
+          sizes_, static_cast<int>(peer));
       connections_[peer]->introduce(introductions[peer].own, introductions[peer].expected);
     }
   }
@@ -302,9 +313,9 @@ class CardTransport final : public VerbsTransport {
   void take(const ibv_wc& completion, const verbs::WorkId& work) {
     verbs::PeerConnection& connection = connection_to(work.peer);
     if (!work.receive) {
-      connection.on_sent(work.number);
+      connection.on_sent(work.lane, work.number);
     } else if (completion.opcode == IBV_WC_RECV_RDMA_WITH_IMM) {
-      connection.on_written(work.number, ntohl(completion.imm_data));
+      connection.on_written(work.lane, work.number, ntohl(completion.imm_data));
     } else {
       connection.on_frame(work.number, completion.byte_len);
     }
@@ -314,7 +325,7 @@ class CardTransport final : public VerbsTransport {
     const verbs::PeerConnection& connection = connection_to(work.peer);
     if (connection.has_left() && !connection.is_owed()) return;
     verbs::WorkFailure failure =
-        work.receive ? connection.failed_receive() : connection.failure_of(work.number);
+        work.receive ? connection.failed_receive() : connection.failure_of(work.lane, work.number);
     failure.status = completion.status;
     failure.status_text = verbs::library().wc_status_str(completion.status);
     failure.vendor = completion.vendor_err;
@@ -363,8 +374,8 @@ class CardTransport final : public VerbsTransport {
   Clock::duration look_interval_{};
   Deadline next_look_{};
   std::optional<OpenCard> card_;
-  std::vector<std::unique_ptr<verbs::QueuePair>> pairs_;             // by rank
-  std::vector<std::unique_ptr<verbs::PeerConnection>> connections_;  // by rank
+  std::vector<std::vector<std::unique_ptr<verbs::QueuePair>>> pairs_;  // by rank, then by connection
+  std::vector<std::unique_ptr<verbs::PeerConnection>> connections_;    // by rank
   std::shared_ptr<Bootstrap> bootstrap_;
 };
 
@@ -393,6 +404,7 @@ std::optional<std::string> unusable(const Bootstrap& /*bootstrap*/) {
 std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& options) {
   VerbsOptions own;
   own.gid.subnet = options.subnet;
+  read_verbs_options(options.own, own);
   return make_verbs_transport(std::move(bootstrap), own);
 }
 

@@ -17,7 +17,7 @@ namespace commtune {
 struct TransferUsage {
   std::uint64_t copied_bytes = 0;     ///< of messages, by this transport; each copy counts
   std::uint64_t kept_regions = 0;     ///< registrations by register_memory()
-  std::uint64_t passing_regions = 0;  ///< all others: its own frames', then around a transfer each
+  std::uint64_t passing_regions = 0;  ///< around a transfer each, of memory that nobody had registered
 };
 
 class VerbsTransport : public Transport {

@@ -1,6 +1,6 @@
 #pragma once
-// A reliable connection to one peer as the protocol of messages (peer_connection.h) sees it: a card's queue
-// pair (queue_pair.h), or a test's own. Work is done in the order in which it was posted.
+// One of the reliable connections to a peer, as the protocol of messages (peer_connection.h) sees it: a
+// card's queue pair (queue_pair.h), or a test's own. Work is done in the order in which it was posted.
 
 #include <cstddef>
 #include <cstdint>

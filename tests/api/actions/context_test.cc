@@ -28,6 +28,8 @@ TEST_F(PlacingTest, ASubnetIsPartOfWhatAClusterIsKnownBy) {
   EXPECT_TRUE(settings_of(placing).empty());
   placing.subnet = "10.1.0.0/16";
   EXPECT_EQ(settings_of(placing).at("subnet"), "10.1.0.0/16");
+  placing.network_options = "device=mlx5_0";
+  EXPECT_EQ(settings_of(placing).at("network_options"), "device=mlx5_0");
 }
 
 TEST(ProbedOver, IsFoundAgainAmongAClustersFacts) {
@@ -35,6 +37,8 @@ TEST(ProbedOver, IsFoundAgainAmongAClustersFacts) {
   EXPECT_EQ(probed_over("tcp", {{"setting.subnet", "10.1.0.0/16"}, {"ranks", "4"}}),
             (ProbedOver{"tcp", "10.1.0.0/16"}));
   EXPECT_EQ(probed_over("mpi", {{"ranks", "4"}}), (ProbedOver{"mpi", ""}));
+  EXPECT_EQ(probed_over("verbs", {{"setting.network_options", "device=mlx5_0"}}),
+            (ProbedOver{"verbs", "", "device=mlx5_0"}));
   EXPECT_EQ(probed_over("", {}), ProbedOver{});
 }
 
@@ -49,6 +53,18 @@ TEST_F(PlacingTest, ATransportThatThisProgramDoesNotHaveIsUnavailable) {
     EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
     EXPECT_EQ(error_status(error.code()).exit_status, 9);
     EXPECT_THAT(error.what(), HasSubstr("transport smoke: this commtune does not have it, but mpi, tcp"));
+  }
+}
+
+TEST_F(PlacingTest, ANetworkWithoutOptionsOfItsOwnTakesNone) {
+  Placing placing;
+  placing.network_options = "device=mlx5_0";
+  try {
+    placing.check();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadInput);
+    EXPECT_THAT(error.what(), HasSubstr("network_options = device=mlx5_0: --network tcp takes none"));
   }
 }
 

@@ -61,6 +61,12 @@ TEST(JobCommand, LeavesWhatAPlanGoesOverToThePlan) {
                 AllOf(Each(Not(StartsWith("--network"))), Each(Not(StartsWith("--subnet")))));
 }
 
+TEST(JobCommand, KeepsToTheNetworkOptionsThatTheClusterWasProbedWith) {
+  EXPECT_THAT(command_on({{"setting.network_options", "device=mlx5_0,connections=2"}}, "run"),
+              Contains("--network-options=device=mlx5_0,connections=2"));
+  EXPECT_THAT(command_on({}, "run"), Each(Not(StartsWith("--network-options"))));
+}
+
 TEST(JobCommand, VerifiesWithTheNumbersOfTheRequest) {
   const nlohmann::json limits{{"plans", 2}, {"budget_seconds", 5.5}};
   EXPECT_THAT(command_on({}, "tune", {{"model", "resnet50"}, {"draws", 0}, {"seed", 7}, {"verify", limits}}),

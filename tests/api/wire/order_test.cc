@@ -37,6 +37,13 @@ TEST(Order, TellsRanksWhichSubnetToUse) {
   EXPECT_EQ(subnet_after_a_trip(probe), "10.2.0.0/16");
 }
 
+TEST(Order, TellsRanksWhatTheirNetworkAloneKnows) {
+  RunOrder run = small_run();
+  run.network_options = "device=mlx5_0";
+  EXPECT_EQ(std::get<RunOrder>(order_from_json(to_json(Order(run)))).network_options, "device=mlx5_0");
+  EXPECT_FALSE(to_json(Order(small_run())).contains("network_options"));
+}
+
 TEST(Order, WithoutASubnetIsWhatItWasBeforeThereWereAny) {
   const nlohmann::json order = to_json(Order(small_run()));
   EXPECT_FALSE(order.contains("subnet"));

@@ -84,6 +84,8 @@ class User:
         for number, name in enumerate(self.names):
             card = facts.get(f"host.{name}.card_rxe{number}_1", "none")
             expect(card == "RoCE v2, Ethernet, MTU 4096 B", f"{name}: card: {card}; of {sorted(facts)}")
+            gid = facts.get(f"release.{name}.gid_rxe{number}_1", "none")
+            expect(re.fullmatch(rf"GID \d+, 10\.77\.0\.{number + 1}", gid), f"{name}: {gid}")
 
     def plans(self):
         answer = self.json("plan", *MODEL, "--out-dir", "plans")

@@ -18,22 +18,23 @@ const std::vector<std::string>& cards() {
   return names;
 }
 
-VerbsOptions options_of(const Bootstrap& bootstrap) {
+VerbsOptions options_of(const Bootstrap& bootstrap, int connections) {
   VerbsOptions options;
   options.gid.device = cards()[static_cast<std::size_t>(bootstrap.peers().rank) % cards().size()];
   options.connect_timeout = Seconds{120};
+  options.connections = connections;
   return options;
 }
 
-std::unique_ptr<VerbsTransport> connect(const std::shared_ptr<Bootstrap>& bootstrap) {
-  auto transport = make_verbs_transport(bootstrap, options_of(*bootstrap));
+std::unique_ptr<VerbsTransport> connect(const std::shared_ptr<Bootstrap>& bootstrap, int connections) {
+  auto transport = make_verbs_transport(bootstrap, options_of(*bootstrap, connections));
   transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
   return transport;
 }
 
-void on_verbs_ranks(int n, const std::function<void(VerbsTransport&)>& body) {
+void on_verbs_ranks(int n, const std::function<void(VerbsTransport&)>& body, int connections) {
   on_bootstraps(n, [&](const std::shared_ptr<Bootstrap>& bootstrap) {
-    const auto transport = connect(bootstrap);
+    const auto transport = connect(bootstrap, connections);
     body(*transport);
     synchronize(*transport);
   });

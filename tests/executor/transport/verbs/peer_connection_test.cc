@@ -6,9 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <random>
 
 #include "perfmodel/base/error.h"
@@ -22,11 +24,28 @@ using ::testing::HasSubstr;
 constexpr Tag kTag = make_tag(TagSpace::kReduce, 3);
 constexpr std::size_t kReceives = ConnectionSizes::kReceives;
 
-/// A card's end whose work is done by deliver(). Memory is known by a key for each registration.
+/// Memory that a card was told of, by a key for each registration.
+struct TestMemory {
+  Region open(std::span<const std::byte> memory) {
+    const std::uint32_t key = ++last_key;
+    opened[key] = memory;
+    return {key, key, std::shared_ptr<const void>(this, [key](const void* of) {
+              const_cast<TestMemory*>(static_cast<const TestMemory*>(of))->opened.erase(key);
+            })};
+  }
+  std::map<std::uint32_t, std::span<const std::byte>> opened;
+  std::uint32_t last_key = 0;
+};
+
+/// A card's end of a connection, whose work is done by deliver().
 class TestWire final : public Wire {
  public:
-  explicit TestWire(std::size_t slot)
-      : incoming_(kReceives * slot), outgoing_(ConnectionSizes::kFrames * slot), slot_(slot) {
+  TestWire(std::size_t slot, TestMemory& memory, std::size_t lane)
+      : incoming_(kReceives * slot),
+        outgoing_(ConnectionSizes::kFrames * slot),
+        slot_(slot),
+        memory_(memory),
+        lane_(lane) {
     for (std::size_t i = 0; i < kReceives; ++i) posted_.push_back(i);
   }
 
@@ -44,7 +63,7 @@ class TestWire final : public Wire {
   }
   void write(WorkNumber number, std::span<const std::byte> data, std::uint32_t local_key,
              std::uint64_t address, std::uint32_t key, const Immediate* immediate, Signal signal) override {
-    EXPECT_TRUE(data.empty() || open_.contains(local_key)) << "the card may not read this";
+    EXPECT_TRUE(data.empty() || memory_.opened.contains(local_key)) << "the card may not read this";
     work_.push_back({number,
                      {},
                      data,
@@ -54,10 +73,10 @@ class TestWire final : public Wire {
                      signal == Signal::kYes,
                      false});
   }
-  Region readable(std::span<const std::byte> memory) override { return open({memory.data(), memory.size()}); }
-  Region writable(std::span<std::byte> memory) override { return open({memory.data(), memory.size()}); }
+  Region readable(std::span<const std::byte> memory) override { return memory_.open(memory); }
+  Region writable(std::span<std::byte> memory) override { return memory_.open(memory); }
 
-  std::size_t registered() const { return open_.size(); }
+  std::size_t registered() const { return memory_.opened.size(); }
   bool is_idle() const { return work_.empty(); }
 
   /// Does the oldest piece of work: what the peer's connection and then the own one are told of it.
@@ -69,16 +88,16 @@ class TestWire final : public Wire {
       std::memcpy(peer_wire.incoming_.data() + slot * slot_, work.bytes.data(), work.bytes.size());
       peer.on_frame(slot, work.bytes.size());
     } else if (!work.data.empty()) {
-      const auto place = peer_wire.open_.find(work.key);
-      ASSERT_NE(place, peer_wire.open_.end()) << "the peer has not registered this";
+      const auto place = peer_wire.memory_.opened.find(work.key);
+      ASSERT_NE(place, peer_wire.memory_.opened.end()) << "the peer has not registered this";
       // What a grant carries is an address, as a card is told it.
       auto* const to = reinterpret_cast<std::byte*>(work.address);  // NOLINT(performance-no-int-to-ptr)
       ASSERT_GE(to, place->second.data());
       ASSERT_LE(to + work.data.size(), place->second.data() + place->second.size());
       std::memcpy(to, work.data.data(), work.data.size());
     }
-    if (work.immediate) peer.on_written(peer_wire.take_receive(), *work.immediate);
-    if (work.signalled) own.on_sent(work.number);
+    if (work.immediate) peer.on_written(lane_, peer_wire.take_receive(), *work.immediate);
+    if (work.signalled) own.on_sent(lane_, work.number);
   }
 
  private:
@@ -91,13 +110,6 @@ class TestWire final : public Wire {
     std::optional<Immediate> immediate;
     bool signalled, frame;
   };
-  Region open(std::span<const std::byte> memory) {
-    const std::uint32_t key = ++last_key_;
-    open_[key] = memory;
-    return {key, key, std::shared_ptr<const void>(this, [key](const void* wire) {
-              const_cast<TestWire*>(static_cast<const TestWire*>(wire))->open_.erase(key);
-            })};
-  }
   std::size_t take_receive() {
     if (posted_.empty()) throw std::runtime_error("the receive queue is dry");
     const std::size_t slot = posted_.front();
@@ -109,15 +121,27 @@ class TestWire final : public Wire {
   std::size_t slot_;
   std::deque<std::size_t> posted_;
   std::deque<Work> work_;
-  std::map<std::uint32_t, std::span<const std::byte>> open_;
-  std::uint32_t last_key_ = 0;
+  TestMemory& memory_;
+  std::size_t lane_;
 };
 
 struct End {
   End(int rank, const ConnectionSizes& sizes)
       : peers{rank, {"a", "b"}, {0, 1}},
-        wire(sizes.slot()),
-        connection(wire, transfers, peers, limits, sizes, 1 - rank) {}
+        wires(wires_of(sizes)),
+        wire(*wires.front()),
+        connection(wires_of(wires), transfers, peers, limits, sizes, 1 - rank) {}
+  std::vector<std::unique_ptr<TestWire>> wires_of(const ConnectionSizes& sizes) {
+    std::vector<std::unique_ptr<TestWire>> made;
+    for (std::size_t lane = 0; lane < sizes.connections; ++lane)
+      made.push_back(std::make_unique<TestWire>(sizes.slot(), memory, lane));
+    return made;
+  }
+  static std::vector<Wire*> wires_of(const std::vector<std::unique_ptr<TestWire>>& of) {
+    std::vector<Wire*> all;
+    for (const auto& each : of) all.push_back(each.get());
+    return all;
+  }
   TransferId send(std::span<const std::byte> data, Tag tag = kTag) {
     const TransferId id = transfers.open(const_cast<std::byte*>(data.data()), data.size(), tag);
     connection.send(id);
@@ -138,7 +162,9 @@ struct End {
   Peers peers;
   MessageLimits limits{.longest = 4_MiB, .early = 64_MiB};
   matching::Transfers transfers;
-  TestWire wire;
+  TestMemory memory;
+  std::vector<std::unique_ptr<TestWire>> wires;
+  TestWire& wire;
   PeerConnection connection;
 };
 
@@ -155,14 +181,19 @@ struct Couple {
     b.connection.introduce(proof_of(1), proof_of(0));
     settle();
   }
-  bool step(bool from_a) {
+  /// Does a piece of work on that connection, or on the next that has one.
+  bool step(bool from_a, std::size_t lane = 0) {
     End& from = from_a ? a : b;
     End& to = from_a ? b : a;
-    if (from.wire.is_idle()) return false;
-    from.wire.deliver(from.connection, to.wire, to.connection);
-    a.connection.pump();
-    b.connection.pump();
-    return true;
+    for (std::size_t i = 0; i < sizes.connections; ++i) {
+      const std::size_t index = (lane + i) % sizes.connections;
+      if (from.wires[index]->is_idle()) continue;
+      from.wires[index]->deliver(from.connection, *to.wires[index], to.connection);
+      a.connection.pump();
+      b.connection.pump();
+      return true;
+    }
+    return false;
   }
   void settle() {
     while (step(true) || step(false)) {
@@ -227,10 +258,11 @@ TEST(PeerConnection, AShortMessageEndsWhenItIsCopied) {
 
 TEST(PeerConnection, AnyCrowdOfMessagesArrivesWholeAndInOrder) {
   // More than there are credits, frames and receives, of sizes on either side of both limits, in both
-  // directions, with receives before and after, and deliveries in any order between the two directions.
+  // directions, with receives before and after, and deliveries in any order between the two directions, and
+  // between connections.
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);
-    Couple couple({.eager = 256, .chunk = 1000});
+    Couple couple({.eager = 256, .chunk = 1000, .connections = 1 + seed % 4});
     constexpr std::size_t kCount = 700;
     std::array<std::vector<std::vector<std::byte>>, 2> out, in;
     const auto tag = [](std::size_t i) {
@@ -259,7 +291,7 @@ TEST(PeerConnection, AnyCrowdOfMessagesArrivesWholeAndInOrder) {
           if (asked[side] < kCount) end.receive(in[1 - side][asked[side]], tag(asked[side])), ++asked[side];
           break;
         default:
-          for (std::uint64_t i = random() % 20; i > 0; --i) couple.step(random() % 2 == 0);
+          for (std::uint64_t i = random() % 20; i > 0; --i) couple.step(random() % 2 == 0, random() % 4);
       }
       count_ended();
     }
@@ -270,6 +302,41 @@ TEST(PeerConnection, AnyCrowdOfMessagesArrivesWholeAndInOrder) {
     EXPECT_TRUE(in == out) << "seed " << seed;
     EXPECT_EQ(couple.a.wire.registered() + couple.b.wire.registered(), 0U);
   }
+}
+
+TEST(PeerConnection, ALargeMessageEndsWithItsLastPartOnWhicheverConnection) {
+  Couple couple({.connections = 4});
+  const auto out = pattern(4 * ConnectionSizes::kLeastPart + 3);
+  std::vector<std::byte> in(out.size());
+  couple.b.receive(in);
+  couple.a.send(out);
+  while (couple.step(true) || couple.step(false)) {
+    const std::size_t busy = static_cast<std::size_t>(
+        std::ranges::count_if(couple.a.wires, [](const auto& wire) { return !wire->is_idle(); }));
+    if (busy == 4) break;
+  }
+  for (std::size_t lane = 4; lane-- > 0;) {
+    EXPECT_EQ(couple.b.ended(), 0U) << "the parts of connections up to " << lane << " have not come";
+    couple.step(true, lane);
+  }
+  couple.settle();
+  EXPECT_EQ(couple.a.ended(), 1U);
+  EXPECT_EQ(couple.b.ended(), 1U);
+  EXPECT_EQ(in, out);
+  EXPECT_EQ(couple.a.connection.copied_bytes() + couple.b.connection.copied_bytes(), 0U);
+}
+
+TEST(PeerConnection, NoConnectionRunsDryOfReceives) {
+  // Far more messages at once than there are receives, each on a connection in turn; the wire throws where
+  // one finds none.
+  Couple couple({.eager = 256, .connections = 2});
+  const auto out = pattern(1000);
+  std::vector<std::vector<std::byte>> in(5 * kReceives, std::vector<std::byte>(out.size()));
+  for (auto& each : in) couple.b.receive(each);
+  for (std::size_t i = 0; i < in.size(); ++i) couple.a.send(out);
+  couple.settle();
+  EXPECT_EQ(couple.b.ended(), in.size());
+  for (const auto& each : in) EXPECT_EQ(each, out);
 }
 
 TEST(PeerConnection, ALookTellsOfAllWorkBeforeIt) {
@@ -323,7 +390,8 @@ TEST(PeerConnection, AMessageLongerThanItsReceiveIsRefused) {
 std::string refusal_of(const FrameHeader& header, std::size_t more = 0, bool proven = true) {
   const ConnectionSizes sizes;
   End b(1, sizes);
-  TestWire attacker(sizes.slot());
+  TestMemory memory;
+  TestWire attacker(sizes.slot(), memory, 0);
   End shown(0, sizes);
   b.connection.introduce(proof_of(1), proof_of(0));
   try {
@@ -363,7 +431,21 @@ TEST(HostileVerbsPeer, FramesThatNoRankSendsAreRefused) {
 
 TEST(HostileVerbsPeer, AWriteThatWasNotGrantedIsRefused) {
   Couple couple;
-  EXPECT_THROW(couple.b.connection.on_written(0, 12345), Error);
+  EXPECT_THROW(couple.b.connection.on_written(0, 0, 12345), Error);
+}
+
+TEST(HostileVerbsPeer, AGrantOfConnectionsThatThereAreNotIsRefused) {
+  for (const int connections : {0, 2, 255}) {
+    Couple couple;
+    const auto out = pattern(10'000);
+    const TransferId id = couple.a.send(out);
+    couple.settle();
+    FrameHeader header{.kind = FrameKind::kGrant, .send = id};
+    header.connections = static_cast<ConnectionSet>(connections);
+    std::memcpy(couple.b.wire.outgoing(0).data(), &header, sizeof header);
+    couple.b.wire.send(1, 0, sizeof header, Signal::kNo);
+    EXPECT_THROW(couple.settle(), Error) << connections;
+  }
 }
 
 TEST(HostileVerbsPeer, AMessageOfEachEarlyFrameIsCounted) {

@@ -15,16 +15,16 @@ constexpr int kEntries = 1024;
 
 RawCard::RawCard(Bootstrap& bootstrap, const std::string& device)
     : device_(verbs::choose_gid(verbs::list_gids(), {.device = device}, 0)),
-      regions_(device_),
+      regions_(device_, false),
       completions_(verbs::library().create_cq(device_.context(), kEntries, nullptr, nullptr, 0)),
-      pair_(device_, regions_, completions_.get(), {}, 0),
+      pair_(device_, regions_, completions_.get(), {}, 0, 0),
       data_(64 << 10),
       region_(regions_.readable(data_)) {
   const Deadline until = Clock::now() + kPatience;
   verbs::agree_on_success(bootstrap, "", until);
+  const std::vector<verbs::PairsOfPeer> pairs{{&pair_}, {}};
   introduction_ =
-      verbs::connect_pairs(bootstrap, device_, {&pair_, nullptr}, verbs::retry_rule(Seconds{10}), until)
-          .front();
+      verbs::connect_pairs(bootstrap, device_, pairs, verbs::retry_rule(Seconds{10}), until).front();
 }
 
 int RawCard::send(const verbs::FrameHeader& header, std::span<const std::byte> payload) {

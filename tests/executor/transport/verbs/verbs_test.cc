@@ -35,20 +35,49 @@ TEST_P(VerbsTransportTest, Conforms) { on_verbs_ranks(rank_count(), GetParam().b
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsTransportTest, ::testing::ValuesIn(conformance_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
 
+/// Every element is compared with a serial reference.
+void run_exactly(const Plan& plan, const Profile& profile, int connections = 1) {
+  on_verbs_ranks(
+      ranks_of(plan),
+      [&](VerbsTransport& transport) {
+        RunOptions options;
+        options.iterations = 2;
+        options.warmup = 1;
+        options.timeout = Seconds{100};
+        run_plan(transport, plan, profile, options);
+      },
+      connections);
+}
+
 TEST(VerbsTransport, RunsAnyPlanWithTheExactResult) {
-  // Every element is compared with a serial reference.
   const int workers = rank_count();
   for (const Road& road : roads_for(workers)) {
     const auto job = random_job(17 + static_cast<std::uint64_t>(workers), workers, road);
-    if (ranks_of(job.plan) != workers) continue;
-    on_verbs_ranks(workers, [&](VerbsTransport& transport) {
-      RunOptions options;
-      options.iterations = 2;
-      options.warmup = 1;
-      options.timeout = Seconds{100};
-      run_plan(transport, job.plan, job.profile, options);
-    });
+    if (ranks_of(job.plan) == workers) run_exactly(job.plan, job.profile);
   }
+}
+
+TEST(VerbsTransport, RunsPlansOverSeveralConnectionsOfEachPair) {
+  // Messages of 3 MB are in parts on all of them, those of 36 KB on one.
+  const int workers = rank_count();
+  const Profile profile = profile_of({750'000, 9'000, 500, 20'000});
+  for (const int connections : {2, 4}) {
+    for (const Road& road :
+         {Road{AllReduce{}}, Road{AllReduce{Collective::kOneShot}}, Road{ParameterServer{2}}})
+      run_exactly(wait_free_plan(profile, workers, road), profile, connections);
+  }
+}
+
+TEST(VerbsTransport, RefusesRanksWithDifferentNumbersOfConnections) {
+  on_bootstraps(2, [](const std::shared_ptr<Bootstrap>& bootstrap) {
+    try {
+      const auto transport = connect(bootstrap, 1 + bootstrap->peers().rank);
+      FAIL() << "connected";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+      EXPECT_THAT(error.what(), HasSubstr("it has 2 connections a pair, this rank 1"));
+    }
+  });
 }
 
 TEST(VerbsTransport, SendsFromMemoryThatIsRegisteredOnce) {
