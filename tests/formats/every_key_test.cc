@@ -199,7 +199,7 @@ TEST(OptionalKeys, EnterADigestOnlyWhenSet) {
        {Key{"plan-servers-dedicated", "/road/local_sum", "none", "first"},
         Key{"plan-servers", "/road/first", 0, 1}, Key{"plan-ring", "/layout", nullptr, "0123456789abcdef"},
         Key{"plan-library", "/library", nullptr, "nccl"}, Key{"plan-ring", "/wire", nullptr, "bf16"},
-         Key{"plan-ring", "/transport", nullptr, "mpi"},
+        Key{"plan-ring", "/transport", nullptr, "mpi"},
         Key{"plan-ring", "/sequence", nlohmann::json::array(), nlohmann::json::array({step})}}) {
     const nlohmann::json document = document_of(newest / (std::string(key.plan) + ".json"));
     const std::string before = digest(plan_from_json(document));
