@@ -15,6 +15,7 @@
 #include "api/question/plan_lookup.h"
 #include "api/question/plan_view.h"
 #include "executor/base/random_digits.h"
+#include "executor/transport/registry/kinds.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/fit/fit.h"

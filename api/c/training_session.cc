@@ -186,6 +186,8 @@ std::size_t TrainingSession::messages() const {
   return session_ && session_->plan() != nullptr ? session_->plan()->messages.size() : 0;
 }
 
-Seconds TrainingSession::copied() { return plan_digest_.empty() ? Seconds{0} : Seconds{session().copying()}; }
+Seconds TrainingSession::copied() {
+  return plan_digest_.empty() ? Seconds{0} : Seconds{session().counts().copying};
+}
 
 }  // namespace commtune::api
