@@ -10,6 +10,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <utility>
 
 #include "executor/transport/matching/transfers.h"
@@ -64,11 +65,13 @@ class TcpTransport final : public Transport {
 
   std::span<const Completion> wait(Deadline until) override {
     transfers_.release_reported();
-    flush_held();
-    bool woken = false;
-    do {
-      poll_once(transfers_.any_completed() ? Deadline{} : until, woken);
-    } while (!transfers_.any_completed() && !woken && Clock::now() < until);
+    try {
+      if (!failure_) move_until(until);
+    } catch (const Error&) {
+      failure_ = std::current_exception();
+    }
+    // What came before a peer left is still told: it may be the reason why it left.
+    if (failure_ && !transfers_.any_completed()) std::rethrow_exception(failure_);
     return transfers_.report();
   }
 
@@ -98,6 +101,15 @@ class TcpTransport final : public Transport {
   }
 
  private:
+  /// Until something is complete, wake() was called, or the deadline.
+  void move_until(Deadline until) {
+    flush_held();
+    bool woken = false;
+    do {
+      poll_once(transfers_.any_completed() ? Deadline{} : until, woken);
+    } while (!transfers_.any_completed() && !woken && Clock::now() < until);
+  }
+
   void watch(int fd, std::uint32_t events, std::uint64_t key) {
     epoll_event event{};
     event.events = events;
@@ -157,6 +169,7 @@ class TcpTransport final : public Transport {
   matching::Transfers transfers_;
   std::vector<tcp::PeerConnection> connections_;  // by rank
   std::vector<int> held_;                         // peers for whom small messages wait
+  std::exception_ptr failure_;                    // what ended a wait() that had something to report first
   std::vector<std::byte> ahead_ = std::vector<std::byte>(kReadAhead);
   // Last, hence destroyed first: it leaves the job, together with the other ranks, before the sockets close.
   std::shared_ptr<Bootstrap> bootstrap_;

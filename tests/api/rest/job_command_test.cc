@@ -62,9 +62,10 @@ TEST(JobCommand, LeavesWhatAPlanGoesOverToThePlan) {
 }
 
 TEST(JobCommand, KeepsToTheNetworkOptionsThatTheClusterWasProbedWith) {
-  EXPECT_THAT(command_on({{"setting.network_options", "device=mlx5_0,connections=2"}}, "run"),
-              Contains("--network-options=device=mlx5_0,connections=2"));
-  EXPECT_THAT(command_on({}, "run"), Each(Not(StartsWith("--network-options"))));
+  const std::map<std::string, std::string> facts{{"setting.network_options", "device=mlx5_0,connections=2"}};
+  EXPECT_THAT(command_on(facts, "probe"), Contains("--network-options=device=mlx5_0,connections=2"));
+  EXPECT_THAT(command_on(facts, "run"), Each(Not(StartsWith("--network-options"))));  // `tune run` finds them
+  EXPECT_THAT(command_on({}, "probe"), Each(Not(StartsWith("--network-options"))));
 }
 
 TEST(JobCommand, VerifiesWithTheNumbersOfTheRequest) {
