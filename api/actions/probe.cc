@@ -187,8 +187,8 @@ ProbeOutcome read_outcome(const nlohmann::json& result, Recording& recording) {
 /// cluster's own.
 std::vector<const TransportKind*> default_last() {
   std::vector<const TransportKind*> kinds(transport_kinds().begin(), transport_kinds().end());
-  std::ranges::stable_partition(kinds,
-                                [](const TransportKind* kind) { return kind->name != kDefaultNetwork; });
+  std::stable_partition(kinds.begin(), kinds.end(),
+                        [](const TransportKind* kind) { return kind->name != kDefaultNetwork; });
   return kinds;
 }
 

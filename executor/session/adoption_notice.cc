@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
-#include <span>
 #include <utility>
 
+#include "executor/base/value_bytes.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune {
@@ -18,11 +18,6 @@ constexpr std::uint64_t kNoMore = std::numeric_limits<std::uint64_t>::max();
 
 /// How often who waits looks whether the communication thread still lives.
 constexpr std::chrono::milliseconds kLook{50};
-
-template <typename T>
-std::span<std::byte> bytes_of(T& value) {
-  return std::as_writable_bytes(std::span(&value, 1));
-}
 
 }  // namespace
 
@@ -100,12 +95,12 @@ Task AdoptionNotice::send_notices() {
     std::uint64_t first = co_await NextNotice{*this};
     Group sends;
     for (int worker = 1; worker < workers_; ++worker)
-      communicator_.send(worker, kStandingTag, bytes_of(first), sends);
+      communicator_.send(worker, kStandingTag, value_bytes(first), sends);
     co_await sends.empty();
     if (first == kNoMore) co_return;
     for (int worker = 1; worker < workers_; ++worker) {
       std::byte answer{};
-      co_await communicator_.receive(worker, kStandingTag, bytes_of(answer));
+      co_await communicator_.receive(worker, kStandingTag, value_bytes(answer));
       note_known(worker);
     }
   }
@@ -114,11 +109,11 @@ Task AdoptionNotice::send_notices() {
 Task AdoptionNotice::receive_notices() {
   for (;;) {
     std::uint64_t first = 0;
-    co_await communicator_.receive(0, kStandingTag, bytes_of(first));
+    co_await communicator_.receive(0, kStandingTag, value_bytes(first));
     if (first == kNoMore) co_return;
     first_.store(first, std::memory_order_release);
     std::byte answer{};
-    co_await communicator_.send(0, kStandingTag, bytes_of(answer));
+    co_await communicator_.send(0, kStandingTag, value_bytes(answer));
   }
 }
 

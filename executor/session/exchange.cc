@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "executor/base/value_bytes.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/base/units.h"
@@ -25,11 +26,6 @@ constexpr std::uint64_t kLongestText = (1024_MiB).count;
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-template <typename T>
-std::span<std::byte> bytes_of(T& value) {
-  return std::as_writable_bytes(std::span(&value, 1));
-}
-
 std::size_t part_at(std::uint64_t offset, std::uint64_t length) {
   return std::min(kTextPart, length - offset);
 }
@@ -38,10 +34,10 @@ std::size_t part_at(std::uint64_t offset, std::uint64_t length) {
 Task send_text(Communicator& communicator, int to, const std::string& text) {
   std::uint64_t length = text.size();
   Group sends;
-  communicator.send(to, kTextTag, bytes_of(length), sends);
+  communicator.send(to, kTextTag, value_bytes(length), sends);
   for (std::uint64_t offset = 0; offset < length; offset += kTextPart) {
     std::byte more{};
-    if (offset > 0) co_await communicator.receive(to, kMoreTag, bytes_of(more));
+    if (offset > 0) co_await communicator.receive(to, kMoreTag, value_bytes(more));
     communicator.send(to, kTextTag, bytes_of(text).subspan(offset, part_at(offset, length)), sends);
   }
   co_await sends.empty();
@@ -56,11 +52,11 @@ void check_length(const Communicator& communicator, int from, std::uint64_t leng
 /// text  empty
 Task receive_text(Communicator& communicator, int from, std::string& text) {
   std::uint64_t length = 0;
-  co_await communicator.receive(from, kTextTag, bytes_of(length));
+  co_await communicator.receive(from, kTextTag, value_bytes(length));
   check_length(communicator, from, length);
   for (std::uint64_t offset = 0; offset < length; offset += kTextPart) {
     std::byte more{};
-    if (offset > 0) co_await communicator.send(from, kMoreTag, bytes_of(more));
+    if (offset > 0) co_await communicator.send(from, kMoreTag, value_bytes(more));
     text.resize(offset + part_at(offset, length));
     co_await communicator.receive(from, kTextTag, std::as_writable_bytes(std::span(text)).subspan(offset));
   }
@@ -77,10 +73,10 @@ Task ask_clocks(Communicator& communicator) {
   for (int peer = 1; peer < communicator.size(); ++peer) {
     for (;;) {
       std::int64_t more = 0;
-      co_await communicator.receive(peer, kClockTag, bytes_of(more));
+      co_await communicator.receive(peer, kClockTag, value_bytes(more));
       if (more == 0) break;
       std::int64_t now = Clock::now().time_since_epoch().count();
-      co_await communicator.send(peer, kClockTag, bytes_of(now));
+      co_await communicator.send(peer, kClockTag, value_bytes(now));
     }
   }
 }
@@ -92,8 +88,8 @@ Task measure_clock(Communicator& communicator, ClockSurvey& survey) {
     std::int64_t more = 1;
     std::int64_t theirs = 0;
     const std::int64_t before = Clock::now().time_since_epoch().count();
-    co_await communicator.send(0, kClockTag, bytes_of(more));
-    co_await communicator.receive(0, kClockTag, bytes_of(theirs));
+    co_await communicator.send(0, kClockTag, value_bytes(more));
+    co_await communicator.receive(0, kClockTag, value_bytes(theirs));
     const std::int64_t after = Clock::now().time_since_epoch().count();
     if (after - before < fastest) {
       fastest = after - before;
@@ -101,7 +97,7 @@ Task measure_clock(Communicator& communicator, ClockSurvey& survey) {
     }
   }
   std::int64_t done = 0;
-  co_await communicator.send(0, kClockTag, bytes_of(done));
+  co_await communicator.send(0, kClockTag, value_bytes(done));
 }
 
 /// The values of a rank's facts. Another program on it may send anything.

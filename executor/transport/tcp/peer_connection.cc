@@ -11,6 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "executor/base/value_bytes.h"
+
 namespace commtune::tcp {
 namespace {
 
@@ -202,7 +204,7 @@ void PeerConnection::unpack(std::span<const std::byte> bytes) {
 }
 
 std::span<std::byte> PeerConnection::rest_of_header() {
-  return std::as_writable_bytes(std::span(&incoming_, 1)).subspan(header_bytes_);
+  return value_bytes(incoming_).subspan(header_bytes_);
 }
 
 std::span<std::byte> PeerConnection::rest_of_payload() {

@@ -21,8 +21,9 @@ constexpr std::size_t kSignalEvery = 8;
 
 }  // namespace
 
-PeerConnection::PeerConnection(std::vector<Wire*> wires, matching::Transfers& transfers, const Peers& peers,
-                               const MessageLimits& limits, const ConnectionSizes& sizes, int peer)
+PeerConnection::PeerConnection(const std::vector<Wire*>& wires, matching::Transfers& transfers,
+                               const Peers& peers, const MessageLimits& limits, const ConnectionSizes& sizes,
+                               int peer)
     : transfers_(&transfers),
       peers_(&peers),
       sizes_(sizes),

@@ -59,7 +59,7 @@ class PeerConnection {
   /// wires      one for each connection, with kReceives receives posted
   /// transfers  of the rank, peers, its view of the others, and limits of what they send, which may change:
   ///            must outlive the connection, as the wires must
-  PeerConnection(std::vector<Wire*> wires, matching::Transfers& transfers, const Peers& peers,
+  PeerConnection(const std::vector<Wire*>& wires, matching::Transfers& transfers, const Peers& peers,
                  const MessageLimits& limits, const ConnectionSizes& sizes, int peer);
 
   /// Before anything else: shows what proves this rank, and says what proves the peer.
