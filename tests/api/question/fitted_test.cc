@@ -189,9 +189,9 @@ TEST_F(UnusableTransport, EndsARunWithTheNextPlanOfTheRanking) {
   const auto next = std::ranges::find(outcome.answer.ranking, "tcp",
                                       [](const tuner::Entry& entry) { return entry.plan.transport; });
   const RowId chosen = outcome.plans.at(outcome.chosen().method);
-  for (const auto& [method, id] : outcome.plans) {
+  for (const auto& [method, plan] : outcome.plans) {
     if (!method.ends_with("@smoke")) continue;
-    EXPECT_THAT(error_of([&] { run_job(context_, request_for(id)); }),
+    EXPECT_THAT(error_of([&, id = plan] { run_job(context_, request_for(id)); }),
                 IsError(ErrorCode::kUnavailable,
                         fmt::format("; the next plan of its ranking goes over tcp: tune run {} --method {}",
                                     chosen, next->method)))
