@@ -78,7 +78,8 @@ std::vector<Response> responses(const std::vector<Entry>& ranking, const Plannin
       response = {true, 1, -far, far};
       continue;
     }
-    const RoadCost cost = road_cost(entry.plan.road, cluster, job.workers);
+    const RoadOption* const priced = job.option_of(entry.plan.road);
+    const RoadCost cost = priced != nullptr ? priced->cost : road_cost(entry.plan.road, cluster, job.workers);
     const double of_plans = cluster.plan_deviation;
     const double of_road = std::max(cost.deviation.startup, cost.deviation.rate);
     response.doubted = of_road > 0 || of_plans > 0;

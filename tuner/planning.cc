@@ -41,6 +41,12 @@ std::set<int> doubling(int most) {
   return counts;
 }
 
+RoadOption priced(const Road& road, const Cluster& cluster, int workers, const Workload& work) {
+  RoadCost cost = road_cost(road, cluster, workers);
+  const LowerBounds bounds = lower_bounds(work, cost);
+  return {road, std::move(cost), bounds.expected, bounds.simulated};
+}
+
 Seconds compute_of(const Profile& profile) {
   return profile.forward() + profile.backward() + profile.update();
 }
@@ -83,9 +89,7 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
       break;
     }
     try {
-      RoadCost cost = road_cost(road, cluster, workers);
-      const LowerBounds bounds = lower_bounds(work, cost);
-      roads.push_back({road, std::move(cost), bounds.expected, bounds.simulated});
+      roads.push_back(priced(road, cluster, workers, work));
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kNotFound) throw;
       why = error.what();
@@ -107,6 +111,31 @@ Planning::Planning(const Profile& job_profile, int job_workers, std::vector<Road
       workers(job_workers),
       roads(std::move(options)) {
   if (roads.empty()) throw Error(ErrorCode::kBadInput, "roads: at least one must be allowed");
+}
+
+void Planning::price_whole_messages(const Cluster& cluster) {
+  for (const RoadOption& option : roads) {
+    const std::optional<Road> twin = taking_messages_whole(option.road);
+    if (twin && option_of(*twin) == nullptr) whole.push_back(priced(*twin, cluster, workers, work));
+  }
+}
+
+const RoadOption* Planning::option_of(const Road& road) const {
+  for (const std::vector<RoadOption>* options : {&roads, &whole}) {
+    const auto found = std::ranges::find(*options, road, &RoadOption::road);
+    if (found != options->end()) return &*found;
+  }
+  return nullptr;
+}
+
+std::optional<Road> taking_messages_whole(const Road& road) {
+  return match(
+      road, [](const AllReduce&) { return std::optional<Road>{}; },
+      [](ParameterServer servers) -> std::optional<Road> {
+        if (servers.servers == 1 || servers.assignment == Assignment::kHashed) return std::nullopt;
+        servers.assignment = Assignment::kHashed;
+        return servers;
+      });
 }
 
 Plan Planning::empty_plan(const Road& road) const {

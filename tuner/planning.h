@@ -63,10 +63,22 @@ struct Planning {
   Seconds alone{};  ///< an iteration of one worker on a host that is as the profile says
   int workers = 1;
   std::vector<RoadOption> roads;  ///< all-reduce roads first
+  /// The servers of `roads` to which messages are cut evenly, taking each message whole: for methods of
+  /// systems that hand them out so (Method::servers). The search does not look for plans on them. Empty until
+  /// price_whole_messages().
+  std::vector<RoadOption> whole;
+  void price_whole_messages(const Cluster& cluster);
+
+  /// The option with this road, of both lists; nullptr where it is in neither.
+  const RoadOption* option_of(const Road& road) const;
 
   /// A plan with everything but messages, order and barrier filled in.
   Plan empty_plan(const Road& road) const;
 };
+
+/// The same servers taking each message whole; nothing for a road without servers, or with one, which takes
+/// everything whole, or with some that do.
+std::optional<Road> taking_messages_whole(const Road& road);
 
 /// A job over one transport of its cluster. Both outlive it.
 struct TransportView {

@@ -1,6 +1,7 @@
 #include "tuner/race.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -11,15 +12,22 @@ namespace commtune::tuner {
 
 namespace {
 
-/// After so many draws a plan is out of the race that, going by its mean and its scatter, is slower than the
-/// one of least regret by more than anybody would notice in all draws but one of two hundred (so many
-/// standard deviations, by Student's t): more draws would tell its own times more precisely, and nothing of
-/// the choice (Maron, Moore: Hoeffding races, 1994).
-constexpr std::size_t kHeat = 16;
-constexpr double kDeviations = 3;
+/// After so many draws a plan is out of the race that, going by its mean and its scatter, is slower than
+/// another one by more than anybody would notice in all draws but one of two hundred (so many standard
+/// deviations, by Student's t): more draws would tell its own times more precisely, and nothing of the choice
+/// (Maron, Moore: Hoeffding races, 1994).
+struct Heat {
+  std::size_t draws = 0;
+  double deviations = 0;
+};
+constexpr std::array kHeats{Heat{4, 5.8}, Heat{8, 3.5}, Heat{16, 3}};
+/// And one that was never faster, and whose mean regret over all draws is as surely more than the other's by
+/// this much, which is more than the other's optimism evens out.
+constexpr double kBeyondOptimism = 0.01;
 
 struct Regret {
   double mean = 0, deviation = 0;
+  bool always_more = true;
 };
 
 /// How much more an entry regrets than another one.
@@ -27,20 +35,23 @@ Regret regret_beyond(const std::vector<double>& entry, const std::vector<double>
                      const std::vector<double>& best) {
   const auto n = static_cast<double>(best.size());
   double sum = 0, squares = 0;
+  bool always_more = true;
   for (std::size_t d = 0; d < best.size(); ++d) {
     const double more = best[d] > 0 ? (entry[d] - other[d]) / best[d] : 0;
+    always_more = always_more && more > 0;
     sum += more;
     squares += more * more;
   }
   const double variance = n > 1 ? std::max(0.0, squares - sum * sum / n) / (n - 1) : 0;
-  return {sum / n, std::sqrt(variance)};
+  return {sum / n, std::sqrt(variance), always_more};
 }
 
-/// The entry of least regret.
+/// The entry of least regret of those that took part in all draws.
 std::size_t leader_of(const Times& times, const std::vector<double>& best) {
   std::size_t leader = 0;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i].size() < best.size()) continue;
     const double regret = regret_beyond(times[i], best, best).mean;
     if (regret < least) leader = i;
     least = std::min(least, regret);
@@ -48,14 +59,27 @@ std::size_t leader_of(const Times& times, const std::vector<double>& best) {
   return leader;
 }
 
-std::vector<bool> in_the_race(const Times& times) {
+/// Whether an entry is surely slower than another one.
+bool is_beaten(const std::vector<double>& entry, const std::vector<double>& other,
+               const std::vector<double>& best, double deviations) {
+  const Regret beyond = regret_beyond(entry, other, best);
+  const double scatter = deviations * beyond.deviation,
+               of_mean = scatter / std::sqrt(static_cast<double>(best.size()));
+  return beyond.mean - scatter > kIndifferent ||
+         (beyond.always_more && beyond.mean - of_mean > kBeyondOptimism);
+}
+
+/// Those that took part in all draws and are beaten by none of them.
+std::vector<bool> in_the_race(const Times& times, double deviations) {
   const std::vector<double> best = best_of(times);
-  const std::vector<double>& leader = times[leader_of(times, best)];
-  std::vector<bool> in;
-  in.reserve(times.size());
-  for (const std::vector<double>& of_entry : times) {
-    const Regret beyond = regret_beyond(of_entry, leader, best);
-    in.push_back(beyond.mean - kDeviations * beyond.deviation <= kIndifferent);
+  std::vector<std::size_t> complete;
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times[i].size() == best.size()) complete.push_back(i);
+  }
+  std::vector<bool> in(times.size(), false);
+  for (const std::size_t i : complete) {
+    in[i] = std::ranges::none_of(
+        complete, [&](std::size_t other) { return is_beaten(times[i], times[other], best, deviations); });
   }
   return in;
 }
@@ -118,16 +142,25 @@ class Race {
 
   /// Nothing when time was out before the end.
   std::optional<Times> run() && {
-    const std::size_t heat = std::min(kHeat, draws_);
-    for (std::size_t draw = 1; draw <= heat; ++draw) {
-      for (std::size_t i = 0; i < plans_.size(); ++i) run_until(i, draw);
+    std::vector<bool> races(plans_.size(), true);
+    for (const Heat& heat : kHeats) {
+      run_heat(races, std::min(heat.draws, draws_));
+      if (late_) return std::nullopt;
+      if (heat.draws < draws_) races = in_the_race(times_, heat.deviations);
     }
-    if (draws_ > heat && !late_) run_racers();
+    if (draws_ > kHeats.back().draws) run_racers(races);
     if (late_) return std::nullopt;
     return std::move(times_);
   }
 
  private:
+  /// All draws up to this one, of those that race.
+  void run_heat(const std::vector<bool>& races, std::size_t draws) {
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      if (races[i]) run_until(i, draws);
+    }
+  }
+
   /// Fewer draws when time is out.
   void run_until(std::size_t entry, std::size_t draw) {
     while (times_[entry].size() < draw && in_time()) run_next(entry);
@@ -165,8 +198,7 @@ class Race {
 
   /// The draws after the heat. The leader goes first: by its times others may be out of the race before the
   /// last draw.
-  void run_racers() {
-    const std::vector<bool> races = in_the_race(times_);
+  void run_racers(const std::vector<bool>& races) {
     const std::size_t leader = leader_of(times_, best_of(times_));
     run_until(leader, draws_);
     std::vector<std::size_t> left;

@@ -39,8 +39,8 @@ struct Slowed {
   Simulator simulator;
 };
 
-/// Simulates the entries on the draws; nothing when time was out before the end. After so many draws as a
-/// heat has, a plan is simulated on no more of them that cannot be chosen.
+/// Simulates the entries on the draws; nothing when time was out before the end. After each heat,
+/// of 4 draws, 8 and 16, a plan is simulated on no more of them that cannot be chosen.
 std::optional<Times> race(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
                           int draws, const OutOfTime& out_of_time);
 

@@ -27,6 +27,9 @@ namespace {
 /// differed by 0.3 % in the median and 3.4 % at the 95th percentile.
 constexpr double kBetweenRuns = 0.01;
 
+/// Tuning is not tried on a road on which a method takes this much longer untuned than on another.
+constexpr double kPromising = 1.05;
+
 constexpr const char* kJoint = "joint";
 
 void require(bool holds, const std::string& field, const std::string& value, const std::string& rule) {
@@ -42,12 +45,16 @@ int workers_of(const TuneOptions& options, const Cluster& cluster) {
   return left;
 }
 
-/// The job's roads of one architecture, those that could be fastest first.
-std::vector<const RoadOption*> roads_by_bound(const Planning& job, Architecture architecture) {
+/// The job's roads that suit a method, those that could be fastest first: of its architecture, and with
+/// servers that get messages as its system hands them out, where those were priced.
+std::vector<const RoadOption*> roads_by_bound(const Planning& job, const Method& method) {
+  const bool whole = method.servers == Assignment::kHashed && !job.whole.empty();
   std::vector<const RoadOption*> roads;
   for (const RoadOption& option : job.roads) {
-    if (architecture_of(option.road) == architecture) roads.push_back(&option);
+    if (architecture_of(option.road) != method.architecture) continue;
+    if (!whole || !taking_messages_whole(option.road)) roads.push_back(&option);
   }
+  for (std::size_t i = 0; whole && i < job.whole.size(); ++i) roads.push_back(&job.whole[i]);
   std::stable_sort(roads.begin(), roads.end(),
                    [](const RoadOption* a, const RoadOption* b) { return a->floor() < b->floor(); });
   return roads;
@@ -58,10 +65,13 @@ std::optional<Planning> with_roads(const Planning& job, const std::vector<Transp
                                    const std::string& transport) {
   if (roads.empty()) return std::nullopt;
   Planning narrowed = job;
-  std::erase_if(narrowed.roads, [&](const RoadOption& option) {
-    return std::ranges::find(roads, TransportRoad{option.road, transport}) == roads.end();
-  });
-  return narrowed.roads.empty() ? std::nullopt : std::optional(std::move(narrowed));
+  for (std::vector<RoadOption>* options : {&narrowed.roads, &narrowed.whole}) {
+    std::erase_if(*options, [&](const RoadOption& option) {
+      return std::ranges::find(roads, TransportRoad{option.road, transport}) == roads.end();
+    });
+  }
+  const bool none = narrowed.roads.empty() && narrowed.whole.empty();
+  return none ? std::nullopt : std::optional(std::move(narrowed));
 }
 
 /// Remembers whether anybody was told that time is out: only then is something missing from the answer. Time
@@ -77,11 +87,33 @@ struct TimeLimit {
   bool passed = false;
 };
 
+/// Of a method's roads those on which its tuned plan may be the fastest, going by what it takes untuned.
+std::vector<const RoadOption*> promising_roads(const Method& method, const Planning& job,
+                                               Simulator& simulator) {
+  std::vector<const RoadOption*> roads = roads_by_bound(job, method);
+  if (method.untuned == nullptr || roads.size() < 2) return roads;
+  Seconds fastest = kNoLimit;
+  std::vector<Seconds> times;  // infinite: not promising
+  times.reserve(roads.size());
+  for (const RoadOption* option : roads) {
+    const Seconds limit = fastest * kPromising;
+    times.push_back(option->floor() > limit ? kNoLimit
+                                            : simulator.time(FlatPlan(method.untuned(job, *option), job.work),
+                                                             FlatRoad(option->cost), limit));
+    fastest = std::min(fastest, times.back());
+  }
+  std::vector<const RoadOption*> promising;
+  for (std::size_t i = 0; i < roads.size(); ++i) {
+    if (times[i] <= fastest * kPromising) promising.push_back(roads[i]);
+  }
+  return promising;
+}
+
 /// A method's plan on the road where it is fastest; nothing where the job has no road for it.
 std::optional<PredictedPlan> best_of(const Method& method, const Planning& job, Simulator& simulator,
                                      const OutOfTime& out_of_time) {
   std::optional<PredictedPlan> best;
-  for (const RoadOption* option : roads_by_bound(job, method.architecture)) {
+  for (const RoadOption* option : promising_roads(method, job, simulator)) {
     if (best && option->floor() >= best->prediction.iteration) break;
     if (is_out(out_of_time)) break;
     Plan plan = method.build(job, *option);
@@ -93,12 +125,6 @@ std::optional<PredictedPlan> best_of(const Method& method, const Planning& job, 
   return best;
 }
 
-const RoadOption& option_of(const Planning& job, const Road& road) {
-  const auto found = std::find_if(job.roads.begin(), job.roads.end(),
-                                  [&](const RoadOption& option) { return option.road == road; });
-  return *found;
-}
-
 /// The run of a plan that took anything else than predicted.
 const PlanTime* run_of(const PredictedPlan& candidate, const std::vector<PlanTime>& runs) {
   if (runs.empty()) return nullptr;
@@ -108,7 +134,7 @@ const PlanTime* run_of(const PredictedPlan& candidate, const std::vector<PlanTim
   return off > run->half_width.count() ? &*run : nullptr;
 }
 
-Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title, Seconds bound,
+Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title,
                const std::vector<PlanTime>& runs) {
   Entry entry;
   if (const PlanTime* run = run_of(candidate, runs)) {
@@ -118,14 +144,14 @@ Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title, 
   entry.method = candidate.plan.method;
   entry.title = std::move(title);
   entry.prediction = candidate.prediction;
-  entry.bound = option_of(job, candidate.plan.road).bound;
+  entry.bound = job.option_of(candidate.plan.road)->bound;
   const double time = candidate.prediction.iteration.count();
-  entry.gap = bound.count() > 0 ? time / bound.count() - 1 : 0;
   if (time > 0) {
     entry.samples_per_second = job.workers * job.profile.batch / time;
     entry.speedup = job.workers * job.alone.count() / time;
   }
   entry.messages = candidate.plan.messages.size();
+  entry.server_imbalance = server_imbalance(candidate.plan);
   entry.plan = std::move(candidate.plan);
   return entry;
 }
@@ -158,6 +184,7 @@ std::optional<Seconds> lowest_at_limits(const std::vector<RoadBound>& bounds) {
   return lowest;
 }
 
+/// Of the roads that plans are searched on.
 std::vector<RoadBound> bounds_of(const Planning& job, const std::string& transport) {
   std::vector<RoadBound> bounds;
   bounds.reserve(job.roads.size());
@@ -185,6 +212,7 @@ TransportJob job_over(const Cluster& cluster, std::string transport, const Profi
   Planning job(profile, cluster, workers,
                options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads,
                out_of_time);
+  if (options.roads.empty()) job.price_whole_messages(cluster);  // no others where roads are named
   require_usable_fit(job, cluster);
   std::optional<Planning> narrowed = with_roads(job, options.eligible, transport);
   std::vector<RoadBound> bounds = bounds_of(job, transport);
@@ -251,8 +279,8 @@ void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& op
   std::vector<PredictedPlan> starts;
   const auto add = [&](PredictedPlan candidate, std::string title) {
     if (!over.transport.empty()) title.append(" over ").append(over.transport);
-    answer.ranking.push_back(entry_of(over.job, labelled(std::move(candidate), over.transport),
-                                      std::move(title), answer.bound, options.runs));
+    answer.ranking.push_back(
+        entry_of(over.job, labelled(std::move(candidate), over.transport), std::move(title), options.runs));
   };
   for (const Method& method : methods()) {
     std::optional<PredictedPlan> candidate = best_of(method, preferred, simulator, out_of_time);
@@ -264,6 +292,16 @@ void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& op
   SearchReport joint = joint_search(preferred, starts, {options.gap_limit, options.max_events, out_of_time});
   joint.best.method = kJoint;
   add({std::move(joint.best), joint.prediction}, "Joint (commtune)");
+}
+
+/// Adds the bound of the fastest plan's road, where plans are not searched on it.
+void add_bound_of(const Entry& fastest, std::vector<TransportJob>& jobs) {
+  for (TransportJob& each : jobs) {
+    if (each.transport != fastest.plan.transport) continue;
+    const auto own = std::ranges::find(each.job.whole, fastest.plan.road, &RoadOption::road);
+    if (own != each.job.whole.end())
+      each.bounds.push_back({own->road, own->bound, own->cost.explanation, {}, each.transport});
+  }
 }
 
 Seconds lowest_bound(const std::vector<TransportJob>& jobs) {
@@ -338,7 +376,6 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   answer.batch = profile.batch;
   answer.compute = job.alone;
   answer.intensity = intensity_of(profile);
-  answer.bound = lowest_bound(jobs);
   for (const TransportJob& each : jobs) {
     if (!answer.ranking.empty() && is_out(limit.out_of_time)) break;
     add_entries(answer, each, options, limit.out_of_time);
@@ -346,6 +383,11 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   if (answer.ranking.empty()) throw Error(ErrorCode::kTimeout, kNothingInTime);
 
   sort_ranking(answer.ranking);
+  add_bound_of(answer.ranking.front(), jobs);
+  answer.bound = lowest_bound(jobs);
+  for (Entry& entry : answer.ranking) {
+    if (answer.bound.count() > 0) entry.gap = entry.prediction.iteration / answer.bound - 1;
+  }
   const std::vector<std::size_t> eligible = eligible_among(answer.ranking, options.eligible);
   answer.chosen = eligible.front();
   const bool in_doubt = options.draws > 0 && workers > 1;

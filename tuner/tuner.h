@@ -83,6 +83,7 @@ struct Entry {
   double samples_per_second = 0;  ///< of all workers together
   double speedup = 0;             ///< over one worker
   std::size_t messages = 0;
+  double server_imbalance = 1;  ///< the busiest server's bytes over their mean; 1 on roads without servers
   std::optional<Doubt> doubt;
   /// Where the prediction is what a run took, the relative standard deviation of another run; else 0.
   double run_deviation = 0;
@@ -167,7 +168,8 @@ struct Answer {
   double intensity = 0;        ///< I = operations per sample per parameter; 0 when the profile has none
   std::vector<Entry> ranking;  ///< best first: by prediction, or those that were run before the others
   WireFormat wire = WireFormat::kAsIs;  ///< what the plans cast to: then there are no bounds
-  std::vector<RoadBound> bounds;        ///< lowest first
+  /// Of the roads that plans are searched on, and of the fastest plan's own; lowest first.
+  std::vector<RoadBound> bounds;
   Seconds bound{};  ///< the lowest of the bounds: of the fitted costs and the roads priced here
   std::optional<Seconds> bound_low;  ///< the lowest at the edge of the fits' doubt
   std::size_t chosen = 0;            ///< index into ranking: with doubt, the least expected regret

@@ -47,10 +47,7 @@ TuneOptions for_workers(const TuneOptions& options, int workers) {
   return changed;
 }
 
-bool published(const Entry& entry) {
-  const std::string_view method = base_method(entry.method);
-  return method != "joint" && method != "exact-fusion";
-}
+bool published(const Entry& entry) { return find_method(entry.method) != nullptr; }
 
 const Entry& fastest_published(const Answer& answer) {
   return *std::find_if(answer.ranking.begin(), answer.ranking.end(), published);

@@ -156,8 +156,11 @@ TEST(Check, ARoadPricedByFormulaIsRefittedToo) {
   const auto& plans = result.answer.check->plans;
   const auto servers = std::ranges::find(plans, kServers, &CheckedPlan::road);
   ASSERT_NE(servers, plans.end());
-  EXPECT_NEAR(servers->factor, 1.5, 0.02);
+  // The true road has curves of its own, of which 1.5 times the formula is not quite the form.
+  EXPECT_NEAR(servers->factor, 1.5, 0.1);
   const Plan& plan = result.plans[static_cast<std::size_t>(servers - plans.begin())];
+  const RoadCost by_formula = scaled(road_cost(kServers, cluster, 4), servers->factor, servers->factor);
+  EXPECT_NEAR(simulate(Workload(runs.profile()), plan, by_formula).iteration / servers->measured, 1, 0.01);
   const RoadCost cost = road_cost(kServers, result.cluster, 4);
   EXPECT_EQ(cost.basis, Basis::kMeasured);
   EXPECT_NEAR(simulate(Workload(runs.profile()), plan, cost).iteration / servers->measured, 1, 0.01);
@@ -267,7 +270,10 @@ TEST(Check, WhatTheMeasurementCannotTellFromThePredictionIsNoFactor) {
   const CheckedAnswer result = runs.checked();
   for (const CheckedPlan& plan : result.answer.check->plans) EXPECT_EQ(plan.factor, 1);
   EXPECT_THAT(check_text(result.answer), HasSubstr("their roads cost what the probe said; "));
-  EXPECT_FALSE(result.answer.check->changed);
+  // Now that its road is in less doubt another plan may be chosen, of which nothing else is predicted.
+  const Entry& after = chosen(result.answer);
+  const RoadCost as_probed = road_cost(after.plan.road, runs.fitted(), 4);
+  EXPECT_EQ(simulate(Workload(runs.profile()), after.plan, as_probed).iteration, after.prediction.iteration);
 }
 
 TEST(Check, FactorsEndAtFourTimes) {

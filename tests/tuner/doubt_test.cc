@@ -176,7 +176,7 @@ TEST(Decide, LooksAtTheEdgeOnlyWhereThatIsSlowerThere) {
   options.max_events = 20'000;
   int ties = 0, differ = 0;
   double ratios = 0;
-  for (unsigned round = 0; round < 400; ++round) {
+  for (unsigned round = 0; round < 800; ++round) {
     const Profile profile = made_profile(random, 8);
     const auto part = [&] { return static_cast<double>(random() % 100) / 100; };
     const double relative = 0.01 + 0.05 * part();
@@ -196,7 +196,7 @@ TEST(Decide, LooksAtTheEdgeOnlyWhereThatIsSlowerThere) {
     EXPECT_LE(ratio, 1 + kIndifferent) << "round " << round;
     ratios += ratio;
   }
-  EXPECT_GT(ties, 20);
+  EXPECT_GT(ties, 10);
   EXPECT_GT(differ, 0);
   EXPECT_LT(ratios, differ);
 }
@@ -304,8 +304,10 @@ TEST(Tune, ChoosesTheSimplerPlanWhereNoneWinsClearly) {
       SCOPED_TRACE(std::string(model) + ": " + answer.reason);
       if (answer.clear_winner) {
         ++clear;
-        EXPECT_NEAR(regret(chosen), regret(least), 1e-9);
-        EXPECT_TRUE(alike.size() == 1 || least.doubt->probability_best >= 0.9);
+        // It may be the only one of those alike that is as fast at the edge.
+        EXPECT_LE(regret(chosen), regret(least) + kIndifferent);
+        EXPECT_TRUE(alike.size() == 1 || least.doubt->probability_best >= 0.9 ||
+                    chosen.doubt->at_upper_limits <= least.doubt->at_upper_limits);
       } else {
         ++unclear;
         EXPECT_TRUE(alike.size() > 1 || regret(least) > kIndifferent);

@@ -95,7 +95,8 @@ TEST(Transports, OverWhichNothingCanBePricedAreLeftOut) {
   EXPECT_THROW(tune(kModel, both(none, unknown)), Error);
 }
 
-// Of two that are alike and in doubt independently, each is the better in about half of the draws.
+// Of two that are alike and in doubt independently, each is the better in about half of the draws; of its
+// half some are won by each of several methods.
 TEST(Transports, AreInDoubtIndependently) {
   Answer answer = tune(kModel, both(over("tcp", 2e-4, 8e-9, 0.05), over("verbs", 2e-4, 8e-9, 0.05)));
   double tcp = 0, verbs = 0;
@@ -104,8 +105,8 @@ TEST(Transports, AreInDoubtIndependently) {
     double& most = entry.plan.transport == "tcp" ? tcp : verbs;
     most = std::max(most, entry.doubt->probability_best);
   }
-  EXPECT_GT(tcp, 0.25);
-  EXPECT_GT(verbs, 0.25);
+  EXPECT_GT(tcp, 0.2);
+  EXPECT_GT(verbs, 0.2);
   EXPECT_LT(tcp + verbs, 1.01);
   EXPECT_FALSE(answer.clear_winner);
 }

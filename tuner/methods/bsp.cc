@@ -1,6 +1,7 @@
 #include "tuner/methods/bsp.h"
 
 #include "tuner/messages.h"
+#include "tuner/methods/server_keys.h"
 #include "tuner/methods/wfbp.h"
 
 namespace commtune::tuner {
@@ -12,6 +13,8 @@ Plan bsp(const Planning& job, const RoadOption& option) {
   if (architecture_of(option.road) == Architecture::kParameterServer) {
     plan.messages = cut_messages(plan.messages, kServerPartition, element_size(job.profile.type));
     plan.credit = kUnlimited;
+    if (takes_messages_whole(option.road))
+      plan.server = byteps_servers_of_buffer(plan.messages.size(), servers_of(option.road));
   }
   plan.priority = list_priorities(plan.messages.size());
   plan.release = Release::kBackward;

@@ -1,10 +1,13 @@
 #include "tuner/methods/byte_scheduler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 
 #include "tuner/messages.h"
+#include "tuner/methods/server_keys.h"
+#include "tuner/methods/wfbp.h"
 
 namespace commtune::tuner {
 
@@ -21,7 +24,32 @@ Plan by_priority(const Planning& job, const RoadOption& option, const ByteSchedu
   plan.order = Order::kPriority;
   plan.credit = settings.credit;
   plan.barrier = settings.barrier;
+  if (settings.servers == ServerChoice::kHash && takes_messages_whole(option.road))
+    plan.server = byteps_servers(job.profile, plan.messages, servers_of(option.road));
   return plan;
+}
+
+/// Messages in the order in which they started.
+std::vector<std::size_t> started_order(const Timeline& timeline) {
+  std::vector<std::size_t> started(timeline.messages.size());
+  std::iota(started.begin(), started.end(), std::size_t{0});
+  std::stable_sort(started.begin(), started.end(), [&](std::size_t a, std::size_t b) {
+    return timeline.messages[a].reduce_start < timeline.messages[b].reduce_start;
+  });
+  return started;
+}
+
+/// The plan with its messages listed in this order, and going in it.
+FlatPlan in_order(const FlatPlan& plan, const std::vector<std::size_t>& order) {
+  FlatPlan listed;
+  for (const std::size_t message : order) {
+    listed.add_message(plan.bytes[message], plan.lowest_layer[message], plan.copied[message] != 0);
+    if (!plan.server.empty()) listed.server.push_back(plan.server[message]);
+  }
+  listed.release = plan.release;
+  listed.barrier = plan.barrier;
+  listed.credit = plan.credit;
+  return listed;
 }
 
 Bytes largest_tensor(const Workload& work) {
@@ -35,15 +63,17 @@ Bytes largest_tensor(const Workload& work) {
 Plan frozen(const Planning& job, const RoadOption& option, Plan plan) {
   Timeline timeline;
   simulate(job.work, plan, option.cost, &timeline);
-  std::vector<std::size_t> started(plan.messages.size());
-  std::iota(started.begin(), started.end(), std::size_t{0});
-  std::stable_sort(started.begin(), started.end(), [&](std::size_t a, std::size_t b) {
-    return timeline.messages[a].reduce_start < timeline.messages[b].reduce_start;
-  });
+  const std::vector<std::size_t> started = started_order(timeline);
   std::vector<Message> messages;
   messages.reserve(started.size());
   for (const std::size_t message : started) messages.push_back(std::move(plan.messages[message]));
   plan.messages = std::move(messages);
+  if (!plan.server.empty()) {
+    std::vector<std::uint32_t> server;
+    server.reserve(started.size());
+    for (const std::size_t message : started) server.push_back(plan.server[message]);
+    plan.server = std::move(server);
+  }
   plan.priority = list_priorities(plan.messages.size());
   plan.order = Order::kList;
   return plan;
@@ -54,36 +84,202 @@ Plan byte_scheduler(const Planning& job, const RoadOption& option, const ByteSch
   return needs_one_order(option.road) ? frozen(job, option, std::move(plan)) : plan;
 }
 
-Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {
-  Simulator simulator(job.work);
-  const FlatRoad road(option.cost);
-  std::optional<ByteSchedulerOptions> best;
-  Seconds fastest = kNoLimit;
-  const Bytes largest = largest_tensor(job.work);
-  FlatPlan plan;
-  bool cuts = true;  // with a larger partition another plan
-  // Smaller pieces, and fewer of them under way, are kinder to hosts than any model says.
-  const auto wanted = [&] { return fastest * (1 - kIndifferent); };
-  const auto may_improve = [&] { return wanted() > option.floor(); };
-  for (Bytes partition = 256_KiB; partition <= 64_MiB && may_improve();
-       partition = Bytes{partition.count * 4}) {
-    if (job.work.total_bytes / partition.count > kMostPieces) continue;
-    const bool known = !cuts && plan.messages() > 0;
-    if (!known) plan = FlatPlan(by_priority(job, option, {partition, Bytes{0}}), job.work);
-    cuts = largest > partition;
-    for (const std::uint64_t in_flight : {1, 4}) {  // as ByteScheduler counts them: the next one included
-      if (known && in_flight == 1) continue;        // of whole tensors one at a time, whatever the partition
-      if (!may_improve()) break;
-      const ByteSchedulerOptions settings{partition, Bytes{partition.count * (in_flight - 1)}};
-      plan.credit = settings.credit.count;
-      const Seconds time = simulator.time(plan, road, wanted());
-      if (time >= wanted()) continue;
-      best = settings;
-      fastest = time;
+namespace {
+
+/// A setting by its place on a logarithmic grid: partition = 2^(step / kSteps) * kFinest, and a credit of so
+/// many pieces beside the next one.
+struct Setting {
+  int step = 0;
+  std::uint64_t behind = 0;
+  bool operator==(const Setting&) const = default;
+};
+
+constexpr Bytes kFinest = 256_KiB;
+constexpr int kSteps = 8;  // for a factor of 2
+constexpr std::uint64_t kMostBehind = 31;
+
+/// Where each message takes many rounds, settings are compared by simulating few of them, each for several;
+/// so many of the best are then simulated as they are.
+constexpr int kRoughRounds = 2;
+constexpr std::size_t kFinalists = 4;
+/// A finalist is no slower than the best of all by more than this.
+constexpr double kNear = 1.01;
+
+RoadCost rough(RoadCost cost) {
+  cost.most_rounds = std::min(cost.most_rounds, kRoughRounds);
+  return cost;
+}
+
+Bytes partition_of(int step) {
+  return Bytes{static_cast<std::uint64_t>(
+      std::llround(static_cast<double>(kFinest.count) * std::exp2(static_cast<double>(step) / kSteps)))};
+}
+
+/// Simulates settings, each once, and keeps the best. Smaller pieces, and fewer of them under way, are kinder
+/// to hosts than any model says: others must beat them by what can be told apart.
+class SettingSearch {
+ public:
+  SettingSearch(const Planning& job, const RoadOption& option)
+      : job_(job),
+        option_(option),
+        cost_(rough(option.cost)),
+        road_(cost_),
+        simulator_(job.work),
+        keys_(job.profile) {
+    const Bytes largest = largest_tensor(job.work);
+    while (job_.work.total_bytes / partition_of(first_).count > kMostPieces) ++first_;
+    for (last_ = first_; partition_of(last_) < largest;) ++last_;
+  }
+
+  /// A coarse grid, then around the best with ever smaller steps until none is better.
+  void run() {
+    for (int step = first_; step < last_ + 2 * kSteps; step += 2 * kSteps) {
+      for (const std::uint64_t behind : {0, 3}) try_setting({std::min(step, last_), behind});
+    }
+    for (int stride = kSteps; stride >= 1; stride /= 2) refine(stride);
+    if (is_rough()) decide_among_near();
+  }
+
+  ByteSchedulerOptions best() const {
+    const Setting setting = best_.value_or(Setting{first_, 0});
+    const Bytes partition = partition_of(setting.step);
+    return {partition, Bytes{partition.count * setting.behind}};
+  }
+
+ private:
+  /// Larger and smaller pieces by this stride, more or fewer of them, and both at the same bytes, as long as
+  /// one of these is better.
+  void refine(int stride) {
+    for (std::optional<Setting> centre; best_ && centre != best_ && may_improve();) {
+      centre = best_;
+      const auto [step, behind] = *centre;
+      for (const int next : {step - stride, step + stride}) try_setting({next, behind});
+      for (const std::uint64_t next : {behind / 2, behind + 1, 2 * behind + 1}) try_setting({step, next});
+      try_setting({step - stride, behind + 1});
+      if (behind > 0) try_setting({step + stride, behind - 1});
     }
   }
-  if (!best) best = ByteSchedulerOptions{Bytes{job.work.total_bytes / kMostPieces}, Bytes{0}};
-  return byte_scheduler(job, option, *best);
+
+  bool is_rough() const {
+    return cost_.most_rounds < std::min(option_.cost.most_rounds, option_.cost.rounds.both());
+  }
+  bool may_improve() const { return wanted() > option_.floor(); }
+  Seconds wanted() const { return fastest_ * (1 - kMargin); }
+
+  void try_setting(const Setting& setting) {
+    if (setting.step < first_ || setting.step > last_ || setting.behind > kMostBehind || !may_improve())
+      return;
+    if (std::ranges::find(tried_, setting) != tried_.end()) return;
+    tried_.push_back(setting);
+    const Bytes partition = partition_of(setting.step);
+    FlatPlan& plan = plan_with(partition);
+    plan.credit = partition.count * setting.behind;
+    const Seconds time = time_of(plan);
+    if (time < kNoLimit) near_.push_back({setting, time});
+    if (time >= wanted()) return;
+    best_ = setting;
+    fastest_ = time;
+  }
+
+  /// Of the plan that these settings make on the road, as far as it may be the fastest. The order that
+  /// priority gives is frozen on roads that need one; with overtaking it is hardly ever slower than that.
+  Seconds time_of(const FlatPlan& plan) {
+    const Seconds limit = is_rough() ? fastest_ * kNear : wanted();
+    const Seconds time = simulator_.time(plan, road_, limit);
+    if (time >= limit || is_rough() || !needs_one_order(option_.road)) return time;
+    Timeline timeline;
+    simulator_.run(plan, cost_, &timeline);
+    return simulator_.time(in_order(plan, started_order(timeline)), road_, limit);
+  }
+
+  /// The best of the finalists, with all their rounds.
+  void decide_among_near() {
+    std::ranges::stable_sort(near_, {}, &Tried::time);
+    near_.resize(std::min(near_.size(), kFinalists));
+    fastest_ = kNoLimit;
+    for (const Tried& tried : near_) {
+      const Bytes partition = partition_of(tried.setting.step);
+      const ByteSchedulerOptions settings{partition, Bytes{partition.count * tried.setting.behind}};
+      const FlatPlan plan(byte_scheduler(job_, option_, settings), job_.work);
+      const Seconds time = simulator_.time(plan, FlatRoad(option_.cost), fastest_);
+      if (time >= wanted()) continue;
+      best_ = tried.setting;
+      fastest_ = time;
+    }
+  }
+
+  FlatPlan& plan_with(Bytes partition) {
+    if (cut_ != partition) cut(partition);
+    cut_ = partition;
+    return plan_;
+  }
+
+  /// plan_ becomes FlatPlan(by_priority(...)), but for its credit.
+  void cut(Bytes partition) {
+    const std::uint64_t element = element_size(job_.profile.type).count;
+    const std::uint64_t most = std::max<std::uint64_t>(partition.count / element, 1) * element;
+    const int servers = takes_messages_whole(option_.road) ? servers_of(option_.road) : 0;
+    const std::vector<TensorRef>& tensors = job_.work.tensors;
+    plan_.clear();
+    plan_.order = Order::kPriority;
+    plan_.barrier = Barrier::kPerLayer;
+    for (std::size_t tensor = tensors.size(); tensor-- > 0;) {
+      std::uint64_t piece = 0;
+      for (std::uint64_t left = tensors[tensor].bytes.count; left > 0; ++piece) {
+        const std::uint64_t bytes = std::min(left, most);
+        plan_.add_message(bytes, tensors[tensor].layer, false);
+        if (servers > 0) plan_.server.push_back(keys_.server(static_cast<TensorId>(tensor), piece, servers));
+        left -= bytes;
+      }
+    }
+    rank_by_layer();
+  }
+
+  /// Lower layers first, in list order within each: layers are listed last first.
+  void rank_by_layer() {
+    const std::vector<std::uint32_t>& layer = plan_.lowest_layer;
+    plan_.rank.resize(layer.size());
+    std::uint32_t rank = 0;
+    for (std::size_t end = layer.size(); end > 0;) {
+      std::size_t first = end;
+      while (first > 0 && layer[first - 1] == layer[end - 1]) --first;
+      for (std::size_t i = first; i < end; ++i) plan_.rank[i] = rank++;
+      end = first;
+    }
+  }
+
+  /// What a setting must win over one that was tried before.
+  static constexpr double kMargin = kIndifferent / 4;
+
+  const Planning& job_;
+  const RoadOption& option_;
+  const RoadCost cost_;  ///< by which settings are compared
+  const FlatRoad road_;
+  Simulator simulator_;
+  const TensorKeys keys_;
+  int first_ = 0, last_ = 0;  ///< steps: no more than kMostPieces, and no tensor is cut
+  FlatPlan plan_;
+  Bytes cut_;
+  std::vector<Setting> tried_;
+  struct Tried {
+    Setting setting;
+    Seconds time{};
+  };
+  std::vector<Tried> near_;
+  std::optional<Setting> best_;
+  Seconds fastest_ = kNoLimit;
+};
+
+}  // namespace
+
+Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {
+  SettingSearch search(job, option);
+  search.run();
+  return byte_scheduler(job, option, search.best());
+}
+
+Plan untuned_byte_scheduler(const Planning& job, const RoadOption& option) {
+  return byte_scheduler(job, option, {kServerPartition, Bytes{3 * kServerPartition.count}});
 }
 
 }  // namespace commtune::tuner

@@ -6,19 +6,32 @@
 
 namespace commtune::tuner {
 
+/// Which server gets a piece, where servers take messages whole.
+enum class ServerChoice {
+  kHash,   ///< BytePS's (server_keys.h)
+  kInTurn  ///< pieces are dealt out in the order of the plan's list
+};
+
 struct ByteSchedulerOptions {
   Bytes partition;  ///< largest piece; at least one element
   Bytes credit;     ///< Plan::credit
   Barrier barrier = Barrier::kPerLayer;
+  ServerChoice servers = ServerChoice::kHash;
 };
 
 /// The plan for given settings. Servers take pieces by priority; where a road needs one order on all ranks,
 /// the order that priority would give is simulated and frozen.
 Plan byte_scheduler(const Planning& job, const RoadOption& option, const ByteSchedulerOptions& settings);
 
-/// Partition and credit chosen by simulating a grid of both, as ByteScheduler's own tuner would find them by
-/// trying.
+/// Partition and credit chosen by simulation: a coarse grid of both, then around its best by ever smaller
+/// steps, down to 2^(1/8) in the partition and one piece in the credit. Its authors' tuner finds them by
+/// Bayesian optimisation over runs; tests/bench/methods compares with a full grid of these steps and of half
+/// of them. Where each message takes many rounds, few of them are simulated until the last settings are left,
+/// and these may miss the best by several percent.
 Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option);
+
+/// BytePS's partition, and a credit of three more.
+Plan untuned_byte_scheduler(const Planning& job, const RoadOption& option);
 
 /// The order in which a plan's messages would start by priority on this road, made the plan's list order.
 Plan frozen(const Planning& job, const RoadOption& option, Plan plan);

@@ -1,15 +1,25 @@
 #pragma once
-// iPart (Wang et al., TPDS 2021): messages of unequal sizes, chosen greedily, in both directions.
+// After iPart (Wang et al., IEEE TPDS 32(9), 2021): parts of unequal sizes, chosen greedily for each
+// direction.
 
 #include "tuner/planning.h"
+#include "tuner/search/fusion.h"
 
 namespace commtune::tuner {
 
-/// As the paper's abstract and those who cite it describe it. Push: as long as gradients keep coming,
-/// whatever has appeared while the channel was busy goes as one message, but of a large gradient only as much
-/// as is sent by the time that the next one appears, so that it does not stand in the way. Pull: what is left
-/// when the backward pass ends goes in forward order, in messages that grow: each as large as can travel
-/// while the forward pass is busy with what came before.
+/// At hand was the abstract: communication and computation are partitioned in various sizes, gradients pushed
+/// under the backward pass and parameters pulled under the forward pass, as an optimisation problem that is
+/// solved greedily; up to 94 % over the default servers and 52 % over layer by layer on 72 nodes.
+///
+/// Taken from it: unequal parts, a greedy choice, the two directions.
+/// Reconstructed: from the last layer on, layers are added to a part as long as its push still ends under the
+/// backward work that follows; a layer that is larger than its cover is cut. What is left when the backward
+/// pass ends goes in forward order by the mirror of that rule: a part is as large as is back under the
+/// forward work before it, one layer at least. Where there is no such cover, the least size of a part is
+/// chosen by simulation. Missing: pull parts of their own. A plan's answers come back as the pushes went.
 Plan ipart(const Planning& job, const RoadOption& option);
+
+/// The parts of the backward phase: sizes of groups of tensors.
+Groups hidden_parts(const FusionJob& job, const FusionCost& cost, double until);
 
 }  // namespace commtune::tuner

@@ -17,14 +17,29 @@ enum class Effort {
   kReordered  ///< needs priorities, several messages in flight, or a barrier per layer
 };
 
+/// Where a constructor comes from.
+enum class MethodSource {
+  kPublished,     ///< its authors' text or code says all that the constructor does
+  kReconstructed  ///< parts are reconstructed from an abstract: the title says "after"
+};
+
 struct Method {
   std::string_view name;   ///< "wfbp-a2a": in plans, the store and flags
   std::string_view title;  ///< "WFBP-A2A": in tables
   std::string_view source;
+  std::string_view does;  ///< one line: what the plan is
+  MethodSource origin;
   Architecture architecture;
+  /// kHashed: its system gives each piece whole to one server, and the method takes roads whose servers do.
+  Assignment servers;
   Effort effort;
+  /// Goes up when the constructor's plans change for the same job. Stored with rankings.
+  int version;
   /// The method's plan on one road of its architecture; satisfies check(). Pure.
   Plan (*build)(const Planning& job, const RoadOption& option);
+  /// Where `build` simulates many settings: the plan with fixed ones, by which roads are told that are not
+  /// worth it.
+  Plan (*untuned)(const Planning& job, const RoadOption& option) = nullptr;
 };
 
 /// All methods, in the order of the literature. The tuner's own joint search is not among them: it starts

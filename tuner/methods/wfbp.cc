@@ -1,6 +1,7 @@
 #include "tuner/methods/wfbp.h"
 
 #include "tuner/messages.h"
+#include "tuner/methods/server_keys.h"
 
 namespace commtune::tuner {
 
@@ -10,6 +11,8 @@ Plan wfbp(const Planning& job, const RoadOption& option) {
   if (architecture_of(option.road) == Architecture::kParameterServer) {
     plan.messages = cut_messages(plan.messages, kServerPartition, element_size(job.profile.type));
     plan.credit = kUnlimited;
+    if (takes_messages_whole(option.road))
+      plan.server = byteps_servers(job.profile, plan.messages, servers_of(option.road));
   }
   plan.priority = list_priorities(plan.messages.size());
   return plan;

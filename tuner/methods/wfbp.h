@@ -9,7 +9,8 @@ namespace commtune::tuner {
 inline constexpr Bytes kServerPartition{4'096'000};
 
 /// A message a tensor, as soon as its gradient exists. Over servers cut into 4,096,000 B and with no limit on
-/// what is in flight; all-reduce operations go one at a time.
+/// what is in flight, by BytePS's hash where servers take messages whole; all-reduce operations go one at a
+/// time.
 Plan wfbp(const Planning& job, const RoadOption& option);
 
 }  // namespace commtune::tuner

@@ -53,8 +53,12 @@ class Search {
     best_ = *first;
     fastest_ = best_time();
     start_ = best_time();
-    bound_ = job.roads.front().floor().count();
-    for (const RoadOption& option : job.roads) bound_ = std::min(bound_, option.floor().count());
+    for (const RoadOption& option : job.roads) roads_.push_back(&option);
+    for (const RoadOption& option : job.whole) {
+      if (option.road == first->plan.road) roads_.push_back(&option);
+    }
+    bound_ = roads_.front()->floor().count();
+    for (const RoadOption* option : roads_) bound_ = std::min(bound_, option->floor().count());
   }
 
   SearchReport run() {
@@ -89,8 +93,7 @@ class Search {
 
   /// The schedules by nested intervals on every road that could still win, the best first.
   std::vector<Promising> seeds() {
-    std::vector<const RoadOption*> roads;
-    for (const RoadOption& option : job_.roads) roads.push_back(&option);
+    std::vector<const RoadOption*> roads = roads_;
     std::stable_sort(roads.begin(), roads.end(),
                      [](const RoadOption* a, const RoadOption* b) { return a->floor() < b->floor(); });
     std::vector<Promising> stream_plans;
@@ -134,14 +137,15 @@ class Search {
   /// The messages that are best where the more urgent overtakes, on roads over servers that all of them
   /// share and on which it may: as if nothing ever waited for what sockets hold, once, and in every round.
   void try_preemptive_plans() {
-    for (const RoadOption& option : job_.roads) {
-      if (needs_one_order(option.road)) continue;
-      if (!option.cost.through_servers || !option.cost.shared_channel || option.cost.in_turn > 0) continue;
+    for (const RoadOption* option : roads_) {
+      const RoadCost& cost = option->cost;
+      if (needs_one_order(option->road)) continue;
+      if (!cost.through_servers || !cost.shared_channel || cost.in_turn > 0) continue;
       for (const int waits : {0, 1, 2}) {
-        if (good_enough() || option.floor().count() >= best_time() || out()) break;
-        if (waits > 0 && option.cost.head_of_line == Seconds{0}) break;
-        Plan plan = preemptive_plan(option, waits);
-        const Prediction prediction = simulator_.run(plan, option.cost);
+        if (good_enough() || option->floor().count() >= best_time() || out()) break;
+        if (waits > 0 && cost.head_of_line == Seconds{0}) break;
+        Plan plan = preemptive_plan(*option, waits);
+        const Prediction prediction = simulator_.run(plan, cost);
         if (prediction.iteration.count() < best_time()) best_ = {std::move(plan), prediction};
       }
     }
@@ -183,8 +187,8 @@ class Search {
   /// Neighbours are merged in the best plan itself and, where that is a start, in one that is searched for on
   /// its road.
   void merge_messages() {
-    const auto option = std::find_if(job_.roads.begin(), job_.roads.end(),
-                                     [this](const RoadOption& each) { return each.road == best_.plan.road; });
+    const RoadOption* const option = job_.option_of(best_.plan.road);
+    if (!best_.plan.server.empty()) return;  // merged messages would have to be dealt out anew
     const FlatPlan now(best_.plan, job_.work);
     std::vector<Allowed> allowed;
     for (const double factor : kOtherNetworks) {
@@ -262,6 +266,7 @@ class Search {
 
   const Planning& job_;
   const SearchOptions options_;
+  std::vector<const RoadOption*> roads_;  ///< the job's, and the best start's own
   const GradientStream stream_;
   const std::vector<SearchUnit> coarse_, fine_;
   Simulator simulator_;

@@ -8,11 +8,17 @@
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
 #include "tuner/messages.h"
+#include "tuner/methods/asc_wfbp.h"
 #include "tuner/methods/bsp.h"
 #include "tuner/methods/buckets.h"
 #include "tuner/methods/byte_scheduler.h"
+#include "tuner/methods/byteps.h"
+#include "tuner/methods/ipart.h"
 #include "tuner/methods/method.h"
 #include "tuner/methods/mg_wfbp.h"
+#include "tuner/methods/p3.h"
+#include "tuner/methods/server_keys.h"
+#include "tuner/methods/us_byte.h"
 #include "tuner/methods/wfbp.h"
 
 namespace commtune::tuner {
@@ -93,6 +99,88 @@ TEST(ByteScheduler, FreezesItsOrderForAllReduce) {
   EXPECT_THAT(order, testing::ElementsAre(3, 2, 0, 1, 2, 2));
 }
 
+/// Four servers that take messages whole.
+Planning whole_planning(const Profile& profile) {
+  return Planning(profile, made_cluster(8, 50e-6, 8e-9), 4,
+                  {ParameterServer{4, Placement::kColocated, Assignment::kHashed}});
+}
+
+TEST(BytePs, HandsOutPiecesByItsHash) {
+  // Tensors by name: a.w, b.w, c.b, c.w.
+  const Planning job = whole_planning(three_layers());
+  const Plan plan = byteps(job, job.roads[0]);
+  EXPECT_THAT(sizes(plan), testing::ElementsAre(40, 4'096'000, 4'096'000, 3'808'000, 1'000'000, 4'000'000));
+  const auto of = [](std::uint64_t declared, std::uint64_t piece) {
+    return static_cast<std::uint32_t>(byteps_hash((declared << 16) + piece) % 4);
+  };
+  EXPECT_THAT(plan.server, testing::ElementsAre(of(2, 0), of(3, 0), of(3, 1), of(3, 2), of(1, 0), of(0, 0)));
+  EXPECT_EQ(plan.barrier, Barrier::kFull);
+  EXPECT_EQ(wfbp(job, job.roads[0]).server, plan.server);
+}
+
+TEST(P3, DealsSlicesOutInTurn) {
+  const Planning job = whole_planning(three_layers());
+  EXPECT_TRUE(p3(job, job.roads[0]).server.empty());
+}
+
+TEST(ByteScheduler, KeepsServersWithTheirPiecesWhenItFreezesTheOrder) {
+  const Planning job(three_layers(), made_cluster_of_hosts(2, 4, 1e-4, 8e-9), 8,
+                     {ParameterServer{2, Placement::kDedicated, Assignment::kHashed, LocalSum::kFirst}});
+  const Plan plan = byte_scheduler(job, job.roads[0], {1'000'000_B, 0_B});
+  Plan listed = byte_scheduler(whole_planning(three_layers()), whole_planning(three_layers()).roads[0],
+                               {1'000'000_B, 0_B});
+  listed.server = byteps_servers(job.profile, listed.messages, 2);
+  for (std::size_t i = 0; i < plan.messages.size(); ++i) {
+    const auto same = std::ranges::find(listed.messages, plan.messages[i]) - listed.messages.begin();
+    EXPECT_EQ(plan.server[i], listed.server[static_cast<std::size_t>(same)]) << "message " << i;
+  }
+}
+
+TEST(ByteScheduler, IsTunedByWhatItsPlansTake) {
+  for (const Profile& profile : {three_layers(), *shipped_profile("vgg16")}) {
+    for (const Planning& job : {whole_planning(profile), planning(profile)}) {
+      const RoadOption& option = job.roads[0];
+      const auto time = [&](const Plan& plan) { return simulate(job.work, plan, option.cost).iteration; };
+      const Seconds tuned = time(tuned_byte_scheduler(job, option));
+      EXPECT_LE(tuned, time(untuned_byte_scheduler(job, option)) * (1 + kIndifferent));
+      for (const Bytes partition : {256_KiB, 1_MiB, 4_MiB}) {
+        for (const std::uint64_t behind : {0, 3})
+          EXPECT_LE(tuned, time(byte_scheduler(job, option, {partition, Bytes{partition.count * behind}})) *
+                               (1 + kIndifferent));
+      }
+    }
+  }
+}
+
+TEST(UsByte, CutsWhatIsUnderWayWhenTheBackwardPassEnds) {
+  // At 12 ns a byte nothing hides: what is sent under the backward pass ends with it, at 6 ms.
+  const Planning job = planning(three_layers());
+  const Plan plan = us_byte(job, ring(job));
+  check(plan, job.profile);
+  EXPECT_EQ(plan.barrier, Barrier::kPerLayer);
+  const auto cut = [](const Message& message) { return message.pieces.back().offset > 0_B; };
+  EXPECT_TRUE(std::ranges::any_of(plan.messages, cut));
+  // After that in forward order.
+  EXPECT_EQ(plan.messages[1].pieces.back().tensor, 0U);
+}
+
+TEST(IPart, AddsLayersAsLongAsTheirPushHides) {
+  // Appear at 1, 2, 3 and 4 s; 1 s and 0.1 s a byte. The first two: 2 + 1 + 2 = 5 s, three would take until
+  // 3 + 1 + 3 = 7. By 6 s: the two, and then nothing that starts at 5 with a start-up of 1 hides a byte.
+  const FusionJob job{{1, 2, 3, 4}, {10, 10, 10, 10}};
+  const Curve cost{Seconds{1}, SecondsPerByte{0.1}};
+  EXPECT_THAT(hidden_parts(job, {cost, cost}, 6), testing::ElementsAre(2, 1, 1));
+  EXPECT_THAT(hidden_parts(job, {cost, cost}, 100), testing::ElementsAre(4));
+  EXPECT_THAT(hidden_parts(job, {cost, cost}, 1), testing::ElementsAre(1, 1, 1, 1));
+}
+
+TEST(AscWfbp, LetsAsManyMessagesUnderWayAsPay) {
+  const Planning job = planning(three_layers());
+  const Plan plan = asc_wfbp(job, ring(job));
+  const auto time = [&](const Plan& each) { return simulate(job.work, each, ring(job).cost).iteration; };
+  EXPECT_LE(time(plan), time(exact_fusion_plan(job, ring(job))));
+}
+
 TEST(Methods, HaveNamesOfTheirOwnAndCanBeFound) {
   std::set<std::string_view> names;
   for (const Method& method : methods()) {
@@ -126,7 +214,8 @@ TEST(Methods, BuildValidPlansAboveTheBoundForRandomJobs) {
     const double alpha = std::pow(10, -5 + 2 * (static_cast<double>(random() % 100) / 100));
     check_all(Planning(
         profile, made_cluster(8, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), 4,
-        {AllReduce{}, ParameterServer{4}, ParameterServer{2}, ParameterServer{4, Placement::kDedicated}}));
+        {AllReduce{}, ParameterServer{4}, ParameterServer{2}, ParameterServer{4, Placement::kDedicated},
+         ParameterServer{3, Placement::kColocated, Assignment::kHashed}}));
   }
 }
 

@@ -1,0 +1,92 @@
+#include "tuner/methods/server_keys.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <numeric>
+#include <string_view>
+
+#include "perfmodel/base/overloaded.h"
+
+namespace commtune::tuner {
+
+namespace {
+
+/// Bits of a key that count a tensor's partitions.
+constexpr int kPartitionBits = 16;
+
+std::vector<std::string_view> tensor_names(const Profile& profile) {
+  std::vector<std::string_view> names;
+  names.reserve(profile.tensor_count());
+  for (const Layer& layer : profile.layers) {
+    for (const Tensor& tensor : layer.tensors) names.emplace_back(tensor.name);
+  }
+  return names;
+}
+
+std::vector<std::uint64_t> declared_keys(const Profile& profile) {
+  const std::vector<std::string_view> names = tensor_names(profile);
+  std::vector<std::size_t> sorted(names.size());
+  std::iota(sorted.begin(), sorted.end(), std::size_t{0});
+  std::ranges::stable_sort(sorted, {}, [&](std::size_t tensor) { return names[tensor]; });
+  std::vector<std::uint64_t> keys(names.size());
+  for (std::uint64_t key = 0; key < sorted.size(); ++key) keys[sorted[key]] = key;
+  return keys;
+}
+
+std::uint32_t server_of_key(std::uint64_t key, int servers) {
+  return static_cast<std::uint32_t>(byteps_hash(key) % static_cast<std::uint64_t>(servers));
+}
+
+}  // namespace
+
+std::uint64_t byteps_hash(std::uint64_t key) {
+  std::uint64_t hash = 5381;
+  std::array<char, 20> digits{};  // of the largest key
+  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), key).ptr;
+  for (const char digit : std::string_view(digits.data(), end))
+    hash = (hash << 5) + hash + static_cast<std::uint64_t>(digit);
+  return hash;
+}
+
+TensorKeys::TensorKeys(const Profile& profile) : declared_(declared_keys(profile)) {}
+
+std::uint32_t TensorKeys::server(TensorId tensor, std::uint64_t partition, int servers) const {
+  return server_of_key((declared_[tensor] << kPartitionBits) + partition, servers);
+}
+
+std::vector<std::uint32_t> byteps_servers(const Profile& profile, const std::vector<Message>& messages,
+                                          int servers) {
+  const TensorKeys keys(profile);
+  std::vector<std::uint64_t> partitions(profile.tensor_count(), 0);
+  std::vector<std::uint32_t> taken;
+  taken.reserve(messages.size());
+  for (const Message& message : messages) {
+    const TensorId tensor = message.pieces.front().tensor;
+    taken.push_back(keys.server(tensor, partitions[tensor]++, servers));
+  }
+  return taken;
+}
+
+std::vector<std::uint32_t> byteps_servers_of_buffer(std::size_t partitions, int servers) {
+  std::vector<std::uint32_t> taken;
+  taken.reserve(partitions);
+  for (std::uint64_t key = 0; key < partitions; ++key) taken.push_back(server_of_key(key, servers));
+  return taken;
+}
+
+bool takes_messages_whole(const Road& road) {
+  return match(
+      road, [](const AllReduce&) { return false; },
+      [](const ParameterServer& servers) {
+        return servers.assignment == Assignment::kHashed && servers.servers > 1;
+      });
+}
+
+int servers_of(const Road& road) {
+  return match(
+      road, [](const AllReduce&) { return 0; },
+      [](const ParameterServer& servers) { return servers.servers; });
+}
+
+}  // namespace commtune::tuner
