@@ -19,6 +19,7 @@ void add_serve_command(CLI::App& tune, Session& session);
 void add_token_command(CLI::App& tune, Session& session);
 void add_store_command(CLI::App& tune, Session& session);
 void add_config_command(CLI::App& tune, Session& session);
+void add_methods_command(CLI::App& tune, Session& session);
 void add_manual_command(CLI::App& tune, Session& session);  ///< for packagers; not shown
 
 }  // namespace commtune::api

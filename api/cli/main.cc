@@ -24,9 +24,9 @@ extern char** environ;
 namespace commtune::api {
 namespace {
 
-constexpr std::array<std::string_view, 13> kCommands = {"plan",  "probe", "profile", "run",    "show",
-                                                        "scale", "map",   "config",  "export", "serve",
-                                                        "token", "store", "manual"};
+constexpr std::array<std::string_view, 14> kCommands = {"plan",  "probe", "profile", "run",     "show",
+                                                        "scale", "map",   "config",  "methods", "export",
+                                                        "serve", "token", "store",   "manual"};
 
 Environment read_environment() {
   Environment environment;
@@ -111,6 +111,7 @@ int tune(std::vector<std::string> arguments, Session& session) {
   add_token_command(app, session);
   add_store_command(app, session);
   add_config_command(app, session);
+  add_methods_command(app, session);
   add_manual_command(app, session);
   try {
     if (arguments.empty()) arguments.emplace_back("--help");

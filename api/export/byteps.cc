@@ -7,6 +7,7 @@
 
 #include "api/export/shape.h"
 #include "perfmodel/base/overloaded.h"
+#include "tuner/methods/server_keys.h"
 
 namespace commtune::api {
 namespace {
@@ -30,6 +31,19 @@ void add_road_gaps(const Road& road, Exported& out) {
           "each message is cut evenly over all servers; BytePS sends a partition to one");
   };
   match(road, all_reduce, servers);
+}
+
+/// Servers that BytePS's own hash would not choose: those of its plans are the ones it chooses.
+void add_server_gaps(const Plan& plan, const Profile& profile, Exported& out) {
+  if (!tuner::takes_messages_whole(plan.road)) return;
+  const int servers = tuner::servers_of(plan.road);
+  const bool partitions =
+      std::ranges::all_of(plan.messages, [](const Message& message) { return message.pieces.size() == 1; });
+  if (partitions && plan.server == tuner::byteps_servers(profile, plan.messages, servers)) return;
+  out.not_expressed.push_back(
+      plan.server.empty()
+          ? "messages go to the servers in turn; BytePS chooses one by a hash of the partition's key"
+          : "the plan names each message's server; BytePS chooses one by a hash of the partition's key");
 }
 
 }  // namespace
@@ -56,6 +70,9 @@ Exported export_byteps(const Plan& plan, const Profile& profile) {
   }
   out.text = shell_exports(out.settings);
   add_road_gaps(plan.road, out);
+  add_server_gaps(plan, profile, out);
+  if (!plan.window.empty())
+    out.not_expressed.push_back("messages have windows of their own; BytePS has one credit for all");
   if (shape.fused > 0)
     out.not_expressed.push_back(
         fmt::format("{} messages fuse several tensors; BytePS does not fuse", shape.fused));

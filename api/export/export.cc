@@ -82,6 +82,7 @@ PlanShape shape_of(const Plan& plan) {
   }
   shape.by_priority = plan.order == commtune::Order::kPriority;
   shape.decoupled = !plan.sequence.empty();
+  shape.windows = !plan.window.empty();
   shape.per_layer = plan.barrier == Barrier::kPerLayer;
   shape.waits_for_backward = plan.release == Release::kBackward;
   return shape;
@@ -122,6 +123,9 @@ void add_common_gaps(const PlanShape& shape, std::string_view framework, Exporte
   if (shape.decoupled)
     out.not_expressed.push_back(fmt::format(
         "the two stages of a message are scheduled apart; {} runs each all-reduce as one", framework));
+  if (shape.windows)
+    out.not_expressed.push_back(fmt::format(
+        "each message has a window of its own; {} decides itself how many run at once", framework));
   if (shape.per_layer)
     out.not_expressed.push_back(fmt::format(
         "the next forward pass starts layer by layer; with {} it waits for all gradients", framework));

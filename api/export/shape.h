@@ -21,6 +21,7 @@ struct PlanShape {
   std::size_t cut = 0;    ///< messages with part of a tensor
   bool by_priority = false;
   bool decoupled = false;
+  bool windows = false;
   bool per_layer = false;
   bool waits_for_backward = false;
 };

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/view/prediction_json.h"
+#include "tuner/methods/method.h"
 
 namespace commtune::api {
 namespace {
@@ -86,6 +87,8 @@ nlohmann::json to_json(const tuner::Entry& entry) {
   out["samples_per_second"] = entry.samples_per_second;
   out["speedup"] = entry.speedup;
   out["messages"] = entry.messages;
+  out["server_imbalance_ratio"] = entry.server_imbalance;
+  if (const tuner::Method* method = tuner::find_method(entry.method)) out["method_version"] = method->version;
   if (entry.doubt) out["doubt"] = to_json(*entry.doubt);
   if (entry.measured) {
     out["measured_seconds"] = entry.measured->median.count();

@@ -146,6 +146,8 @@ json messages_to_json(const PlanView& view) {
                     {"bytes", message_bytes(view.plan.messages[i]).count},
                     {"priority", view.plan.priority.at(i)},
                     {"pieces", std::move(pieces)}});
+    if (!view.plan.window.empty()) rows.back()["window_bytes"] = view.plan.window.at(i).count;
+    if (!view.plan.server.empty()) rows.back()["server"] = view.plan.server.at(i);
   }
   return {{"plan", view.id ? json(*view.id) : json(nullptr)},
           {"method", view.plan.method},

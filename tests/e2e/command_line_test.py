@@ -9,7 +9,7 @@ import product
 
 class Help(product.Product):
     def test_every_command_has_help_with_an_example(self):
-        for command in ([], ["plan"], ["probe"], ["run"], ["show"], ["scale"], ["map"], ["config"], ["resnet50"]):
+        for command in ([], ["plan"], ["probe"], ["run"], ["show"], ["scale"], ["map"], ["config"], ["methods"], ["resnet50"]):
             with self.subTest(command=command):
                 self.assertIn("xample", self.ok(*command, "--help"))
 

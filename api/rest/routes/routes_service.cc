@@ -1,4 +1,4 @@
-// Tokens, versions, health, metrics, and this API's description.
+// Tokens, methods, versions, health, metrics, and this API's description.
 
 #include <nlohmann/json.hpp>
 
@@ -7,6 +7,7 @@
 #include "api/rest/openapi.h"
 #include "api/rest/service.h"
 #include "api/version.h"
+#include "api/view/methods_json.h"
 #include "perfmodel/base/json_reader.h"
 
 namespace commtune::api::rest {
@@ -48,6 +49,8 @@ Reply version(Service& service, const Request& request) {
                      {"authentication", service.needs_token() ? "token" : "operate"},
                      {"scope", to_string(request.caller.scope)}});
 }
+
+Reply list_methods(Service& /*service*/, const Request& /*request*/) { return json_reply(methods_to_json()); }
 
 Reply list_tokens(Service& service, const Request& request) {
   const auto store = service.store().reader();
@@ -101,6 +104,7 @@ void add_service_routes(Router& router, Service& service) {
   router.add({"GET", "/openapi.yaml", Scope::kNone, bind(openapi)});
   router.add({"GET", "/metrics", Scope::kRead, bind(metrics)});
   router.add({"GET", "/v1/version", Scope::kRead, bind(version)});
+  router.add({"GET", "/v1/methods", Scope::kRead, bind(list_methods)});
   router.add({"GET", "/v1/tokens", Scope::kOperate, bind(list_tokens)});
   router.add({"POST", "/v1/tokens", Scope::kOperate, bind(add_token), false});
   router.add({"DELETE", "/v1/tokens/{id}", Scope::kOperate, bind(revoke_token)});

@@ -79,7 +79,8 @@ function messagesChart(key: string, messages: Messages): ChartSpec {
 export function messagesFigure(owner: object, key: string, messages: Messages, title: string): TemplateResult {
   const fused = messages.rows.filter((row) => row.pieces.length > 1).length;
   const cut = new Set(messages.rows.flatMap((row) => row.pieces.filter((piece) => !piece.whole).map((piece) => piece.tensor))).size;
-  const order = messages.order === 'priority' ? `most urgent first, ${messages.credit_bytes > 0 ? `at most ${size(messages.credit_bytes)} in flight` : 'one after another'}` : 'in the listed order';
+  const windows = messages.rows.some((row) => row.window_bytes !== undefined);
+  const order = windows ? `${messages.order === 'priority' ? 'most urgent first' : 'in the listed order'}, each with a window of its own` : messages.order === 'priority' ? `most urgent first, ${messages.credit_bytes > 0 ? `at most ${size(messages.credit_bytes)} in flight` : 'one after another'}` : 'in the listed order';
   const barrier = messages.barrier === 'full' ? 'the next forward pass waits for all' : 'each layer waits for its own';
   const text = `${plural(messages.rows.length, 'message')}, ${fused} fused, ${plural(cut, 'tensor')} cut; ${order}; ${barrier}.`;
   return chartFigure<Row>({
@@ -92,6 +93,8 @@ export function messagesFigure(owner: object, key: string, messages: Messages, t
       { title: 'Message', key: 'index', numeric: true, value: (row) => row.index },
       { title: 'Size', key: 'bytes', numeric: true, value: (row) => row.bytes, show: (row) => size(row.bytes) },
       { title: 'Priority', key: 'priority', numeric: true, value: (row) => row.priority },
+      ...(windows ? [{ title: 'Window', key: 'window', numeric: true, value: (row: Row) => row.window_bytes ?? 0, show: (row: Row) => size(row.window_bytes ?? 0) }] : []),
+      ...(messages.rows.some((row) => row.server !== undefined) ? [{ title: 'Server', key: 'server', numeric: true, value: (row: Row) => row.server ?? 0 }] : []),
       { title: 'Pieces', key: 'pieces', numeric: true, value: (row) => row.pieces.length, show: (row) => count(row.pieces.length) },
       { title: 'Tensors', key: 'tensors', value: (row) => row.pieces.map((piece) => (piece.whole ? piece.name : `${piece.name} [${piece.offset_bytes}, ${piece.offset_bytes + piece.length_bytes})`)).join(' ') },
     ],
