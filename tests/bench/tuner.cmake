@@ -26,3 +26,5 @@ target_link_libraries(survey_test PRIVATE bench_survey_model commtune::base comm
 add_dependencies(unit_tests survey_test)
 add_test(NAME bench.survey_findings COMMAND survey_test)
 set_tests_properties(bench.survey_findings PROPERTIES LABELS unit TIMEOUT 1200)
+add_executable(methods ${here}/methods.cc)
+target_link_libraries(methods PRIVATE bench_made_up commtune::tuner fmt::fmt commtune::warnings)
