@@ -200,6 +200,8 @@ TEST(OptionalKeys, EnterADigestOnlyWhenSet) {
         Key{"plan-servers", "/road/first", 0, 1}, Key{"plan-ring", "/layout", nullptr, "0123456789abcdef"},
         Key{"plan-library", "/library", nullptr, "nccl"}, Key{"plan-ring", "/wire", nullptr, "bf16"},
         Key{"plan-ring", "/transport", nullptr, "mpi"},
+        Key{"plan-servers-dedicated", "/server", nlohmann::json::array(), {0, 2}},
+        Key{"plan-ring", "/window_bytes", nlohmann::json::array(), {0, 400}},
         Key{"plan-ring", "/sequence", nlohmann::json::array(), nlohmann::json::array({step})}}) {
     const nlohmann::json document = document_of(newest / (std::string(key.plan) + ".json"));
     const std::string before = digest(plan_from_json(document));
@@ -210,7 +212,9 @@ TEST(OptionalKeys, EnterADigestOnlyWhenSet) {
 
 TEST(OptionalKeys, AreLeftOutWhereNothingIsSaid) {
   const std::filesystem::path newest = folder_of(schemas().back());
-  EXPECT_FALSE(document_of(newest / "plan-ring.json").contains("layout"));
+  const nlohmann::json ring = document_of(newest / "plan-ring.json");
+  EXPECT_FALSE(ring.contains("layout") || ring.contains("window_bytes"));
+  EXPECT_FALSE(document_of(newest / "plan-servers-dedicated.json").contains("server"));
   const nlohmann::json road = document_of(newest / "plan-servers.json").at("road");
   EXPECT_FALSE(road.contains("local_sum") || road.contains("first"));
   const nlohmann::json bare = document_of(newest / "cluster-bare.json");
