@@ -8,6 +8,8 @@
 #include "api/cli/commands.h"
 #include "api/cli/knob_flags.h"
 #include "api/export/variables.h"
+#include "api/question/plan_lookup.h"
+#include "api/question/plan_view.h"
 #include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
 
@@ -24,7 +26,11 @@ void run_export(const Session& session, const ExportFlags& flags) {
   const std::vector<std::string> methods =
       flags.method.empty() ? std::vector<std::string>{} : std::vector<std::string>{flags.method};
   const PlannedJob job = find_jobs(work.context(), flags.name, methods).front();
-  const Exported exported = export_plan(flags.target, job.plan, job.profile);
+  const Store& store = work.context().store;
+  // Another method's plan is priced like the one that was named: where its ranking was made.
+  const PlannedJob named = methods.empty() ? job : find_jobs(work.context(), flags.name, {}).front();
+  const PlanView view = view_plan(store, plan_with_id(store, named.plan_id));
+  const Exported exported = export_plan(flags.target, job.plan, job.profile, prediction_beside(view));
   if (!flags.out.empty()) write_file(flags.out, exported.text);
   if (session.json) {
     nlohmann::json document = to_json(exported);

@@ -48,7 +48,7 @@ void add_server_gaps(const Plan& plan, const Profile& profile, Exported& out) {
 
 }  // namespace
 
-Exported export_byteps(const Plan& plan, const Profile& profile) {
+Exported export_byteps(const Plan& plan, const Profile& profile, const PredictedTime& /*predict*/) {
   const PlanShape shape = shape_of(plan);
   Exported out{"byteps", {}, {}, {}};
   const std::uint64_t partition =

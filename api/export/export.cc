@@ -17,7 +17,8 @@ namespace commtune::api {
 namespace {
 
 constexpr std::array kTargets = {
-    ExportTarget{"ddp", "PyTorch DistributedDataParallel: bucket_cap_mb and its flags", export_ddp},
+    ExportTarget{"ddp", "PyTorch DistributedDataParallel: a cap for each bucket, or the best one",
+                 export_ddp},
     ExportTarget{"horovod", "Horovod: fusion threshold, cycle time, hierarchical all-reduce", export_horovod},
     ExportTarget{"byteps", "BytePS: partition, credit, numbers of workers and servers", export_byteps},
     ExportTarget{"nccl", "NCCL: algorithm, and a tuner CSV", export_nccl},
@@ -36,11 +37,12 @@ void add_wire_gap(const Plan& plan, Exported& out) {
 
 std::span<const ExportTarget> export_targets() { return kTargets; }
 
-Exported export_plan(std::string_view target, const Plan& plan, const Profile& profile) {
+Exported export_plan(std::string_view target, const Plan& plan, const Profile& profile,
+                     const PredictedTime& predict) {
   std::vector<std::string_view> known;
   for (const ExportTarget& row : kTargets) {
     if (row.name == target) {
-      Exported out = row.write(plan, profile);
+      Exported out = row.write(plan, profile, predict);
       add_wire_gap(plan, out);
       return out;
     }
@@ -53,9 +55,12 @@ Exported export_plan(std::string_view target, const Plan& plan, const Profile& p
 nlohmann::json to_json(const Exported& exported) {
   nlohmann::json settings = nlohmann::json::object();
   for (const auto& [name, value] : exported.settings) settings[name] = value;
+  nlohmann::json predicted = nlohmann::json::object();
+  for (const auto& [name, time] : exported.predicted) predicted[name] = time.count();
   return {{"target", exported.target},
           {"settings", std::move(settings)},
           {"text", exported.text},
+          {"predicted_seconds", std::move(predicted)},
           {"not_expressed", exported.not_expressed}};
 }
 

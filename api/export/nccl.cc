@@ -48,7 +48,7 @@ void add_unknown_road(const Road& road, Exported& out) {
 
 }  // namespace
 
-Exported export_nccl(const Plan& plan, const Profile& /*profile*/) {
+Exported export_nccl(const Plan& plan, const Profile& /*profile*/, const PredictedTime& /*predict*/) {
   const PlanShape shape = shape_of(plan);
   Exported out{"nccl", {}, {}, {}};
   const std::string_view algorithm = nccl_algorithm(plan.road);

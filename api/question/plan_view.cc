@@ -94,6 +94,20 @@ PlanView view_plan(const Store& store, const PlanRow& row, const std::string& me
   return view;
 }
 
+std::function<std::optional<Seconds>(const Plan&)> prediction_beside(const PlanView& view) {
+  if (!view.priced) return {};
+  const JobSlowdown slowdown = slowdown_of(view.cluster, view.plan.workers);
+  return [work = Workload(view.profile, slowdown), cluster = view.cluster](const Plan& plan) {
+    std::optional<Seconds> time;
+    try {
+      time = simulate(work, plan, plan_cost(plan, cluster)).iteration;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+    }
+    return time;
+  };
+}
+
 PredictedIteration predicted_iteration(const Plan& plan, const Profile& profile, const Cluster& cluster) {
   const Cluster& over = over_transport(cluster, plan.transport);
   const RoadCost cost = plan_cost(plan, over);

@@ -1,6 +1,7 @@
 #pragma once
 // A stored plan, or another one of its ranking, with what it was made for.
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -32,6 +33,10 @@ std::optional<Cluster> pricing_cluster(const Store& store, const PlanRow& row);
 ///         made again; Error{kTimeout} where it was not before time was out
 PlanView view_plan(const Store& store, const PlanRow& row, const std::string& method = {},
                    const tuner::OutOfTime& out_of_time = {});
+
+/// How long iterations of other plans of the view's profile take on its cluster; nothing for a road that was
+/// not measured there. Empty where the view is not priced.
+std::function<std::optional<Seconds>(const Plan&)> prediction_beside(const PlanView& view);
 
 struct PredictedIteration {
   Prediction prediction;

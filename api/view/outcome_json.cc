@@ -134,7 +134,7 @@ json environment_of(const Plan& plan, const Profile& profile, RowId plan_id, Sec
   };
   put("COMMTUNE_EXPECTED_STEP_SECONDS", fmt::format("{:.6g}", iteration.count()));
   if (plan_id > 0) put("COMMTUNE_PLAN", std::to_string(plan_id));
-  for (const auto& [name, value] : export_env(plan, profile).settings) environment[name] = value;
+  for (const auto& [name, value] : export_env(plan, profile, {}).settings) environment[name] = value;
   return environment;
 }
 

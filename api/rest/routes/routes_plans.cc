@@ -120,7 +120,7 @@ Reply get_messages(Service& service, const Request& request) {
 
 Reply export_one(Service& service, const Request& request) {
   const PlanView view = view_of(service, request);
-  json out = to_json(export_plan(request.arguments.at(1), view.plan, view.profile));
+  json out = to_json(export_plan(request.arguments.at(1), view.plan, view.profile, prediction_beside(view)));
   out["plan"] = view.id ? json(*view.id) : json(nullptr);
   out["method"] = view.plan.method;
   return json_reply(out);

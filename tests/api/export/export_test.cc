@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "api/export/variables.h"
 #include "api/question/answer.h"
@@ -52,11 +54,63 @@ std::vector<std::string> gaps(std::string_view target, const Plan& of) {
   return export_plan(target, of, profile()).not_expressed;
 }
 
-TEST(Export, DdpGetsTheCapThatMakesAsManyBuckets) {
-  // 4 messages: DDP's first bucket is 1 MiB, so three share the other 31 MiB.
-  EXPECT_EQ(settings("ddp", plan(2)).at("bucket_cap_mb"), "10.3333");
-  EXPECT_EQ(settings("ddp", plan(8)).at("bucket_cap_mb"), "32");
-  EXPECT_THAT(gaps("ddp", plan(2)), Contains(HasSubstr("bucket boundaries")));
+TEST(Export, DdpGetsACapForEachMessage) {
+  EXPECT_EQ(settings("ddp", plan(2)).at("bucket_cap_mb_list"), "[8, 8, 8, 8]");
+  EXPECT_EQ(settings("ddp", plan(8)).at("bucket_cap_mb_list"), "[32]");
+  EXPECT_THAT(export_plan("ddp", plan(2), profile()).text,
+              HasSubstr("\nmodel = torch.nn.parallel.DistributedDataParallel(\n    model, bucket_cap_mb_list="
+                        "[8, 8, 8, 8], gradient_as_bucket_view=True, static_graph=True)\n"));
+  EXPECT_THAT(gaps("ddp", plan(2)), Contains(HasSubstr("the first two iterations")));
+  EXPECT_THAT(gaps("ddp", plan(8)), Not(Contains(HasSubstr("the first two iterations"))));
+}
+
+TEST(Export, DdpGetsAsManyBucketsWhereNothingIsPredicted) {
+  EXPECT_EQ(settings("ddp", plan(2)).at("bucket_cap_mb"), "8");
+  EXPECT_THAT(gaps("ddp", plan(2)), Contains(HasSubstr("their first bucket is 1 MiB whatever the cap")));
+}
+
+/// An iteration takes as many seconds as buckets lie between it and four of them.
+std::optional<Seconds> best_with_four(const Plan& of) {
+  check(of, profile());
+  EXPECT_EQ(of.barrier, Barrier::kFull);
+  EXPECT_FALSE(goes_through_servers(of.road));
+  return Seconds{1 + std::abs(4 - static_cast<double>(of.messages.size()))};
+}
+
+TEST(Export, DdpGetsTheSingleCapOfTheLeastPredictedTime) {
+  const Exported exported = export_plan("ddp", plan(8), profile(), best_with_four);
+  const std::map<std::string, std::string> made{exported.settings.begin(), exported.settings.end()};
+  EXPECT_EQ(made.at("bucket_cap_mb"), "8");
+  EXPECT_EQ(to_json(exported).at("predicted_seconds"),
+            nlohmann::json({{"bucket_cap_mb", 1.0}, {"bucket_cap_mb_list", 4.0}}));
+  EXPECT_THAT(exported.text, HasSubstr("# PyTorch 2.13 and newer, 4.00 s an iteration predicted\n"));
+  EXPECT_THAT(exported.text,
+              HasSubstr("# older ones: the best single cap, 1.00 s an iteration predicted\n"
+                        "# model = torch.nn.parallel.DistributedDataParallel(\n#     model, "));
+}
+
+TEST(Export, DdpGetsThePlansGroupsOnlyWhereTheyPayWithAFullBarrier) {
+  Plan layers = plan(1);
+  layers.barrier = Barrier::kPerLayer;
+  EXPECT_EQ(settings("ddp", layers).count("bucket_cap_mb_list"), 1U);
+  const Exported worse = export_plan("ddp", layers, profile(), best_with_four);
+  EXPECT_EQ(worse.settings.front(), std::pair(std::string("bucket_cap_mb"), std::string("8")));
+  EXPECT_THAT(worse.not_expressed, Contains(HasSubstr("is faster with equal buckets then")));
+  Plan four = plan(2);
+  four.road = ParameterServer{2, Placement::kDedicated, Assignment::kHashed};
+  four.barrier = Barrier::kPerLayer;
+  const Exported equal = export_plan("ddp", four, profile(), best_with_four);
+  EXPECT_EQ(equal.settings.front().first, "bucket_cap_mb_list");
+}
+
+TEST(Export, DdpCannotCut) {
+  Plan cut = plan(1);
+  cut.messages.front().pieces.front().length = Bytes{2U << 20U};
+  cut.messages.push_back({{{7, Bytes{2U << 20U}, Bytes{2U << 20U}}}});
+  cut.priority.push_back(8);
+  check(cut, profile());
+  EXPECT_FALSE(settings("ddp", cut).contains("bucket_cap_mb_list"));
+  EXPECT_THAT(gaps("ddp", cut), Contains(HasSubstr("a bucket is a run of whole tensors")));
 }
 
 TEST(Export, HorovodGetsTheLargestMessageAsThreshold) {

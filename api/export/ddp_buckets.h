@@ -1,0 +1,42 @@
+#pragma once
+// How DistributedDataParallel fills its buckets, and the caps that make it fill them as wanted.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "perfmodel/plan.h"
+#include "perfmodel/profile.h"
+
+namespace commtune::api {
+
+/// Numbers of tensors in buckets, in the order in which gradients appear (the last tensor first); together
+/// all tensors.
+using BucketGroups = std::vector<std::size_t>;
+
+/// What the plan's messages are as buckets: nothing unless each is a run of whole tensors that follow each
+/// other. Messages may be listed in any order.
+std::optional<BucketGroups> consecutive_groups(const Plan& plan, const Profile& profile);
+
+/// Whether the plan lists its messages in the order in which their gradients appear.
+bool in_order_of_gradients(const Plan& plan);
+
+/// The buckets after the first iterations, where one cap holds for all: a bucket is closed by the tensor
+/// with which it reaches the cap (compute_bucket_assignment_by_size in
+/// torch/csrc/distributed/c10d/reducer.cpp).
+///
+/// first  cap of the first bucket
+BucketGroups groups_by_cap(const Profile& profile, Bytes first, Bytes cap);
+
+/// Caps in MiB, as text, that make those buckets: the numbers with the fewest decimals that do. DDP takes
+/// them times 2^20, without a fraction. The caps hold in whatever order the gradients of one bucket appear.
+std::vector<std::string> cap_list(const Profile& profile, const BucketGroups& groups);
+
+/// One cap in MiB for groups that groups_by_cap() made with it; no more than `cap`.
+std::string one_cap(const Profile& profile, const BucketGroups& groups, Bytes cap);
+
+/// Whether a bucket ends inside a layer: which of that layer's gradients appear first is PyTorch's matter.
+bool splits_a_layer(const Profile& profile, const BucketGroups& groups);
+
+}  // namespace commtune::api
