@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "api/actions/pytorch_profile.h"
 #include "api/question/models.h"
 #include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
@@ -31,9 +32,8 @@ std::string processor() {
   return cpu == facts.end() ? "unknown processor" : cpu->second;
 }
 
-}  // namespace
-
-ProfileOutcome profile_model(Context& context, const ProfileRequest& request) {
+/// Of a shipped model's layers, which oneDNN computes.
+Profile profile_of_shapes(Context& context, const ProfileRequest& request) {
   if (request.device != "cpu") {
     throw Error(ErrorCode::kUnavailable,
                 fmt::format("--device {}: only \"cpu\" can be timed here", request.device));
@@ -45,14 +45,20 @@ ProfileOutcome profile_model(Context& context, const ProfileRequest& request) {
   options.budget = request.budget;
   options.width = request.width;
   options.device = processor();
-  const auto begin = SteadyClock::now();
   const auto progress = [&](const compute::ProfilerProgress& at) {
     context.progress({at.what, at.fraction, at.left});
     return !context.cancellation.requested();
   };
+  return compute::profile_layers(architecture, find_profile(context.store, request.model), options, progress);
+}
+
+}  // namespace
+
+ProfileOutcome profile_model(Context& context, const ProfileRequest& request) {
+  const auto begin = SteadyClock::now();
   ProfileOutcome outcome;
   outcome.profile =
-      compute::profile_layers(architecture, find_profile(context.store, request.model), options, progress);
+      request.pytorch.empty() ? profile_of_shapes(context, request) : profile_of_program(context, request);
   outcome.elapsed = SteadyClock::now() - begin;
   outcome.digest = digest(outcome.profile);
   outcome.row = context.store.put_profile(outcome.profile);

@@ -10,10 +10,11 @@
 namespace commtune::api {
 
 struct ProfileRequest {
-  std::string model;   ///< a shipped profile's name: it lends the tensors
-  std::string device;  ///< "cpu"
-  int batch = 0;       ///< 0: the shipped profile's
-  int threads = 0;     ///< 0: all processors
+  std::string model;    ///< a shipped profile's name: it lends the tensors
+  std::string pytorch;  ///< "FILE:callable", a real model in place of a shipped one; empty: none
+  std::string device;   ///< "cpu", or of a real model "meta": sizes only
+  int batch = 0;        ///< 0: the shipped profile's, or 1
+  int threads = 0;      ///< 0: all processors
   Seconds budget{60};
   double width = 0.03;
   std::string out;  ///< file to write as well; empty: none
@@ -27,7 +28,8 @@ struct ProfileOutcome {
 };
 
 /// throws  Error{kNotFound} for a model whose shapes are not known; Error{kUnavailable} for a device that
-///         this build cannot time; Error{kInterrupted} after Ctrl-C
+///         this build cannot time; Error{kInterrupted} after Ctrl-C; of a real model what
+///         profile_of_program() throws
 ProfileOutcome profile_model(Context& context, const ProfileRequest& request);
 
 nlohmann::json to_json(const ProfileOutcome& outcome);

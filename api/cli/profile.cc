@@ -43,11 +43,14 @@ std::string profile_report(const ProfileOutcome& outcome) {
                                  profile.origin.device, format_time(outcome.elapsed));
   text += table.text();
   text += fmt::format("{:.2f} samples/s on one worker without communication\n{}\nnote: {}\n",
-                      profile.batch / whole.count(), profile.origin.source, profile.origin.note);
+                      whole.count() > 0 ? profile.batch / whole.count() : 0, profile.origin.source,
+                      profile.origin.note);
   return text;
 }
 
 void run_profile(const Session& session, const ProfileFlags& flags) {
+  if (flags.request.model.empty() && flags.request.pytorch.empty())
+    throw Error(ErrorCode::kBadInput, "MODEL or --pytorch FILE:CALLABLE is required");
   Work work(session);
   const ProfileRequest& request = flags.request;
   const InterruptGuard guard(*session.cancellation);
@@ -71,16 +74,27 @@ void add_profile_command(CLI::App& tune, Session& session) {
       "Examples:\n"
       "  tune profile resnet50 --batch 16 --out resnet50-here.json\n"
       "  tune profile bert_base --batch 4 --threads 8 --budget 2m\n"
+      "  tune profile --pytorch train.py:make --batch 16     # make(16) returns (model, inputs[, loss])\n"
       "Then `tune resnet50-here.json --cluster lab` plans for these times, and `tune show profiles` lists "
       "them.");
   auto flags = std::make_shared<ProfileFlags>();
-  command->add_option("MODEL", flags->request.model, "resnet50, vgg16, bert_base or bert_large")->required();
+  CLI::Option* const model =
+      command->add_option("MODEL", flags->request.model, "resnet50, vgg16, bert_base or bert_large");
+  command
+      ->add_option(
+          "--pytorch", flags->request.pytorch,
+          "a model of your own in place of MODEL: what this callable of a Python file makes for a batch")
+      ->type_name("FILE:CALLABLE")
+      ->excludes(model);
   add_common_flags(*command, session, {"cluster"});
   flags->request.device = "cpu";
-  command->add_option("--device", flags->request.device, "what computes")->capture_default_str();
+  command
+      ->add_option("--device", flags->request.device,
+                   "what computes: cpu; meta, with --pytorch, for sizes alone")
+      ->capture_default_str();
   command->add_option("--batch", flags->request.batch, "samples of one iteration")
       ->check(CLI::Range(1, 1 << 20))
-      ->default_str("the shipped profile's");
+      ->default_str("the shipped profile's; 1 with --pytorch");
   command->add_option("--threads", flags->request.threads, "threads of this processor that compute")
       ->check(CLI::Range(1, 4096))
       ->default_str("all");
