@@ -8,20 +8,40 @@ import unittest
 from server import ServiceTest
 
 
-def judge(database, quality, wanted=lambda operation: True):
-    """Gives the stored fits of some operations, and those of the links where all are wanted, this quality."""
+def change_fits(database, change):
+    """Changes the stored snapshot by what is called with it."""
     with sqlite3.connect(database) as connection:
         ((fit, text),) = connection.execute("SELECT id, snapshot FROM fits").fetchall()
         snapshot = json.loads(text)
+        change(snapshot)
+        connection.execute("UPDATE fits SET snapshot = ? WHERE id = ?", (json.dumps(snapshot, separators=(",", ":")), fit))
+    connection.close()
+
+
+def fits_of(measured):
+    return [measured[setting] for setting in ("alone", "streamed", "duplex") if setting in measured]
+
+
+def judge(database, quality, wanted=lambda operation: True):
+    """Gives the stored fits of some operations, and those of the links where all are wanted, this quality."""
+    def change(snapshot):
         chosen = [each for each in snapshot["operations"] if wanted(each)]
         if len(chosen) == len(snapshot["operations"]):
             chosen += snapshot["links"].values()
         for each in chosen:
-            for setting in ("alone", "streamed", "duplex"):
-                if setting in each:
-                    each[setting]["quality"].update(quality)
-        connection.execute("UPDATE fits SET snapshot = ? WHERE id = ?", (json.dumps(snapshot, separators=(",", ":")), fit))
-    connection.close()
+            for fit in fits_of(each):
+                fit["quality"].update(quality)
+    change_fits(database, change)
+
+
+def make_cheaper(database, factor, operation):
+    """So that plans take the road on which this was measured."""
+    def change(snapshot):
+        for each in snapshot["operations"]:
+            for piece in (piece for fit in fits_of(each) for piece in fit["curve"] if each["operation"] == operation):
+                piece["alpha_seconds"] *= factor
+                piece["beta_seconds_per_byte"] *= factor
+    change_fits(database, change)
 
 
 class Doubtful(ServiceTest):
@@ -47,8 +67,9 @@ class Doubtful(ServiceTest):
         plan = self.server.ask("GET", "/v1/plans/1")
         self.fits({"$ref": "#/components/schemas/PlanDetail"}, plan.json())
         self.assertEqual(plan.json()["ranking"]["answer"]["doubtful"], [])
-        expected = 2 if plan.json()["road"].startswith("all-to-all") else 0
-        self.assertEqual(len(plan.json()["doubtful"]), expected)
+        self.assertTrue(plan.json()["doubtful"])
+        for fit in plan.json()["doubtful"]:
+            self.assertIn("all-reduce", fit["fit"])
 
     def test_the_bound_comes_with_the_edge_of_the_doubt(self):
         answer = self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab"}).json()
@@ -61,6 +82,7 @@ class DoubtfulServers(ServiceTest):
     @classmethod
     def prepare(cls):
         judge(cls.database, {"p90_relative": 0.5}, lambda operation: operation["operation"] == "push-pull")
+        make_cheaper(cls.database, 0.2, "push-pull")
 
     def test_a_ring_that_was_measured_rests_on_no_fit_of_servers(self):
         answer = self.server.ask("POST", "/v1/plans", {"model": "resnet50", "cluster": "lab"}).json()
