@@ -158,6 +158,10 @@ class User:
     CASES = (probes, tells_what_its_cards_are, plans, runs_over_every_road, runs_over_servers, runs_what_it_has_chosen,
              compares_itself_with_perftest, names_a_rank_that_is_killed, names_the_tensor_where_a_link_goes_down)
 
+    def cases(self):
+        """Two hosts are enough for a comparison; among four, whose cards share two cores, it takes minutes."""
+        return [case for case in self.CASES if self.count == 2 or case is not User.compares_itself_with_perftest]
+
 
 def program_of(process):
     try:
@@ -187,7 +191,7 @@ def main():
     if not any(only in f"Use.{case.__name__}" for case in User.CASES):
         return 0
     user = User(sys.argv[1], int(sys.argv[2]))
-    return 0 if all(succeeds(user, case) for case in User.CASES) else 1
+    return 0 if all(succeeds(user, case) for case in user.cases()) else 1
 
 
 if __name__ == "__main__":
