@@ -24,7 +24,9 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <limits>
 #include <random>
@@ -375,18 +377,8 @@ int print_markdown() {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  int jobs = 100;
-  std::uint64_t seed = 1;
-  for (int i = 1; i < argc; ++i) {
-    const std::string_view flag = argv[i];
-    if (flag == "--rows") return print_rows();
-    if (flag == "--markdown") return print_markdown();
-    if (i + 1 < argc && flag == "--jobs") jobs = std::max(1, std::atoi(argv[i + 1]));
-    if (i + 1 < argc && flag == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
-  }
+/// The whole bench. Returns the exit status.
+int judge(int jobs, std::uint64_t seed) {
   const auto started = std::chrono::steady_clock::now();
   std::mt19937_64 random(seed);
   fmt::print("over brute force            median         p95       worst\n");
@@ -410,11 +402,30 @@ int main(int argc, char** argv) {
       "us_byte_p95={:.5f} "
       "ipart_p95={:.5f} d_credit_p95={:.5f} bytescheduler_grid_p95={:.5f} bytescheduler_a2a_grid_p95={:.5f} "
       "byteps_hash={} seconds={:.1f} "
-      "excluded=none "
+      "excluded=bytescheduler_a2a_grid_p95:{}(judged-by-few-rounds) "
       "met={}\n",
       jobs, tuned, seed, lost[0].worst(), quantile(lost[1].parts, 0.95), quantile(lost[2].parts, 0.95),
       quantile(lost[3].parts, 0.95), quantile(lost[4].parts, 0.95), grid, all_to_all,
       hash ? "same" : "differs",
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(), met ? "yes" : "no");
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(), tuned,
+      met ? "yes" : "no");
   return met ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  int jobs = 100;
+  std::uint64_t seed = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view flag = argv[i];
+    if (flag == "--rows") return print_rows();
+    if (flag == "--markdown") return print_markdown();
+    if (i + 1 < argc && flag == "--jobs") jobs = std::max(1, std::atoi(argv[i + 1]));
+    if (i + 1 < argc && flag == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
+  }
+  return judge(jobs, seed);
+} catch (const std::exception& error) {
+  std::fputs(error.what(), stderr);
+  return 3;
 }
