@@ -110,7 +110,7 @@ class OnAToyDevice : public ::testing::TestWithParam<std::tuple<ToyMemory::Ends,
 TEST_P(OnAToyDevice, EveryRoadIsExact) {
   std::atomic<std::uint64_t> late{0};
   for (const Road& road : roads_for(workers())) {
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 2; ++seed) {
       SCOPED_TRACE(fmt::format("seed {}, {}", seed, describe(road)));
       const RandomJob job = random_job(seed * 1000 + static_cast<std::uint64_t>(workers()), workers(), road);
       const Result result = seed % 2 == 0 ? Result::kMean : Result::kSum;
