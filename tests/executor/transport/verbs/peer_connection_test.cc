@@ -133,12 +133,14 @@ struct End {
         connection(wires_of(wires), transfers, peers, limits, sizes, 1 - rank) {}
   std::vector<std::unique_ptr<TestWire>> wires_of(const ConnectionSizes& sizes) {
     std::vector<std::unique_ptr<TestWire>> made;
+    made.reserve(sizes.connections);
     for (std::size_t lane = 0; lane < sizes.connections; ++lane)
       made.push_back(std::make_unique<TestWire>(sizes.slot(), memory, lane));
     return made;
   }
   static std::vector<Wire*> wires_of(const std::vector<std::unique_ptr<TestWire>>& of) {
     std::vector<Wire*> all;
+    all.reserve(of.size());
     for (const auto& each : of) all.push_back(each.get());
     return all;
   }
