@@ -380,49 +380,54 @@ void Follower::measure_pair(const Command& command, FollowerReport& report) {
 
 /// Every rank works at once, as in a training job, where the ranks of a host share its memory and its cores;
 /// the source reports.
-void Follower::measure_memory(const Command& command, FollowerReport& report) {
-  const bool sums = command.quantity.subject == Subject::kSum;
-  // What is summed has just arrived; what is copied, a gradient, was written long before.
-  memory_.lay_out(2, 2 * static_cast<std::size_t>(command.messages), command.bytes,
-                  sums ? Places::kOne : Places::kAll);
+///
+/// room  bytes of each of a message's two places
+/// work  done with them, into the first and from the second; what takes time
+template <typename Work>
+void Follower::measure_on_memory(const Command& command, std::size_t room, Places places, const Work& work,
+                                 FollowerReport& report) {
+  memory_.lay_out(2, 2 * static_cast<std::size_t>(command.messages), room, places);
   const bool reports = communicator_.rank() == command.quantity.source;
   wait_for_start(command.start);
   report.head.started = now();
   for (std::size_t i = 0; i < static_cast<std::size_t>(command.messages); ++i) {
     const Nanoseconds start = now();
-    const std::span<std::byte> into = memory_.place(0, i);
-    const std::span<const std::byte> from = memory_.place(1, i);
-    if (sums) {
-      add(DataType::kFloat32, into, from);
-    } else {
-      std::memcpy(into.data(), from.data(), from.size());
-    }
+    work(memory_.place(0, i), memory_.place(1, i));
     if (reports) report.ends.push_back(after(start));
   }
-  if (sums) memory_.refill();
+}
+
+/// What is summed has just arrived; what is copied, a gradient, was written long before.
+void Follower::measure_memory(const Command& command, FollowerReport& report) {
+  if (command.quantity.subject != Subject::kSum) {
+    const auto copy = [](std::span<std::byte> into, std::span<const std::byte> from) {
+      std::memcpy(into.data(), from.data(), from.size());
+    };
+    return measure_on_memory(command, command.bytes, Places::kAll, copy, report);
+  }
+  const auto sum = [](std::span<std::byte> into, std::span<const std::byte> from) {
+    add(DataType::kFloat32, into, from);
+  };
+  measure_on_memory(command, command.bytes, Places::kOne, sum, report);
+  memory_.refill();
 }
 
 /// As of sums and copies, of the messages of a plan that casts.
 void Follower::measure_casts(const Command& command, FollowerReport& report) {
-  const bool sums = command.quantity.subject == Subject::kCastSum;
   const DataType type = wire_type(command.quantity.wire, DataType::kFloat32);
-  const std::size_t room = sums ? command.bytes : 2 * command.bytes;  // a gradient has twice the bytes
-  memory_.lay_out(2, 2 * static_cast<std::size_t>(command.messages), room,
-                  sums ? Places::kOne : Places::kAll);
-  const bool reports = communicator_.rank() == command.quantity.source;
-  wait_for_start(command.start);
-  report.head.started = now();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(command.messages); ++i) {
-    const Nanoseconds start = now();
-    const std::span<std::byte> wire = memory_.place(0, i).first(command.bytes);
-    const std::span<std::byte> gradient = memory_.place(1, i);
-    if (sums) {
-      add(type, wire, gradient);
-    } else {
-      encode(type, wire, gradient, 1.0F);
-      decode(gradient, type, wire);
-    }
-    if (reports) report.ends.push_back(after(start));
+  if (command.quantity.subject == Subject::kCastSum) {
+    const auto sum = [type](std::span<std::byte> into, std::span<const std::byte> from) {
+      add(type, into, from);
+    };
+    measure_on_memory(command, command.bytes, Places::kOne, sum, report);
+  } else {
+    const auto cast = [type, bytes = command.bytes](std::span<std::byte> wire,
+                                                    std::span<std::byte> gradient) {
+      encode(type, wire.first(bytes), gradient, 1.0F);
+      decode(gradient, type, wire.first(bytes));
+    };
+    // A gradient has twice the bytes.
+    measure_on_memory(command, 2 * command.bytes, Places::kAll, cast, report);
   }
   memory_.refill();
 }

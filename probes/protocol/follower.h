@@ -57,6 +57,9 @@ class Follower {
   void measure_operation(const Command& command, FollowerReport& report);
   void measure_head_of_line(const Command& command, FollowerReport& report);
   void measure_pair(const Command& command, FollowerReport& report);
+  template <typename Work>
+  void measure_on_memory(const Command& command, std::size_t room, Places places, const Work& work,
+                         FollowerReport& report);
   void measure_memory(const Command& command, FollowerReport& report);
   void measure_casts(const Command& command, FollowerReport& report);
   void measure_steps(const Command& command, FollowerReport& report);
