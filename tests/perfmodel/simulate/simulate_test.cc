@@ -617,15 +617,22 @@ TEST(Simulate, EverybodyWaitsForTheSlowestCompute) {
   EXPECT_DOUBLE_EQ(p.compute.count(), 20);
 }
 
-TEST(Simulate, AServerInTurnTakesOneMessageAfterTheOther) {
-  // Two dedicated servers. A message of 80 B keeps the workers' card for 1 s and its server for 4 s each way;
-  // one of 40 B for 0.5 and 2 s. Gradients 1 and 0 exist at 4 and 7 s.
+/// Dedicated ones, to which messages go whole. 80 B keep the workers' card for 1 s and their server for 4 s
+/// each way.
+RoadCost two_servers_in_turn() {
   RoadCost cost;
   cost.reduce = {Curve{Seconds{0}, SecondsPerByte{0.05}}, Curve{Seconds{0}, SecondsPerByte{0.0125}}};
   cost.distribute = cost.both = cost.reduce;
   cost.through_servers = true;
   cost.shared_channel = false;
   cost.in_turn = 2;
+  return cost;
+}
+
+TEST(Simulate, AServerInTurnTakesOneMessageAfterTheOther) {
+  // Two dedicated servers. A message of 80 B keeps the workers' card for 1 s and its server for 4 s each way;
+  // one of 40 B for 0.5 and 2 s. Gradients 1 and 0 exist at 4 and 7 s.
+  RoadCost cost = two_servers_in_turn();
   cost.measured_largest = 1_MiB;
   Plan plan = tensor_by_tensor();
   plan.credit = 1_MiB;
@@ -643,12 +650,7 @@ TEST(Simulate, AServerInTurnTakesOneMessageAfterTheOther) {
 TEST(Simulate, AMessageGoesToTheServerThatThePlanNames) {
   // As above with tensor 1 cut in two: 14 s where the halves go to servers 0 and 1, 15 s where all of them go
   // to one.
-  RoadCost cost;
-  cost.reduce = {Curve{Seconds{0}, SecondsPerByte{0.05}}, Curve{Seconds{0}, SecondsPerByte{0.0125}}};
-  cost.distribute = cost.both = cost.reduce;
-  cost.through_servers = true;
-  cost.shared_channel = false;
-  cost.in_turn = 2;
+  RoadCost cost = two_servers_in_turn();
   Plan plan = tensor_by_tensor();
   plan.credit = 1_MiB;
   plan.messages = {{{{1, 0_B, 40_B}}}, {{{1, 40_B, 40_B}}}, whole(0, 40)};
