@@ -18,9 +18,11 @@ namespace {
 constexpr std::size_t kMostHosts = 100'000;
 constexpr std::uint64_t kMostSlots = 10'000;
 constexpr std::size_t kMostOperations = 100'000;
+constexpr std::size_t kMostNcclFits = 10'000;
 constexpr std::size_t kMostFacts = 10'000;
 constexpr std::size_t kMostPiecesOfCurve = 64;
 constexpr std::size_t kMostTransports = 16;
+constexpr std::uint64_t kMostCuts = 1'000;
 constexpr std::uint64_t kMostWorkers = 1'000'000;
 constexpr std::uint64_t kLargestSize = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMostSamples = 1'000'000'000;
@@ -52,6 +54,9 @@ bool is_usual(const Scalar& scalar, const Scalar& /*nothing*/) {
   return scalar.value == 0 && scalar.half_width == 0;
 }
 bool is_usual(const Casts& casts, const Casts& /*nothing*/) { return casts.empty(); }
+bool is_usual(const std::vector<NcclFit>& fits, const std::vector<NcclFit>& /*nothing*/) {
+  return fits.empty();
+}
 bool is_usual(const std::vector<Cluster>& others, const std::vector<Cluster>& /*nothing*/) {
   return others.empty();
 }
@@ -143,6 +148,24 @@ void visit_fields(Visitor& visit, Given& fit) {
   visit.when_set("streamed", fit.streamed, fields::Object{});
 }
 
+void read_fields(const JsonPlace& place, NcclTuning& tuning) {
+  const auto named = nccl_tuning_named(place.name());
+  if (!named) place.fail(nccl_tuning_rule());
+  tuning = *named;
+}
+
+nlohmann::json write_fields(const NcclTuning& tuning) { return to_string(tuning); }
+
+bool is_usual(const NcclTuning& tuning, const NcclTuning& /*own*/) { return tuning.is_own_choice(); }
+
+template <typename Visitor, fields::Of<NcclFit> Given>
+void visit_fields(Visitor& visit, Given& fit) {
+  visit("operation", fit.operation, fields::OneOf{kOperations});
+  visit.when_set("tuning", fit.tuning, fields::Object{});
+  visit("workers", fit.workers, fields::Whole{1, kMostWorkers});
+  visit("alone", fit.alone, fields::Object{});
+}
+
 template <typename Visitor, fields::Of<Scalar> Given>
 void visit_fields(Visitor& visit, Given& scalar) {
   visit("value", scalar.value, fields::Real{0, kLargestScalar});
@@ -194,6 +217,21 @@ void visit_fields(Visitor& visit, Given& host) {
   visit.when_set("compute_factor", host.slowdown.compute, kFactor, 1.0);
 }
 
+bool is_usual(const TransferTraits& traits, const TransferTraits& /*assumed*/) { return traits.assumed; }
+
+template <typename Visitor, fields::Of<TransferTraits> Given>
+void visit_fields(Visitor& visit, Given& traits) {
+  visit("chunk_bytes", traits.chunk, fields::Whole{1, kLargestSize});
+  visit("uncut_bytes", traits.uncut, fields::Whole{0, kLargestSize});
+  visit("cuts", traits.cuts, fields::Whole{1, kMostCuts});
+  visit("window", traits.window, fields::Whole{1, kMostCuts});
+}
+
+void read_fields(const JsonPlace& place, TransferTraits& traits) {
+  fields::read_fields(place, traits);
+  traits.assumed = false;
+}
+
 template <typename Visitor, fields::Of<Cluster> Given>
 void visit_fields(Visitor& visit, Given& cluster) {
   constexpr fields::Object kObject{};
@@ -203,8 +241,10 @@ void visit_fields(Visitor& visit, Given& cluster) {
   visit(fields::optional("fingerprint"), cluster.fingerprint, fields::Text{});
   visit(fields::optional("facts"), cluster.facts, fields::Texts{kMostFacts, "facts"});
   visit("hosts", cluster.hosts, fields::ListOf{0, kMostHosts, kObject});
+  visit.when_set("traits", cluster.traits, kObject);
   visit(fields::optional("links"), cluster.links, kObject);
   visit(fields::optional("operations"), cluster.operations, fields::ListOf{0, kMostOperations, kObject});
+  visit.when_set("nccl", cluster.nccl, fields::ListOf{0, kMostNcclFits, kObject});
   visit(fields::optional("reduce_seconds_per_byte"), cluster.reduce_seconds_per_byte, kObject);
   visit(fields::optional("copy_seconds_per_byte"), cluster.copy_seconds_per_byte, kObject);
   visit.when_set("casts", cluster.casts, kObject);

@@ -10,7 +10,9 @@
 
 #include "perfmodel/base/units.h"
 #include "perfmodel/fit/curve.h"
+#include "perfmodel/nccl/tuning.h"
 #include "perfmodel/plan.h"
+#include "perfmodel/transfer_traits.h"
 
 namespace commtune {
 
@@ -58,6 +60,15 @@ struct OperationFit {
   Fit streamed;  ///< per message, several in flight
 };
 
+/// Cost of a collective of NCCL's among the first ranks, one at a time, by a tuning that it was told to take.
+/// By its own choice as well, for comparing: plans are priced by the road `library`.
+struct NcclFit {
+  Operation operation = Operation::kAllReduce;  ///< or one of its stages
+  NcclTuning tuning;
+  int workers = 2;
+  Fit alone;
+};
+
 /// Median and spread of a quantity that has no size.
 struct Scalar {
   double value = 0;
@@ -78,8 +89,10 @@ struct Cluster {
   std::map<std::string, std::string> facts;  ///< what the fingerprint was made of
   std::vector<Host> hosts;
 
+  TransferTraits traits;  ///< with which everything below was measured
   std::map<LinkClass, LinkFit> links;
   std::vector<OperationFit> operations;
+  std::vector<NcclFit> nccl;  ///< where GPUs were probed
 
   Scalar reduce_seconds_per_byte;  ///< gamma: adding one byte of gradient into another
   Scalar copy_seconds_per_byte;    ///< copying one byte into a fusion buffer

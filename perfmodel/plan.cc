@@ -392,7 +392,10 @@ bool has_two_stages(const Road& road) {
 
 bool may_be_decoupled(const Road& road) {
   return match(
-      road, [&](const AllReduce&) { return has_two_stages(road); },
+      road,
+      [](const AllReduce& all_reduce) {
+        return has_two_stages(all_reduce.algorithm) || all_reduce.algorithm == Collective::kLibrary;
+      },
       [](const ParameterServer&) { return false; });
 }
 

@@ -39,7 +39,7 @@ enum class Collective {
   kOneShot,            ///< every rank sends all it has to every other; one stage only
   kDoubleBinaryTree,
   kHierarchical,  ///< reduce-scatter inside a host, ring between hosts, all-gather inside
-  kLibrary,       ///< a library's own all-reduce (Open MPI's choice, NCCL's choice): one stage only
+  kLibrary,       ///< a library's own collectives (Open MPI's choice, NCCL's choice)
 };
 
 struct AllReduce {
@@ -83,8 +83,9 @@ bool needs_one_order(const Road& road);
 /// ends.
 bool has_two_stages(const Road& road);
 
-/// Whether a decoupled plan may run the two stages as steps of their own: all-reduce roads with two stages.
-/// Servers answer while others still push, so a push and its pull are one operation.
+/// Whether a decoupled plan may run the two stages as steps of their own: all-reduce roads with two stages,
+/// and a library's, whose all-reduce shows none but which has a collective for each. Servers answer while
+/// others still push, so a push and its pull are one operation.
 bool may_be_decoupled(const Road& road);
 
 /// Whether a message goes to servers and comes back from them, not from worker to worker.
@@ -135,7 +136,7 @@ struct Plan {
   std::string layout;   ///< layout_digest(profile): what it carries; empty in plans of before there was one
   int workers = 1;      ///< N
   Road road = AllReduce{};
-  std::string library;                  ///< kLibrary: whose all-reduce, "nccl"; empty: Open MPI's
+  std::string library;                  ///< kLibrary: whose, "nccl"; empty: the one where gradients lie
   std::string transport;                ///< that it wants; empty: the one that its cluster was probed over
   WireFormat wire = WireFormat::kAsIs;  ///< of every message; a cast one needs gradients of float32
   std::vector<Message> messages;        ///< every byte of every tensor exactly once

@@ -8,7 +8,6 @@
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
-#include "perfmodel/cost/chunking.h"
 #include "perfmodel/fit/curve_ops.h"
 
 namespace commtune {
@@ -29,12 +28,12 @@ using Links = decltype(Cluster::links);
 Curve constant(Seconds time) { return line(time.count(), 0); }
 
 /// c(m) of the first chunk alone, where m is cut into `parts` segments and each of these into chunks.
-Curve of_first_chunk(const Curve& curve, int parts) {
+Curve of_first_chunk(const Curve& curve, int parts, const TransferTraits& traits) {
   const auto whole = [&](Bytes chunk) {
     return constant(curve(Bytes{chunk.count * static_cast<std::uint64_t>(parts)}));
   };
-  const Curve cut = lower(of_share(curve, 1.0 / kCuts), whole(kLongestChunk));
-  return lower(curve, upper(cut, whole(kShortChunk)));
+  const Curve cut = lower(of_share(curve, 1.0 / traits.cuts), whole(traits.chunk));
+  return lower(curve, upper(cut, whole(traits.short_chunk())));
 }
 
 class Formulas {
@@ -139,7 +138,7 @@ class Formulas {
   /// long as its segment's bytes or as one chunk on its way, and only the last one both.
   Curve chain(const Link& by, int steps, int segments) const {
     const double share = 1.0 / segments;
-    const Curve chunk = of_share(of_first_chunk(by.step, 1), share);
+    const Curve chunk = of_share(of_first_chunk(by.step, 1, cluster_.traits), share);
     const Curve each = upper(of_share(by.streamed, share), chunk);
     return sum(commtune::times(each, steps - 1), of_share(by.step, share));
   }
@@ -302,10 +301,10 @@ class Formulas {
 
   /// A server answers a chunk while the next is pushed: both stages take no longer than the push of the first
   /// chunks, what passes the busiest direction in all, and one more latency.
-  static void overlap_stages(Formula& formula, const Load& load, const Link& by, int servers) {
+  void overlap_stages(Formula& formula, const Load& load, const Link& by, int servers) const {
     const Curve together = of_share(by.streamed, load.together);
     const Curve back = constant(formula.distribute.alone.least_alpha());
-    const Curve first = of_first_chunk(formula.reduce.alone, servers);
+    const Curve first = of_first_chunk(formula.reduce.alone, servers, cluster_.traits);
     formula.both.alone = lower(formula.both.alone, sum(sum(first, together), back));
   }
 

@@ -416,11 +416,22 @@ double last_inside_hosts(const RoadCost& cost, const Cluster& cluster) {
   return each > 0 ? std::min(1.0, inside->second.alone.curve.least_alpha().count() / each) : 1;
 }
 
+/// Each on its own, for exactly these workers.
+bool stages_were_measured(const PricedRoad& priced) {
+  const Operations named = operations_of(priced.road);
+  const auto measured = [&](Operation operation) {
+    return find_operation(priced.cluster, priced.road, operation, priced.workers) != nullptr;
+  };
+  return measured(named.reduce) && measured(named.distribute);
+}
+
 /// What messages of the road wait for and how they may overlap; their times are known already.
 void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   const Topology& place = priced.place();
   const Sending sending = sending_of(road.algorithm, place);
   cost.rounds = sending.rounds;
+  // Both stages at once, the library's all-reduce is one round.
+  if (road.algorithm == Collective::kLibrary && stages_were_measured(priced)) cost.rounds = {1, 1, 2};
   if (road.algorithm == Collective::kHierarchical && place.hosts > 1 && place.per_host > 1) {
     cost.rounds.last = last_inside_hosts(cost, priced.cluster);
   }
@@ -502,7 +513,7 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
   match(
       road, [&](const AllReduce& all_reduce) { add_channel(cost, all_reduce, priced); },
       [&](const ParameterServer& servers) { add_channel(cost, servers, priced); });
-  cost.may_part = may_be_decoupled(road);
+  cost.may_part = may_be_decoupled(road) && (has_two_stages(road) || stages_were_measured(priced));
   cost.copy = SecondsPerByte{cluster.copy_seconds_per_byte.value};
   cost.interference = cluster.interference.value;
   cost.straggling = Seconds{cluster.jitter_seconds.value * expected_maximum(workers)};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <span>
 #include <vector>
 
 namespace commtune {
@@ -16,14 +18,6 @@ struct Affine {
 };
 
 Affine line_of(const CurvePiece& piece) { return {piece.alpha.count(), piece.beta.value}; }
-
-Affine line_at(const Curve& curve, Bytes m) {
-  Affine line;
-  for (const CurvePiece& piece : curve.pieces()) {
-    if (piece.from <= m) line = line_of(piece);
-  }
-  return line;
-}
 
 /// Collects pieces from left to right; a piece that continues the one before is dropped, and one that would
 /// start below it (rounding, recalibration) is raised.
@@ -50,33 +44,58 @@ class Builder {
   std::vector<CurvePiece> pieces_;
 };
 
-std::vector<Bytes> breakpoints(const Curve& a, const Curve& b) {
-  std::vector<Bytes> points;
-  points.reserve(a.pieces().size() + b.pieces().size());
-  for (const CurvePiece& piece : a.pieces()) points.push_back(piece.from);
-  for (const CurvePiece& piece : b.pieces()) points.push_back(piece.from);
-  std::sort(points.begin(), points.end());
-  points.erase(std::unique(points.begin(), points.end()), points.end());
-  return points;
-}
+/// Sizes from `from` to below `end` on which both of two curves are one line.
+struct Interval {
+  Bytes from, end;
+  Affine first, second;
+};
+
+/// The intervals of two curves that are not empty, from left to right; the last one ends at kEnd.
+class Intervals {
+ public:
+  static constexpr Bytes kEnd{~std::uint64_t{0}};
+  Intervals(const Curve& a, const Curve& b) : first_(a.pieces()), second_(b.pieces()) {}
+  static std::size_t most(const Curve& a, const Curve& b) {
+    return a.pieces().size() + b.pieces().size() - 1;
+  }
+
+  std::optional<Interval> next() {
+    if (from_ == kEnd) return std::nullopt;
+    const Affine first = line_of(first_.front()), second = line_of(second_.front());
+    const Bytes first_end = end_of(first_), second_end = end_of(second_);
+    Interval interval{from_, std::min(first_end, second_end), first, second};
+    from_ = interval.end;
+    if (first_end == from_) first_ = first_.subspan(1);
+    if (second_end == from_) second_ = second_.subspan(1);
+    return interval;
+  }
+
+ private:
+  static Bytes end_of(std::span<const CurvePiece> pieces) {
+    return pieces.size() > 1 ? pieces[1].from : kEnd;
+  }
+
+  std::span<const CurvePiece> first_, second_;  // those that are not passed yet
+  Bytes from_;
+};
 
 enum class Envelope { kUpper, kLower };
 
 Curve envelope(const Curve& a, const Curve& b, Envelope side) {
-  const std::vector<Bytes> points = breakpoints(a, b);
-  Builder builder(2 * points.size());
-  for (std::size_t i = 0; i < points.size(); ++i) {
-    const Affine first = line_at(a, points[i]), second = line_at(b, points[i]);
-    const double from = static_cast<double>(points[i].count);
+  Intervals intervals(a, b);
+  Builder builder(2 * Intervals::most(a, b));
+  while (const auto interval = intervals.next()) {
+    const Affine &first = interval->first, &second = interval->second;
+    const double from = static_cast<double>(interval->from.count);
     const bool above =
         first.at(from) > second.at(from) || (first.at(from) == second.at(from) && first.beta > second.beta);
     const Affine& start = above == (side == Envelope::kUpper) ? first : second;
     const Affine& other = &start == &first ? second : first;
-    builder.add(points[i].count, start);
+    builder.add(interval->from.count, start);
     if (start.beta == other.beta) continue;
     const double cross = (start.alpha - other.alpha) / (other.beta - start.beta);
     const double rounded = side == Envelope::kUpper ? std::ceil(cross) : std::floor(cross);
-    const double end = i + 1 < points.size() ? static_cast<double>(points[i + 1].count) : std::ldexp(1.0, 62);
+    const double end = std::min(static_cast<double>(interval->end.count), std::ldexp(1.0, 62));
     if (rounded > from && rounded < end) builder.add(static_cast<std::uint64_t>(rounded), other);
   }
   return std::move(builder).curve();
@@ -104,11 +123,11 @@ Curve of_share(const Curve& curve, double share) {
 Curve sum(const Curve& a, const Curve& b) {
   if (a.empty()) return b;
   if (b.empty()) return a;
-  const std::vector<Bytes> points = breakpoints(a, b);
-  Builder builder(points.size());
-  for (const Bytes point : points) {
-    const Affine first = line_at(a, point), second = line_at(b, point);
-    builder.add(point.count, {first.alpha + second.alpha, first.beta + second.beta});
+  Intervals intervals(a, b);
+  Builder builder(Intervals::most(a, b));
+  while (const auto interval = intervals.next()) {
+    const Affine &first = interval->first, &second = interval->second;
+    builder.add(interval->from.count, {first.alpha + second.alpha, first.beta + second.beta});
   }
   return std::move(builder).curve();
 }

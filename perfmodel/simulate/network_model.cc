@@ -9,6 +9,12 @@ double of_bytes(const FlatCost& cost, double bytes, double time) {
   return time - std::min(time, cost.occupancy.at(bytes).alpha);
 }
 
+/// run.operator()<value>().
+template <typename Run>
+auto either(bool value, const Run& run) {
+  return value ? run.template operator()<true>() : run.template operator()<false>();
+}
+
 /// The same stages in at most `most` rounds.
 Rounds no_more_than(int most, const Rounds& rounds) {
   if (rounds.distribute == 0) return {std::min(rounds.reduce, most), 0};
@@ -80,8 +86,8 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
   begin(urgency, clock);
 }
 
-/// Sets everything but the costs.
-void NetworkModel::prepare(Priced& priced, const InFlightMessage& in_flight, const Rounds& rounds) {
+/// Sets everything but the costs of the channel.
+void NetworkModel::prepare(Priced& priced, const InFlightMessage& in_flight, const Rounds& rounds) const {
   priced = {};
   priced.copying = in_flight.copying;
   Message& message = priced.message;
@@ -89,6 +95,7 @@ void NetworkModel::prepare(Priced& priced, const InFlightMessage& in_flight, con
   message.passed.fill({kNever, 0});
   message.first = rounds.reduce;
   message.rounds = message.counted = rounds.both();
+  if (!server_free_.empty()) price_server(message);
 }
 
 /// Sets the costs where all rounds share one channel. The last round has `last_share` of the latency.
@@ -124,6 +131,13 @@ void NetworkModel::price_apart(Priced& priced) const {
   message.last_lag = message.lag[1];
 }
 
+/// Sets for how long a server handles the message. On a shared channel both stages are one visit.
+void NetworkModel::price_server(Message& message) const {
+  const double in = road_->reduce.alone.bytes_part(message.bytes),
+               out = road_->distribute.alone.bytes_part(message.bytes);
+  message.handling = shared_ ? std::array{std::max(in, out), 0.0} : std::array{in, out};
+}
+
 /// Adds a message at this urgency.
 NetworkModel::Message& NetworkModel::put(std::uint32_t urgency, const Priced& priced) {
   bytes_time_[0] += priced.bytes_time[0];
@@ -133,13 +147,14 @@ NetworkModel::Message& NetworkModel::put(std::uint32_t urgency, const Priced& pr
 
 template <typename Run>
 auto NetworkModel::of_kind(const ComputeClock& clock, const Run& run) {
-  if (!shared_ || !server_free_.empty() || clock.disturbed()) return run.template operator()<Kind{}>();
-  if (head_of_line_ > 0) {
-    return limited_ ? run.template operator()<Kind{true, true, false}>()
-                    : run.template operator()<Kind{false, true, false}>();
-  }
-  return limited_ ? run.template operator()<Kind{true, false, false}>()
-                  : run.template operator()<Kind{false, false, false}>();
+  if (!shared_ || clock.disturbed()) return run.template operator()<Kind{}>();
+  return either(limited_, [&]<bool kLimited>() {
+    return either(head_of_line_ > 0, [&]<bool kAhead>() {
+      return either(!server_free_.empty(), [&]<bool kInTurn>() {
+        return run.template operator()<Kind{kLimited, kAhead, kInTurn, false}>();
+      });
+    });
+  });
 }
 
 void NetworkModel::begin(std::uint32_t urgency, ComputeClock& clock) {
@@ -306,11 +321,9 @@ void NetworkModel::occupy(std::size_t number, ComputeClock& clock) const {
 double NetworkModel::after_server(const Message& message, double left) {
   const std::size_t stage = message.stage();
   if (shared_ && stage > 0) return left;
-  const double in = road_->reduce.alone.bytes_part(message.bytes),
-               out = road_->distribute.alone.bytes_part(message.bytes);
   double& free = server_free_[std::size_t{2} * message.server + stage];
   const double from = std::max(left - message.kept[stage], free);
-  free = from + (shared_ ? std::max(in, out) : stage == 0 ? in : out);
+  free = from + message.handling[stage];
   return from + message.kept[stage];
 }
 
@@ -324,7 +337,7 @@ inline void NetworkModel::taken(Channel& channel) {
   channel.queue.erase(urgency);
   message.from = std::min(message.from, left);
   const std::size_t stage = message.stage();
-  const double sent = !kKind.rest || server_free_.empty() ? left : after_server(message, left);
+  const double sent = !kKind.in_turn || server_free_.empty() ? left : after_server(message, left);
   if (!message.ends_stage()) {  // most rounds of a collective: only its next round follows
     ++message.round;
     return coming_.push({sent + message.lag[stage], urgency});

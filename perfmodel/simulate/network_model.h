@@ -95,12 +95,14 @@ class NetworkModel {
     double last_lag = 0;           // the same for the message's last round
     double from = kNever;          // moment at which the first byte of this stage left
     std::array<StageInterval, 2> passed;  // by stage
-    std::uint32_t server = 0;             // that handles it, where servers take messages in turn
-    int round = 0;                        // number of its current round
-    int first = 0;                        // number of rounds of the reduce stage
-    int counted = 0;                      // number of rounds after which the credit no longer counts it
-    int rounds = 0;                       // number of rounds of both stages
-    bool told = false;                    // report its arrival when it happens, not as soon as it is known
+    std::array<double, 2>
+        handling{};            // by stage: of its server, where servers take messages in turn: seconds
+    std::uint32_t server = 0;  // that one
+    int round = 0;             // number of its current round
+    int first = 0;             // number of rounds of the reduce stage
+    int counted = 0;           // number of rounds after which the credit no longer counts it
+    int rounds = 0;            // number of rounds of both stages
+    bool told = false;         // report its arrival when it happens, not as soon as it is known
     std::size_t stage() const { return round < first ? 0 : 1; }
     bool ends_stage() const { return round + 1 == first || round + 1 == rounds; }  // with the current round
   };
@@ -154,7 +156,8 @@ class NetworkModel {
   struct Kind {
     bool limited = true;  ///< the credit may keep messages back
     bool ahead = true;    ///< sockets hold bytes ahead of the channel
-    bool rest = true;     ///< two channels, servers in turn, or traffic slows compute
+    bool in_turn = true;  ///< servers take messages in turn
+    bool rest = true;     ///< two channels, or traffic slows compute
   };
   /// run.operator()<kind>() for a kind that has all that this simulation needs.
   template <typename Run>
@@ -166,9 +169,10 @@ class NetworkModel {
   std::size_t channel_of(const Message& message) const {
     return !kKind.rest || shared_ ? 0 : message.stage();
   }
-  static void prepare(Priced& priced, const InFlightMessage& in_flight, const Rounds& rounds);
+  void prepare(Priced& priced, const InFlightMessage& in_flight, const Rounds& rounds) const;
   void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;
   void price_apart(Priced& priced) const;
+  void price_server(Message& message) const;
   Message& put(std::uint32_t urgency, const Priced& priced);
   void begin(std::uint32_t urgency, ComputeClock& clock);
   void pass_alone(std::uint32_t urgency, ComputeClock& clock);

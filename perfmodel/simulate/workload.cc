@@ -39,6 +39,7 @@ FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
       credit(plan.credit.count) {
   window.reserve(plan.window.size());
   for (const Bytes own : plan.window) window.push_back(own.count);
+  reserve(plan.messages.size());
   for (const Message& message : plan.messages) {
     std::uint32_t lowest = std::numeric_limits<std::uint32_t>::max();
     for (const Piece& piece : message.pieces) {
@@ -47,10 +48,21 @@ FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
     add_message(wire_bytes(plan, message).count, lowest, !is_one_stretch(message, work.tensors));
   }
   if (order != Order::kPriority) return;
+  rank_by(plan.priority);
+}
+
+void FlatPlan::rank_by(const std::vector<std::int32_t>& priority) {
+  const auto is_rank = [this](std::int32_t each) {
+    return each >= 0 && static_cast<std::size_t>(each) < messages();
+  };
+  if (std::ranges::all_of(priority, is_rank)) {  // unique, so that they are ranks already
+    rank.assign(priority.begin(), priority.end());
+    return;
+  }
   std::vector<std::uint32_t> urgent(messages());
   std::iota(urgent.begin(), urgent.end(), 0U);
   std::sort(urgent.begin(), urgent.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return plan.priority[a] < plan.priority[b]; });
+            [&](std::uint32_t a, std::uint32_t b) { return priority[a] < priority[b]; });
   rank.resize(messages());
   for (std::uint32_t i = 0; i < urgent.size(); ++i) rank[urgent[i]] = i;
 }
@@ -63,6 +75,12 @@ void FlatPlan::clear() {
   sequence.clear();
   server.clear();
   window.clear();
+}
+
+void FlatPlan::reserve(std::size_t count) {
+  bytes.reserve(count);
+  lowest_layer.reserve(count);
+  copied.reserve(count);
 }
 
 void FlatPlan::add_message(std::uint64_t message_bytes, std::uint32_t lowest, bool is_copied) {

@@ -58,8 +58,12 @@ struct FlatPlan {
   std::size_t messages() const { return bytes.size(); }
   std::uint64_t credit_of(std::size_t message) const { return window.empty() ? credit : window[message]; }
   void clear();
+  void reserve(std::size_t messages);
   void add_message(std::uint64_t message_bytes, std::uint32_t lowest,
                    bool is_copied);  ///< ranks are not filled in
+
+ private:
+  void rank_by(const std::vector<std::int32_t>& priority);
 };
 
 }  // namespace commtune
