@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "executor/memory/memory_queue.h"
 #include "perfmodel/plan.h"
@@ -24,15 +25,15 @@ struct Codec {
   /// Of so many bytes of gradients, which are whole elements.
   std::size_t wire_bytes(std::size_t gradients) const;
 
-  /// As Memory's, from a gradient to the wire and back.
-  AsyncOperation encode(MemoryQueue& operations, Buffer wire, ConstBuffer gradient) const {
-    return operations.encode(type, wire, gradient, factor);
+  /// As Memory's, from gradients to the wire and back.
+  AsyncOperation encode(MemoryQueue& operations, Buffer wire, std::span<const Buffer> gradients) const {
+    return operations.encode(type, wire, gradients, factor);
   }
   /// overflows  has one added for each element whose sum is infinite or no number while this rank's own
   ///            gradient was finite
-  AsyncOperation decode(MemoryQueue& operations, Buffer gradient, ConstBuffer wire,
+  AsyncOperation decode(MemoryQueue& operations, std::span<const Buffer> gradients, ConstBuffer wire,
                         std::atomic<std::uint64_t>& overflows) const {
-    return operations.decode(gradient, type, wire, overflows);
+    return operations.decode(gradients, type, wire, overflows);
   }
 };
 

@@ -16,7 +16,8 @@ using CollectiveId = std::uint32_t;
 
 /// Collectives over the first ranks of a job, as many as the library was made for. All of these start the
 /// same ones, with equal types and sizes, in the same order; several may be under way. Buffers are whole
-/// elements, in memory that the library takes (its kind says which), and the library's until the end.
+/// elements, in memory that the library takes (its kind says which), and the library's until the end. Where
+/// that memory is in_order(), a collective starts behind what was asked of the memory before.
 ///
 /// With n ranks, part r of a buffer is segment(bytes, element size, n, r) of executor/base/segment.h.
 ///
@@ -41,6 +42,10 @@ class CollectiveLibrary {
   /// What has ended since the last call; never blocks. Valid until the next call. Throws Error{kUnavailable}
   /// or Error{kPeerLost} where a collective failed.
   virtual std::span<const CollectiveId> ended() = 0;
+
+  /// What is under way need not end: its buffers are about to go, and peers may be gone. No call follows but
+  /// the destructor, which does the same. For a library whose work keeps a device from letting go of memory.
+  virtual void give_up() noexcept {}
 };
 
 }  // namespace commtune

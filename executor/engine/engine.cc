@@ -81,13 +81,13 @@ std::string to_string(Stage stage) { return stage == Stage::kReduce ? "reduce" :
 
 }  // namespace
 
-RoadSettings make_settings(const Plan& plan, DataType type, Result result, Bytes chunk) {
+RoadSettings make_settings(const Plan& plan, DataType type, Result result, const TransferTraits& traits) {
   RoadSettings settings;
   settings.workers = plan.workers;
   settings.server = plan.server;
   settings.type = type;
   settings.result = result;
-  if (chunk.count != 0) settings.chunk = chunk;
+  settings.take(traits);
   return settings;
 }
 
@@ -331,6 +331,7 @@ void Engine::communicate() noexcept {
     failure_ = std::current_exception();
     fail();
   }
+  if (options_.library != nullptr && (failed_ || under_way_ > 0)) options_.library->give_up();
   communicator_.operations().drain();  // gradients are their owner's again
   end_tasks();
 }
@@ -489,7 +490,8 @@ Task Engine::leave_road() {
 
 Task Engine::run_both(MessageState& message) {
   message.times->started = message.stage_started;
-  if (message.buffer->fused()) co_await message.buffer->gather(fusion_, communicator_.operations());
+  if (message.buffer->fused())
+    co_await message.buffer->gather(fusion_, communicator_.operations(), !library_follows_memory());
   message.data = message.buffer->data();
   co_await on_road(message);
   // A rank without a part in the reduce stage (shorter messages than ranks) says nothing of its end.
@@ -501,7 +503,8 @@ Task Engine::run_both(MessageState& message) {
 
 Task Engine::run_reduce(MessageState& message) {
   message.times->started = message.stage_started;
-  if (message.buffer->fused()) co_await message.buffer->gather(fusion_, communicator_.operations());
+  if (message.buffer->fused())
+    co_await message.buffer->gather(fusion_, communicator_.operations(), !library_follows_memory());
   message.data = message.buffer->data();
   co_await algorithm(std::get<AllReduce>(plan_.road).algorithm).reduce(road_message(message));
   message.times->reduced = Clock::now();

@@ -36,8 +36,8 @@ struct EngineOptions {
   CollectiveLibrary* library = nullptr;  ///< of a plan that sums by one; outlives the engine
 };
 
-/// Settings of a plan's road.
-RoadSettings make_settings(const Plan& plan, DataType type, Result result, Bytes chunk);
+/// Settings of a plan's road over a transport of these traits.
+RoadSettings make_settings(const Plan& plan, DataType type, Result result, const TransferTraits& traits);
 
 /// A message's way through one iteration.
 struct MessageTimes {
@@ -132,6 +132,10 @@ class Engine {
   Task run_reduce(MessageState& message);
   Task run_distribute(MessageState& message);
   Task on_road(MessageState& message);
+  /// A library that sums in a memory in order starts behind what was asked of the memory before. Its
+  /// collectives then start in the order of the messages, as they have to on all ranks, however long their
+  /// gathering takes.
+  bool library_follows_memory() const { return library_.has_value() && communicator_.memory().in_order(); }
   /// What a worker has to say before it leaves; not valid() where nobody waits for it.
   Task leave_road();
   RoadMessage road_message(MessageState& message);

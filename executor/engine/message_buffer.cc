@@ -35,38 +35,31 @@ MessageBuffer::MessageBuffer(const Message& message, const Gradients& gradients,
   }
 }
 
-Task MessageBuffer::gather(FusionPool& pool, MemoryQueue& operations) {
+Task MessageBuffer::gather(FusionPool& pool, MemoryQueue& operations, bool await_end) {
   assert(fused());
   fusion_ = pool.take(bytes_);
-  co_await copy(pool, operations, Direction::kTogether);
+  co_await copy(pool, operations, Direction::kTogether, await_end);
 }
 
 Task MessageBuffer::scatter(FusionPool& pool, MemoryQueue& operations) {
   assert(fused());
-  co_await copy(pool, operations, Direction::kApart);
+  co_await copy(pool, operations, Direction::kApart, true);
   pool.give_back(fusion_);
 }
 
-AsyncOperation MessageBuffer::move_part(FusionPool& pool, MemoryQueue& operations, Direction direction,
-                                        const Buffer& gradient, const Buffer& wire) const {
+AsyncOperation MessageBuffer::move_parts(FusionPool& pool, MemoryQueue& operations,
+                                         Direction direction) const {
+  const Buffer wire = fusion_.first(bytes_);
   if (direction == Direction::kTogether)
-    return codec_ ? codec_->encode(operations, wire, gradient) : operations.copy(wire, gradient);
-  return codec_ ? codec_->decode(operations, gradient, wire, pool.overflows())
-                : operations.copy(gradient, wire);
+    return codec_ ? codec_->encode(operations, wire, parts_) : operations.gather(wire, parts_);
+  return codec_ ? codec_->decode(operations, parts_, wire, pool.overflows())
+                : operations.scatter(parts_, wire);
 }
 
-/// All copies are started before the first is waited for.
-Task MessageBuffer::copy(FusionPool& pool, MemoryQueue& operations, Direction direction) {
+Task MessageBuffer::copy(FusionPool& pool, MemoryQueue& operations, Direction direction, bool await_end) {
   const Clock::time_point start = Clock::now();
-  std::vector<AsyncOperation> under_way;  // none on the host
-  std::size_t at = 0;
-  for (const Buffer& part : parts_) {
-    const Buffer here = fusion_.part(at, on_wire(part.bytes));
-    at += here.bytes;
-    AsyncOperation moving = move_part(pool, operations, direction, part, here);
-    if (!moving.has_ended()) under_way.push_back(std::move(moving));
-  }
-  for (AsyncOperation& each : under_way) co_await each;
+  AsyncOperation moving = move_parts(pool, operations, direction);
+  if (await_end) co_await moving;
   pool.count_copying(Clock::now() - start);
 }
 

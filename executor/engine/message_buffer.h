@@ -57,14 +57,16 @@ class MessageBuffer {
 
   /// Copies the message's bytes together, into a buffer that scatter() gives back after copying them apart.
   /// In turn, and only where it is fused.
-  Task gather(FusionPool& pool, MemoryQueue& operations);
+  ///
+  /// await_end  false: comes back when the copying has been started, since whoever uses the bytes is ordered
+  ///            behind it (Memory::in_order())
+  Task gather(FusionPool& pool, MemoryQueue& operations, bool await_end = true);
   Task scatter(FusionPool& pool, MemoryQueue& operations);
 
  private:
   enum class Direction { kTogether, kApart };
-  Task copy(FusionPool& pool, MemoryQueue& operations, Direction direction);
-  AsyncOperation move_part(FusionPool& pool, MemoryQueue& operations, Direction direction,
-                           const Buffer& gradient, const Buffer& wire) const;
+  Task copy(FusionPool& pool, MemoryQueue& operations, Direction direction, bool await_end);
+  AsyncOperation move_parts(FusionPool& pool, MemoryQueue& operations, Direction direction) const;
   std::size_t on_wire(std::size_t gradients) const {
     return codec_ ? codec_->wire_bytes(gradients) : gradients;
   }

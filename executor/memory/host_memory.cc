@@ -15,6 +15,17 @@ namespace {
 /// A cache line: no two buffers share one, and vectors are aligned.
 constexpr std::align_val_t kAlignment{64};
 
+/// Of so many bytes of float32 in another type.
+std::size_t encoded(DataType type, std::size_t bytes) {
+  return bytes / element_size(DataType::kFloat32).count * element_size(type).count;
+}
+
+/// Behind the first so many bytes.
+template <typename Byte>
+BasicBuffer<Byte> rest(const BasicBuffer<Byte>& buffer, std::size_t bytes) {
+  return buffer.part(bytes, buffer.bytes - bytes);
+}
+
 class HostMemory final : public Memory {
  public:
   HostMemory() : Memory(Device::kHost) {}
@@ -47,13 +58,35 @@ class HostMemory final : public Memory {
     commtune::cast(into_type, into.host(), from_type, from.host());
     return std::nullopt;
   }
-  Started encode(DataType into_type, Buffer into, ConstBuffer from, float factor) override {
-    commtune::encode(into_type, into.host(), from.host(), factor);
+  Started gather(Buffer into, std::span<const Buffer> parts) override {
+    for (const Buffer& part : parts) {
+      copy(into.first(part.bytes), part);
+      into = rest(into, part.bytes);
+    }
     return std::nullopt;
   }
-  Started decode(Buffer into, DataType from_type, ConstBuffer from,
+  Started scatter(std::span<const Buffer> parts, ConstBuffer from) override {
+    for (const Buffer& part : parts) {
+      copy(part, from.first(part.bytes));
+      from = rest(from, part.bytes);
+    }
+    return std::nullopt;
+  }
+  Started encode(DataType into_type, Buffer into, std::span<const Buffer> parts, float factor) override {
+    for (const Buffer& part : parts) {
+      const std::size_t bytes = encoded(into_type, part.bytes);
+      commtune::encode(into_type, into.first(bytes).host(), ConstBuffer(part).host(), factor);
+      into = rest(into, bytes);
+    }
+    return std::nullopt;
+  }
+  Started decode(std::span<const Buffer> parts, DataType from_type, ConstBuffer from,
                  std::atomic<std::uint64_t>& overflows) override {
-    overflows += commtune::decode(into.host(), from_type, from.host());
+    for (const Buffer& part : parts) {
+      const std::size_t bytes = encoded(from_type, part.bytes);
+      overflows += commtune::decode(part.host(), from_type, from.first(bytes).host());
+      from = rest(from, bytes);
+    }
     return std::nullopt;
   }
 

@@ -22,7 +22,8 @@ using MemoryOperationId = std::uint32_t;
 /// Operations either have ended when the call returns, as the host's always do (nullopt), or end later, in
 /// any order, with an entry in ended(): on a GPU, with an event behind what was put on a stream. Until then
 /// what they read stays as it is and nobody uses what they write. An operation starts when it is asked for:
-/// what it reads is complete by then, so that those under way need no order among each other.
+/// what it reads is complete by then, so that those under way need no order among each other, unless the
+/// memory is in_order().
 ///
 /// Coroutines await operations through a MemoryQueue, of which a memory has one at a time.
 ///
@@ -36,6 +37,9 @@ class Memory {
   virtual std::string_view name() const = 0;  ///< "host", "cuda:0"
   Device device() const { return device_; }
   bool on_host() const { return device_ == Device::kHost; }
+  /// Whether operations take effect in the order in which they are started, as on a stream, so that one may
+  /// be started on what another has not written yet.
+  virtual bool in_order() const { return on_host(); }
 
   /// At least one byte, for elements of every type. Throws Error{kUnavailable} naming memory and size where
   /// there is not so much left.
@@ -55,9 +59,13 @@ class Memory {
   virtual Started add(DataType type, Buffer into, ConstBuffer from) = 0;
   virtual Started scale(DataType type, Buffer data, float factor) = 0;
   virtual Started cast(DataType into_type, Buffer into, DataType from_type, ConstBuffer from) = 0;
-  virtual Started encode(DataType into_type, Buffer into, ConstBuffer from, float factor) = 0;
+  /// Parts of this memory, one after the other, in one stretch of it; and back. The list is read by the call.
+  virtual Started gather(Buffer into, std::span<const Buffer> parts) = 0;
+  virtual Started scatter(std::span<const Buffer> parts, ConstBuffer from) = 0;
+  /// The same with parts of float32, by reduce.h's functions of these names.
+  virtual Started encode(DataType into_type, Buffer into, std::span<const Buffer> parts, float factor) = 0;
   /// overflows  what is added to it has been added at the end; several may add to one
-  virtual Started decode(Buffer into, DataType from_type, ConstBuffer from,
+  virtual Started decode(std::span<const Buffer> parts, DataType from_type, ConstBuffer from,
                          std::atomic<std::uint64_t>& overflows) = 0;
 
   /// What has ended since the last call; never blocks. Valid until the next call. Throws Error{kUnavailable}

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -49,16 +50,18 @@ class MemoryQueue {
     return {};
   }
 
-  AsyncOperation encode(DataType into_type, Buffer into, ConstBuffer from, float factor) {
-    if (!memory_.on_host()) return opened(memory_.encode(into_type, into, from, factor));
-    commtune::encode(into_type, into.host(), from.host(), factor);
-    return {};
+  AsyncOperation gather(Buffer into, std::span<const Buffer> parts) {
+    return opened(memory_.gather(into, parts));
   }
-  AsyncOperation decode(Buffer into, DataType from_type, ConstBuffer from,
+  AsyncOperation scatter(std::span<const Buffer> parts, ConstBuffer from) {
+    return opened(memory_.scatter(parts, from));
+  }
+  AsyncOperation encode(DataType into_type, Buffer into, std::span<const Buffer> parts, float factor) {
+    return opened(memory_.encode(into_type, into, parts, factor));
+  }
+  AsyncOperation decode(std::span<const Buffer> parts, DataType from_type, ConstBuffer from,
                         std::atomic<std::uint64_t>& overflows) {
-    if (!memory_.on_host()) return opened(memory_.decode(into, from_type, from, overflows));
-    overflows += commtune::decode(into.host(), from_type, from.host());
-    return {};
+    return opened(memory_.decode(parts, from_type, from, overflows));
   }
 
   /// `then` is called by the progress() that notices the end, or at once where it has ended.

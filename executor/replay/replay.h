@@ -1,14 +1,14 @@
 #pragma once
-// A workload of a session that needs no model code: layers last as long as the profile says, gradients of the
-// real sizes really travel, and what comes back is compared with what every rank put in.
+// A workload that needs no model code: layers last as long as the profile says, gradients of the real sizes
+// really travel, and what comes back is compared with what every rank put in. What a layer is made of, and
+// where gradients lie, is a derived class's business.
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "executor/replay/pattern.h"
+#include "executor/replay/layer_steps.h"
+#include "executor/replay/session_workload.h"
 #include "executor/session/layer_times.h"
 #include "executor/session/session.h"
 #include "perfmodel/profile.h"
@@ -29,6 +29,8 @@ class TimeLine {
   void catch_up() const;
   /// Something that the next step needs arrived only now.
   void restart() { now_ = std::max(now_, Clock::now()); }
+  /// What ended later than it should have.
+  void restart_at(Clock::time_point when) { now_ = std::max(now_, when); }
   /// Where the time line is: the end of the last step.
   Clock::time_point now() const { return now_; }
 
@@ -36,57 +38,54 @@ class TimeLine {
   Clock::time_point now_;
 };
 
-/// What a timed iteration compares.
-enum class Compare {
-  kEverything,  ///< gradients are written in full before the iteration and compared in full after it
-  kSpots,       ///< a few elements of every tensor, written before the layer ends
-};
-
-class Replay {
+class Replay : public SessionWorkload {
  public:
+  std::uint64_t gradient_bytes() const override;
+  void follow(const Plan& plan) override;
+  IterationTimes iterate(Session& session, Compare compare) override;
+  std::span<const LayerTimes> layers() const override { return layers_; }
+  std::uint64_t tensors_compared() const override { return tensors_compared_; }
+  std::uint64_t spots_compared() const override { return spots_compared_; }
+
+ protected:
   /// profile  lives as long as this
   Replay(const Profile& profile, int rank, int workers, Result result);
 
-  /// Memory of the gradients, for the session: side by side, the last tensor first.
-  const Gradients& gradients() const { return gradients_; }
-  std::uint64_t gradient_bytes() const { return memory_bytes_; }
+  const LayerSteps& steps() const { return steps_; }
+  DataType type() const { return steps_.profile().type; }
+  const TimeLine& time_line() const { return time_line_; }
+  int rank() const { return rank_; }
+  std::uint64_t iteration() const { return iteration_; }
+  /// What element `index` of a gradient holds before the iteration.
+  float put_in(TensorId tensor, std::size_t index) const;
+  void fill_whole(TensorId tensor, std::span<std::byte> gradient) const;
+  /// Compares, counts, and throws as iterate() does.
+  void compare_spot(TensorId tensor, std::size_t index, float value);
+  void compare_whole(TensorId tensor, std::span<const std::byte> gradient);
 
-  /// The session has adopted this plan: which layers have to end on time is its business. Where it divides
-  /// before it casts, gradients are that many times the pattern, so that what is summed are whole numbers and
-  /// exact in every type; the result is the sum of the patterns.
-  void follow(const Plan& plan);
-
-  /// Runs backward from the last layer to the first, then updates each layer and runs it forward, with the
-  /// barrier of the session's plan.
-  /// throws  Error{kConflict} naming tensor, element and values if a result differs from the reference; what
-  ///         ended the session's engine
-  IterationTimes iterate(Session& session, Compare compare);
-
-  std::span<const LayerTimes> layers() const { return layers_; }
-  std::uint64_t tensors_compared() const { return tensors_compared_; }
-  std::uint64_t spots_compared() const { return spots_compared_; }
+  // What a derived class does at each place of an iteration.
+  virtual void write_everything() = 0;
+  virtual void begin_timed() = 0;  ///< before the first layer of an iteration that compares spots
+  /// A step of a layer lasts until then.
+  virtual void compute_until(Clock::time_point end) = 0;
+  /// Before a layer's backward ends, in an iteration that compares spots.
+  virtual void write_spots(TensorRange tensors) = 0;
+  /// The steps so far have made these gradients.
+  virtual void release(Session& session, TensorRange tensors, bool on_time) = 0;
+  /// The last step ends where the time line is; returns when it really ended.
+  virtual Clock::time_point finish() = 0;
+  /// Instead of finish(), where an iteration ends early: its session hears no more of it from here on.
+  virtual void give_up() noexcept = 0;
+  virtual void compare_spots() = 0;
+  virtual void compare_everything() = 0;
 
  private:
-  struct Layer {
-    Seconds backward{}, update_and_forward{};
-    TensorRange tensors;
-    bool releases = false;  // its gradients are the last that some message waits for
-  };
-  void write_spots(std::uint32_t tensor);
-  void compare_spots();
-  void compare_everything();
-  [[noreturn]] void refuse(std::uint32_t tensor, std::size_t index) const;
+  void run_layers(Session& session, Compare compare, IterationTimes& times);
+  void run_backward(Session& session, Compare compare);
+  void run_forward(Session& session, IterationTimes& times);
 
-  const Profile& profile_;
   const int rank_, workers_;
-  const Result result_;
-  std::vector<Layer> steps_;
-  Release release_ = Release::kGradient;  // of the plan
-  int times_ = 1;                         // the pattern: what every rank puts in; see follow()
-  Result expected_;                       // of the patterns
-  std::unique_ptr<std::byte[]> memory_;
-  std::uint64_t memory_bytes_ = 0;
-  Gradients gradients_;
+  LayerSteps steps_;
   TimeLine time_line_;
   std::vector<LayerTimes> layers_;
   std::uint64_t iteration_ = 0;

@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "executor/replay/replay.h"
+#include "executor/memory/cuda/gpu_memory.h"
+#include "executor/memory/host_memory.h"
+#include "executor/replay/make_replay.h"
 #include "executor/replay/run_fields.h"
 #include "executor/session/exchange.h"
 #include "executor/session/recorder.h"
 #include "executor/session/session.h"
+#include "executor/transport/rank_gpu.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/fields.h"
 #include "perfmodel/base/json_reader.h"
@@ -26,6 +29,7 @@ std::vector<Fact> facts_of(std::span<const PlannedRun> plans, const Profile& pro
                           {"number of plans", fmt::format("{}, {} turns each", plans.size(), rounds)}};
   for (const PlannedRun& each : plans) {
     const RunOptions& options = each.options;
+    facts.push_back({"device", to_string(options.device)});
     facts.push_back({"iterations", fmt::format("{} + {} + {}", options.check_iterations, options.warmup,
                                                options.iterations)});
     facts.push_back(
@@ -75,7 +79,8 @@ SessionOptions session_options(const PlanSource& source, const Profile& profile)
   options.result = source.result;
   options.timeout = source.timeout;
   options.chunk = source.chunk;
-  options.facts = {{"profile", digest(profile)}, {"source of plans", "rank 0"}};
+  options.facts = {
+      {"profile", digest(profile)}, {"source of plans", "rank 0"}, {"device", to_string(source.device)}};
   options.accept = [&profile](const Plan& plan) { check(plan, profile); };
   return options;
 }
@@ -95,12 +100,13 @@ class ReplaySession {
  public:
   /// profile, events  outlive this
   ReplaySession(Transport& transport, const Profile& profile, const SessionOptions& options,
-                const PlanEvents& events)
+                DeviceKind device, const PlanEvents& events)
       : profile_(profile),
-        options_(options),
         events_(events),
-        replay_(make_replay(transport.peers().rank)),
-        session_(transport, layout_of(profile), replay_ ? replay_->gradients() : Gradients{}, options) {
+        device_memory_(device_memory(transport.peers(), options.workers, device)),
+        options_(with_memory(options, memory())),
+        replay_(make_workload(transport.peers().rank)),
+        session_(transport, layout_of(profile), replay_ ? replay_->gradients() : Gradients{}, options_) {
     survey_clocks();
   }
 
@@ -140,10 +146,21 @@ class ReplaySession {
   }
 
  private:
+  /// Of this rank's GPU, where it trains on one. A server's is the host's: gradients pass it on their way.
+  static std::unique_ptr<Memory> device_memory(const Peers& peers, int workers, DeviceKind device) {
+    if (device == DeviceKind::kHost || peers.rank >= workers) return nullptr;
+    return make_gpu_memory(gpu_of_rank(peers));
+  }
+  static SessionOptions with_memory(SessionOptions options, Memory& memory) {
+    options.memory = &memory;
+    return options;
+  }
+  Memory& memory() const { return device_memory_ ? *device_memory_ : host_memory(); }
+
   /// None on a rank that does not train.
-  std::unique_ptr<Replay> make_replay(int rank) const {
+  std::unique_ptr<SessionWorkload> make_workload(int rank) const {
     if (rank >= options_.workers) return nullptr;
-    return std::make_unique<Replay>(profile_, rank, options_.workers, options_.result);
+    return make_replay(profile_, rank, options_.workers, options_.result, memory());
   }
   void tell(std::size_t plan, RunProgress::Phase phase, int done, int total) const {
     if (events_.progress) events_.progress({phase, done, total, plan});
@@ -191,17 +208,16 @@ class ReplaySession {
   }
 
   void report(PlanTurns& plan) {
-    const RunOptions& options = plan.run->options;
-    const Bytes chunk = make_settings(plan.run->plan, profile_.type, options.result, options.chunk).chunk;
     RunReport report = plan.recorder->report(session_, plan.checked, replay_ ? replay_->gradient_bytes() : 0,
-                                             chunk, deadline());
+                                             session_.traits().chunk, deadline());
     if (events_.finished) events_.finished(plan.number, std::move(report));
   }
 
   const Profile& profile_;
-  const SessionOptions options_;
   const PlanEvents& events_;
-  const std::unique_ptr<Replay> replay_;
+  const std::unique_ptr<Memory> device_memory_;
+  const SessionOptions options_;
+  const std::unique_ptr<SessionWorkload> replay_;
   Session session_;
   ClockSurvey clocks_;
 };
@@ -235,7 +251,7 @@ class SourcedPlans {
  public:
   SourcedPlans(Transport& transport, const PlanSource& source, const Profile& profile)
       : source_(source),
-        replays_(transport, profile, session_options(source, profile), source),
+        replays_(transport, profile, session_options(source, profile), source.device, source),
         session_(replays_.session()) {}
 
   void run() {
@@ -273,8 +289,9 @@ class SourcedPlans {
     try {
       next.options.check();
       if (next.options.result != source_.result || next.options.timeout != source_.timeout ||
-          next.options.chunk != source_.chunk) {
-        throw Error(ErrorCode::kBadInput, "result, timeout and chunk of a plan: must be its session's");
+          next.options.chunk != source_.chunk || next.options.device != source_.device) {
+        throw Error(ErrorCode::kBadInput,
+                    "result, timeout, chunk and device of a plan: must be its session's");
       }
       return true;
     } catch (const Error& error) {
@@ -330,7 +347,8 @@ void run_plans(Transport& transport, std::span<const PlannedRun> plans, const Pr
     turns[i].run = &plans[i];
   }
   ReplaySession ranks(transport, profile,
-                      session_options(plans, profile, options.rounds, transport.peers().size()), options);
+                      session_options(plans, profile, options.rounds, transport.peers().size()),
+                      plans.front().options.device, options);
   for (int round = 0; round < options.rounds; ++round) {
     for (PlanTurns& plan : turns) {
       if (plan.refused) continue;

@@ -13,6 +13,7 @@
 #include "executor/session/report.h"
 #include "executor/transport/transport.h"
 #include "perfmodel/base/units.h"
+#include "perfmodel/device_kind.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 
@@ -24,11 +25,12 @@ struct RunOptions {
   int check_iterations = 1;  ///< before those: every element of every tensor compared with a serial reference
   Result result = Result::kMean;
   Seconds timeout{60.0};  ///< longest wait for any one message, or for the ranks to agree, before giving up
-  Bytes chunk;            ///< longest transfer; 0: RoadSettings' default
+  Bytes chunk;            ///< longest transfer; 0: as the transport likes
   std::string trace_directory;  ///< a Chrome trace per rank (rank0.json, ...) is written here, and on rank
                                 ///< 0 all of them in one (all_ranks.json); empty: none
   int trace_steps = 3;          ///< timed iterations that the trace holds (the first ones)
-  void check() const;           ///< throws Error{kBadInput} naming field, value and rule
+  DeviceKind device = DeviceKind::kHost;  ///< what gradients lie on and layers run on
+  void check() const;                     ///< throws Error{kBadInput} naming field, value and rule
 };
 
 struct RunProgress {
@@ -88,8 +90,10 @@ struct PlanSource : PlanEvents {
   Result result = Result::kMean;
   Seconds timeout{60.0};
   Bytes chunk;
-  /// On rank 0, whose ranks meanwhile wait for as long as it takes: the next plan, with `result`, `timeout`
-  /// and `chunk` as above; nothing: the session ends. If it throws, so does run_plans, as for `progress`.
+  DeviceKind device = DeviceKind::kHost;
+  /// On rank 0, whose ranks meanwhile wait for as long as it takes: the next plan, with `result`, `timeout`,
+  /// `chunk` and `device` as above; nothing: the session ends. If it throws, so does run_plans, as for
+  /// `progress`.
   std::function<std::optional<PlannedRun>()> next;
 };
 

@@ -6,6 +6,7 @@
 
 #include "executor/replay/run.h"
 #include "perfmodel/base/fields.h"
+#include "perfmodel/device_kind.h"
 
 namespace commtune {
 
@@ -23,6 +24,7 @@ void visit_fields(Visitor& visit, Given& options) {
   visit("chunk_bytes", options.chunk, fields::Whole{0, std::uint64_t{1} << 50U});
   visit("trace_directory", options.trace_directory, fields::Text{});
   visit("trace_steps", options.trace_steps, kCount);
+  visit.when_set("device", options.device, fields::OneOf{kDeviceKinds});
 }
 
 }  // namespace commtune

@@ -11,6 +11,13 @@ std::size_t divided_up(std::size_t bytes, std::size_t by) { return (bytes + by -
 
 }  // namespace
 
+void RoadSettings::take(const TransferTraits& traits) {
+  chunk = traits.chunk;
+  uncut = traits.uncut;
+  cuts = traits.cuts;
+  window = traits.window;
+}
+
 std::size_t RoadSettings::chunk_for(std::size_t bytes, int parts) const {
   const std::size_t element = element_size(type).count;
   const std::size_t longest_segment = divided_up(bytes / element, static_cast<std::size_t>(parts));

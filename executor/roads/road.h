@@ -18,9 +18,9 @@
 #include "executor/memory/pool.h"
 #include "executor/roads/host_layout.h"
 #include "executor/transport/communicator.h"
-#include "perfmodel/cost/chunking.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
+#include "perfmodel/transfer_traits.h"
 
 namespace commtune {
 
@@ -31,16 +31,14 @@ struct RoadSettings {
   int workers = 1;  ///< ranks 0..workers-1 take part
   DataType type = DataType::kFloat32;
   Result result = Result::kMean;
-  /// Longest transfer of a pipelined algorithm; a probe may choose it. The default stays below the size (64
-  /// KiB) from which Open MPI's TCP transport asks before it sends: at 1 Gb/s and 200 us a ring of 1 MiB
-  /// takes 14 ms with it and 24 ms with 256 KiB, one of 25 MiB 336 ms (334 are the link's) and 364 ms.
-  Bytes chunk = kLongestChunk;
-  Bytes uncut = kUncut;  ///< segments of up to this are not cut
-  int cuts = kCuts;  ///< longer ones into at most so many chunks, but as many as the longest chunk asks for
+  Bytes chunk = TransferTraits{}.chunk;  ///< these four: TransferTraits'
+  Bytes uncut = TransferTraits{}.uncut;
+  int cuts = TransferTraits{}.cuts;
+  int window = TransferTraits{}.window;
   /// Of servers that take messages whole, which of them takes message i; empty: i mod S.
   std::vector<std::uint32_t> server;
-  int window = 4;  ///< chunks that a rank has receives posted for ahead of the one it waits for; 1..16
 
+  void take(const TransferTraits& traits);
   /// Longest chunk of a message of `bytes` that is cut into `parts` segments: whole elements.
   std::size_t chunk_for(std::size_t bytes, int parts) const;
 };

@@ -18,11 +18,12 @@ bool sums_by_library(const Plan& plan) {
 
 }  // namespace
 
-std::unique_ptr<CollectiveLibrary> join_library(Communicator& communicator, const Plan& plan,
-                                                Deadline until) {
-  if (!sums_by_library(plan)) return nullptr;
-  Transport& transport = communicator.transport();
-  const std::string own = why_no_library(plan.library, transport).value_or("");
+void JointLibrary::join(Communicator& communicator, const Plan& plan, Deadline until) {
+  if (!sums_by_library(plan)) return;
+  if (workers_ == plan.workers && name_ == plan.library) return;
+  library_.reset();
+  workers_ = 0;
+  const std::string own = why_no_library(plan.library, communicator).value_or("");
   const std::vector<std::string> reasons = all_gather(communicator, own, until);
   for (std::size_t rank = 0; rank < reasons.size(); ++rank) {
     if (reasons[rank].empty()) continue;
@@ -30,7 +31,10 @@ std::unique_ptr<CollectiveLibrary> join_library(Communicator& communicator, cons
                 fmt::format("algorithm = library: {} cannot use {}",
                             describe(communicator.peers(), static_cast<int>(rank)), reasons[rank]));
   }
-  return make_library(plan.library, transport, plan.workers);
+  const auto tell = [&](const std::string& text) { return broadcast(communicator, text, until); };
+  library_ = make_library(plan.library, {communicator, tell, until}, plan.workers);
+  name_ = plan.library;
+  workers_ = plan.workers;
 }
 
 }  // namespace commtune

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "executor/engine/message_limits.h"
-#include "executor/session/joint_library.h"
+#include "executor/memory/host_memory.h"
 
 namespace commtune {
 namespace {
@@ -40,7 +40,7 @@ void check_gradients(const TensorLayout& layout, const Gradients& gradients, boo
 }  // namespace
 
 Session::Session(Transport& transport, TensorLayout layout, Gradients gradients, SessionOptions options)
-    : communicator_(transport),
+    : communicator_(transport, options.memory != nullptr ? *options.memory : host_memory()),
       layout_(std::move(layout)),
       gradients_(std::move(gradients)),
       options_(std::move(options)) {
@@ -172,7 +172,7 @@ bool Session::adopt(const std::optional<Plan>& plan) {
   if (refusal && before) start(std::move(*before));
   if (refusal) throw PlanRefused(refusal->code, refusal->text);
   try {
-    library_ = join_library(communicator_, *next, deadline());
+    library_.join(communicator_, *next, deadline());
   } catch (const Error& error) {
     // The same on every rank.
     if (error.code() != ErrorCode::kUnavailable) throw;
@@ -185,8 +185,12 @@ bool Session::adopt(const std::optional<Plan>& plan) {
   return true;
 }
 
+TransferTraits Session::traits() const {
+  return with_chunk(communicator_.transport().traits(), options_.chunk);
+}
+
 void Session::allow(const Plan& plan) {
-  const RoadSettings settings = make_settings(plan, layout_.type, options_.result, options_.chunk);
+  const RoadSettings settings = make_settings(plan, layout_.type, options_.result, traits());
   const MessageLimits needed = message_limits(plan, layout_, settings);
   limits_.longest = std::max(limits_.longest, needed.longest);
   limits_.early = std::max(limits_.early, needed.early);
@@ -195,7 +199,7 @@ void Session::allow(const Plan& plan) {
 
 void Session::start(Plan plan) {
   plan_ = std::move(plan);
-  settings_ = make_settings(*plan_, layout_.type, options_.result, options_.chunk);
+  settings_ = make_settings(*plan_, layout_.type, options_.result, traits());
   if (rank() >= ranks_of(*plan_)) return;
   engine_ =
       std::make_unique<Engine>(communicator_, *plan_, layout_, gradients_,
@@ -282,6 +286,7 @@ void Session::leave() {
 
 void Session::abort(std::string_view why) noexcept {
   engine_.reset();
+  library_.reset();
   communicator_.transport().abort(why);
 }
 

@@ -34,13 +34,13 @@
 #include <string>
 #include <vector>
 
-#include "executor/collectives/library.h"
 #include "executor/engine/engine.h"
 #include "executor/engine/message_buffer.h"
 #include "executor/roads/road.h"
 #include "executor/session/adoption.h"
 #include "executor/session/adoption_notice.h"
 #include "executor/session/exchange.h"
+#include "executor/session/joint_library.h"
 #include "executor/transport/communicator.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/plan.h"
@@ -49,10 +49,11 @@
 namespace commtune {
 
 struct SessionOptions {
-  int workers = 1;  ///< ranks 0..workers-1 train, under every plan
+  Memory* memory = nullptr;  ///< that gradients lie in, which outlives the session; nullptr: the host's
+  int workers = 1;           ///< ranks 0..workers-1 train, under every plan
   Result result = Result::kMean;
   Seconds timeout{60.0};  ///< longest wait for any one message, or for the ranks to agree
-  Bytes chunk;            ///< longest transfer; 0: RoadSettings' default
+  Bytes chunk;            ///< longest transfer; 0: as the transport likes
   /// Rank 0 may announce() plans. Each worker then keeps a receive posted for that as long as a plan is in
   /// force, so that the session is over with leave() or abort() only, and not with the object alone.
   bool announced_plans = false;
@@ -107,6 +108,8 @@ class Session {
   const Plan* plan() const { return plan_ ? &*plan_ : nullptr; }
   /// Of the plan that is in force.
   const RoadSettings& settings() const { return settings_; }
+  /// The transport's, as far as the options do not say otherwise.
+  TransferTraits traits() const;
 
   /// From the next adopt() on a server in this process keeps a record of what it did in so many iterations of
   /// a plan (PlanEnd::served); none before.
@@ -190,12 +193,12 @@ class Session {
   std::optional<Plan> plan_;
   RoadSettings settings_;
   std::uint64_t iteration_ = 0;
-  std::size_t served_iterations_ = 0;           // under one plan, that are recorded
-  std::unique_ptr<AdoptionNotice> notice_;      // on workers, where plans may be announced
-  std::optional<Plan> announced_;               // on rank 0
-  std::optional<Refusal> refusal_;              // of the one announced last
-  std::unique_ptr<CollectiveLibrary> library_;  // of the plan, where it sums by one
-  std::unique_ptr<Engine> engine_;              // none on an idle rank; last: its thread uses what is above
+  std::size_t served_iterations_ = 0;       // under one plan, that are recorded
+  std::unique_ptr<AdoptionNotice> notice_;  // on workers, where plans may be announced
+  std::optional<Plan> announced_;           // on rank 0
+  std::optional<Refusal> refusal_;          // of the one announced last
+  JointLibrary library_;                    // of the plan, where it sums by one
+  std::unique_ptr<Engine> engine_;          // none on an idle rank; last: its thread uses what is above
 };
 
 }  // namespace commtune

@@ -240,11 +240,13 @@ void Communicator::run(Task task, Deadline until) {
   while (!task.done()) {
     if (Clock::now() >= until) {
       const auto pending = oldest();
-      throw Error(ErrorCode::kTimeout,
-                  pending ? fmt::format("{}: {} {} did not end in time", describe(peers(), rank()),
-                                        pending->receive ? "receiving from" : "sending to",
-                                        describe(peers(), pending->peer))
-                          : fmt::format("{}: not done in time", describe(peers(), rank())));
+      throw Error(
+          ErrorCode::kTimeout,
+          pending ? fmt::format(
+                        "{}: {} {} did not end in time (channel {}, number {})", describe(peers(), rank()),
+                        pending->receive ? "receiving from" : "sending to", describe(peers(), pending->peer),
+                        static_cast<std::uint32_t>(tag_space_of(pending->tag)), number_of(pending->tag))
+                  : fmt::format("{}: not done in time", describe(peers(), rank())));
     }
     progress(until);
   }

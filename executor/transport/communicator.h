@@ -135,7 +135,7 @@ class Communicator final : public BufferRegistry {
   /// Before the first transfer it is for; also says how many messages sent() counts.
   void set_urgency(Urgency urgency);
 
-  Transport& transport() { return transport_; }
+  Transport& transport() const { return transport_; }
   const Peers& peers() const { return transport_.peers(); }
   int rank() const { return transport_.peers().rank; }
   int size() const { return transport_.peers().size(); }
@@ -166,7 +166,7 @@ class Communicator final : public BufferRegistry {
   std::uint64_t sent() const { return all_sent_; }
 
   /// Starts `task` and makes progress until it is done, then rethrows what it threw.
-  /// throws Error{kTimeout} naming the peer waited for longest when the deadline passes.
+  /// throws Error{kTimeout} naming peer and tag of what is waited for longest when the deadline passes.
   void run(Task task, Deadline until);
 
   /// The receive (or, without one, the send) that has been under way for longest; nullopt when none is.

@@ -16,6 +16,7 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/units.h"
 #include "perfmodel/profile.h"
+#include "perfmodel/transfer_traits.h"
 
 namespace commtune {
 
@@ -103,6 +104,12 @@ class Transport {
   virtual const Peers& peers() const = 0;
   /// None where the host's own facts say all.
   virtual EndFacts facts() const { return {}; }
+  /// How messages are best cut for it; the same on all ranks.
+  virtual TransferTraits traits() const {
+    TransferTraits usual;
+    usual.assumed = false;
+    return usual;
+  }
 
   /// Starts a send; `to` is any rank but this one.
   virtual TransferId send(int to, Tag tag, std::span<const std::byte> data) = 0;

@@ -14,9 +14,10 @@ class Bootstrap;
 
 /// What every transport may be told; each takes what its kind says.
 struct TransportOptions {
-  std::string subnet;  ///< addresses to use, such as "10.0.0.0/24"; empty: any that both ends share
-  double pace = 0;     ///< bytes per second that a connection sends to another host at most; 0: no limit
-  std::string own;     ///< what only that transport knows: "device=mlx5_0,connections=2"; empty: as it likes
+  std::string
+      subnet;  ///< addresses to use, such as "10.0.0.0/24" or "fd00::/64"; empty: any that both ends share
+  double pace = 0;  ///< bytes per second that a connection sends to another host at most; 0: no limit
+  std::string own;  ///< what only that transport knows: "device=mlx5_0,connections=2"; empty: as it likes
 };
 
 /// Plain data: it needs none of the transport's libraries.
@@ -25,6 +26,8 @@ struct TransportKind {
   bool takes_subnet = false;  ///< TransportOptions::subnet
   bool takes_pace = false;    ///< TransportOptions::pace
   std::string_view own{};     ///< keys that TransportOptions::own may have; empty: it takes none
+  /// Its ranks are threads of one process, so nobody who starts processes can use it.
+  bool one_process = false;
 };
 
 }  // namespace commtune

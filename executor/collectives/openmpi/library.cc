@@ -213,12 +213,18 @@ std::span<const CollectiveId> OpenMpiLibrary::ended() {
 
 }  // namespace
 
-std::optional<std::string> unusable(const Transport& transport) {
+std::optional<std::string> unusable(const Communicator& communicator) {
+  if (!communicator.memory().on_host()) {
+    return fmt::format("it sums in the host's memory, and these gradients lie on {}",
+                       communicator.memory().name());
+  }
+  const Transport& transport = communicator.transport();
   if (dynamic_cast<const mpi::Requests*>(&transport) != nullptr) return std::nullopt;
   return fmt::format("it works beside transport mpi alone, and this one is {}", transport.name());
 }
 
-std::unique_ptr<CollectiveLibrary> make(Transport& transport, int ranks) {
+std::unique_ptr<CollectiveLibrary> make(const LibraryPlace& place, int ranks) {
+  Transport& transport = place.communicator.transport();
   return std::make_unique<OpenMpiLibrary>(dynamic_cast<mpi::Requests&>(transport), transport.peers().rank,
                                           ranks);
 }

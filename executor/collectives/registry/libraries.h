@@ -7,19 +7,22 @@
 #include <string_view>
 
 #include "executor/collectives/library.h"
-#include "executor/transport/transport.h"
+#include "executor/collectives/library_kind.h"
+#include "executor/transport/communicator.h"
 
 namespace commtune {
 
-/// "openmpi"
+/// "openmpi, nccl"
 std::string library_names();
 
-/// Why this rank cannot use the library of that name beside the transport, in one line that names it; empty:
-/// it can. No name: the first of the list's.
-std::optional<std::string> why_no_library(std::string_view name, const Transport& transport);
+// A library's name may be followed by ':' and its options: "nccl:Ring+LL128".
 
-/// For the first `ranks` ranks of the transport, on each of them; the transport outlives it.
+/// Why this rank cannot use the library of that name with the communicator's transport and memory, in one
+/// line that names it; empty: it can. No name: the first of the list's that sums in such memory.
+std::optional<std::string> why_no_library(std::string_view name, const Communicator& communicator);
+
+/// Collective over all ranks of the place: for the first `ranks` of them, nullptr on the others.
 /// throws  Error{kUnavailable} with why_no_library()
-std::unique_ptr<CollectiveLibrary> make_library(std::string_view name, Transport& transport, int ranks);
+std::unique_ptr<CollectiveLibrary> make_library(std::string_view name, const LibraryPlace& place, int ranks);
 
 }  // namespace commtune

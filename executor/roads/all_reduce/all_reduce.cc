@@ -27,7 +27,7 @@ AllReduceAlgorithm algorithm(Collective collective) {
     case Collective::kLibrary:
       break;
   }
-  return {library_all_reduce};
+  return {library_all_reduce, library_reduce_scatter, library_all_gather};
 }
 
 }  // namespace commtune

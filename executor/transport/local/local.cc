@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -10,8 +11,12 @@
 #include <mutex>
 #include <utility>
 
+#include "executor/transport/local/local_bootstrap.h"
 #include "executor/transport/matching/match_queues.h"
+#include "executor/transport/transport_kind.h"
 #include "perfmodel/base/error.h"
+
+COMMTUNE_DECLARE_TRANSPORT(local)
 
 namespace commtune {
 namespace {
@@ -33,7 +38,7 @@ struct Arrival {
 
 /// What a rank has of the fabric.
 struct Port {
-  Port(const Peers& peers, int ranks) {
+  Port(const Peers& peers, int ranks) : unmet(static_cast<std::size_t>(ranks)) {
     for (int peer = 0; peer < ranks; ++peer) matches.emplace_back(transfers, peers, kUnlimited, peer);
   }
   Port(const Port&) = delete;
@@ -42,6 +47,8 @@ struct Port {
   Transfers transfers;
   std::vector<matching::MatchQueues> matches;  // by peer
   std::vector<Arrival> arrived;                // not looked at yet, in the order of sending
+  std::vector<std::size_t> unmet;              // by peer: sends to it that end when a receive meets them
+  bool left = false;                           // this rank has gone
   std::condition_variable changed;
   bool woken = false;
   std::optional<std::pair<ErrorCode, std::string>> failure;
@@ -69,7 +76,9 @@ struct Fabric {
   void deliver(int receiver, int from, const EarlyMessage& message, TransferId receive) {
     std::copy_n(message.data.data(), message.data.size(), port(receiver).transfers[receive].data);
     end(receiver, receive, message.envelope);
-    if (message.send != kNoTransfer) end(from, message.send, message.envelope);
+    if (message.send == kNoTransfer) return;
+    --port(from).unmet[static_cast<std::size_t>(receiver)];
+    end(from, message.send, message.envelope);
   }
 
   /// Gives what has arrived at `receiver` to the receives that it meets.
@@ -87,6 +96,20 @@ struct Fabric {
     at.arrived.clear();
   }
 
+  /// Fails a rank that waits for one that has gone.
+  void find_lost_peer(int rank) {
+    Port& at = port(rank);
+    for (int peer = 0; peer < peers.size(); ++peer) {
+      const auto index = static_cast<std::size_t>(peer);
+      if (!port(peer).left || (!at.matches[index].any_posted() && at.unmet[index] == 0)) continue;
+      return fail(rank, ErrorCode::kPeerLost, lost(peer));
+    }
+  }
+
+  std::string lost(int peer) const {
+    return fmt::format("lost {}: it has left in the middle of a transfer", describe(peers, peer));
+  }
+
   void fail(int rank, ErrorCode code, const std::string& why) {
     if (!port(rank).failure) port(rank).failure.emplace(code, why);
     port(rank).changed.notify_all();
@@ -95,8 +118,10 @@ struct Fabric {
 
 class LocalTransport final : public Transport {
  public:
-  LocalTransport(std::shared_ptr<Fabric> fabric, Peers peers)
-      : fabric_(std::move(fabric)), peers_(std::move(peers)) {}
+  /// bootstrap  what they met by, none where they need not
+  LocalTransport(std::shared_ptr<Fabric> fabric, Peers peers, std::shared_ptr<Bootstrap> bootstrap = nullptr)
+      : fabric_(std::move(fabric)), peers_(std::move(peers)), bootstrap_(std::move(bootstrap)) {}
+  ~LocalTransport() override;
 
   std::string_view name() const override { return "local"; }
   const Peers& peers() const override { return peers_; }
@@ -109,18 +134,27 @@ class LocalTransport final : public Transport {
  private:
   const std::shared_ptr<Fabric> fabric_;  // shared by the ends: the last one to go frees it
   const Peers peers_;
+  const std::shared_ptr<Bootstrap> bootstrap_;
 };
+
+LocalTransport::~LocalTransport() {
+  const std::lock_guard lock(fabric_->mutex);
+  fabric_->port(peers_.rank).left = true;
+  for (Port& port : fabric_->ports) port.changed.notify_all();
+}
 
 TransferId LocalTransport::send(int to, Tag tag, std::span<const std::byte> data) {
   const std::lock_guard lock(fabric_->mutex);
+  Port& receiver = fabric_->port(to);
+  if (receiver.left) throw Error(ErrorCode::kPeerLost, fabric_->lost(to));
   const TransferId id = fabric_->port(peers_.rank).transfers.open(nullptr, 0, tag);
   EarlyMessage message{{data.size(), tag}, {data.begin(), data.end()}, true};
   if (fabric_->send_ends == LocalOptions::SendEnds::kWhenReceived) {
     message.send = id;
+    ++fabric_->port(peers_.rank).unmet[static_cast<std::size_t>(to)];
   } else {
     fabric_->end(peers_.rank, id, message.envelope);
   }
-  Port& receiver = fabric_->port(to);
   receiver.arrived.push_back({peers_.rank, std::move(message)});
   receiver.changed.notify_all();
   return id;
@@ -146,6 +180,7 @@ std::span<const Completion> LocalTransport::wait(Deadline until) {
   port.transfers.release_reported();
   const auto something = [&] {
     if (!port.failure) fabric_->take_arrivals(peers_.rank);
+    if (!port.failure && !port.transfers.any_completed()) fabric_->find_lost_peer(peers_.rank);
     return port.transfers.any_completed() || port.woken || port.failure;
   };
   if (until == Deadline::max()) {
@@ -174,6 +209,7 @@ void LocalTransport::abort(std::string_view why) noexcept {
                     fmt::format("{} ended the run: {}", describe(peers_, peers_.rank), why));
     }
   }
+  if (bootstrap_) bootstrap_->abort(why);
 }
 
 }  // namespace
@@ -199,3 +235,22 @@ std::vector<std::unique_ptr<Transport>> make_local_transports(int n, LocalOption
 }
 
 }  // namespace commtune
+
+namespace commtune::local {
+
+std::optional<std::string> unusable(const Bootstrap& bootstrap) {
+  if (dynamic_cast<const LocalBootstrap*>(&bootstrap) != nullptr) return std::nullopt;
+  return "its ranks are threads of one process that have met in its memory, and these have not: use tcp";
+}
+
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/) {
+  constexpr std::chrono::seconds kMeetingLimit{10};
+  const Peers peers = bootstrap->peers();
+  std::shared_ptr<Fabric> own;
+  if (peers.rank == 0) own = std::make_shared<Fabric>(peers, LocalOptions{}.send_ends);
+  auto shared = dynamic_cast<LocalBootstrap&>(*bootstrap).share(own, Clock::now() + kMeetingLimit);
+  return std::make_unique<LocalTransport>(std::static_pointer_cast<Fabric>(std::move(shared)), peers,
+                                          std::move(bootstrap));
+}
+
+}  // namespace commtune::local

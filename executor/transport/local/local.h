@@ -1,6 +1,8 @@
 #pragma once
 // Ranks that are threads of one process: for tests, sanitizers and what needs no network. Same contract as
-// every other backend.
+// every other backend. Messages pass through memory of the process, so it has no limits of messages, no pace
+// and no subnet; who can reach that memory is the process itself, hence there is nobody to keep out. In the
+// registry for ranks that met by make_local_bootstraps(), and for no others.
 
 #include <memory>
 #include <string>

@@ -26,6 +26,7 @@ struct Meeting {
   std::uint64_t round = 0;
   std::vector<std::uint64_t> sizes;  // of the last round's records
   std::vector<std::byte> all;        // those records
+  std::shared_ptr<void> shared;      // what rank 0 has brought, until all have it
   std::optional<std::string> aborted;
 
   /// Everybody is here. No rank comes again before it has taken what this leaves.
@@ -43,13 +44,14 @@ struct Meeting {
   }
 };
 
-class LocalBootstrap final : public Bootstrap {
+class LocalPlace final : public LocalBootstrap {
  public:
-  LocalBootstrap(std::shared_ptr<Meeting> meeting, Peers peers)
+  LocalPlace(std::shared_ptr<Meeting> meeting, Peers peers)
       : meeting_(std::move(meeting)), peers_(std::move(peers)) {}
 
   const Peers& peers() const override { return peers_; }
   std::vector<std::byte> all_gather(std::span<const std::byte> own, Deadline until) override;
+  std::shared_ptr<void> share(std::shared_ptr<void> own, Deadline until) override;
   void abort(std::string_view why) noexcept override;
 
  private:
@@ -57,7 +59,7 @@ class LocalBootstrap final : public Bootstrap {
   const Peers peers_;
 };
 
-std::vector<std::byte> LocalBootstrap::all_gather(std::span<const std::byte> own, Deadline until) {
+std::vector<std::byte> LocalPlace::all_gather(std::span<const std::byte> own, Deadline until) {
   std::unique_lock lock(meeting_->mutex);
   const std::uint64_t round = meeting_->round;
   meeting_->records[static_cast<std::size_t>(peers_.rank)].emplace(own.begin(), own.end());
@@ -79,7 +81,26 @@ std::vector<std::byte> LocalBootstrap::all_gather(std::span<const std::byte> own
   return meeting_->all;
 }
 
-void LocalBootstrap::abort(std::string_view why) noexcept {
+std::shared_ptr<void> LocalPlace::share(std::shared_ptr<void> own, Deadline until) {
+  if (peers_.rank == 0) {
+    const std::lock_guard lock(meeting_->mutex);
+    meeting_->shared = std::move(own);
+  }
+  all_gather({}, until);
+  std::shared_ptr<void> shared;
+  {
+    const std::lock_guard lock(meeting_->mutex);
+    shared = meeting_->shared;
+  }
+  all_gather({}, until);
+  if (peers_.rank == 0) {  // all have it
+    const std::lock_guard lock(meeting_->mutex);
+    meeting_->shared = nullptr;
+  }
+  return shared;
+}
+
+void LocalPlace::abort(std::string_view why) noexcept {
   const std::lock_guard lock(meeting_->mutex);
   if (!meeting_->aborted) {
     meeting_->aborted = fmt::format("{} ended the run: {}", describe(peers_, peers_.rank), why);
@@ -93,7 +114,7 @@ std::vector<std::shared_ptr<Bootstrap>> make_local_bootstraps(int n, int ranks_p
   Peers peers = local_peers(n, ranks_per_host);
   const auto meeting = std::make_shared<Meeting>(peers.hosts.size());
   std::vector<std::shared_ptr<Bootstrap>> places;
-  for (; peers.rank < n; ++peers.rank) places.push_back(std::make_shared<LocalBootstrap>(meeting, peers));
+  for (; peers.rank < n; ++peers.rank) places.push_back(std::make_shared<LocalPlace>(meeting, peers));
   return places;
 }
 

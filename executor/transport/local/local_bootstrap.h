@@ -9,6 +9,15 @@
 
 namespace commtune {
 
+/// One rank's place in such a job.
+class LocalBootstrap : public Bootstrap {
+ public:
+  /// Collective, as all_gather(): hands rank 0's object, which lives as long as anybody has it, to all ranks.
+  ///
+  /// own   of rank 0; of the others nothing is looked at
+  virtual std::shared_ptr<void> share(std::shared_ptr<void> own, Deadline until) = 0;
+};
+
 /// n places in one job, rank 0 first; hand one to each thread. Its hosts are those of
 /// make_local_transports(). abort() makes the others' calls throw Error{kPeerLost} with its text. Leaving
 /// waits for nobody.

@@ -23,7 +23,7 @@ std::vector<Listener> open_listeners(const Peers& peers, AddressCard& mine) {
     (on_one_host(peers, rank, peers.rank) ? from_here : from_others) = true;
   }
   std::vector<Listener> listeners;
-  const auto open = [&](std::uint32_t ip, std::uint32_t& port, bool loopback) {
+  const auto open = [&](const IpAddress& ip, std::uint32_t& port, bool loopback) {
     auto [socket, picked] = listen_at(ip);
     port = picked;
     listeners.push_back({std::move(socket), loopback});
@@ -88,7 +88,7 @@ void Acceptor::accept(const Listener& listener) {
   }
 }
 
-bool Acceptor::may_be_a_rank(const Listener& listener, std::uint32_t ip) const {
+bool Acceptor::may_be_a_rank(const Listener& listener, const IpAddress& ip) const {
   if (listener.loopback) return ip == kLoopback;
   return std::ranges::any_of(known_.cards, [&](const AddressCard& card) { return card.lists(ip); });
 }
@@ -127,7 +127,7 @@ void Acceptor::refuse(Stranger& stranger, std::string_view why) {
   stranger.gone = true;
 }
 
-void Acceptor::note_refusal(std::uint32_t ip, std::string_view why) {
+void Acceptor::note_refusal(const IpAddress& ip, std::string_view why) {
   ++refusals_;
   last_refusal_ = fmt::format("from {}: {}", to_text(ip), why);
 }

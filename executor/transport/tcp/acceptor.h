@@ -60,7 +60,7 @@ class Acceptor {
   /// One that has not proven itself.
   struct Stranger {
     Descriptor socket;
-    std::uint32_t ip = 0;
+    IpAddress ip;
     bool loopback = false;
     Deadline until;
     AcceptingSide side;
@@ -68,12 +68,12 @@ class Acceptor {
     bool gone = false;  // refused, or in its place
   };
   void accept(const Listener& listener);
-  bool may_be_a_rank(const Listener& listener, std::uint32_t ip) const;
+  bool may_be_a_rank(const Listener& listener, const IpAddress& ip) const;
   bool comes_from(const Stranger& stranger, int rank) const;
   void hear(Stranger& stranger);
   void take_message(Stranger& stranger);
   void refuse(Stranger& stranger, std::string_view why);
-  void note_refusal(std::uint32_t ip, std::string_view why);
+  void note_refusal(const IpAddress& ip, std::string_view why);
 
   const Peers& peers_;
   const Introduction& known_;

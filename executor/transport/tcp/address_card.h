@@ -8,26 +8,26 @@
 #include <span>
 #include <string>
 
+#include "executor/base/ip_network.h"
+
 namespace commtune::tcp {
 
-inline constexpr std::uint32_t kLoopback = 0x7f000001;  ///< 127.0.0.1: between ranks of one host
+inline constexpr IpAddress kLoopback = v4_address(0x7f000001);  ///< 127.0.0.1: between ranks of one host
 
-/// An IPv4 address and a TCP port, both in host byte order.
 struct Endpoint {
-  std::uint32_t ip = 0;
-  std::uint32_t port = 0;
+  IpAddress ip;
+  std::uint32_t port = 0;  ///< of TCP
 };
 
-std::string to_text(std::uint32_t ip);          ///< "10.0.0.1"
-std::string to_text(const Endpoint& endpoint);  ///< "10.0.0.1:4711"
+std::string to_text(const Endpoint& endpoint);  ///< "10.0.0.1:4711", "[fd00::1]:4711"
 
-/// One of a host's addresses, in host byte order.
+/// One of a host's addresses.
 struct Address {
-  std::uint32_t ip = 0;
-  std::uint32_t mask = 0;
+  IpAddress ip;
+  std::int32_t bits = 0;   ///< of its network, as IpNetwork counts
   std::uint32_t port = 0;  ///< where its rank listens; 0: not there
   bool shares_network_with(const Address& other) const {
-    return mask == other.mask && (ip & mask) == (other.ip & other.mask);
+    return bits == other.bits && IpNetwork{ip, bits}.contains(other.ip);
   }
 };
 
@@ -40,17 +40,17 @@ struct AddressCard {
 
   std::span<const Address> all() const { return std::span(addresses).first(count); }
   std::span<Address> all() { return std::span(addresses).first(count); }
-  bool lists(std::uint32_t ip) const;
+  bool lists(const IpAddress& ip) const;
 };
 
-/// This host's IPv4 addresses on interfaces that are up, loopback left out; only those in `network` if it is
-/// given. Ports are still 0.
+/// This host's addresses on interfaces that are up, those of version 4 first; without the loopback
+/// interface's and link-local ones of version 6. Only those in `network` if it is given. Ports are still 0.
 /// throws  Error{kBadInput} for a network that is none, Error{kUnavailable}
 AddressCard own_card(const std::string& network);
 
 /// From which of its addresses a rank connects to which of another host's.
 struct Way {
-  std::uint32_t from = 0;
+  IpAddress from;
   Endpoint to;
 };
 

@@ -4,15 +4,14 @@
 
 #include <cstdint>
 
-#include "executor/base/ipv4_network.h"
+#include "executor/base/ip_network.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune {
 
 void TcpOptions::check() const {
   if (!network.empty() && !read_network(network)) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("network = '{}': must be an IPv4 network such as 10.0.0.0/24", network));
+    throw Error(ErrorCode::kBadInput, fmt::format("network = '{}': must be {}", network, kNetworkRule));
   }
   if (connect_timeout.count() <= 0) {
     throw Error(ErrorCode::kBadInput,

@@ -8,8 +8,8 @@
 namespace commtune {
 
 struct TcpOptions {
-  /// Address of a network to use, such as "10.0.0.0/24"; empty: any that both ends share but the loopback
-  /// one.
+  /// Address of a network to use, such as "10.0.0.0/24" or "fd00::/64"; empty: any that both ends share but
+  /// the loopback one.
   std::string network;
   /// Bytes that the kernel may hold unsent per connection (TCP_NOTSENT_LOWAT): what is more urgent waits
   /// behind them. A paced connection's hold no more than leaves in half a millisecond.

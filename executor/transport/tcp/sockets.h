@@ -14,20 +14,20 @@
 namespace commtune::tcp {
 
 /// Listens at one address, at a port that the system picks and that is returned. Throws Error{kUnavailable}.
-std::pair<Descriptor, std::uint32_t> listen_at(std::uint32_t ip);
+std::pair<Descriptor, std::uint32_t> listen_at(const IpAddress& ip);
 
 /// A connection that somebody has opened, and from which address; nullopt: none is waiting.
 /// throws  Error{kUnavailable} where the process has no descriptor or memory left for one
-std::optional<std::pair<Descriptor, std::uint32_t>> accept_from(int listener);
+std::optional<std::pair<Descriptor, IpAddress>> accept_from(int listener);
 
 /// Begins to connect from one of this host's addresses; writable when that has ended.
 /// throws  Error{kUnavailable} for an address that this host does not have, Error{kPeerLost}
-Descriptor begin_connecting(std::uint32_t from, const Endpoint& to);
+Descriptor begin_connecting(const IpAddress& from, const Endpoint& to);
 /// How connecting has ended: an errno, 0 where the connection stands.
 int connecting_error(int socket);
 
-/// The own address from which the kernel would send to that one; 0 where it has no route.
-std::uint32_t routed_source(std::uint32_t to);
+/// The own address from which the kernel would send to that one; nullopt where it has no route.
+std::optional<IpAddress> routed_source(const IpAddress& to);
 
 /// Sends without waiting. False unless all of it was taken; a fresh connection takes some hundred bytes.
 bool send_whole(int socket, std::span<const std::byte> bytes);

@@ -143,4 +143,9 @@ Device::Device(const Gid& gid) : gid_(gid) {
   if (!domain_) throw card_error("making a protection domain", gid, errno);
 }
 
+bool Device::is_port_active() const {
+  ibv_port_attr now{};
+  return query(context_.get(), gid_.port, now) && now.state == IBV_PORT_ACTIVE;
+}
+
 }  // namespace commtune::verbs

@@ -24,6 +24,8 @@ class Device {
   const Gid& gid() const { return gid_; }
   const ibv_port_attr& port() const { return port_; }
   const ibv_device_attr& limits() const { return limits_; }
+  /// Asks the card anew: false where the link is down, or the card is gone.
+  bool is_port_active() const;
   ibv_context* context() const { return context_.get(); }
   ibv_pd* domain() const { return domain_.get(); }
 

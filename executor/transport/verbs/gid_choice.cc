@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "executor/base/ipv4_network.h"
+#include "executor/base/ip_network.h"
 #include "perfmodel/base/error.h"
 
 namespace commtune::verbs {
@@ -14,16 +14,7 @@ namespace {
 // More of them than a message has room for says nothing.
 constexpr std::size_t kMostListed = 4;
 
-std::string text_of(const Gid& gid) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  const std::uint8_t* const bytes = gid.address.data();
-  if (ipv4_of(gid)) {
-    inet_ntop(AF_INET, bytes + 12, text.data(), text.size());
-  } else {
-    inet_ntop(AF_INET6, bytes, text.data(), text.size());
-  }
-  return text.data();
-}
+std::string text_of(const Gid& gid) { return to_text(IpAddress{gid.address}); }
 
 std::string card_of(const Gid& gid) { return fmt::format("{}:{}", gid.device, gid.port); }
 
@@ -32,8 +23,7 @@ bool fits(const Gid& gid, const GidWish& wish) {
   if (wish.index >= 0 && wish.index != gid.index) return false;
   if (wish.subnet.empty()) return true;
   const auto network = read_network(wish.subnet);
-  const auto address = ipv4_of(gid);
-  return network && address && (*address & network->mask) == network->address;
+  return network && network->contains(IpAddress{gid.address});
 }
 
 std::string text_of(const GidWish& wish) {
@@ -95,8 +85,7 @@ std::string describe_address(const Gid& gid) { return fmt::format("GID {}, {}", 
 
 void GidWish::check() const {
   if (!subnet.empty() && !read_network(subnet)) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("subnet = '{}': must be an IPv4 network such as 10.0.0.0/24", subnet));
+    throw Error(ErrorCode::kBadInput, fmt::format("subnet = '{}': must be {}", subnet, kNetworkRule));
   }
   if (index < -1 || index > 65535) {
     throw Error(ErrorCode::kBadInput, fmt::format("GID index = {}: must be between 0 and 65535", index));

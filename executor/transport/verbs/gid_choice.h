@@ -44,7 +44,7 @@ std::string describe_address(const Gid& gid);
 struct GidWish {
   std::string device{};  ///< "mlx5_0", or with its port "mlx5_0:1"
   int index = -1;        ///< of the table; -1: any
-  std::string subnet{};  ///< "10.0.0.0/24": of the IPv4 address
+  std::string subnet{};  ///< "10.0.0.0/24" or "fd00::/64": of the address
   void check() const;    ///< throws Error{kBadInput} naming field, value and rule
 };
 

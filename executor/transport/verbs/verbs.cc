@@ -329,6 +329,7 @@ class CardTransport final : public VerbsTransport {
     failure.status = completion.status;
     failure.status_text = verbs::library().wc_status_str(completion.status);
     failure.vendor = completion.vendor_err;
+    if (!card_->device.is_port_active()) failure.own_port_down = describe(card_->device.gid());
     verbs::raise(error_of(failure, peers_, work.peer), failure.message);
   }
 

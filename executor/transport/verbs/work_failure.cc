@@ -38,15 +38,13 @@ ErrorCode error_code_of(int status) {
   }
 }
 
-std::string_view beginning(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kConflict:
-      return "cannot go on with";
-    case ErrorCode::kUnavailable:
-      return "this rank's card failed towards";
-    default:
-      return "lost";
-  }
+/// Of the message: whose fault it is, up to the peer's name.
+std::string beginning(ErrorCode code, const WorkFailure& failure, const Peers& peers) {
+  if (code == ErrorCode::kConflict) return "cannot go on with";
+  const std::string own = describe(peers, peers.rank);
+  if (!failure.own_port_down.empty())
+    return fmt::format("{} has lost its link ({}) to", own, failure.own_port_down);
+  return code == ErrorCode::kUnavailable ? fmt::format("the card of {} failed towards", own) : "lost";
 }
 
 }  // namespace
@@ -67,11 +65,15 @@ void raise(const Error& error, const std::optional<matching::Envelope>& message)
 }
 
 Error error_of(const WorkFailure& failure, const Peers& peers, int peer) {
-  const ErrorCode code = error_code_of(failure.status);
-  return {code, fmt::format("{} {}: {}{}: {} (verbs status {}, vendor {:#x})", beginning(code),
-                            describe(peers, peer), operation_name(failure.operation),
-                            message_text(failure.message, failure.is_awaited ? "while waiting for" : "of"),
-                            failure.status_text, failure.status, failure.vendor)};
+  ErrorCode code = error_code_of(failure.status);
+  // What a card says then depends on its driver: that the peer does not answer, or that it failed itself
+  // (rxe).
+  if (code == ErrorCode::kUnavailable && !failure.own_port_down.empty()) code = ErrorCode::kPeerLost;
+  return {code,
+          fmt::format("{} {}: {}{}: {} (verbs status {}, vendor {:#x})", beginning(code, failure, peers),
+                      describe(peers, peer), operation_name(failure.operation),
+                      message_text(failure.message, failure.is_awaited ? "while waiting for" : "of"),
+                      failure.status_text, failure.status, failure.vendor)};
 }
 
 bool is_aftermath(int status) { return status == IBV_WC_WR_FLUSH_ERR; }

@@ -29,14 +29,16 @@ struct WorkFailure {
   std::uint32_t vendor = 0;        ///< the driver's own number
   /// That it belongs to, or that is waited for; of 0 B where nothing has come that says how long it is.
   std::optional<matching::Envelope> message{};
-  bool is_awaited = false;  ///< the message is waited for
+  bool is_awaited = false;      ///< the message is waited for
+  std::string own_port_down{};  ///< this rank's own port, where that is down; otherwise empty
 };
 
 /// "lost rank 3 (host c): write of a message of 4194304 B (channel 1, number 7): transport retry counter
 /// exceeded (verbs status 12, vendor 0x81)"
 ///
 /// kPeerLost, but where the status says that a rank has done what no rank does (kConflict) or that this one's
-/// own card or memory failed (kUnavailable).
+/// own card or memory failed (kUnavailable). Where this rank's own port is down, no peer is to blame: "rank 1
+/// (host b) has lost its link (mlx5_0:1, GID 3 (RoCE v2, 10.0.0.2, eth0)) to rank 0 (host a): write of ..."
 Error error_of(const WorkFailure& failure, const Peers& peers, int peer);
 
 /// " of a message of 4096 B (channel 1, number 7)"; empty where there is none.
