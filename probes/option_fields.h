@@ -3,6 +3,7 @@
 // Not among them: `already`, which rank 0 gets as samples.
 
 #include "perfmodel/base/fields.h"
+#include "perfmodel/device_kind.h"
 #include "perfmodel/road_fields.h"
 #include "probes/options.h"
 
@@ -35,6 +36,8 @@ void visit_fields(Visitor& visit, Given& options) {
   visit("timeout_seconds", options.timeout, kTime);
   visit("settings", options.settings, fields::Texts{10'000, "settings"});
   visit("cluster_name", options.cluster_name, fields::Name{});
+  visit.when_set("chunk_bytes", options.chunk, kSize);
+  visit.when_set("device", options.device, fields::OneOf{kDeviceKinds});
   visit.when_set("for", options.models, fields::ListOf{0, 100, fields::Name{}});
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "perfmodel/base/units.h"
+#include "perfmodel/device_kind.h"
 #include "perfmodel/plan.h"
 #include "probes/sample.h"
 #include "probes/step_kind.h"
@@ -32,6 +33,9 @@ struct ProbeOptions {
   std::vector<ParameterServer> servers;  ///< empty: 1, 2 and N colocated servers, even
   std::vector<int> groups;               ///< sizes of sub-groups beside all ranks; empty: chosen by N
   int most_pairs_hosts = 64;  ///< above this many hosts, pairs are sampled (chosen by seed) and it is said
+
+  Bytes chunk;                            ///< longest transfer of a pipelined road; 0: as the transport likes
+  DeviceKind device = DeviceKind::kHost;  ///< whose memory messages lie in
 
   StepKind steps = StepKind::kTimeline;  ///< what computes while interference and jitter are measured
 

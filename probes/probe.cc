@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "executor/memory/cuda/gpu_memory.h"
+#include "executor/memory/host_memory.h"
+#include "executor/transport/rank_gpu.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/normal.h"
 #include "perfmodel/cost/doubtful_fits.h"
@@ -14,6 +17,7 @@
 #include "probes/sampling/interim_looks.h"
 #include "probes/sampling/link_survey.h"
 #include "probes/sampling/measurement.h"
+#include "probes/sampling/nccl_survey.h"
 #include "probes/sampling/targets.h"
 
 namespace commtune::probes {
@@ -49,18 +53,21 @@ constexpr Bytes kHeadOfLineSize{256 << 10};
 // samples of each operation were left.
 constexpr double kHeadOfLineShare = 0.06;
 constexpr double kFirstHeadOfLineShare = 0.15;
+// For NCCL's algorithms and protocols, of the time that is left; each needs communicators of its own, which
+// take a second or two on GPUs.
+constexpr double kNcclShare = 0.4;
 // Lines that a person still reads: of what is missing, and of fits not to be trusted.
 constexpr std::size_t kMissingLines = 8;
 constexpr std::size_t kDoubtfulNamed = 4;
 
-Hello greeting_of(const Transport& transport, bool exclusive, std::optional<HostLock>& lock) {
+Hello greeting_of(const Transport& transport, const ProbeOptions& options, std::optional<HostLock>& lock) {
   const Peers& peers = transport.peers();
   const auto me = static_cast<std::size_t>(peers.rank);
   Hello hello;
-  hello.facts = own_facts(peers);
+  hello.facts = own_facts(peers, options.device);
   const bool first_here = !hello.facts.empty();
   hello.facts.merge(end_facts(transport));
-  if (first_here && exclusive) {
+  if (first_here && options.exclusive) {
     lock = HostLock::take();
     if (!lock) {
       hello.conflict = HostLock::conflict(peers.hosts[me]);
@@ -79,6 +86,8 @@ ClusterFacts facts_of(const Transport& transport, const std::vector<Hello>& hell
   said.reserve(hellos.size());
   for (const Hello& hello : hellos) said.push_back(hello.facts);
   facts.facts = joined_facts(said);
+  facts.traits = with_chunk(transport.traits(), options.chunk);
+  if (options.chunk.count != 0) facts.facts["setting.chunk"] = std::to_string(options.chunk.count);
   for (const auto& [key, value] : options.settings) facts.facts["setting." + key] = value;
   return facts;
 }
@@ -155,6 +164,7 @@ class Session {
       shape_.surveyed.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
       offer_ = offered();
       measure_heads_of_line();
+      measure_nccl();
     }
     run_sampling_plan();
     return finish();
@@ -325,8 +335,8 @@ class Session {
           found->waits});
   }
 
-  /// Whether the transport has an all-reduce of its own: found out by calling it.
-  bool has_library() {
+  /// Why no library of collectives sums here, found out by calling it; nullopt: one does.
+  std::optional<std::string> why_no_library() {
     Command command;
     command.action = Action::kMeasure;
     command.quantity.subject = Subject::kOperation;
@@ -335,11 +345,11 @@ class Session {
     command.quantity.workers = ranks();
     command.bytes = sizeof(float);
     try {
-      coordinator_.perform(command, Seconds{0}, "the library's own all-reduce");
-      return true;
+      coordinator_.perform(command, Seconds{0}, "a library's all-reduce");
+      return std::nullopt;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnavailable) throw;
-      return false;
+      return error.what();
     }
   }
 
@@ -347,11 +357,22 @@ class Session {
     const Topology place = topology_of(shape_.surveyed, ranks());
     Offer result = offer(options_, facts_.rank_hosts, spared_workers(place));
     const auto library = std::find(result.algorithms.begin(), result.algorithms.end(), Collective::kLibrary);
-    if (library != result.algorithms.end() && !has_library()) {
+    if (library == result.algorithms.end()) return result;
+    if (const auto why = why_no_library()) {
       result.algorithms.erase(library);
-      notes_.push_back("transport " + facts_.transport + " has no all-reduce of its own: not measured");
+      notes_.push_back("not measured: " + *why);
     }
     return result;
+  }
+
+  void measure_nccl() {
+    const bool sums_there =
+        std::ranges::find(offer_.algorithms, Collective::kLibrary) != offer_.algorithms.end();
+    if (options_.device != DeviceKind::kCuda || !sums_there) return;
+    const Found found = [this](const ProbeSample& sample) { keep(sample); };
+    const std::vector<std::string> notes = survey_nccl(measurement_, options_, facts_.rank_hosts, samples_,
+                                                       kNcclShare * measurement_.left(), found);
+    notes_.insert(notes_.end(), notes.begin(), notes.end());
   }
 
   std::vector<Target> targets() {
@@ -521,15 +542,17 @@ class Session {
 ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& sink, Advisor* advisor) {
   options.check();
   transport.limit_messages(message_limits(options));
-  Communicator communicator(transport);
+  std::unique_ptr<Memory> gpu;
+  if (options.device == DeviceKind::kCuda) gpu = make_gpu_memory(gpu_of_rank(transport.peers()));
+  Communicator communicator(transport, gpu ? *gpu : host_memory());
   const Patience patience{options.timeout, Seconds{std::min(2.0, options.timeout.count())}};
   std::optional<HostLock> lock;
-  const Hello own = greeting_of(transport, options.exclusive, lock);
+  const Hello own = greeting_of(transport, options, lock);
   if (communicator.rank() != 0) {
-    follow(communicator, own, patience);
+    follow(communicator, own, patience, options.chunk);
     return {};
   }
-  Coordinator coordinator(communicator, patience);
+  Coordinator coordinator(communicator, patience, options.chunk);
   try {
     Session session(transport, coordinator, options, sink, advisor);
     const std::vector<Hello> hellos = coordinator.greetings(own);

@@ -68,6 +68,15 @@ int read_rank(const JsonPlace& parent, std::string_view key) {
   return static_cast<int>(place.integer(0, static_cast<std::uint64_t>(kMostRanks)));
 }
 
+/// Of operations on the road `library` alone.
+NcclTuning read_nccl(const JsonPlace& place, const Quantity& quantity) {
+  if (quantity.subject != Subject::kOperation || quantity.road != Road{AllReduce{Collective::kLibrary}})
+    place.fail_because("only an operation of a library's has a tuning");
+  const auto tuning = nccl_tuning_named(place.name());
+  if (!tuning) place.fail(nccl_tuning_rule());
+  return *tuning;
+}
+
 Quantity read_quantity(const JsonPlace& place) {
   Quantity quantity;
   const JsonPlace subject = place["subject"];
@@ -83,6 +92,7 @@ Quantity read_quantity(const JsonPlace& place) {
     }
     quantity.workers = read_rank(place, "workers");
   }
+  if (const auto nccl = place.find("nccl")) quantity.nccl = read_nccl(*nccl, quantity);
   if (between_two_ranks(quantity.subject)) {
     quantity.source = read_rank(place, "source");
     quantity.destination = read_rank(place, "destination");
@@ -159,8 +169,9 @@ std::string describe(const Quantity& quantity) {
       return "exchange " + std::to_string(quantity.source) + " <-> " + std::to_string(quantity.destination) +
              flight;
     case Subject::kOperation:
-      return commtune::to_string(quantity.operation) + ", " + commtune::describe(quantity.road) + ", " +
-             std::to_string(quantity.workers) + " workers" + flight;
+      return commtune::to_string(quantity.operation) + ", " + commtune::describe(quantity.road) +
+             (quantity.nccl.is_own_choice() ? "" : " (NCCL, " + commtune::to_string(quantity.nccl) + ")") +
+             ", " + std::to_string(quantity.workers) + " workers" + flight;
     case Subject::kHeadOfLine:
       return "wait behind " + commtune::describe(quantity.road) + ", " + std::to_string(quantity.workers) +
              " workers" + flight;
@@ -193,6 +204,7 @@ nlohmann::json to_json(const ProbeSample& sample) {
     json["workers"] = quantity.workers;
   }
   if (of_operation(quantity.subject)) json["operation"] = commtune::to_string(quantity.operation);
+  if (!quantity.nccl.is_own_choice()) json["nccl"] = commtune::to_string(quantity.nccl);
   if (quantity.subject == Subject::kPlan) {
     json.update(to_json(sample.costs));
   }
@@ -223,6 +235,7 @@ ProbeSample probe_sample_from_json(const nlohmann::json& json) {
                      "source",
                      "destination",
                      "wire",
+                     "nccl",
                      "raw_seconds",
                      "plan",
                      "predicted_seconds",

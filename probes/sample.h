@@ -9,6 +9,7 @@
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/cluster.h"
 #include "perfmodel/fit/fit.h"
+#include "perfmodel/nccl/tuning.h"
 #include "perfmodel/plan.h"
 
 namespace commtune::probes {
@@ -42,6 +43,7 @@ struct Quantity {
       destination = -1;  ///< ranks: kMessage, kExchange; source alone (whose time counts): kSum, kCopy, casts
   int in_flight = 1;     ///< messages under way at the same time, each way
   WireFormat wire = WireFormat::kAsIs;  ///< kCast, kCastSum
+  NcclTuning nccl{};                    ///< kOperation on the road `library`: that NCCL was told to take
   bool operator==(const Quantity&) const = default;
 };
 
@@ -82,7 +84,8 @@ std::string describe(const Quantity& quantity);
 /// {"subject": "operation", "road": {"kind": "all-to-all", "algorithm": "ring"}, "operation": "all-reduce",
 ///  "workers": 4, "in_flight": 1, "size_bytes": 4096, "seconds": 1.2e-3, "half_width_seconds": 1e-5,
 ///  "repetitions": 12, "raw_seconds": [...]}; source and destination where they mean something; of a plan
-/// what to_json(PlanCosts) gives in place of the operation; "wire": "bf16" of casts.
+/// what to_json(PlanCosts) gives in place of the operation; "wire": "bf16" of casts; "nccl": "Ring+LL128"
+/// where NCCL was told so.
 nlohmann::json to_json(const ProbeSample& sample);
 /// Throws Error{kBadInput} naming the key, the value and the rule.
 ProbeSample probe_sample_from_json(const nlohmann::json& json);

@@ -8,6 +8,7 @@
 #include "executor/base/wire_revision.h"
 #include "perfmodel/base/digest.h"
 #include "perfmodel/cost/road_factor.h"
+#include "probes/analysis/fit_nccl.h"
 #include "probes/analysis/fit_operations.h"
 #include "probes/analysis/formula_shape.h"
 #include "probes/analysis/links.h"
@@ -125,7 +126,7 @@ std::vector<Sample> stream_samples(const SamplesByPair& pairs) {
 /// Samples sorted by what they are fitted to.
 struct Sorted {
   std::map<LinkClass, LinkSamples> links;
-  std::vector<OperationSamples> operations;
+  std::vector<OperationSamples> operations, nccl;
   std::map<WireFormat, std::vector<Sample>> casts, cast_sums;
   std::vector<Sample> sum, copy, step_idle, step_busy, jitter, head_of_line, connection_head_of_line;
 };
@@ -166,7 +167,8 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
       }
       return;
     case Subject::kOperation: {
-      OperationSamples& entry = find_or_add(sorted.operations, quantity);
+      auto& of = quantity.nccl.is_own_choice() ? sorted.operations : sorted.nccl;
+      OperationSamples& entry = find_or_add(of, quantity);
       (quantity.in_flight == 1 ? entry.alone : entry.streamed).push_back(sample.sample);
       return;
     }
@@ -195,6 +197,20 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
     case Subject::kPlan:  // corrects fits, see correct_by_plans()
       return;
   }
+}
+
+/// Those that NCCL was told to run so, and by its own choice, which is the road `library`.
+std::vector<OperationSamples> with_own_choice(const Sorted& sorted) {
+  std::vector<OperationSamples> all = sorted.nccl;
+  for (const OperationSamples& own : sorted.operations) {
+    const bool compared = std::ranges::any_of(sorted.nccl, [&](const OperationSamples& told) {
+      Quantity same = told.quantity;
+      same.nccl = {};
+      return same == own.quantity;
+    });
+    if (compared) all.push_back(own);
+  }
+  return all;
 }
 
 /// Seconds per byte over the sizes that are large enough, or over all when none is.
@@ -311,6 +327,7 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.fingerprint = fingerprint(facts);
   cluster.facts = facts.facts;
   cluster.hosts = paced_hosts(current, facts.rank_hosts);
+  cluster.traits = facts.traits;
   for (const auto& [link, of] : sorted.links) {
     LinkFit fit{fit_of(curve_samples(of.alone), options), fit_of_stream(stream_samples(of.streamed), options),
                 fit_of_stream(curve_samples(of.duplex), options)};
@@ -325,6 +342,7 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
     cluster.formula_deviation = operations.formula_deviation;
     cluster.plan_deviation = kPlanDeviation;
   }
+  cluster.nccl = fit_nccl(with_own_choice(sorted), options);
   cluster.copy_seconds_per_byte = rate_of(sorted.copy);
   for (const auto& [wire, casts] : sorted.casts) {
     const auto sums = sorted.cast_sums.find(wire);

@@ -23,6 +23,7 @@ struct ClusterFacts {
   std::string transport;
   std::vector<std::string> rank_hosts;       ///< host name of each rank
   std::map<std::string, std::string> facts;  ///< named as in cluster_facts.h
+  TransferTraits traits{};                   ///< with which its samples are measured
 };
 
 /// 16 hexadecimal digits over everything but the cluster's name and the releases that run there. Fits expire

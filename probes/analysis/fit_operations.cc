@@ -27,11 +27,6 @@ constexpr double kOtherHosts = 0;
 // nothing.
 constexpr double kUnchecked = 0.2;
 
-// What fits have in common counts as much as so many sizes of their own (shrinking, Smyth 2004). A road of
-// the fewest sizes has one that can be left out, whose error alone is chance; with more here a road that is
-// off by more than the others would not show.
-constexpr double kCommonCounts = 2;
-
 bool is_spanned(std::span<const Sample> by_size) {
   return !by_size.empty() && are_enough(by_size.size(), by_size.front().size, by_size.back().size);
 }
@@ -165,10 +160,6 @@ class Operating {
     const std::vector<Sample> borrowed =
         borrowed_samples(by_size, {times(shape, std::exp(off)), formula_->smallest, formula_->largest});
     return borrowed.empty() ? Fit{} : fit_with_borrowed(by_size, borrowed, options_);
-  }
-
-  static double shrunk(const SquaredErrors& own, const SquaredErrors& common) {
-    return std::sqrt((own.sum + kCommonCounts * common.mean()) / (own.count + kCommonCounts));
   }
 
   /// What sizes that are hardly anything but a start-up, or but bytes, did not show is the formula's.

@@ -17,6 +17,11 @@ namespace {
 // points of a smooth curve is off by grows with the square of their distance.
 constexpr double kOfTwiceTheGap = 0.25;
 
+// What fits have in common counts as much as so many sizes of their own (shrinking, Smyth 2004). A road of
+// the fewest sizes has one that can be left out, whose error alone is chance; with more here a road that is
+// off by more than the others would not show.
+constexpr double kCommonCounts = 2;
+
 bool both_stages(const OperationFit& fit) {
   return fit.operation == Operation::kAllReduce || fit.operation == Operation::kPushPull;
 }
@@ -39,6 +44,10 @@ double startup_share(const Curve& curve, Bytes size) {
 }
 
 double SquaredErrors::deviation() const { return std::sqrt(mean()); }
+
+double shrunk(const SquaredErrors& own, const SquaredErrors& common) {
+  return std::sqrt((own.sum + kCommonCounts * common.mean()) / (own.count + kCommonCounts));
+}
 
 SquaredErrors between_sizes(std::span<const Sample> by_size, const CurveOf& curve_of) {
   SquaredErrors errors;

@@ -45,6 +45,10 @@ struct SquaredErrors {
   double deviation() const;
 };
 
+/// Root of the mean of a fit's own squared errors, shrunk towards the mean of all fits' (Smyth 2004): of one
+/// that has few, chance alone would be most.
+double shrunk(const SquaredErrors& own, const SquaredErrors& common);
+
 /// The curve of samples, at least two sizes.
 using CurveOf = std::function<Curve(std::span<const Sample>)>;
 

@@ -12,6 +12,7 @@
 #include "executor/transport/mpi/release.h"
 #include "perfmodel/base/json_reader.h"
 #include "probes/analysis/fit_cluster.h"
+#include "probes/host/gpu_facts.h"
 #include "probes/host/host_facts.h"
 
 namespace commtune::probes {
@@ -38,12 +39,16 @@ Facts facts_from_text(const std::string& text) {
 
 }  // namespace
 
-Facts own_facts(const Peers& peers) {
+Facts own_facts(const Peers& peers, DeviceKind device) {
   const auto me = peers.hosts.begin() + peers.rank;
   if (std::find(peers.hosts.begin(), me, *me) != me) return {};
   Facts facts;
   for (const auto& [name, value] : host_facts()) facts[std::string(kHost) + *me + "." + name] = value;
   for (const auto& [name, value] : releases()) facts[std::string(kRelease) + *me + "." + name] = value;
+  if (device != DeviceKind::kCuda) return facts;
+  const GpuFacts gpus = gpu_facts();
+  for (const auto& [name, value] : gpus.what) facts[std::string(kHost) + *me + "." + name] = value;
+  for (const auto& [name, value] : gpus.releases) facts[std::string(kRelease) + *me + "." + name] = value;
   return facts;
 }
 
@@ -67,9 +72,9 @@ Facts joined_facts(std::span<const Facts> said) {
   return facts;
 }
 
-Facts gather_facts(Transport& transport, Deadline until) {
+Facts gather_facts(Transport& transport, Deadline until, DeviceKind device) {
   Communicator communicator(transport);
-  Facts known = own_facts(transport.peers());
+  Facts known = own_facts(transport.peers(), device);
   known.merge(end_facts(transport));
   const nlohmann::json own = known;
   const std::vector<std::string> texts = gather(communicator, own.dump(), until);

@@ -54,7 +54,7 @@ static_assert(std::is_trivially_copyable_v<Command>);
 enum class Failure : std::int32_t {
   kNone,
   kGaveUp,       ///< it waited for somebody for too long
-  kUnavailable,  ///< its transport has no such operation; nothing was sent
+  kUnavailable,  ///< there is no such operation here; nothing was measured
 };
 
 /// What a rank has to say about a command.

@@ -95,9 +95,9 @@ std::string list(const Peers& peers, const std::vector<int>& ranks) {
 
 }  // namespace
 
-Coordinator::Coordinator(Communicator& communicator, Patience patience)
+Coordinator::Coordinator(Communicator& communicator, Patience patience, Bytes chunk)
     : communicator_(communicator),
-      follower_(communicator),
+      follower_(communicator, chunk),
       patience_(patience),
       clocks_(communicator.size()),
       outgoing_(static_cast<std::size_t>(communicator.size())),
@@ -226,10 +226,12 @@ std::vector<FollowerReport> Coordinator::perform(Command command, Seconds expect
   for (int rank = 0; rank < communicator_.size(); ++rank) {
     const FollowerReportHead& head = reports[static_cast<std::size_t>(rank)].head;
     if (head.failed == Failure::kNone) continue;
-    if (head.failed == Failure::kUnavailable) {
-      throw Error(ErrorCode::kUnavailable, what + ": the transport has no such operation");
-    }
     const Peers& peers = communicator_.peers();
+    if (head.failed == Failure::kUnavailable) {
+      std::string why = what + ": ";
+      why += rank == 0 ? follower_.why_unavailable() : describe(peers, rank) + " cannot carry it out";
+      throw Error(ErrorCode::kUnavailable, why);
+    }
     const std::string whom = head.waited_for < 0 ? "something" : describe(peers, head.waited_for);
     std::string text = describe(peers, rank) + " waited for " + whom + " for " + format_time(limit);
     text += ", while measuring " + what + "; both still answer rank 0";
@@ -274,11 +276,11 @@ Task answer(Communicator& communicator, const std::vector<std::byte>& report) {
 
 }  // namespace
 
-void follow(Communicator& communicator, const Hello& own, Patience patience) {
+void follow(Communicator& communicator, const Hello& own, Patience patience, Bytes chunk) {
   const Seconds longest = patience.timeout * kFollowerPatience;
   const std::string hello = pack(own);
   communicator.run(greet(communicator, hello), in(longest));
-  Follower follower(communicator);
+  Follower follower(communicator, chunk);
   bool failed = false;
   while (true) {
     Command command;

@@ -30,7 +30,8 @@ struct Patience {
 
 class Coordinator {
  public:
-  Coordinator(Communicator& communicator, Patience patience);
+  /// chunk  as Follower's; the same on all ranks
+  Coordinator(Communicator& communicator, Patience patience, Bytes chunk = {});
 
   /// The greetings of all ranks, this one's included, by rank. Throws Error{kTimeout} naming those missing.
   std::vector<Hello> greetings(const Hello& own);
@@ -86,6 +87,6 @@ class Coordinator {
 
 /// What every other rank runs: greets, then performs commands until it is told to stop.
 /// throws  Error with the coordinator's reason, Error{kTimeout} when rank 0 is silent
-void follow(Communicator& communicator, const Hello& own, Patience patience);
+void follow(Communicator& communicator, const Hello& own, Patience patience, Bytes chunk = {});
 
 }  // namespace commtune::probes

@@ -1,11 +1,10 @@
 #include "probes/protocol/follower.h"
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
+#include <span>
 
-#include "executor/collectives/registry/libraries.h"
 #include "executor/engine/link_share.h"
-#include "executor/memory/reduce.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
 #include "probes/analysis/links.h"
@@ -16,6 +15,8 @@ namespace commtune::probes {
 
 namespace {
 
+/// For all ranks to come where a library of collectives makes them known to each other.
+constexpr std::chrono::seconds kLibraryLimit{60};
 /// Each command's tags begin kMostEnds after those of the one before, which may still be under way, and start
 /// over at half of all numbers, so that the last one of a command is never beyond them.
 constexpr std::uint32_t kTagRange = kTagNumbers / 2;
@@ -43,8 +44,11 @@ struct GaveUp {
 
 }  // namespace
 
-Follower::Follower(Communicator& communicator)
-    : communicator_(communicator), scratch_(RoadSettings{}.chunk.count), memory_(kColdBytes) {
+Follower::Follower(Communicator& communicator, Bytes chunk)
+    : communicator_(communicator),
+      traits_(with_chunk(communicator.transport().traits(), chunk)),
+      scratch_(traits_.chunk.count, communicator.memory()),
+      memory_(communicator.operations(), kColdBytes) {
   const std::vector<int> host = host_of_rank(communicator.peers().hosts);
   for (std::size_t rank = 0; rank < host.size(); ++rank) {
     if (static_cast<std::size_t>(host[rank]) == first_rank_.size()) {
@@ -69,6 +73,7 @@ FollowerReport Follower::perform(const Command& command) {
       if (error.code() != ErrorCode::kUnavailable) throw;
       report.head.failed = Failure::kUnavailable;
       report.ends.clear();
+      why_unavailable_ = error.what();
     }
   }
   return report;
@@ -88,6 +93,7 @@ void Follower::pace(const Command& command) {
 }
 
 void Follower::measure(const Command& command, FollowerReport& report) {
+  join_library(command);
   pace(command);
   switch (command.quantity.subject) {
     case Subject::kMessage:
@@ -137,39 +143,48 @@ void Follower::finish(Job& job, Deadline until) {
   for (const Task& task : job.tasks) task.result();
 }
 
-Follower::Job::Job(const Command& given, const Peers& peers)
+Follower::Job::Job(const Command& given, const Peers& peers, const TransferTraits& traits)
     : command(given),
       hosts(peers, given.quantity.workers),
       sending{command, {}, {}, 0, 0},
       receiving{command, {}, {}, 0, 0} {
   for (Flow* flow : {&sending, &receiving}) {
     flow->settings.workers = command.quantity.workers;
+    flow->settings.take(traits);
     flow->ends.assign(static_cast<std::size_t>(command.messages), Nanoseconds{0});
     flow->base = static_cast<std::uint32_t>(command.sequence * kMostEnds % kTagRange);
   }
 }
 
 Follower::Job& Follower::new_job(const Command& command) {
-  job_ = std::make_unique<Job>(command, communicator_.peers());
+  job_ = std::make_unique<Job>(command, communicator_.peers(), traits_);
   job_->library = library_of(command);
   return *job_;
 }
 
+void Follower::join_library(const Command& command) {
+  Plan by_it;
+  by_it.road = command.quantity.road;
+  by_it.workers = command.quantity.workers;
+  const NcclTuning& tuning = command.quantity.nccl;
+  const std::pair asked{by_it.workers, tuning};
+  if (by_it.road != Road{AllReduce{Collective::kLibrary}} || joined_ == asked) return;
+  if (!tuning.is_own_choice()) by_it.library = "nccl:" + commtune::to_string(tuning);
+  collectives_.reset();
+  joined_.reset();
+  library_.join(communicator_, by_it, Clock::now() + kLibraryLimit);
+  if (library_.get() != nullptr) collectives_.emplace(communicator_, *library_.get());
+  joined_ = asked;
+}
+
 LibraryQueue* Follower::library_of(const Command& command) {
-  const int ranks = command.quantity.workers;
   if (command.quantity.road != Road{AllReduce{Collective::kLibrary}}) return nullptr;
-  if (library_ranks_ != ranks) {
-    collectives_.reset();
-    library_ = make_library({}, communicator_.transport(), ranks);
-    collectives_.emplace(communicator_, *library_);
-    library_ranks_ = ranks;
-  }
   return &*collectives_;
 }
 
 // --- operations -----------------------------------------------------------------------------------------
 
-Task Follower::run_message(Job& job, int number, std::span<std::byte> data) {
+Task Follower::run_message(Job& job, int number, Buffer data) {
   Flow& flow = job.sending;
   const Quantity& quantity = flow.command.quantity;
   const RoadMessage on_its_way{
@@ -313,7 +328,7 @@ std::optional<Pair> Follower::pair_of(const Command& command) const {
 }
 
 Task Follower::send_messages(Flow& flow, int to, std::size_t index) {
-  const std::span<const std::byte> data = memory_.place(index);
+  const ConstBuffer data = memory_.place(index);
   while (flow.next < flow.command.messages) {
     const auto message = static_cast<std::uint32_t>(flow.next++);
     co_await communicator_.send(to, make_tag(TagSpace::kReduce, flow.base + message), data);
@@ -321,7 +336,7 @@ Task Follower::send_messages(Flow& flow, int to, std::size_t index) {
 }
 
 Task Follower::receive_messages(Flow& flow, int from, std::size_t index) {
-  const std::span<std::byte> data = memory_.place(index);
+  const Buffer data = memory_.place(index);
   while (flow.next < flow.command.messages) {
     const auto message = static_cast<std::uint32_t>(flow.next++);
     co_await communicator_.receive(from, make_tag(TagSpace::kReduce, flow.base + message), data);
@@ -331,8 +346,8 @@ Task Follower::receive_messages(Flow& flow, int from, std::size_t index) {
 
 /// There and back, again and again; `ends` are durations.
 Task Follower::round_trips(Flow& flow, int with) {
-  const std::span<std::byte> out = memory_.place(0);
-  const std::span<std::byte> in = memory_.place(1);
+  const Buffer out = memory_.place(0);
+  const Buffer in = memory_.place(1);
   for (Nanoseconds& duration : flow.ends) {
     const auto tag = make_tag(TagSpace::kReduce, flow.base + static_cast<std::uint32_t>(flow.next++));
     const Nanoseconds start = now();
@@ -344,7 +359,7 @@ Task Follower::round_trips(Flow& flow, int with) {
 }
 
 Task Follower::echoes(Flow& flow, int with) {
-  const std::span<std::byte> data = memory_.place(0);
+  const Buffer data = memory_.place(0);
   for (; flow.next < flow.command.messages; ++flow.next) {
     const auto tag = make_tag(TagSpace::kReduce, flow.base + static_cast<std::uint32_t>(flow.next));
     co_await communicator_.receive(with, tag, data);
@@ -392,21 +407,25 @@ void Follower::measure_on_memory(const Command& command, std::size_t room, Place
   report.head.started = now();
   for (std::size_t i = 0; i < static_cast<std::size_t>(command.messages); ++i) {
     const Nanoseconds start = now();
-    work(memory_.place(0, i), memory_.place(1, i));
+    wait_for(work(memory_.place(0, i), memory_.place(1, i)));
     if (reports) report.ends.push_back(after(start));
   }
 }
 
+/// On the host it has ended.
+void Follower::wait_for(const AsyncOperation& operation) {
+  while (!operation.has_ended()) communicator_.progress(Clock::now() + std::chrono::seconds(1));
+}
+
 /// What is summed has just arrived; what is copied, a gradient, was written long before.
 void Follower::measure_memory(const Command& command, FollowerReport& report) {
+  MemoryQueue& operations = communicator_.operations();
   if (command.quantity.subject != Subject::kSum) {
-    const auto copy = [](std::span<std::byte> into, std::span<const std::byte> from) {
-      std::memcpy(into.data(), from.data(), from.size());
-    };
+    const auto copy = [&](Buffer into, ConstBuffer from) { return operations.copy(into, from); };
     return measure_on_memory(command, command.bytes, Places::kAll, copy, report);
   }
-  const auto sum = [](std::span<std::byte> into, std::span<const std::byte> from) {
-    add(DataType::kFloat32, into, from);
+  const auto sum = [&](Buffer into, ConstBuffer from) {
+    return operations.add(DataType::kFloat32, into, from);
   };
   measure_on_memory(command, command.bytes, Places::kOne, sum, report);
   memory_.refill();
@@ -415,16 +434,17 @@ void Follower::measure_memory(const Command& command, FollowerReport& report) {
 /// As of sums and copies, of the messages of a plan that casts.
 void Follower::measure_casts(const Command& command, FollowerReport& report) {
   const DataType type = wire_type(command.quantity.wire, DataType::kFloat32);
+  MemoryQueue& operations = communicator_.operations();
   if (command.quantity.subject == Subject::kCastSum) {
-    const auto sum = [type](std::span<std::byte> into, std::span<const std::byte> from) {
-      add(type, into, from);
-    };
+    const auto sum = [&](Buffer into, ConstBuffer from) { return operations.add(type, into, from); };
     measure_on_memory(command, command.bytes, Places::kOne, sum, report);
   } else {
-    const auto cast = [type, bytes = command.bytes](std::span<std::byte> wire,
-                                                    std::span<std::byte> gradient) {
-      encode(type, wire.first(bytes), gradient, 1.0F);
-      decode(gradient, type, wire.first(bytes));
+    std::atomic<std::uint64_t> overflows{0};
+    const auto cast = [&](Buffer room, Buffer gradient) {
+      const Buffer wire = room.first(command.bytes);
+      const std::span<const Buffer> parts(&gradient, 1);
+      wait_for(operations.encode(type, wire, parts, 1.0F));
+      return operations.decode(parts, type, wire, overflows);
     };
     // A gradient has twice the bytes.
     measure_on_memory(command, 2 * command.bytes, Places::kAll, cast, report);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "executor/collectives/library_queue.h"
 #include "executor/roads/parameter_server/parameter_server.h"
 #include "executor/roads/road.h"
+#include "executor/session/joint_library.h"
 #include "executor/transport/communicator.h"
 #include "probes/load/message_memory.h"
 #include "probes/protocol/command.h"
@@ -23,12 +25,16 @@ namespace commtune::probes {
 /// Everything runs on the thread that calls perform(), which is the communication thread.
 class Follower {
  public:
-  explicit Follower(Communicator& communicator);
+  /// chunk  longest transfer of a pipelined road; 0: as the transport likes
+  explicit Follower(Communicator& communicator, Bytes chunk = {});
 
   /// Waits for the start, measures, and reports. A rank that waits longer than the command's limit reports
   /// that and for whom; what it was in the middle of is left as it is, and no further command may be
   /// performed. throws  Error{kPeerLost} from the transport, Error{kConflict} when a sum is wrong
   FollowerReport perform(const Command& command);
+
+  /// Why the last command that could not be carried out here could not.
+  const std::string& why_unavailable() const { return why_unavailable_; }
 
  private:
   /// Messages of one command on their way through this rank.
@@ -41,7 +47,7 @@ class Follower {
   };
   /// What a command has under way. Outlives a command that was given up, since transfers point into it.
   struct Job {
-    Job(const Command& given, const Peers& peers);
+    Job(const Command& given, const Peers& peers, const TransferTraits& traits);
     const Command command;
     const HostLayout hosts;  ///< of the command's workers
     Flow sending, receiving;
@@ -64,7 +70,7 @@ class Follower {
   void measure_casts(const Command& command, FollowerReport& report);
   void measure_steps(const Command& command, FollowerReport& report);
 
-  Task run_message(Job& job, int number, std::span<std::byte> data);
+  Task run_message(Job& job, int number, Buffer data);
   Task run_messages(Job& job, std::size_t slot);
   Task run_urgent(Job& job);
   Task run_in_stream(Job& job, int number);
@@ -85,6 +91,9 @@ class Follower {
   void check_sums(const Command& command);
   /// The library that the command's road sums by; nullptr: none.
   LibraryQueue* library_of(const Command& command);
+  /// All ranks call it, also those that have no part in the command.
+  void join_library(const Command& command);
+  void wait_for(const AsyncOperation& operation);
   /// Starts the job's tasks and makes progress until all are done.
   void finish(Job& job, Deadline until);
   /// Makes progress until it is so; throws GaveUp at the deadline.
@@ -94,12 +103,14 @@ class Follower {
   Communicator& communicator_;
   double pace_ = 0;                 ///< of the last command, bytes per second
   std::pair<Road, int> paced_for_;  ///< its road and number of workers
+  const TransferTraits traits_;
   Scratch scratch_;
   std::vector<int> first_rank_;  ///< of each host
   MessageMemory memory_;
-  std::unique_ptr<CollectiveLibrary> library_;  ///< once a command needs it
-  int library_ranks_ = 0;
+  JointLibrary library_;                              ///< once a command needs it
+  std::optional<std::pair<int, NcclTuning>> joined_;  ///< the library's ranks, and what it was told
   std::optional<LibraryQueue> collectives_;
+  std::string why_unavailable_;
   std::unique_ptr<Job> job_;
 };
 
