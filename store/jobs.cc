@@ -192,9 +192,8 @@ void Jobs::finish(RowId id, JobState state, const nlohmann::json& result, const 
   Transaction transaction(db);
   require_running(db, id);
   Query query = db.query(
-      "UPDATE jobs SET state = ?, progress = iif(? = 'complete', 1, progress), ended = ?, error = ?, result "
-      "= ? "
-      "WHERE id = ?");
+      "UPDATE jobs SET state = ?, progress = iif(? = 'complete', 1, progress), ended = ?, error = ?, "
+      "result = ? WHERE id = ?");
   bind_values(query, state, state, impl_->now(), error, result, id).run();
   transaction.commit();
 }

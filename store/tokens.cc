@@ -30,8 +30,8 @@ RowId Tokens::add(const NewToken& token) {
   DatabaseConnection& db = impl_->db;
   Transaction transaction(db);
   Query query = db.query(
-      "INSERT INTO tokens (name, scopes, salt, hash, created, expires, version) VALUES (?, ?, ?, ?, ?, ?, "
-      "?)");
+      "INSERT INTO tokens (name, scopes, salt, hash, created, expires, version) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?)");
   bind_values(query, token.name, token.scopes, token.salt, token.hash, impl_->now(), token.expires,
               impl_->options.version)
       .run();

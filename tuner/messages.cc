@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
+#include <utility>
 
 namespace commtune::tuner {
 
@@ -38,11 +39,27 @@ std::uint64_t smallest_partition(const std::vector<Message>& messages) {
   return ends < kMostPieces ? total / (kMostPieces - ends) + 1 : total;
 }
 
-std::vector<Message> cut_messages(const std::vector<Message>& messages, Bytes limit, Bytes element) {
+namespace {
+
+/// A piece without bytes is left out by a cut, as one that ends where the message is cut.
+bool stays_whole(const Message& message, std::uint64_t most) {
+  const auto is_empty = [](const Piece& piece) { return piece.length.count == 0; };
+  return !message.pieces.empty() && message_bytes(message).count <= most &&
+         std::ranges::none_of(message.pieces, is_empty);
+}
+
+}  // namespace
+
+std::vector<Message> cut_messages(std::vector<Message> messages, Bytes limit, Bytes element) {
   const std::uint64_t least = (smallest_partition(messages) + element.count - 1) / element.count;
   const std::uint64_t most = std::max(limit.count / element.count, least) * element.count;
   std::vector<Message> cut;
-  for (const Message& message : messages) {
+  cut.reserve(messages.size());
+  for (Message& message : messages) {
+    if (stays_whole(message, most)) {
+      cut.push_back(std::move(message));
+      continue;
+    }
     std::uint64_t room = 0;
     for (Piece piece : message.pieces) {
       while (piece.length.count > 0) {

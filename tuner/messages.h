@@ -24,7 +24,7 @@ std::vector<Message> fused_messages(const Profile& profile, std::span<const std:
 
 /// Every message cut into as few messages of at most `limit` bytes as possible, all but the last of a message
 /// exactly `limit` (rounded down to whole elements, at least one, and at least smallest_partition).
-std::vector<Message> cut_messages(const std::vector<Message>& messages, Bytes limit, Bytes element);
+std::vector<Message> cut_messages(std::vector<Message> messages, Bytes limit, Bytes element);
 
 /// The limit below which messages would be cut into more pieces than a plan may have (2^22): a few lines of
 /// JSON can name terabytes, and their slices are not to fill the memory.

@@ -79,6 +79,7 @@ Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_w
       profile_digest(digest(job_profile)),
       layout(layout_digest(job_profile)),
       work(job_profile, slowdown_of(cluster, job_workers)),
+      keys(job_profile),
       alone(compute_of(job_profile)),
       workers(job_workers) {
   if (candidates.empty()) throw Error(ErrorCode::kBadInput, "roads: at least one must be allowed");
@@ -107,6 +108,7 @@ Planning::Planning(const Profile& job_profile, int job_workers, std::vector<Road
       profile_digest(digest(job_profile)),
       layout(layout_digest(job_profile)),
       work(job_profile, slowdown),
+      keys(job_profile),
       alone(compute_of(job_profile)),
       workers(job_workers),
       roads(std::move(options)) {

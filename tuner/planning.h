@@ -12,6 +12,7 @@
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "perfmodel/simulate/simulate.h"
+#include "tuner/server_keys.h"
 
 namespace commtune::tuner {
 
@@ -60,6 +61,7 @@ struct Planning {
   Profile profile;
   std::string profile_digest, layout;
   Workload work;
+  TensorKeys keys;  ///< for servers that take messages whole
   Seconds alone{};  ///< an iteration of one worker on a host that is as the profile says
   int workers = 1;
   std::vector<RoadOption> roads;  ///< all-reduce roads first

@@ -152,8 +152,7 @@ std::string reason_for(const Answer& answer, const Planning& job) {
   if (win < -1e-6) {
     return fmt::format(
         "{} has the least expected regret: {} is predicted to be {:.1f} % faster and loses more where the "
-        "fits "
-        "are wrong; {}.",
+        "fits are wrong; {}.",
         chosen.title, other->title, 100 * (1 / (1 + win) - 1), binds);
   }
   if (win <= 1e-6)

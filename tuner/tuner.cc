@@ -256,6 +256,7 @@ std::vector<std::size_t> eligible_among(const std::vector<Entry>& ranking,
 
 /// decide() among some of the ranking.
 Decision decide_among(const std::vector<Entry>& ranking, const std::vector<std::size_t>& entries) {
+  if (entries.size() == ranking.size()) return decide(ranking);
   std::vector<Entry> eligible;
   eligible.reserve(entries.size());
   for (const std::size_t i : entries) eligible.push_back(ranking[i]);
@@ -276,7 +277,7 @@ void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& op
                  const OutOfTime& out_of_time) {
   const Planning& preferred = over.preferred();
   Simulator simulator(over.job.work);
-  std::vector<PredictedPlan> starts;
+  std::optional<PredictedPlan> start;  // the fastest of those on preferred roads
   const auto add = [&](PredictedPlan candidate, std::string title) {
     if (!over.transport.empty()) title.append(" over ").append(over.transport);
     answer.ranking.push_back(
@@ -284,12 +285,14 @@ void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& op
   };
   for (const Method& method : methods()) {
     std::optional<PredictedPlan> candidate = best_of(method, preferred, simulator, out_of_time);
-    if (candidate) starts.push_back(*candidate);
+    if (candidate && (!start || candidate->prediction.iteration < start->prediction.iteration))
+      start = *candidate;
     if (!candidate && over.narrowed) candidate = best_of(method, over.job, simulator, out_of_time);
     if (candidate) add(std::move(*candidate), std::string(method.title));
   }
-  if (starts.empty() || is_out(out_of_time)) return;
-  SearchReport joint = joint_search(preferred, starts, {options.gap_limit, options.max_events, out_of_time});
+  if (!start || is_out(out_of_time)) return;
+  SearchReport joint =
+      joint_search(preferred, {*std::move(start)}, {options.gap_limit, options.max_events, out_of_time});
   joint.best.method = kJoint;
   add({std::move(joint.best), joint.prediction}, "Joint (commtune)");
 }

@@ -47,10 +47,10 @@ TuneOptions for_workers(const TuneOptions& options, int workers) {
   return changed;
 }
 
-bool published(const Entry& entry) { return find_method(entry.method) != nullptr; }
+bool is_published(const Entry& entry) { return find_method(entry.method) != nullptr; }
 
 const Entry& fastest_published(const Answer& answer) {
-  return *std::find_if(answer.ranking.begin(), answer.ranking.end(), published);
+  return *std::find_if(answer.ranking.begin(), answer.ranking.end(), is_published);
 }
 
 ScalePoint point_of(const Entry& entry, int workers) {

@@ -1,8 +1,10 @@
 #include "tuner/methods/bsp.h"
 
+#include <utility>
+
 #include "tuner/messages.h"
-#include "tuner/methods/server_keys.h"
 #include "tuner/methods/wfbp.h"
+#include "tuner/server_keys.h"
 
 namespace commtune::tuner {
 
@@ -11,7 +13,7 @@ Plan bsp(const Planning& job, const RoadOption& option) {
   const std::size_t tensors = job.profile.tensor_count();
   if (tensors > 0) plan.messages = fused_messages(job.profile, std::vector<std::size_t>{tensors});
   if (architecture_of(option.road) == Architecture::kParameterServer) {
-    plan.messages = cut_messages(plan.messages, kServerPartition, element_size(job.profile.type));
+    plan.messages = cut_messages(std::move(plan.messages), kServerPartition, element_size(job.profile.type));
     plan.credit = kUnlimited;
     if (takes_messages_whole(option.road))
       plan.server = byteps_servers_of_buffer(plan.messages.size(), servers_of(option.road));

@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "tuner/messages.h"
-#include "tuner/methods/server_keys.h"
 #include "tuner/methods/wfbp.h"
+#include "tuner/server_keys.h"
 
 namespace commtune::tuner {
 
@@ -25,7 +25,7 @@ Plan by_priority(const Planning& job, const RoadOption& option, const ByteSchedu
   plan.credit = settings.credit;
   plan.barrier = settings.barrier;
   if (settings.servers == ServerChoice::kHash && takes_messages_whole(option.road))
-    plan.server = byteps_servers(job.profile, plan.messages, servers_of(option.road));
+    plan.server = byteps_servers(job.keys, plan.messages, servers_of(option.road));
   return plan;
 }
 
@@ -42,6 +42,8 @@ std::vector<std::size_t> started_order(const Timeline& timeline) {
 /// The plan with its messages listed in this order, and going in it.
 FlatPlan in_order(const FlatPlan& plan, const std::vector<std::size_t>& order) {
   FlatPlan listed;
+  listed.reserve(order.size());
+  listed.server.reserve(plan.server.size());
   for (const std::size_t message : order) {
     listed.add_message(plan.bytes[message], plan.lowest_layer[message], plan.copied[message] != 0);
     if (!plan.server.empty()) listed.server.push_back(plan.server[message]);
@@ -120,12 +122,7 @@ Bytes partition_of(int step) {
 class SettingSearch {
  public:
   SettingSearch(const Planning& job, const RoadOption& option)
-      : job_(job),
-        option_(option),
-        cost_(rough(option.cost)),
-        road_(cost_),
-        simulator_(job.work),
-        keys_(job.profile) {
+      : job_(job), option_(option), cost_(rough(option.cost)), road_(cost_), simulator_(job.work) {
     const Bytes largest = largest_tensor(job.work);
     while (job_.work.total_bytes / partition_of(first_).count > kMostPieces) ++first_;
     for (last_ = first_; partition_of(last_) < largest;) ++last_;
@@ -171,10 +168,7 @@ class SettingSearch {
       return;
     if (std::ranges::find(tried_, setting) != tried_.end()) return;
     tried_.push_back(setting);
-    const Bytes partition = partition_of(setting.step);
-    FlatPlan& plan = plan_with(partition);
-    plan.credit = partition.count * setting.behind;
-    const Seconds time = time_of(plan);
+    const Seconds time = time_of(plan_with(setting));
     if (time < kNoLimit) near_.push_back({setting, time});
     if (time >= wanted()) return;
     best_ = setting;
@@ -198,19 +192,26 @@ class SettingSearch {
     near_.resize(std::min(near_.size(), kFinalists));
     fastest_ = kNoLimit;
     for (const Tried& tried : near_) {
-      const Bytes partition = partition_of(tried.setting.step);
-      const ByteSchedulerOptions settings{partition, Bytes{partition.count * tried.setting.behind}};
-      const FlatPlan plan(byte_scheduler(job_, option_, settings), job_.work);
-      const Seconds time = simulator_.time(plan, FlatRoad(option_.cost), fastest_);
+      const Seconds time = time_of_all_rounds(plan_with(tried.setting));
       if (time >= wanted()) continue;
       best_ = tried.setting;
       fastest_ = time;
     }
   }
 
-  FlatPlan& plan_with(Bytes partition) {
+  Seconds time_of_all_rounds(const FlatPlan& plan) {
+    const FlatRoad road(option_.cost);
+    if (!needs_one_order(option_.road)) return simulator_.time(plan, road, fastest_);
+    Timeline timeline;
+    simulator_.run(plan, option_.cost, &timeline);
+    return simulator_.time(in_order(plan, started_order(timeline)), road, fastest_);
+  }
+
+  const FlatPlan& plan_with(const Setting& setting) {
+    const Bytes partition = partition_of(setting.step);
     if (cut_ != partition) cut(partition);
     cut_ = partition;
+    plan_.credit = partition.count * setting.behind;
     return plan_;
   }
 
@@ -228,7 +229,8 @@ class SettingSearch {
       for (std::uint64_t left = tensors[tensor].bytes.count; left > 0; ++piece) {
         const std::uint64_t bytes = std::min(left, most);
         plan_.add_message(bytes, tensors[tensor].layer, false);
-        if (servers > 0) plan_.server.push_back(keys_.server(static_cast<TensorId>(tensor), piece, servers));
+        if (servers > 0)
+          plan_.server.push_back(job_.keys.server(static_cast<TensorId>(tensor), piece, servers));
         left -= bytes;
       }
     }
@@ -256,7 +258,6 @@ class SettingSearch {
   const RoadCost cost_;  ///< by which settings are compared
   const FlatRoad road_;
   Simulator simulator_;
-  const TensorKeys keys_;
   int first_ = 0, last_ = 0;  ///< steps: no more than kMostPieces, and no tensor is cut
   FlatPlan plan_;
   Bytes cut_;

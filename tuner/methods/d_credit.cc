@@ -53,10 +53,10 @@ Plan d_credit(const Planning& job, const RoadOption& option) {
   const FlatRoad road(option.cost);
   std::optional<Plan> best;
   Seconds fastest = kNoLimit;
-  const auto keep_if_faster = [&](const Plan& plan) {
+  const auto keep_if_faster = [&](Plan&& plan) {
     const Seconds time = simulator.time(FlatPlan(plan, job.work), road, fastest);
     if (best && time >= fastest) return;
-    best = plan;
+    best = std::move(plan);
     fastest = time;
   };
   for (const Bytes block : kBlocks) {
@@ -66,7 +66,7 @@ Plan d_credit(const Planning& job, const RoadOption& option) {
     Timeline timeline;
     simulator.run(plan, option.cost, &timeline);
     plan.window = windows_of(job, option, plan, timeline, block);
-    keep_if_faster(plan);
+    keep_if_faster(std::move(plan));
   }
   return *std::move(best);
 }

@@ -20,14 +20,18 @@ Plan dear(const Planning& job, const RoadOption& option, Bytes buffer) {
 
 Plan tuned_dear(const Planning& job, const RoadOption& option) {
   Simulator simulator(job.work);
+  const FlatRoad road(option.cost);
   std::optional<Plan> best;
-  Seconds fastest{};
+  Seconds fastest = kNoLimit;
   for (Bytes buffer = 1_MiB; buffer <= 256_MiB; buffer = Bytes{buffer.count * 2}) {
     Plan plan = dear(job, option, buffer);
-    const Seconds time = simulator.run(plan, option.cost).iteration;
-    if (best && time >= fastest) continue;
-    best = std::move(plan);
-    fastest = time;
+    const bool in_one = plan.messages.size() <= 1;
+    const Seconds time = simulator.time(FlatPlan(plan, job.work), road, fastest);
+    if (!best || time < fastest) {
+      best = std::move(plan);
+      fastest = time;
+    }
+    if (in_one) break;  // and so with any larger buffer
   }
   return *best;
 }

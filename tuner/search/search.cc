@@ -235,33 +235,36 @@ class Search {
   void simplify(const RoadCost& cost) {
     if (out()) return;
     if (!cost.through_servers) choose_credit(cost);
-    Plan plan = best_.plan;
-    plan.barrier = Barrier::kFull;
-    accept(plan, cost, best_time());
+    FlatPlan flat(best_.plan, job_.work);
+    flat.barrier = Barrier::kFull;
+    const Prediction prediction = simulator_.run(flat, cost);
+    if (prediction.iteration.count() > best_time()) return;
+    best_.plan.barrier = Barrier::kFull;
+    best_.prediction = prediction;
   }
 
   void choose_credit(const RoadCost& cost) {
-    std::vector<PredictedPlan> tried;
-    Plan plan = best_.plan;
-    plan.credit = Bytes{0};
-    for (Bytes next = kSmallestCredit; plan.credit.count < stream_.bytes(); next = Bytes{next.count * 2}) {
-      tried.push_back({plan, simulator_.run(plan, cost)});
+    struct Tried {
+      Bytes credit;
+      Prediction prediction;
+      Seconds time() const { return prediction.iteration; }
+    };
+    std::vector<Tried> tried;
+    FlatPlan flat(best_.plan, job_.work);
+    Bytes credit;
+    for (Bytes next = kSmallestCredit; credit.count < stream_.bytes(); next = Bytes{next.count * 2}) {
+      flat.credit = credit.count;
+      tried.push_back({credit, simulator_.run(flat, cost)});
       if (out()) break;
-      plan.credit = next;
+      credit = next;
     }
-    const double least = std::min_element(tried.begin(), tried.end(), faster)->prediction.iteration.count();
+    const double least = std::ranges::min_element(tried, {}, &Tried::time)->time().count();
     const double limit = std::min(std::min(least, best_time()) * kCreditPrice, std::max(best_time(), start_));
-    const auto chosen = std::find_if(tried.begin(), tried.end(), [&](const PredictedPlan& candidate) {
-      return candidate.prediction.iteration.count() <= limit;
-    });
-    if (chosen != tried.end()) best_ = std::move(*chosen);
-  }
-
-  bool accept(const Plan& simpler, const RoadCost& cost, double limit) {
-    const Prediction prediction = simulator_.run(simpler, cost);
-    if (prediction.iteration.count() > limit) return false;
-    best_ = {simpler, prediction};
-    return true;
+    const auto chosen =
+        std::ranges::find_if(tried, [&](const Tried& each) { return each.time().count() <= limit; });
+    if (chosen == tried.end()) return;
+    best_.plan.credit = chosen->credit;
+    best_.prediction = chosen->prediction;
   }
 
   const Planning& job_;

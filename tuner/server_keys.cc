@@ -1,4 +1,4 @@
-#include "tuner/methods/server_keys.h"
+#include "tuner/server_keys.h"
 
 #include <algorithm>
 #include <array>
@@ -34,8 +34,12 @@ std::vector<std::uint64_t> declared_keys(const Profile& profile) {
   return keys;
 }
 
-std::uint32_t server_of_key(std::uint64_t key, int servers) {
-  return static_cast<std::uint32_t>(byteps_hash(key) % static_cast<std::uint64_t>(servers));
+std::uint64_t key_of(std::uint64_t declared, std::uint64_t partition) {
+  return (declared << kPartitionBits) + partition;
+}
+
+std::uint32_t server_of_hash(std::uint64_t hash, int servers) {
+  return static_cast<std::uint32_t>(hash % static_cast<std::uint64_t>(servers));
 }
 
 }  // namespace
@@ -49,16 +53,20 @@ std::uint64_t byteps_hash(std::uint64_t key) {
   return hash;
 }
 
-TensorKeys::TensorKeys(const Profile& profile) : declared_(declared_keys(profile)) {}
-
-std::uint32_t TensorKeys::server(TensorId tensor, std::uint64_t partition, int servers) const {
-  return server_of_key((declared_[tensor] << kPartitionBits) + partition, servers);
+TensorKeys::TensorKeys(const Profile& profile) : declared_(declared_keys(profile)) {
+  first_hash_.reserve(declared_.size());
+  for (const std::uint64_t declared : declared_) first_hash_.push_back(byteps_hash(key_of(declared, 0)));
 }
 
-std::vector<std::uint32_t> byteps_servers(const Profile& profile, const std::vector<Message>& messages,
+std::uint32_t TensorKeys::server(TensorId tensor, std::uint64_t partition, int servers) const {
+  const std::uint64_t hash =
+      partition == 0 ? first_hash_[tensor] : byteps_hash(key_of(declared_[tensor], partition));
+  return server_of_hash(hash, servers);
+}
+
+std::vector<std::uint32_t> byteps_servers(const TensorKeys& keys, const std::vector<Message>& messages,
                                           int servers) {
-  const TensorKeys keys(profile);
-  std::vector<std::uint64_t> partitions(profile.tensor_count(), 0);
+  std::vector<std::uint64_t> partitions(keys.tensors(), 0);
   std::vector<std::uint32_t> taken;
   taken.reserve(messages.size());
   for (const Message& message : messages) {
@@ -71,7 +79,8 @@ std::vector<std::uint32_t> byteps_servers(const Profile& profile, const std::vec
 std::vector<std::uint32_t> byteps_servers_of_buffer(std::size_t partitions, int servers) {
   std::vector<std::uint32_t> taken;
   taken.reserve(partitions);
-  for (std::uint64_t key = 0; key < partitions; ++key) taken.push_back(server_of_key(key, servers));
+  for (std::uint64_t key = 0; key < partitions; ++key)
+    taken.push_back(server_of_hash(byteps_hash(key), servers));
   return taken;
 }
 
