@@ -258,10 +258,15 @@ inline constexpr Knob kCompare =
             "ib_write_lat too, and print what they say beside ours (status 9 when none of them can)");
 inline constexpr Knob kSharedHosts = knob_of(Takes::kTruth, "shared_hosts", "--shared-hosts",
                                              "do not refuse when another probe runs on these hosts");
+inline constexpr Knob kProbeDevice =
+    knob_of(Takes::kName, "device", "--device",
+            "whose memory messages lie in: cpu, or cuda: a GPU for each rank, by its number on its host")
+        .usually("cpu")
+        .shown_as("DEVICE");
 
 /// All that a request for a probe may say.
-inline constexpr Knob kProbeRequest[] = {kProbeBudget, kFirst,      kLast,  kTraffic,    kProbedServers,
-                                         kProbedFor,   kProbedOver, kFresh, kSharedHosts};
+inline constexpr Knob kProbeRequest[] = {kProbeBudget, kFirst,      kLast,  kTraffic,     kProbedServers,
+                                         kProbedFor,   kProbedOver, kFresh, kSharedHosts, kProbeDevice};
 
 // --- a plan that is named, and its run ---------------------------------------------------------------
 
@@ -302,10 +307,18 @@ inline constexpr Knob kUnpaced =
             "let the network's queues fill: do not send at the pace that the probe measured");
 inline constexpr Knob kChunk =
     knob_of(Takes::kSize, "", "--chunk", "longest transfer of a pipelined road").usually("the road's");
+inline constexpr Knob kProbeChunk =
+    knob_of(Takes::kSize, "", "--chunk", "longest transfer of a pipelined road, for which the fits then hold")
+        .usually("as the transport likes");
+inline constexpr Knob kRunDevice = knob_of(Takes::kName, "device", "--device",
+                                           "what gradients lie on and layers run on: cpu, or cuda: a GPU for "
+                                           "each rank, by its number on its host")
+                                       .usually("cpu")
+                                       .shown_as("DEVICE");
 
 /// All that a request for a run may say.
 inline constexpr Knob kRunRequest[] = {kMethods,   kModel,           kRunStrict, kRunIterations,
-                                       kRunWarmup, kCheckIterations, kTimeout};
+                                       kRunWarmup, kCheckIterations, kTimeout,   kRunDevice};
 
 }  // namespace knob
 

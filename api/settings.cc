@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "api/text.h"
-#include "executor/base/ipv4_network.h"
+#include "executor/base/ip_network.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/json_reader.h"
 
@@ -78,7 +78,7 @@ constexpr std::array kRows = {
                [](Settings& s, std::string_view text) { return set_path(s.hosts, text); }},
     SettingRow{"local_ranks", "--local", "COMMTUNE_LOCAL_RANKS", "a whole number from 1 to 65536",
                "ranks on this machine when no hosts are named", set_local_ranks},
-    SettingRow{"subnet", "--subnet", "COMMTUNE_SUBNET", "an IPv4 network such as 10.0.0.0/24",
+    SettingRow{"subnet", "--subnet", "COMMTUNE_SUBNET", "a network such as 10.0.0.0/24 or fd00::/64",
                "network whose addresses the ranks' sockets use; unset: any that both ends share", set_subnet},
     SettingRow{"network_options", "--network-options", "COMMTUNE_NETWORK_OPTIONS",
                "KEY=VALUE,... that the network knows, such as device=mlx5_0,connections=2",

@@ -28,7 +28,7 @@ std::string setting_among(const std::map<std::string, std::string>& facts, std::
 
 void Placing::check() const {
   const TransportKind* kind = find_transport(network);
-  if (kind == nullptr) throw Error(ErrorCode::kUnavailable, no_such_transport(network));
+  if (const auto why = not_between_processes(network)) throw Error(ErrorCode::kUnavailable, *why);
   if (!network_options.empty() && kind->own.empty()) {
     throw Error(
         ErrorCode::kBadInput,

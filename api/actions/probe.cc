@@ -183,10 +183,12 @@ ProbeOutcome read_outcome(const nlohmann::json& result, Recording& recording) {
   return outcome;
 }
 
-/// All transports of this program, the one that is used where nobody says last: what is seen last is the
-/// cluster's own.
+/// All transports of this program that join processes, the one that is used where nobody says last: what is
+/// seen last is the cluster's own.
 std::vector<const TransportKind*> default_last() {
-  std::vector<const TransportKind*> kinds(transport_kinds().begin(), transport_kinds().end());
+  std::vector<const TransportKind*> kinds;
+  std::ranges::copy_if(transport_kinds(), std::back_inserter(kinds),
+                       [](const TransportKind* kind) { return joins_processes(*kind); });
   std::stable_partition(kinds.begin(), kinds.end(),
                         [](const TransportKind* kind) { return kind->name != kDefaultNetwork; });
   return kinds;
@@ -293,9 +295,10 @@ TransportProbes probe_all_transports(Context& context, const ProbeRequest& reque
 }
 
 void check_probed_over(std::string_view transport) {
-  if (transport == knob::kAuto || find_transport(transport) != nullptr) return;
-  throw Error(ErrorCode::kBadInput, fmt::format("transport: \"{}\": expected {} or one of {}",
-                                                transport.substr(0, 64), knob::kAuto, transport_names()));
+  if (transport == knob::kAuto || !not_between_processes(transport)) return;
+  throw Error(ErrorCode::kBadInput,
+              fmt::format("transport: \"{}\": expected {} or one of {}", transport.substr(0, 64), knob::kAuto,
+                          transport_names(joins_processes)));
 }
 
 std::optional<std::string> not_compared(const ProbeOutcome& outcome) {

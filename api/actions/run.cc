@@ -51,6 +51,7 @@ PlannedJob job_of_row(const Store& store, const PlanRow& row) {
   if (const auto fit = row.fit ? store.find_fit(*row.fit) : std::nullopt) {
     job.link_rate = link_rate(fit->snapshot);
     job.fitted_facts = fit->snapshot.facts;
+    job.traits = fit->snapshot.traits;
   }
   choose_transport(job);
   return job;
@@ -101,6 +102,7 @@ void predict(const Context& context, const FitRow& fit, PlannedJob& job) {
     job.over = probed_over(fit.snapshot.transport, fit.snapshot.facts);
     job.link_rate = link_rate(fit.snapshot);
     job.fitted_facts = fit.snapshot.facts;
+    job.traits = fit.snapshot.traits;
   } catch (const Error& error) {
     context.note(fmt::format("no prediction: {}", error.what()));
   }
@@ -176,6 +178,17 @@ void check_ranks(const RunRequest& request) {
           "plan {} is for {} ranks, the hosts offer {}: name hosts with {} slots in all, or tune again "
           "with --workers",
           digest(request.job.plan), wanted, offered, wanted));
+}
+
+void check_chunk(const RunRequest& request) {
+  const Bytes wanted = request.options.chunk, probed = request.job.traits.chunk;
+  if (wanted.count == 0 || wanted == probed || request.job.cluster.empty()) return;
+  throw Error(
+      ErrorCode::kBadInput,
+      fmt::format("--chunk {}: cluster {} was probed with transfers of up to {}{}, for which the plan is "
+                  "priced; leave it out, or probe again with --chunk",
+                  format_size(wanted), request.job.cluster, format_size(probed),
+                  request.job.traits.assumed ? " (assumed)" : ""));
 }
 
 /// Why a plan's transport cannot be used, with what of its ranking goes over another one that this program
@@ -414,11 +427,13 @@ RunOutcome run_job(Context& context, const RunRequest& request) {
   return outcome;
 }
 
-std::vector<RunOutcome> run_jobs(Context& context, const std::vector<RunRequest>& requests) {
+std::vector<RunOutcome> run_jobs(Context& context, std::vector<RunRequest> requests) {
   std::vector<RunOutcome> outcomes(requests.size());
   std::vector<bool> taken(requests.size(), false);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     requests[i].options.check();
+    check_chunk(requests[i]);
+    requests[i].options.chunk = requests[i].chunk();
     try {
       requests[i].placing.check();
     } catch (const Error& error) {

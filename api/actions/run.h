@@ -25,8 +25,9 @@ struct PlannedJob {
   std::optional<RowId> cluster_id;
   Seconds predicted{};  ///< 0: nobody could predict it here
   Seconds bound{};
-  ProbedOver over{};     ///< what it is to run over: the transport that the plan wants, where it wants one
-  double link_rate = 0;  ///< of one message between its hosts, bytes per second; 0: unknown
+  ProbedOver over{};        ///< what it is to run over: the transport that the plan wants, where it wants one
+  double link_rate = 0;     ///< of one message between its hosts, bytes per second; 0: unknown
+  TransferTraits traits{};  ///< with which its cluster was probed; assumed where that is not known
   /// Of the fit that the prediction rests on; empty without one.
   std::map<std::string, std::string> fitted_facts{};
 };
@@ -66,6 +67,10 @@ struct RunRequest {
   RunOptions options;
   bool paced = true;    ///< send no faster than the links were measured to carry, where that is known
   bool strict = false;  ///< end the run where a fact of the hosts is not as when the fit was made
+  /// Longest transfer: as asked for, else as the cluster was probed; 0: as the transport likes.
+  Bytes chunk() const {
+    return options.chunk.count != 0 || job.traits.assumed ? options.chunk : job.traits.chunk;
+  }
 };
 
 struct RunOutcome {
@@ -100,7 +105,7 @@ RunOutcome run_job(Context& context, const RunRequest& request);
 ///
 /// returns  by request; of those that could not be run, why
 /// throws   Error{kBadInput} for requests that break a rule, before anything is started
-std::vector<RunOutcome> run_jobs(Context& context, const std::vector<RunRequest>& requests);
+std::vector<RunOutcome> run_jobs(Context& context, std::vector<RunRequest> requests);
 
 nlohmann::json to_json(const RunOutcome& outcome);
 

@@ -61,7 +61,7 @@ bool share_a_session(const RunRequest& a, const RunRequest& b) {
     return std::tuple(request.placing.network, request.placing.subnet, request.placing.network_options,
                       request.placing.mpirun_arguments, request.job.plan.workers,
                       commtune::digest(request.job.profile), pace_of(request), request.options.result,
-                      request.options.timeout, request.options.chunk);
+                      request.options.timeout, request.options.chunk, request.options.device);
   };
   return key(a) == key(b);
 }

@@ -27,9 +27,10 @@ void check_room(const RunRequest& request) {
                           digest(request.job.plan), wanted, offered, wanted));
 }
 
-/// The request on the first hosts of its placing.
-RunRequest narrowed(RunRequest request) {
+/// The request on the first hosts of its placing, with the session's longest transfer.
+RunRequest settled(RunRequest request) {
   request.placing.hosts = first_ranks(std::move(request.placing.hosts), ranks_of(request.job.plan));
+  request.options.chunk = request.chunk();
   return request;
 }
 
@@ -40,7 +41,8 @@ SessionOrder order_for(const RunRequest& request) {
   order.profile = request.job.profile;
   order.result = request.options.result;
   order.timeout = request.options.timeout;
-  order.chunk = request.options.chunk;
+  order.chunk = request.chunk();
+  order.device = request.options.device;
   order.pace = pace_of(request);
   order.subnet = request.placing.subnet;
   order.network_options = request.placing.network_options;
@@ -134,7 +136,7 @@ RunSession::Ran RunSession::run(Context& context, const RunRequest& request) {
   request.options.check();
   request.placing.check();
   check_room(request);
-  const RunRequest own = narrowed(request);
+  const RunRequest own = settled(request);
   RunRecord record(context, own, group_);
   Ran ran;
   try {

@@ -15,14 +15,17 @@
 #include <utility>
 #include <vector>
 
+#include "api/c/measuring.h"
 #include "api/c/plan_source.h"
 #include "api/c/training_session.h"
 #include "executor/transport/bootstrap/callback_bootstrap.h"
 #include "executor/transport/mpi/job.h"
 #include "perfmodel/base/error.h"
+#include "perfmodel/base/json_reader.h"
 
 struct commtune_session {
   commtune::api::TrainingSession session;
+  std::string refusal{};  // that the caller reads
 };
 
 namespace commtune::api {
@@ -110,6 +113,7 @@ TrainingOptions training_options(const commtune_join_options& options) {
   if (options.timeout_seconds > 0) training.session.timeout = Seconds{options.timeout_seconds};
   training.session.workers = options.workers;
   training.session.chunk = Bytes{options.chunk_bytes};
+  training.session.announced_plans = options.announced_plans != 0;
   training.session.result = options.result == COMMTUNE_SUM ? Result::kSum : Result::kMean;
   return training;
 }
@@ -182,6 +186,29 @@ Plan readable(const Body& body) {
   } catch (const Error& error) {
     throw BadCall(error.what());
   }
+}
+
+/// JSON text as what `read` makes of it; errors begin with the text's name.
+template <typename Read>
+auto read_as(const Read& read, const char* text, const char* name) {
+  const nlohmann::json document = parse_json(text, name);
+  try {
+    return read(document);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", name, error.what()));
+  }
+}
+
+RankProbe rank_probe(const commtune_probe_options* options, int rank) {
+  RankProbe probe;
+  if (options == nullptr) return probe;
+  if (options->cluster != nullptr) probe.cluster = options->cluster;
+  expect(options->budget_seconds >= 0, "budget_seconds: must be 0 or more");
+  if (options->budget_seconds > 0) probe.budget = Seconds{options->budget_seconds};
+  probe.traffic = Bytes{options->traffic_bytes};
+  if (options->profile != nullptr && rank == 0)
+    probe.profile = read_as(profile_from_json, options->profile, "profile");
+  return probe;
 }
 
 double since(Clock::time_point begin, Clock::time_point moment) { return Seconds(moment - begin).count(); }
@@ -293,6 +320,20 @@ commtune_code commtune_adopt(commtune_session* session, const char* plan) {
   });
 }
 
+commtune_code commtune_announce(commtune_session* session, const char* plan, uint64_t* first) {
+  return on(session, [&](TrainingSession& training) {
+    expect(plan != nullptr && first != nullptr, "plan and first must not be NULL");
+    *first = training.announce(commtune::api::readable(
+        [&] { return commtune::api::plan_from(plan, training.layout(), training.workers()); }));
+  });
+}
+
+const char* commtune_refusal(commtune_session* session) {
+  if (session == nullptr) return "";
+  session->refusal = session->session.refusal();
+  return session->refusal.c_str();
+}
+
 commtune_code commtune_begin(commtune_session* session) {
   return on(session, [](TrainingSession& training) { training.begin(); });
 }
@@ -357,3 +398,32 @@ void commtune_abort(commtune_session* session, const char* why) {
 }
 
 void commtune_destroy(commtune_session* session) { delete session; }
+
+commtune_code commtune_probe(const commtune_join_options* join, const commtune_probe_options* options,
+                             char** cluster) {
+  return guarded([&] {
+    expect(join != nullptr && cluster != nullptr, "join and cluster must not be NULL");
+    *cluster = nullptr;
+    const commtune::api::TrainingOptions training = commtune::api::training_options(*join);
+    std::shared_ptr<commtune::Bootstrap> bootstrap = commtune::api::join(*join);
+    const commtune::api::RankProbe wanted = commtune::api::rank_probe(options, bootstrap->peers().rank);
+    const auto found = commtune::api::probe_by_ranks(std::move(bootstrap), training, wanted);
+    if (found) *cluster = commtune::api::copied(commtune::to_json(*found).dump());
+  });
+}
+
+commtune_code commtune_plan(const char* profile, const char* cluster, int workers, int full_barrier,
+                            char** plan, double* seconds) {
+  return guarded([&] {
+    expect(profile != nullptr && cluster != nullptr && plan != nullptr,
+           "profile, cluster and plan must not be NULL");
+    using commtune::Barrier;
+    using commtune::api::read_as;
+    const auto model = read_as(commtune::profile_from_json, profile, "profile");
+    const auto network = read_as(commtune::cluster_from_json, cluster, "cluster");
+    const commtune::api::PlannedTime planned = commtune::api::plan_for(
+        model, network, workers, full_barrier != 0 ? Barrier::kFull : Barrier::kPerLayer);
+    *plan = commtune::api::copied(commtune::to_json(planned.plan).dump());
+    if (seconds != nullptr) *seconds = planned.iteration.count();
+  });
+}

@@ -84,6 +84,7 @@ typedef struct commtune_join_options {
   double timeout_seconds;         /* longest wait for any one message, or for ranks to agree; 0: 60 */
   uint64_t chunk_bytes;           /* longest transfer; 0: as the transport likes */
   commtune_result result;         /* of every gradient, over the workers */
+  int announced_plans;            /* not 0: rank 0 may call commtune_announce(); on all ranks alike */
 } commtune_join_options;
 
 /* Collective: connects the ranks. Returns when all have called it. */
@@ -144,6 +145,19 @@ COMMTUNE_API void commtune_free(char* text);
  *          COMMTUNE_BAD_CALL where this rank cannot read it: no other rank knows of that call */
 COMMTUNE_API commtune_code commtune_adopt(commtune_session* session, const char* plan);
 
+/* On rank 0 alone, between two iterations: all workers adopt the plan in the same commtune_begin(), a few
+ * iterations from now. They call nothing for it, and those in between go on under the plan that is in force.
+ *
+ * plan     as of commtune_adopt()
+ * first    the iteration that is the first one under it, counted from 1
+ * returns  COMMTUNE_PLAN_REFUSED where this rank refuses it: nothing is announced then; COMMTUNE_BAD_CALL
+ * without a plan in force, before the one announced last is due, or in a session without announced_plans */
+COMMTUNE_API commtune_code commtune_announce(commtune_session* session, const char* plan, uint64_t* first);
+
+/* Why the plan that was announced last, and is due, was not adopted, on any rank; empty: it was. Valid until
+ * the next commtune_begin(). */
+COMMTUNE_API const char* commtune_refusal(commtune_session* session);
+
 /* Digest of the plan in force, 16 hexadecimal digits; empty where none is. */
 COMMTUNE_API const char* commtune_plan_digest(const commtune_session* session);
 
@@ -200,6 +214,35 @@ COMMTUNE_API commtune_code commtune_leave(commtune_session* session);
 /* Ends the session of every rank, without waiting for any of them; they are told why. Then only
  * commtune_destroy(). A job of Open MPI's ends altogether. */
 COMMTUNE_API void commtune_abort(commtune_session* session, const char* why);
+
+/* Set all of it to zero, then what is wanted: zero means the default. */
+typedef struct commtune_probe_options {
+  const char* cluster;    /* its name; NULL: "training" */
+  double budget_seconds;  /* that it may take, but for a few seconds; 0: by the number of hosts, 60 at most */
+  uint64_t traffic_bytes; /* that any one rank may send in all; 0: no limit */
+  const char* profile; /* rank 0's: JSON text ("commtune/profile/1") of the model whose plan is wanted, which
+                          tells what is worth measuring; NULL: no certain model's */
+} commtune_probe_options;
+
+/* Collective, apart from any session, and not while one sends: what the network and the memory of these ranks
+ * do, as `tune probe` measures it. Over a connection of its own, which ends with the call.
+ *
+ * join     as for commtune_join(): who takes part, and over which transport
+ * options  equal on all ranks, but for `profile`; NULL: all defaults
+ * cluster  on rank 0 JSON text ("commtune/cluster/1"), to be given to commtune_free(); NULL elsewhere
+ * returns  on all ranks that can still be reached: COMMTUNE_CONFLICT where another probe runs on a host */
+COMMTUNE_API commtune_code commtune_probe(const commtune_join_options* join,
+                                          const commtune_probe_options* options, char** cluster);
+
+/* On one rank alone, from any thread: the plan of a model on a cluster, as `tune MODEL` chooses it.
+ *
+ * profile, cluster  JSON text
+ * full_barrier      not 0: the program waits for all gradients together; the plan is then the fastest that
+ * does plan              JSON text, to be given to commtune_free() seconds           of an iteration,
+ * predicted; may be NULL returns           COMMTUNE_BAD_INPUT naming the place in profile or cluster,
+ * COMMTUNE_POOR_FIT or COMMTUNE_NOT_FOUND where the cluster's fits price nothing */
+COMMTUNE_API commtune_code commtune_plan(const char* profile, const char* cluster, int workers,
+                                         int full_barrier, char** plan, double* seconds);
 
 /* Gives back everything; NULL is allowed. Never waits for another rank, but in a job of Open MPI's. */
 COMMTUNE_API void commtune_destroy(commtune_session* session);

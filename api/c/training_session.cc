@@ -20,6 +20,12 @@ TrainingSession::TrainingSession(std::shared_ptr<Bootstrap> bootstrap, TrainingO
                             options_.session.workers, ranks));
   }
   const Deadline until = Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.session.timeout);
+  options_.session.accept = [transport = options_.transport](const Plan& plan) {
+    if (plan.transport.empty() || plan.transport == transport) return;
+    throw Error(ErrorCode::kConflict,
+                fmt::format("the plan is for transport {}: this session was joined over {}", plan.transport,
+                            transport));
+  };
   transport_ = make_transport(options_.transport, std::move(bootstrap), options_.network, until);
 }
 
@@ -115,9 +121,27 @@ void TrainingSession::adopt(const std::optional<Plan>& plan) {
   });
 }
 
+std::uint64_t TrainingSession::announce(const Plan& plan) {
+  Session& session = this->session();
+  try {
+    return session.announce(plan);
+  } catch (const PlanRefused&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kBadInput) end_by(error);
+    throw BadCall(error.what());  // nothing was announced
+  }
+}
+
+std::string TrainingSession::refusal() const {
+  return session_ && session_->refusal() ? session_->refusal()->text : std::string();
+}
+
 void TrainingSession::begin() {
   if (plan_digest_.empty()) throw BadCall("no plan is in force: commtune_adopt() comes first");
-  carry_out([&](Session& session) { session.begin_iteration(); });
+  carry_out([&](Session& session) {
+    if (session.begin_iteration()) plan_digest_ = digest(*session.plan());
+  });
   begun_ = Clock::now();
 }
 

@@ -59,6 +59,11 @@ class TrainingSession {
 
   /// As Session's. Throws BadCall where rank 0 names no plan.
   void adopt(const std::optional<Plan>& plan);
+  /// As Session's. Throws BadCall on another rank than 0, without a plan in force, before the one announced
+  /// last is due, and in a session without SessionOptions::announced_plans.
+  std::uint64_t announce(const Plan& plan);
+  /// Why the plan that was announced last, and is due, was not adopted; empty: it was.
+  std::string refusal() const;
   void begin();
   void ready(std::size_t tensor);
   bool is_back(std::size_t tensor);

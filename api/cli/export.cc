@@ -12,6 +12,7 @@
 #include "api/question/plan_view.h"
 #include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
+#include "tuner/nccl_tunings.h"
 
 namespace commtune::api {
 namespace {
@@ -30,7 +31,8 @@ void run_export(const Session& session, const ExportFlags& flags) {
   // Another method's plan is priced like the one that was named: where its ranking was made.
   const PlannedJob named = methods.empty() ? job : find_jobs(work.context(), flags.name, {}).front();
   const PlanView view = view_plan(store, plan_with_id(store, named.plan_id));
-  const Exported exported = export_plan(flags.target, job.plan, job.profile, prediction_beside(view));
+  const Exported exported = export_plan(flags.target, job.plan, job.profile,
+                                        {prediction_beside(view), tuner::nccl_tunings(view.cluster)});
   if (!flags.out.empty()) write_file(flags.out, exported.text);
   if (session.json) {
     nlohmann::json document = to_json(exported);
@@ -40,6 +42,8 @@ void run_export(const Session& session, const ExportFlags& flags) {
     return;
   }
   if (flags.out.empty()) session.print(exported.text);
+  for (const auto& [name, time] : exported.predicted)
+    session.say(fmt::format("predicted with {}: {} an iteration", name, format_time(time)));
   for (const std::string& gap : exported.not_expressed) session.say("not expressed: " + gap);
 }
 
@@ -50,11 +54,14 @@ void add_export_command(CLI::App& tune, Session& session) {
   std::string footer =
       "Examples:\n"
       "  tune export latest --to horovod\n"
+      "  tune export latest --to deepspeed --out ds_config.json\n"
       "  eval \"$(tune export 12 --to env)\"\n"
-      "What a target cannot express is said on standard error.\n\nTargets:\n";
+      "What an iteration is predicted to take, and what a target cannot express, is said on standard "
+      "error.\n\n"
+      "Targets:\n";
   std::vector<std::string> names;
   for (const ExportTarget& target : export_targets()) {
-    footer += fmt::format("  {:<9} {}\n", target.name, target.what);
+    footer += fmt::format("  {:<10} {}\n", target.name, target.what);
     names.emplace_back(target.name);
   }
   footer += "\nVariables that targets set; schedulers' helpers take no others from the service:\n";

@@ -42,4 +42,15 @@ CLI::Range range_of(const Knob& knob) {
   return {static_cast<long long>(knob.least), static_cast<long long>(knob.most)};
 }
 
+CLI::Option* add_device(CLI::App& command, const Knob& knob, DeviceKind& target) {
+  std::vector<std::string> names;
+  for (const auto& [name, kind] : kDeviceKinds) names.emplace_back(name);
+  const auto set = [&target](const std::string& text) {
+    for (const auto& [name, kind] : kDeviceKinds)
+      if (name == text) target = kind;
+  };
+  return command.add_option_function<std::string>(std::string(knob.flag), set, std::string(knob.help))
+      ->check(CLI::IsMember(names));
+}
+
 }  // namespace commtune::api

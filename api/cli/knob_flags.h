@@ -10,6 +10,7 @@
 #include "api/cli/session.h"
 #include "api/options.h"
 #include "perfmodel/base/units.h"
+#include "perfmodel/device_kind.h"
 
 namespace commtune::api {
 
@@ -40,6 +41,9 @@ CLI::Option* add_parsed(CLI::App& command, const Knob& knob, T& target, const ch
       ->type_name(type);
 }
 
+/// As kDeviceKinds names them.
+CLI::Option* add_device(CLI::App& command, const Knob& knob, DeviceKind& target);
+
 /// Adds the flag; the target is what it is by default and must outlive the app.
 template <typename T>
 CLI::Option* add_knob(CLI::App& command, const Knob& knob, T& target) {
@@ -53,6 +57,8 @@ CLI::Option* add_knob(CLI::App& command, const Knob& knob, T& target) {
   } else if constexpr (std::is_same_v<T, Seconds>) {
     option = add_parsed(command, knob, target, "TIME", parse_duration);
     option->default_str(flag_text(target));
+  } else if constexpr (std::is_same_v<T, DeviceKind>) {
+    option = add_device(command, knob, target);
   } else if constexpr (std::is_same_v<T, std::optional<Seconds>>) {
     option = add_parsed(command, knob, target, "TIME", parse_duration);
   } else {

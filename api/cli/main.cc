@@ -66,13 +66,10 @@ void describe_app(CLI::App& app) {
   app.name("tune");
   app.formatter(help_formatter());
   app.description(
-      "Finds how a distributed training job should move its gradients on a cluster: measures the cluster, "
-      "ranks the\n"
-      "published methods that it knows and a plan of its own for the model, says how far each is from a "
-      "lower "
-      "bound\n"
-      "(under the costs that were fitted and over the roads that it priced), and replays the plan: gradients "
-      "travel,\nnothing is trained.");
+      "Finds how a distributed training job should move its gradients on a cluster: measures the cluster,\n"
+      "ranks the published methods that it knows and a plan of its own for the model, says how far each is\n"
+      "from a lower bound (under the costs that were fitted and over the roads that it priced), and replays\n"
+      "the plan: gradients travel, nothing is trained.");
   app.set_version_flag("--version", std::string(kVersion));
   app.require_subcommand(1);
   app.footer(

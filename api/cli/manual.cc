@@ -127,9 +127,9 @@ void add_paths(const CLI::App& app, const std::string& path, std::string& text) 
 
 std::string manual_page(const CLI::App& tune) {
   std::string text = fmt::format(
-      ".TH TUNE 1 \"\" \"commtune {}\" \"User Commands\"\n.SH NAME\ntune \\- how a distributed training job "
-      "should "
-      "move its gradients\n.SH SYNOPSIS\n.B tune\n.I MODEL\n[flags]\n.br\n.B tune\n.I COMMAND\n[flags]\n"
+      ".TH TUNE 1 \"\" \"commtune {}\" \"User Commands\"\n.SH NAME\n"
+      "tune \\- how a distributed training job should move its gradients\n.SH SYNOPSIS\n.B tune\n.I "
+      "MODEL\n[flags]\n.br\n.B tune\n.I COMMAND\n[flags]\n"
       ".SH DESCRIPTION\n{}\n.SH OPTIONS\n",
       kVersion, plain(tune.get_description()));
   text += options_text(tune);

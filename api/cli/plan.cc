@@ -260,10 +260,8 @@ void add_plan_command(CLI::App& tune, Session& session) {
       "  tune bert_large --cluster lab --explain\n"
       "  tune resnet50 --cluster lab --hosts hosts.txt             runs the leading plans for 5 s first\n"
       "  tune resnet50 --cluster lab --hosts hosts.txt --verify    run what the doubt cannot tell apart\n"
-      "  tune resnet50 --cluster lab --candidate 'all' --candidate 'one nodes=n1'      where it would be "
-      "faster\n"
-      "  tune resnet50 --cluster lab --wire bf16             gradients cast to bf16: half the bytes, not "
-      "lossless\n"
+      "  tune resnet50 --cluster lab --candidate 'all' --candidate 'one nodes=n1'      where is it faster?\n"
+      "  tune resnet50 --cluster lab --wire bf16             gradients cast to bf16: half the bytes, lossy\n"
       "  tune my-model.json --cluster lab --workers 8 --out plan.json\n"
       "  tune resnet50 --cluster-file lab.json               a cluster from a file\n"
       "  tune resnet50 --cluster lab --scale-bytes 0.1 --scale-time 0.2");

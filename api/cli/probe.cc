@@ -92,9 +92,9 @@ void add_probe_command(CLI::App& tune, Session& session) {
       "slots=4)\n"
       "  tune probe -H 'tux[0-3]:2' --cluster tux --budget 30s -e 256M\n"
       "  tune probe --hosts hosts.txt --for bert_large     refine what decides how bert_large travels\n"
-      "  tune probe --hosts hosts.txt --transport auto     over each transport that works on all hosts: a "
-      "plan says\n"
-      "                                                    which it wants\n"
+      "  tune probe --hosts hosts.txt --transport auto     over each transport that works on all hosts;\n"
+      "                                                    a plan says which it wants\n"
+      "  tune probe --hosts hosts.txt --device cuda --cluster gpus   messages in GPUs, NCCL among the roads\n"
       "Ctrl-C keeps what was measured; the same command goes on from there.");
   auto flags = std::make_shared<ProbeFlags>();
   flags->placing = add_placing_flags(*command, session, knob::kProbedOver, knob::kAuto);
@@ -116,6 +116,8 @@ void add_probe_command(CLI::App& tune, Session& session) {
   add_knob(*command, knob::kFresh, flags->fresh);
   add_knob(*command, knob::kCompare, flags->compare);
   add_knob(*command, knob::kSharedHosts, flags->shared_hosts);
+  add_knob(*command, knob::kProbeDevice, options.device);
+  add_knob(*command, knob::kProbeChunk, options.chunk);
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_probe(session, *flags); }; });
 }

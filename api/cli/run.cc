@@ -122,9 +122,9 @@ void add_run_command(CLI::App& tune, Session& session) {
       "                                                    turns, so that all of them see the same minutes\n"
       "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
       "  tune run latest --model timed-again.json            the same plan with newer layer times\n"
-      "In a replay layers sleep for the profile's times, and made-up gradients of the model's sizes travel "
-      "by\n"
-      "the plan and are checked. No model code runs.\n"
+      "  tune run latest --device cuda                       layers are kernels, gradients lie on GPUs\n"
+      "In a replay layers sleep for the profile's times, and made-up gradients of the model's sizes travel\n"
+      "by the plan and are checked. No model code runs.\n"
       "Trace files open in Perfetto: one a rank, and all_ranks.json with all of them beside the prediction.");
   auto flags = std::make_shared<RunFlags>();
   add_knob(*command, knob::kPlan, flags->name.text)->required();
@@ -143,6 +143,7 @@ void add_run_command(CLI::App& tune, Session& session) {
   add_knob(*command, knob::kRunStrict, flags->strict);
   add_knob(*command, knob::kUnpaced, flags->unpaced);
   add_knob(*command, knob::kChunk, options.chunk);
+  add_knob(*command, knob::kRunDevice, options.device);
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_command(session, *flags); }; });
 }

@@ -35,6 +35,17 @@ void add_setting_flag(CLI::App& command, Session& session, std::string_view name
   }
 }
 
+/// One of these names, or that of a transport that joins no processes: it is no choice, and is refused with
+/// its reason as one is that these hosts cannot use.
+CLI::Validator one_of_transports(const std::vector<std::string>& names) {
+  const CLI::IsMember known(names);
+  const auto check = [known](std::string& name) {
+    const TransportKind* kind = find_transport(name);
+    return kind != nullptr && !joins_processes(*kind) ? std::string() : known(name);
+  };
+  return {check, known.get_description()};
+}
+
 }  // namespace
 
 ResolvedSettings Session::resolve() const {
@@ -92,10 +103,11 @@ std::shared_ptr<PlacingFlags> add_placing_flags(CLI::App& command, Session& sess
                                       "rank_program", "start_timeout", "silence_timeout"})
     add_setting_flag(command, session, name);
   std::vector<std::string> names;
-  for (const TransportKind* kind : transport_kinds()) names.emplace_back(kind->name);
+  for (const TransportKind* kind : transport_kinds())
+    if (joins_processes(*kind)) names.emplace_back(kind->name);
   if (!more.empty()) names.emplace_back(more);
   add_knob(command, network, flags->network)
-      ->check(CLI::IsMember(names))
+      ->check(one_of_transports(names))
       ->type_name(fmt::format("{}", fmt::join(names, "|")));
   command
       .add_option("--mpirun-arg", flags->mpirun_arguments,

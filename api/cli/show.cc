@@ -232,8 +232,7 @@ void add_show_command(CLI::App& tune, Session& session) {
       "Examples:\n"
       "  tune show clusters            tune show clusters lab      with its fits and probes\n"
       "  tune show profiles            tune show profiles resnet50\n"
-      "  tune show plans               tune show plans 12          with its runs; --json has the plan "
-      "itself\n"
+      "  tune show plans               tune show plans 12          with its runs; the plan by --json\n"
       "                                tune show plans latest      the one that was chosen last\n"
       "  tune show runs                tune show samples 3         samples of probe 3");
   auto flags = std::make_shared<ShowFlags>();

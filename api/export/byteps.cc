@@ -7,7 +7,7 @@
 
 #include "api/export/shape.h"
 #include "perfmodel/base/overloaded.h"
-#include "tuner/methods/server_keys.h"
+#include "tuner/server_keys.h"
 
 namespace commtune::api {
 namespace {
@@ -39,7 +39,8 @@ void add_server_gaps(const Plan& plan, const Profile& profile, Exported& out) {
   const int servers = tuner::servers_of(plan.road);
   const bool partitions =
       std::ranges::all_of(plan.messages, [](const Message& message) { return message.pieces.size() == 1; });
-  if (partitions && plan.server == tuner::byteps_servers(profile, plan.messages, servers)) return;
+  if (partitions && plan.server == tuner::byteps_servers(tuner::TensorKeys(profile), plan.messages, servers))
+    return;
   out.not_expressed.push_back(
       plan.server.empty()
           ? "messages go to the servers in turn; BytePS chooses one by a hash of the partition's key"
@@ -48,7 +49,7 @@ void add_server_gaps(const Plan& plan, const Profile& profile, Exported& out) {
 
 }  // namespace
 
-Exported export_byteps(const Plan& plan, const Profile& profile, const PredictedTime& /*predict*/) {
+Exported export_byteps(const Plan& plan, const Profile& profile, const ExportPlace& /*place*/) {
   const PlanShape shape = shape_of(plan);
   Exported out{"byteps", {}, {}, {}};
   const std::uint64_t partition =

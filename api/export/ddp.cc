@@ -5,13 +5,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <set>
-
 #include "api/export/ddp_buckets.h"
 #include "api/export/shape.h"
-#include "perfmodel/base/overloaded.h"
-#include "tuner/messages.h"
+#include "api/export/single_cap.h"
 
 namespace commtune::api {
 namespace {
@@ -21,61 +17,13 @@ struct Buckets {
   BucketGroups groups;
   std::string setting;  ///< in Python
   std::optional<Seconds> predicted = {};
-  Bytes cap{};  ///< where one holds for all
 };
 
-/// What DDP does with these buckets, as a plan: whole buckets one after the other, over the plan's own
-/// all-reduce, or a ring where the plan has servers.
-Plan ddp_plan(const Plan& plan, const Profile& profile, const BucketGroups& groups) {
-  Plan out;
-  out.model = plan.model;
-  out.profile = plan.profile;
-  out.layout = plan.layout;
-  out.workers = plan.workers;
-  out.road = match(
-      plan.road, [](const AllReduce& all) { return Road{all}; },
-      [](const ParameterServer&) { return Road{AllReduce{}}; });
-  if (!goes_through_servers(plan.road)) out.library = plan.library;
-  out.messages = tuner::fused_messages(profile, groups);
-  out.priority = tuner::list_priorities(groups.size());
-  return out;
-}
+BucketGroups with_a_cap(const Profile& profile, Bytes cap) { return groups_by_cap(profile, cap, cap); }
 
-std::optional<Seconds> predicted_time(const Plan& plan, const Profile& profile, const BucketGroups& groups,
-                                      const PredictedTime& predict) {
-  if (!predict) return std::nullopt;
-  return predict(ddp_plan(plan, profile, groups));
-}
-
-/// Caps that divide the gradients into 1, 2, 3, ... buckets, and further apart from ten on.
-std::vector<Bytes> caps_to_try(const Profile& profile) {
-  const std::uint64_t total = profile.gradient_bytes().count;
-  std::vector<Bytes> caps;
-  for (std::size_t buckets = 1; buckets <= profile.tensor_count();
-       buckets += std::max<std::size_t>(1, buckets / 10))
-    caps.push_back(Bytes{(total + buckets - 1) / buckets});
-  return caps;
-}
-
-/// The single cap with the least predicted time; without predictions the one that makes about as many buckets
-/// as the plan has messages.
-Buckets best_single_cap(const Plan& plan, const Profile& profile, const PredictedTime& predict) {
-  const std::uint64_t total = profile.gradient_bytes().count;
-  const Bytes as_many{(total + plan.messages.size() - 1) / plan.messages.size()};
-  Buckets best{groups_by_cap(profile, as_many, as_many), {}, {}, as_many};
-  best.predicted = predicted_time(plan, profile, best.groups, predict);
-  std::set<BucketGroups> tried{best.groups};
-  for (const Bytes cap : best.predicted ? caps_to_try(profile) : std::vector<Bytes>{}) {
-    BucketGroups groups = groups_by_cap(profile, cap, cap);
-    if (!tried.insert(groups).second) continue;
-    const std::optional<Seconds> time = predicted_time(plan, profile, groups, predict);
-    if (!time || *time >= *best.predicted) continue;
-    best.groups = std::move(groups);
-    best.predicted = time;
-    best.cap = cap;
-  }
-  best.setting = one_cap(profile, best.groups, best.cap);
-  return best;
+/// Of releases of before mid-2024.
+BucketGroups with_a_small_first(const Profile& profile, Bytes cap) {
+  return groups_by_cap(profile, 1_MiB, cap);
 }
 
 /// The plan's own messages as a list of caps, where they are buckets.
@@ -89,7 +37,7 @@ std::optional<Buckets> plan_as_list(const Plan& plan, const Profile& profile, co
 
 /// DDP would run the plan's groups, but they were chosen for what it does not have (a barrier per layer,
 /// servers), and the single cap is better.
-bool is_beaten(const Buckets& list, const Buckets& single) {
+bool is_beaten(const Buckets& list, const SingleCap& single) {
   return list.predicted && single.predicted && *single.predicted < *list.predicted;
 }
 
@@ -109,18 +57,15 @@ std::string as_comment(const std::string& text) {
   return out;
 }
 
-std::string prediction_text(const std::optional<Seconds>& time) {
-  return time ? fmt::format(", {} an iteration predicted", format_time(*time)) : std::string();
+void add_setting(const std::string& name, const std::string& value, const std::optional<Seconds>& predicted,
+                 Exported& out) {
+  out.settings.emplace_back(name, value);
+  if (predicted) out.predicted.emplace_back(name, *predicted);
 }
 
-std::string single_text(const Buckets& single) {
-  return single.predicted ? "the best single cap" + prediction_text(single.predicted)
-                          : "a single cap for as many buckets";
-}
-
-void add_setting(const std::string& name, const Buckets& buckets, Exported& out) {
-  out.settings.emplace_back(name, buckets.setting);
-  if (buckets.predicted) out.predicted.emplace_back(name, *buckets.predicted);
+void add_fixed_settings(Exported& out) {
+  out.settings.emplace_back("gradient_as_bucket_view", "True");
+  out.settings.emplace_back("static_graph", "True");
 }
 
 void add_list_gaps(const Plan& plan, const Profile& profile, const Buckets& list, Exported& out) {
@@ -133,14 +78,12 @@ void add_list_gaps(const Plan& plan, const Profile& profile, const Buckets& list
     out.not_expressed.emplace_back(
         "a bucket ends inside a layer: PyTorch decides which of that layer's gradients appear first, and so "
         "in which bucket each of them is");
-  if (!in_order_of_gradients(plan) && plan.order == commtune::Order::kList)
-    out.not_expressed.emplace_back(
-        "messages go in an order of the plan's own; DDP sends in the order in which gradients appear");
+  add_order_gap(plan, "DDP", out);
 }
 
-void add_single_gaps(const Plan& plan, const Profile& profile, const Buckets& single,
+void add_single_gaps(const Plan& plan, const Profile& profile, const SingleCap& single,
                      const PredictedTime& predict, Exported& out) {
-  const BucketGroups older = groups_by_cap(profile, 1_MiB, single.cap);
+  const BucketGroups older = with_a_small_first(profile, single.cap);
   if (older != single.groups)
     out.not_expressed.push_back(
         fmt::format("bucket_cap_mb for releases of before mid-2024: their first bucket is 1 MiB whatever the "
@@ -150,33 +93,53 @@ void add_single_gaps(const Plan& plan, const Profile& profile, const Buckets& si
 
 }  // namespace
 
-Exported export_ddp(const Plan& plan, const Profile& profile, const PredictedTime& predict) {
+Exported export_ddp(const Plan& plan, const Profile& profile, const ExportPlace& place) {
+  const PredictedTime& predict = place.predict;
   const PlanShape shape = shape_of(plan);
   Exported out{"ddp", {}, {}, {}};
-  const Buckets single = best_single_cap(plan, profile, predict);
+  const SingleCap single = best_single_cap(plan, profile, with_a_cap, predict);
+  const std::string cap = one_cap(profile, single.groups, single.cap);
   const std::optional<Buckets> list = plan_as_list(plan, profile, predict);
   const bool as_planned = list && (plan.barrier == Barrier::kFull || !is_beaten(*list, single));
-  const std::string one = python_call("bucket_cap_mb", single.setting);
+  const std::string one = python_call("bucket_cap_mb", cap);
   if (as_planned) {
-    add_setting("bucket_cap_mb_list", *list, out);
+    add_setting("bucket_cap_mb_list", list->setting, list->predicted, out);
     out.text =
         fmt::format("# PyTorch 2.13 and newer{}\n{}# older ones: {}\n{}", prediction_text(list->predicted),
-                    python_call("bucket_cap_mb_list", list->setting), single_text(single), as_comment(one));
+                    python_call("bucket_cap_mb_list", list->setting), describe(single), as_comment(one));
     add_list_gaps(plan, profile, *list, out);
   } else {
-    out.text = fmt::format("# {}\n{}", single_text(single), one);
+    out.text = fmt::format("# {}\n{}", describe(single), one);
     out.not_expressed.push_back(fmt::format(
         "the plan's {} messages of {} to {}: {}", shape.sizes.size(), format_size(shape.smallest),
         format_size(shape.largest),
         list ? "DDP waits for all gradients, and is faster with equal buckets then"
              : "a bucket is a run of whole tensors in the order in which their gradients appear"));
   }
-  add_setting("bucket_cap_mb", single, out);
-  out.settings.emplace_back("gradient_as_bucket_view", "True");
-  out.settings.emplace_back("static_graph", "True");
+  add_setting("bucket_cap_mb", cap, single.predicted, out);
+  add_fixed_settings(out);
   add_road_gaps(plan.road, "DDP", {}, out);
   add_single_gaps(plan, profile, single, predict, out);
   add_common_gaps(shape, "DDP", out);
+  return out;
+}
+
+Exported export_ddp_single(const Plan& plan, const Profile& profile, const ExportPlace& place) {
+  Exported out{"ddp-single", {}, {}, {}};
+  const SingleCap single = best_single_cap(plan, profile, with_a_cap, place.predict);
+  const SingleCap older = best_single_cap(plan, profile, with_a_small_first, place.predict);
+  const std::string cap = one_cap(profile, single.groups, single.cap);
+  const std::string older_cap = one_cap(profile, older.groups, older.cap);
+  add_setting("bucket_cap_mb", cap, single.predicted, out);
+  add_fixed_settings(out);
+  out.text = fmt::format(
+      "# {}\n{}# releases of before mid-2024, whose first bucket is 1 MiB whatever the cap{}:\n{}",
+      describe(single), python_call("bucket_cap_mb", cap), prediction_text(older.predicted),
+      as_comment(python_call("bucket_cap_mb", older_cap)));
+  add_single_cap_gaps(plan, profile, single, "DDP", out);
+  add_order_gap(plan, "DDP", out);
+  add_road_gaps(plan.road, "DDP", {}, out);
+  add_common_gaps(shape_of(plan), "DDP", out);
   return out;
 }
 

@@ -35,9 +35,19 @@ CapRange range_of_last(std::uint64_t bytes) {
   return {bytes - 1, bytes + static_cast<std::uint64_t>(kMiB) - 1};
 }
 
-struct GroupBytes {
-  std::uint64_t all = 0, smallest = std::numeric_limits<std::uint64_t>::max(), last = 0;
-};
+/// Half-open range of tensors that a message carries, if it is a run of whole ones.
+std::optional<TensorRange> run_of(const Message& message, const std::vector<TensorRef>& tensors) {
+  TensorRange run{message.pieces.front().tensor, message.pieces.front().tensor + 1};
+  for (const Piece& piece : message.pieces) {
+    if (piece.length != tensors[piece.tensor].bytes) return std::nullopt;
+    run.first = std::min(run.first, piece.tensor);
+    run.end = std::max(run.end, piece.tensor + 1);
+  }
+  if (run.end - run.first != message.pieces.size()) return std::nullopt;
+  return run;
+}
+
+}  // namespace
 
 std::vector<GroupBytes> bytes_of(const Profile& profile, const BucketGroups& groups) {
   const std::vector<TensorRef> tensors = tensors_of(profile);
@@ -55,20 +65,6 @@ std::vector<GroupBytes> bytes_of(const Profile& profile, const BucketGroups& gro
   }
   return out;
 }
-
-/// Half-open range of tensors that a message carries, if it is a run of whole ones.
-std::optional<TensorRange> run_of(const Message& message, const std::vector<TensorRef>& tensors) {
-  TensorRange run{message.pieces.front().tensor, message.pieces.front().tensor + 1};
-  for (const Piece& piece : message.pieces) {
-    if (piece.length != tensors[piece.tensor].bytes) return std::nullopt;
-    run.first = std::min(run.first, piece.tensor);
-    run.end = std::max(run.end, piece.tensor + 1);
-  }
-  if (run.end - run.first != message.pieces.size()) return std::nullopt;
-  return run;
-}
-
-}  // namespace
 
 std::optional<BucketGroups> consecutive_groups(const Plan& plan, const Profile& profile) {
   const std::vector<TensorRef> tensors = tensors_of(profile);
@@ -104,6 +100,21 @@ BucketGroups groups_by_cap(const Profile& profile, Bytes first, Bytes cap) {
     ++groups.back();
     filled += tensor->bytes;
     full = filled >= (groups.size() == 1 ? first : cap);
+  }
+  return groups;
+}
+
+BucketGroups groups_within(const Profile& profile, Bytes size) {
+  BucketGroups groups;
+  Bytes filled;
+  const std::vector<TensorRef> tensors = tensors_of(profile);
+  for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) {
+    if (groups.empty() || filled + tensor->bytes > size) {
+      groups.push_back(0);
+      filled = Bytes{0};
+    }
+    ++groups.back();
+    filled += tensor->bytes;
   }
   return groups;
 }

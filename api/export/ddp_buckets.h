@@ -1,7 +1,9 @@
 #pragma once
-// How DistributedDataParallel fills its buckets, and the caps that make it fill them as wanted.
+// How DistributedDataParallel and others fill their buckets, and the caps that make them fill them as wanted.
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +16,14 @@ namespace commtune::api {
 /// Numbers of tensors in buckets, in the order in which gradients appear (the last tensor first); together
 /// all tensors.
 using BucketGroups = std::vector<std::size_t>;
+
+/// What is in a bucket.
+struct GroupBytes {
+  std::uint64_t all = 0;
+  std::uint64_t smallest = std::numeric_limits<std::uint64_t>::max();  ///< tensor
+  std::uint64_t last = 0;                                              ///< tensor
+};
+std::vector<GroupBytes> bytes_of(const Profile& profile, const BucketGroups& groups);
 
 /// What the plan's messages are as buckets: nothing unless each is a run of whole tensors that follow each
 /// other. Messages may be listed in any order.
@@ -28,6 +38,11 @@ bool in_order_of_gradients(const Plan& plan);
 ///
 /// first  cap of the first bucket
 BucketGroups groups_by_cap(const Profile& profile, Bytes first, Bytes cap);
+
+/// The buckets of a framework that closes one before the gradient with which it would have more than `size`;
+/// a larger gradient has one of its own (reduce_independent_p_g_buckets_and_remove_grads in
+/// deepspeed/runtime/zero/stage_1_and_2.py).
+BucketGroups groups_within(const Profile& profile, Bytes size);
 
 /// Caps in MiB, as text, that make those buckets: the numbers with the fewest decimals that do. DDP takes
 /// them times 2^20, without a fraction. The caps hold in whatever order the gradients of one bucket appear.

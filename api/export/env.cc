@@ -6,7 +6,7 @@
 
 namespace commtune::api {
 
-Exported export_env(const Plan& plan, const Profile& profile, const PredictedTime& predict) {
+Exported export_env(const Plan& plan, const Profile& profile, const ExportPlace& place) {
   const PlanShape shape = shape_of(plan);
   Exported out{"env", {}, {}, {}};
   set_variable(out, "COMMTUNE_PLAN_DIGEST", digest(plan));
@@ -16,13 +16,14 @@ Exported export_env(const Plan& plan, const Profile& profile, const PredictedTim
     for (const std::string& gap : other.not_expressed) out.not_expressed.push_back(other.target + ": " + gap);
   };
   if (goes_through_servers(plan.road)) {
-    take(export_byteps(plan, profile, predict));
+    take(export_byteps(plan, profile, place));
   } else {
-    take(export_horovod(plan, profile, predict));
-    take(export_nccl(plan, profile, predict));
+    take(export_horovod(plan, profile, place));
+    take(export_nccl(plan, profile, place));
   }
   out.text = shell_exports(out.settings);
-  out.not_expressed.emplace_back("DDP reads no settings from the environment; see the target ddp");
+  out.not_expressed.emplace_back(
+      "DDP, FSDP2, DeepSpeed and Megatron-LM read no settings from the environment; see their targets");
   return out;
 }
 

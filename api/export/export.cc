@@ -7,6 +7,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "api/export/ddp_buckets.h"
 #include "api/export/shape.h"
 #include "api/launch/mpirun.h"
 #include "api/text.h"
@@ -19,9 +20,16 @@ namespace {
 constexpr std::array kTargets = {
     ExportTarget{"ddp", "PyTorch DistributedDataParallel: a cap for each bucket, or the best one",
                  export_ddp},
+    ExportTarget{"ddp-single", "PyTorch before 2.13: the best single bucket_cap_mb", export_ddp_single},
+    ExportTarget{"fsdp2", "PyTorch FSDP2: the modules that are sharded as a group, and what is prefetched",
+                 export_fsdp2},
+    ExportTarget{"deepspeed", "DeepSpeed: the bucket sizes of ZeRO, in its JSON", export_deepspeed},
+    ExportTarget{"megatron", "Megatron-LM: the bucket size of its data parallelism, as arguments",
+                 export_megatron},
     ExportTarget{"horovod", "Horovod: fusion threshold, cycle time, hierarchical all-reduce", export_horovod},
     ExportTarget{"byteps", "BytePS: partition, credit, numbers of workers and servers", export_byteps},
-    ExportTarget{"nccl", "NCCL: algorithm, and a tuner CSV", export_nccl},
+    ExportTarget{"nccl", "NCCL: what its tuner plugin reads: measured tunings, or the plan's algorithm",
+                 export_nccl},
     ExportTarget{"env", "all settings that frameworks read from the environment", export_env},
 };
 
@@ -38,11 +46,11 @@ void add_wire_gap(const Plan& plan, Exported& out) {
 std::span<const ExportTarget> export_targets() { return kTargets; }
 
 Exported export_plan(std::string_view target, const Plan& plan, const Profile& profile,
-                     const PredictedTime& predict) {
+                     const ExportPlace& place) {
   std::vector<std::string_view> known;
   for (const ExportTarget& row : kTargets) {
     if (row.name == target) {
-      Exported out = row.write(plan, profile, predict);
+      Exported out = row.write(plan, profile, place);
       add_wire_gap(plan, out);
       return out;
     }
@@ -107,7 +115,7 @@ void add_road_gaps(const Road& road, std::string_view framework, std::optional<C
                    Exported& out) {
   const auto servers = [&](const ParameterServer&) {
     out.not_expressed.push_back(
-        fmt::format("the plan's road is {}; {} has all-reduce only", describe(road), framework));
+        fmt::format("the plan's road is {}; {} has no servers", describe(road), framework));
   };
   const auto all_reduce = [&](const AllReduce& all) {
     if (all.algorithm == Collective::kLibrary || all.algorithm == settable) return;
@@ -115,6 +123,13 @@ void add_road_gaps(const Road& road, std::string_view framework, std::optional<C
         "the algorithm ({}) is the communication library's choice; see the target nccl", describe(road)));
   };
   match(road, all_reduce, servers);
+}
+
+void add_order_gap(const Plan& plan, std::string_view framework, Exported& out) {
+  if (in_order_of_gradients(plan) || plan.order != commtune::Order::kList) return;
+  out.not_expressed.push_back(fmt::format(
+      "messages go in an order of the plan's own; {} sends in the order in which gradients appear",
+      framework));
 }
 
 void add_common_gaps(const PlanShape& shape, std::string_view framework, Exported& out) {

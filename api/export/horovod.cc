@@ -20,7 +20,7 @@ double cycle_milliseconds(const PlanShape& shape, const Profile& profile) {
 
 }  // namespace
 
-Exported export_horovod(const Plan& plan, const Profile& profile, const PredictedTime& /*predict*/) {
+Exported export_horovod(const Plan& plan, const Profile& profile, const ExportPlace& /*place*/) {
   const PlanShape shape = shape_of(plan);
   Exported out{"horovod", {}, {}, {}};
   // 0 turns fusion off.

@@ -38,6 +38,9 @@ std::string shell_exports(const std::vector<std::pair<std::string, std::string>>
 void add_road_gaps(const Road& road, std::string_view framework, std::optional<Collective> settable,
                    Exported& out);
 
+/// That the plan lists its messages in an order of its own, for a framework that sends as gradients appear.
+void add_order_gap(const Plan& plan, std::string_view framework, Exported& out);
+
 /// What only our own executor can do, said for a framework that fuses and runs in the order of the gradients.
 void add_common_gaps(const PlanShape& shape, std::string_view framework, Exported& out);
 

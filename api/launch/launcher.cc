@@ -60,15 +60,17 @@ class LaunchedJob::Impl {
     last_heard_ = SteadyClock::now();
     const std::optional<ProcessEnd> end = process_.wait(enough);
     on_report_ = nullptr;
+    if (!end && broken_) throw Error(*broken_);  // something of what was to be heard is lost
     return end;
   }
 
   /// Of a job that has ended.
   nlohmann::json outcome(const ProcessEnd& end) {
-    if (result_) return std::move(*result_);
+    if (result_ && !broken_) return std::move(*result_);
     if (end.cancelled)
       throw Error(ErrorCode::kInterrupted, "interrupted; what was measured until then is kept");
     if (failure_) throw Error(failure_->code, failure_->message);
+    if (broken_ && (end.timed_out || (end.status == 0 && end.signal == 0))) throw Error(*broken_);
     throw diagnose({transcript_, options_.mpirun.hosts, end, options_.mpirun.program, started_});
   }
 
@@ -100,18 +102,18 @@ class LaunchedJob::Impl {
   }
 
   SteadyClock::time_point deadline() const {
-    const bool over = result_ || failure_;
+    const bool over = result_ || failure_ || broken_;
     const Seconds most = over ? kEndingTime : (started_ ? options_.silence_timeout : options_.start_timeout);
     return last_heard_ + std::chrono::duration_cast<SteadyClock::duration>(most);
   }
 
-  /// Nothing also when the line is cut short by the job's being ended: mpirun may be hit by the signal while
-  /// it still hands on what rank 0 wrote.
-  std::optional<LaunchReport> whole_report(std::string_view line) const {
+  /// Nothing also where the line is cut short. Most often the job is about to end then, and why is still to
+  /// be heard: mpirun, when it is ended or a rank fails, drops what rank 0 was about to say.
+  std::optional<LaunchReport> whole_report(std::string_view line) {
     try {
       return report_from_line(line);
-    } catch (const Error&) {
-      if (!cancellation_.requested()) throw;
+    } catch (const Error& error) {
+      if (!broken_) broken_ = error;
       return {};
     }
   }
@@ -130,6 +132,7 @@ class LaunchedJob::Impl {
   Transcript transcript_;
   std::optional<nlohmann::json> result_;
   std::optional<Failed> failure_;
+  std::optional<Error> broken_;  // what is wrong with the first report that could not be read
   const ProcessHooks hooks_{[this](std::string_view line) { hear(line); },
                             [this](std::string_view line) { overhear(line); },
                             [this] { return std::optional(deadline()); }};

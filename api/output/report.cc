@@ -211,6 +211,12 @@ std::string fit_table(const Cluster& cluster, FitDetail detail) {
     add_fit_row(table, what, "alone", fit.alone);
     add_fit_row(table, what, "streamed", fit.streamed);
   }
+  for (const NcclFit& fit : cluster.nccl) {
+    const std::string what =
+        fmt::format("{}, NCCL {}, {} workers", to_string(fit.operation),
+                    fit.tuning.is_own_choice() ? "as it chooses" : to_string(fit.tuning), fit.workers);
+    add_fit_row(table, what, "alone", fit.alone);
+  }
   std::string out = table.text();
   if (left_out > 0) out += fmt::format("and {} fits of single stages and smaller groups\n", left_out);
   const auto rate = [](const Scalar& scalar) { return format_bandwidth(SecondsPerByte{scalar.value}); };
@@ -412,7 +418,7 @@ std::string wire_text(const RunReport& report) {
 std::string run_report(const RunOutcome& outcome) {
   const RunReport& report = outcome.report;
   std::string out = fmt::format(
-      "replay of {} with {} on {} ranks over {}: {} timed iterations; layers slept, gradients were "
+      "replay of {} with {} on {} ranks over {}: {} timed iterations; layers were waits, gradients were "
       "made up, nothing was trained\n",
       report.model, report.method, report.ranks.size(), report.transport, report.iteration_seconds.size());
   if (report.check.iterations > 0)

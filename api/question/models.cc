@@ -25,7 +25,7 @@ bool names_file(const std::string& text) {
   return text.find('/') != std::string::npos || text.ends_with(".json");
 }
 
-nlohmann::json read_json_file(const std::filesystem::path& path) {
+std::string read_text_file(const std::filesystem::path& path) {
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   if (error) throw Error(ErrorCode::kNotFound, fmt::format("{}: {}", path.string(), error.message()));
@@ -33,9 +33,13 @@ nlohmann::json read_json_file(const std::filesystem::path& path) {
     throw Error(ErrorCode::kBadInput,
                 fmt::format("{}: {} B, must be at most {} B", path.string(), size, kLargestFile));
   std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) throw Error(ErrorCode::kNotFound, fmt::format("{}: {}", path.string(), std::strerror(errno)));
-  return parse_json(text, path.string());
+  return text;
+}
+
+nlohmann::json read_json_file(const std::filesystem::path& path) {
+  return parse_json(read_text_file(path), path.string());
 }
 
 ProfileSummary summary_of(const Profile& profile) {

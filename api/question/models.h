@@ -20,6 +20,9 @@ ProfileSummary summary_of(const Profile& profile);
 /// Whether a user names a file: anything with '/' or ending in ".json".
 bool names_file(const std::string& text);
 
+/// Reads a file of at most 256 MiB. Throws Error{kNotFound} or Error{kBadInput} naming it.
+std::string read_text_file(const std::filesystem::path& path);
+
 /// Reads a JSON file of at most 256 MiB. Throws Error{kNotFound} or Error{kBadInput} naming it.
 nlohmann::json read_json_file(const std::filesystem::path& path);
 

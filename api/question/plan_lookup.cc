@@ -88,8 +88,7 @@ RankedMethod method_of(const PlanRow& row, const std::string& name) {
 std::optional<RankedMethod> next_over_another(const std::vector<RankedMethod>& ranking,
                                               const std::string& transport) {
   const auto next = std::ranges::find_if(ranking, [&](const RankedMethod& each) {
-    return !each.transport.empty() && each.transport != transport &&
-           find_transport(each.transport) != nullptr;
+    return !each.transport.empty() && each.transport != transport && !not_between_processes(each.transport);
   });
   return next == ranking.end() ? std::nullopt : std::optional(*next);
 }

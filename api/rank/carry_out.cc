@@ -168,9 +168,10 @@ int iterations_of(const RunOrder& order) {
 }
 
 /// What the hosts are like, and on rank 0 what is to be heard of plans beside their progress.
-void begin_run(Transport& transport, Seconds timeout, const Reporter& reporter, PlanEvents& events) {
+void begin_run(Transport& transport, Seconds timeout, DeviceKind device, const Reporter& reporter,
+               PlanEvents& events) {
   const auto patience = std::chrono::ceil<Clock::duration>(timeout);
-  const probes::Facts facts = probes::gather_facts(transport, Clock::now() + patience);
+  const probes::Facts facts = probes::gather_facts(transport, Clock::now() + patience, device);
   if (transport.peers().rank != 0) return;
   reporter.report(Found{"facts", {{"facts", facts}}});
   events.finished = [&reporter](std::size_t plan, const RunReport& report) {
@@ -188,7 +189,8 @@ json carry_out_one(const RunOrder& order, Transport& transport, const Reporter& 
   watch.begin(iterations_of(order));
   TurnOptions turns;
   turns.rounds = order.rounds;
-  begin_run(transport, order.plans.front().options.timeout, reporter, turns);
+  const RunOptions& first = order.plans.front().options;
+  begin_run(transport, first.timeout, first.device, reporter, turns);
   if (transport.peers().rank == 0) {
     turns.progress = [&](const RunProgress& progress) {
       watch.hear(progress, order.plans.size() > 1 ? order.plans[progress.plan].plan.method : std::string());
@@ -206,7 +208,8 @@ json carry_out_one(const SessionOrder& order, Transport& transport, const Report
   source.result = order.result;
   source.timeout = order.timeout;
   source.chunk = order.chunk;
-  begin_run(transport, order.timeout, reporter, source);
+  source.device = order.device;
+  begin_run(transport, order.timeout, order.device, reporter, source);
   if (transport.peers().rank == 0) {
     source.progress = [&](const RunProgress& progress) { watch.hear(progress, {}); };
     source.next = [&] {

@@ -27,6 +27,7 @@ struct CurveSubject {
   std::optional<Road> road{};
   int workers = 0;
   std::optional<LinkClass> link{};
+  NcclTuning nccl{};
 };
 
 std::vector<CurveSubject> subjects_of(const Cluster& cluster) {
@@ -44,6 +45,12 @@ std::vector<CurveSubject> subjects_of(const Cluster& cluster) {
     const std::string name = to_string(fit.operation);
     add({name, "alone", &fit.alone, fit.operation, fit.road, fit.workers, {}});
     add({name, "streamed", &fit.streamed, fit.operation, fit.road, fit.workers, {}});
+  }
+  const Road library = AllReduce{Collective::kLibrary};
+  for (const NcclFit& fit : cluster.nccl) {
+    if (fit.tuning.is_own_choice()) continue;  // the road's own curve is above
+    const std::string name = to_string(fit.operation) + ", NCCL " + to_string(fit.tuning);
+    add({name, "alone", &fit.alone, fit.operation, library, fit.workers, {}, fit.tuning});
   }
   return subjects;
 }
@@ -111,7 +118,8 @@ class SampleMatcher {
       return link_of(row) == subject.link;
     }
     return row.kind == "operation" && row.operation == subject.operation && row.road == subject.road &&
-           row.workers == subject.workers && (row.in_flight <= 1) == alone;
+           row.workers == subject.workers && (row.in_flight <= 1) == alone &&
+           nccl_tuning_of(row) == subject.nccl;
   }
 
   std::optional<LinkClass> link_of(const SampleRow& row) const {

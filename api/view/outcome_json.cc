@@ -94,9 +94,8 @@ std::vector<std::string> notes_of(const TuneOutcome& given, const tuner::Entry& 
                     to_string(given.answer.wire)));
   if (!given.answer.complete)
     notes.emplace_back(
-        "incomplete: the time limit passed before everything was tried, so there may be a better plan; the "
-        "same "
-        "question is computed again");
+        "incomplete: the time limit passed before everything was tried, so there may be a better plan; "
+        "the same question is computed again");
   if (chosen.prediction.basis != Basis::kMeasured)
     notes.push_back(
         fmt::format("no probe ran this road with {} workers: its cost is a formula over the measured links",

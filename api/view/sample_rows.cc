@@ -17,6 +17,7 @@ using probes::Subject;
 
 constexpr const char* kNothingMoves = "nothing_moves";
 constexpr const char* kWire = "wire";
+constexpr const char* kNccl = "nccl";
 
 constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange,   Subject::kOperation,
                                   Subject::kSum,     Subject::kCopy,       Subject::kStep,
@@ -57,6 +58,7 @@ NewSample to_row(const probes::ProbeSample& sample) {
   row.in_flight = std::max(1, quantity.in_flight);
   if (quantity.in_flight == 0) row.detail = {{kNothingMoves, true}};
   if (quantity.wire != WireFormat::kAsIs) row.detail = {{kWire, to_string(quantity.wire)}};
+  if (!quantity.nccl.is_own_choice()) row.detail = {{kNccl, to_string(quantity.nccl)}};
   if (quantity.subject == Subject::kPlan) {
     row.detail = probes::to_json(sample.costs);
   }
@@ -66,6 +68,17 @@ NewSample to_row(const probes::ProbeSample& sample) {
   row.repetitions = sample.sample.repetitions;
   row.raw_seconds = sample.raw_seconds;
   return row;
+}
+
+NcclTuning nccl_tuning_of(const SampleRow& row) {
+  if (!row.detail.is_object() || !row.detail.contains(kNccl)) return {};
+  const auto text = row.detail.at(kNccl).get<std::string>();
+  const auto tuning = nccl_tuning_named(text);
+  if (!tuning) {
+    throw Error(ErrorCode::kStorage,
+                fmt::format("sample {}: nccl \"{}\" is not one that this version knows", row.id, text));
+  }
+  return *tuning;
 }
 
 probes::ProbeSample from_row(const SampleRow& row) {
@@ -85,6 +98,7 @@ probes::ProbeSample from_row(const SampleRow& row) {
   sample.quantity.in_flight = nothing_moves ? 0 : row.in_flight;
   if (row.detail.is_object() && row.detail.contains(kWire))
     sample.quantity.wire = wire_format_named(row.detail.at(kWire).get<std::string>());
+  sample.quantity.nccl = nccl_tuning_of(row);
   if (*subject == Subject::kPlan) {
     sample.costs = probes::plan_costs_from_json(JsonPlace(row.detail));
   }

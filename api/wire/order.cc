@@ -74,6 +74,7 @@ void visit_fields(Visitor& visit, Given& order) {
   visit("result", order.result, fields::OneOf{kResults});
   visit("timeout_seconds", order.timeout, fields::Real{0, 1e7});
   visit("chunk_bytes", order.chunk, fields::Whole{0, std::uint64_t{1} << 50U});
+  visit.when_set("device", order.device, fields::OneOf{kDeviceKinds});
   visit("pace_bytes_per_second", order.pace, fields::Real{0, 1e15});
   visit.when_set("subnet", order.subnet, fields::Text{});
   visit.when_set("network_options", order.network_options, fields::Text{});

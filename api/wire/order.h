@@ -57,6 +57,7 @@ struct SessionOrder {
   Result result = Result::kMean;
   Seconds timeout{60.0};
   Bytes chunk;
+  DeviceKind device = DeviceKind::kHost;
   double pace = 0;                ///< TransportOptions::pace
   std::string subnet;             ///< TransportOptions::subnet
   std::string network_options{};  ///< TransportOptions::own

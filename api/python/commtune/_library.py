@@ -23,6 +23,7 @@ class JoinOptions(ctypes.Structure):
         ("timeout_seconds", c_double),
         ("chunk_bytes", c_uint64),
         ("result", c_int),
+        ("announced_plans", c_int),
     )
 
 
@@ -48,6 +49,12 @@ class Counts(ctypes.Structure):
         ("waited_seconds", c_double),
         ("copied_seconds", c_double),
     )
+
+
+class Probe(ctypes.Structure):
+    """commtune_probe_options."""
+
+    _fields_ = (("cluster", c_char_p), ("budget_seconds", c_double), ("traffic_bytes", c_uint64), ("profile", c_char_p))
 
 
 class Moments(ctypes.Structure):
@@ -81,6 +88,8 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "commtune_bucket_plan": (c_int, (_SESSION, POINTER(Buckets), POINTER(c_void_p))),
     "commtune_free": (None, (c_void_p,)),
     "commtune_adopt": (c_int, (_SESSION, c_char_p)),
+    "commtune_announce": (c_int, (_SESSION, c_char_p, POINTER(c_uint64))),
+    "commtune_refusal": (c_char_p, (_SESSION,)),
     "commtune_begin": (c_int, (_SESSION,)),
     "commtune_ready": (c_int, (_SESSION, c_size_t)),
     "commtune_is_back": (c_int, (_SESSION, c_size_t, POINTER(c_int))),
@@ -92,6 +101,8 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "commtune_leave": (c_int, (_SESSION,)),
     "commtune_abort": (None, (_SESSION, c_char_p)),
     "commtune_destroy": (None, (_SESSION,)),
+    "commtune_probe": (c_int, (POINTER(JoinOptions), POINTER(Probe), POINTER(c_void_p))),
+    "commtune_plan": (c_int, (c_char_p, c_char_p, c_int, c_int, POINTER(c_void_p), POINTER(c_double))),
 }
 
 for _name, (_result, _arguments) in _SIGNATURES.items():

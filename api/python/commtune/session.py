@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,6 +29,19 @@ class BucketOptions:
     bytes: int = 25 << 20  #: and the others
     servers: int = 0  #: colocated parameter servers; 0: all-reduce by a ring
     per_layer: bool = False  #: each tensor can be waited for alone
+
+
+@dataclass(frozen=True)
+class JoinOptions:
+    """How ranks connect; alike on all of them."""
+
+    workers: int = 0  #: that train, the ranks behind them serve; 0: all
+    transport: str = "tcp"  #: "tcp" or "verbs"
+    subnet: str | None = None  #: addresses to use, such as "10.0.0.0/24"
+    pace_bytes_per_second: float = 0.0  #: that a connection sends to another host at most; 0: no limit
+    timeout: float = 60.0  #: seconds that a rank waits for any one message
+    result: Literal["mean", "sum"] = "mean"  #: of every gradient
+    announced_plans: bool = False  #: rank 0 may :meth:`Session.announce` plans
 
 
 @dataclass(frozen=True)
@@ -60,7 +74,7 @@ def _text(value: bytes | None) -> str:
     return (value or b"").decode()
 
 
-def _expect(code: int) -> None:
+def expect(code: int) -> None:
     """Raises what the library said, unless the call succeeded."""
     if code != 0:
         raise error_of(_text(_library.quick.commtune_code_name(code)), _text(_library.quick.commtune_last_message()))
@@ -71,11 +85,11 @@ def plan_text(plan: str | os.PathLike[str] | dict[str, Any]) -> str:
     return json.dumps(plan) if isinstance(plan, dict) else os.fspath(plan)
 
 
-class _Rendezvous:
+class Rendezvous:
     """An all-gather of Python's for the library, which keeps what it raised."""
 
     def __init__(self, all_gather: AllGather) -> None:
-        self.failure: BaseException | None = None
+        self._failure: BaseException | None = None
         self._all_gather = all_gather
         self.callback = _library.AllGather(self._call)
 
@@ -84,9 +98,38 @@ class _Rendezvous:
             records = self._all_gather(ctypes.string_at(own, count))
             ctypes.memmove(everyone, b"".join(records), count * len(records))
         except BaseException as error:  # it crosses C: raised again when that has returned
-            self.failure = error
+            self._failure = error
             return 1
         return 0
+
+    @contextlib.contextmanager
+    def raising(self) -> Iterator[None]:
+        """What the all-gather raised takes the place of what the library says of it."""
+        try:
+            yield
+        except Exception as error:
+            if self._failure is not None:
+                raise self._failure from error
+            raise
+
+
+def join_options(
+    rank: int, ranks: int, all_gather: AllGather, options: JoinOptions
+) -> tuple[Rendezvous, _library.JoinOptions]:
+    """As the library takes them; both live as long as the call that they are for."""
+    rendezvous = Rendezvous(all_gather)
+    return rendezvous, _library.JoinOptions(
+        rank=rank,
+        ranks=ranks,
+        workers=options.workers,
+        all_gather=rendezvous.callback,
+        transport=options.transport.encode(),
+        subnet=options.subnet.encode() if options.subnet else None,
+        pace_bytes_per_second=options.pace_bytes_per_second,
+        timeout_seconds=options.timeout,
+        result=_RESULTS[options.result],
+        announced_plans=int(options.announced_plans),
+    )
 
 
 class Session:
@@ -107,31 +150,19 @@ class Session:
         pace_bytes_per_second: float = 0.0,
         timeout: float = 60.0,
         result: Literal["mean", "sum"] = "mean",
+        announced_plans: bool = False,
     ) -> None:
         """Collective: connects the ranks.
 
-        ``all_gather`` is called while this runs and never afterwards.
+        ``all_gather`` is called while this runs and never afterwards. ``announced_plans``, on all ranks alike: rank 0 may
+        :meth:`announce` plans.
         """
-        rendezvous = _Rendezvous(all_gather)
-        options = _library.JoinOptions(
-            rank=rank,
-            ranks=ranks,
-            workers=workers,
-            all_gather=rendezvous.callback,
-            transport=transport.encode(),
-            subnet=subnet.encode() if subnet else None,
-            pace_bytes_per_second=pace_bytes_per_second,
-            timeout_seconds=timeout,
-            result=_RESULTS[result],
-        )
+        named = JoinOptions(workers, transport, subnet, pace_bytes_per_second, timeout, result, announced_plans)
+        rendezvous, options = join_options(rank, ranks, all_gather, named)
         self._handle = ctypes.c_void_p()
         self.rank, self.ranks = rank, ranks
-        try:
-            _expect(_library.waiting.commtune_join(ctypes.byref(options), ctypes.byref(self._handle)))
-        except Exception as error:
-            if rendezvous.failure is not None:
-                raise rendezvous.failure from error
-            raise
+        with rendezvous.raising():
+            expect(_library.waiting.commtune_join(ctypes.byref(options), ctypes.byref(self._handle)))
         self._address: int = self._handle.value or 0  # as an argument it is quicker than an object
         self._ready = _library.quick.commtune_ready
         self._wait = _library.waiting.commtune_wait
@@ -145,7 +176,7 @@ class Session:
             raise BadCall(f"memory: {len(memory)} addresses for {len(tensors)} tensors", "bad_call")
         rows = (_library.Tensor * len(tensors))(*[_library.Tensor(name.encode(), size) for name, size in tensors])
         addresses = (ctypes.c_void_p * len(memory))(*memory)
-        _expect(_library.waiting.commtune_layout(self._address, _TYPES[kind], len(tensors), rows, addresses))
+        expect(_library.waiting.commtune_layout(self._address, _TYPES[kind], len(tensors), rows, addresses))
 
     @property
     def layout_digest(self) -> str:
@@ -162,7 +193,7 @@ class Session:
         asked = options or BucketOptions()
         buckets = _library.Buckets(asked.first_bytes, asked.bytes, asked.servers, int(asked.per_layer))
         text = ctypes.c_void_p()
-        _expect(_library.quick.commtune_bucket_plan(self._address, ctypes.byref(buckets), ctypes.byref(text)))
+        expect(_library.quick.commtune_bucket_plan(self._address, ctypes.byref(buckets), ctypes.byref(text)))
         try:
             plan: dict[str, Any] = json.loads(ctypes.string_at(text.value or 0))
             return plan
@@ -172,36 +203,50 @@ class Session:
     def adopt(self, plan: str | os.PathLike[str] | dict[str, Any] | None) -> None:
         """Collective, between two iterations; ``None`` on any rank but 0: whatever rank 0 says."""
         text = None if plan is None else plan_text(plan).encode()
-        _expect(_library.waiting.commtune_adopt(self._address, text))
+        expect(_library.waiting.commtune_adopt(self._address, text))
+
+    def announce(self, plan: str | os.PathLike[str] | dict[str, Any]) -> int:
+        """On rank 0 alone, between two steps: all ranks adopt the plan when the same step begins, a few from now.
+
+        Returns which, counted from 1; the others call nothing for it. :attr:`refusal` says then whether they did.
+        """
+        first = ctypes.c_uint64()
+        expect(_library.quick.commtune_announce(self._address, plan_text(plan).encode(), ctypes.byref(first)))
+        return first.value
+
+    @property
+    def refusal(self) -> str:
+        """Why the plan announced last, and due, was not adopted, on any rank; empty: it was."""
+        return _text(_library.quick.commtune_refusal(self._address))
 
     def begin(self) -> None:
         """A training step begins."""
-        _expect(_library.quick.commtune_begin(self._address))
+        expect(_library.waiting.commtune_begin(self._address))
 
     def ready(self, tensor: int) -> None:
         """A gradient exists; until it is back its memory is the library's."""
         if code := self._ready(self._address, tensor):
-            _expect(code)
+            expect(code)
 
     def is_back(self, tensor: int) -> bool:
         """Whether a gradient's memory has the result."""
         back = ctypes.c_int()
-        _expect(_library.quick.commtune_is_back(self._address, tensor, ctypes.byref(back)))
+        expect(_library.quick.commtune_is_back(self._address, tensor, ctypes.byref(back)))
         return bool(back.value)
 
     def wait(self, tensor: int) -> None:
         """Returns when a gradient's memory has the result."""
         if code := self._wait(self._address, tensor):
-            _expect(code)
+            expect(code)
 
     def wait_all(self) -> None:
         """Returns when all gradients' have."""
-        _expect(_library.waiting.commtune_wait_all(self._address))
+        expect(_library.waiting.commtune_wait_all(self._address))
 
     def statistics(self) -> Statistics:
         """After the last wait of an iteration."""
         counts = _library.Counts()
-        _expect(_library.quick.commtune_get_statistics(self._address, ctypes.byref(counts)))
+        expect(_library.quick.commtune_get_statistics(self._address, ctypes.byref(counts)))
         return Statistics(
             counts.iterations, counts.messages, counts.gradient_bytes, counts.waited_seconds, counts.copied_seconds
         )
@@ -210,18 +255,18 @@ class Session:
         """Of the last iteration, after its last wait."""
         count = ctypes.c_size_t()
         get = _library.quick.commtune_get_message_times
-        _expect(get(self._address, 0, None, ctypes.byref(count)))
+        expect(get(self._address, 0, None, ctypes.byref(count)))
         moments = (_library.Moments * count.value)()
-        _expect(get(self._address, count.value, moments, ctypes.byref(count)))
+        expect(get(self._address, count.value, moments, ctypes.byref(count)))
         return [MessageTimes(row.queued, row.started, row.reduced, row.distributed) for row in moments]
 
     def serve(self) -> None:
         """For a rank that does not train: serves until the workers leave."""
-        _expect(_library.waiting.commtune_serve(self._address))
+        expect(_library.waiting.commtune_serve(self._address))
 
     def leave(self) -> None:
         """Collective: ends the session."""
-        _expect(_library.waiting.commtune_leave(self._address))
+        expect(_library.waiting.commtune_leave(self._address))
 
     def abort(self, why: str) -> None:
         """Ends the session of every rank, which are told why."""

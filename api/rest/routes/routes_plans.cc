@@ -15,6 +15,7 @@
 #include "api/view/row_json.h"
 #include "api/view/timeline.h"
 #include "perfmodel/base/json_reader.h"
+#include "tuner/nccl_tunings.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -120,7 +121,8 @@ Reply get_messages(Service& service, const Request& request) {
 
 Reply export_one(Service& service, const Request& request) {
   const PlanView view = view_of(service, request);
-  json out = to_json(export_plan(request.arguments.at(1), view.plan, view.profile, prediction_beside(view)));
+  const ExportPlace place{prediction_beside(view), tuner::nccl_tunings(view.cluster)};
+  json out = to_json(export_plan(request.arguments.at(1), view.plan, view.profile, place));
   out["plan"] = view.id ? json(*view.id) : json(nullptr);
   out["method"] = view.plan.method;
   return json_reply(out);

@@ -8,7 +8,8 @@ import { command, segmented } from './bits';
 export type Exports = Got<'/v1/plans/{id}/exports/{target}'>;
 
 const TARGETS: readonly { value: Exports['target']; text: string }[] = [
-  { value: 'ddp', text: 'PyTorch DDP' }, { value: 'horovod', text: 'Horovod' }, { value: 'byteps', text: 'BytePS' }, { value: 'nccl', text: 'NCCL' }, { value: 'env', text: 'Environment' },
+  { value: 'ddp', text: 'PyTorch DDP' }, { value: 'ddp-single', text: 'DDP before 2.13' }, { value: 'fsdp2', text: 'FSDP2' }, { value: 'deepspeed', text: 'DeepSpeed' }, { value: 'megatron', text: 'Megatron-LM' },
+  { value: 'horovod', text: 'Horovod' }, { value: 'byteps', text: 'BytePS' }, { value: 'nccl', text: 'NCCL' }, { value: 'env', text: 'Environment' },
 ];
 
 export function useFigure(plan: PlanDetail, method: string, exports: Exports, target: Exports['target'], onTarget: (target: Exports['target']) => void): TemplateResult {

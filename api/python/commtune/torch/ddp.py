@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
 import threading
@@ -11,7 +10,7 @@ from typing import Any
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from commtune.errors import CommtuneError, PlanRefused
+from commtune.errors import CommtuneError
 from commtune.session import BucketOptions, Statistics
 from commtune.torch.gradients import FlatGradients, trained_parameters
 from commtune.torch.plans import PlanSource, Source
@@ -70,6 +69,11 @@ class DdpCommunication:
         self._source.settle()
         self._session.adopt(plan)
 
+    def announce(self, plan: str | os.PathLike[str] | dict[str, Any]) -> int:
+        """On rank 0 alone, between two passes: all ranks change to the plan in the same pass; see ``Training.announce``."""
+        self._source.settle()
+        return self._session.announce(plan)
+
     def bucket_plan(self, options: BucketOptions | None = None) -> dict[str, Any]:
         """A plan for this model that needs no measurement."""
         return self._session.bucket_plan(options)
@@ -89,10 +93,7 @@ class DdpCommunication:
     def _begin(self) -> None:
         if self._over is not None:
             raise self._over
-        plan = self._source.next(self._session, self._group)
-        if plan is not None:
-            with contextlib.suppress(PlanRefused):
-                self._session.adopt(plan)
+        self._source.announce(self._session)
         self._session.begin()
         self._left = len(self._gradients.parameters)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -15,11 +16,8 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import torch.distributed as dist
-
-from commtune.errors import CommtuneError
+from commtune.errors import CommtuneError, PlanRefused
 from commtune.session import BucketOptions, Session, plan_text
-from commtune.torch.rendezvous import Group, first_rank
 
 Source = str | os.PathLike[str] | dict[str, Any]
 
@@ -35,6 +33,10 @@ class PlanSource:
         self._asked = asked
         self._question: _Question | None = None
         self._settled = asked != "auto"
+        #: In the place of buckets, where "auto" begins.
+        self.start: dict[str, Any] | None = None
+        #: Whoever was asked, or the user, has named a plan.
+        self.has_answer = asked != "auto"
 
     def first(self, session: Session, buckets: BucketOptions) -> dict[str, Any] | str | None:
         """What this rank adopts before the first step."""
@@ -42,7 +44,7 @@ class PlanSource:
             return None
         if self._asked == "auto":
             self._question = _Question(session.layout_digest, session.ranks)
-            return session.bucket_plan(buckets)
+            return self.start or session.bucket_plan(buckets)
         if self._asked == "buckets":
             return session.bucket_plan(buckets)
         if isinstance(self._asked, str) and self._asked.startswith(("http://", "https://")):
@@ -50,20 +52,19 @@ class PlanSource:
             return plan
         return plan_text(self._asked)
 
-    def next(self, session: Session, group: Group) -> dict[str, Any] | None:
-        """What all ranks adopt before the step that begins, if "auto" was answered meanwhile. Collective."""
-        if self._settled:
-            return None
-        said: list[Any] = [None]
-        if session.rank == 0 and self._question is not None:
-            said = [self._question.answer()]
-        dist.broadcast_object_list(said, src=first_rank(group), group=group)
-        self._settled, plan = said[0]
-        return plan if isinstance(plan, dict) else None
+    def announce(self, session: Session) -> None:
+        """On rank 0, if "auto" was answered meanwhile: all ranks adopt the answer a few steps later."""
+        if self._settled or self._question is None:
+            return
+        self._settled, plan = self._question.answer()
+        if plan is not None:
+            with contextlib.suppress(PlanRefused):  # the one in force goes on
+                session.announce(plan)
+                self.has_answer = True
 
     def settle(self) -> None:
         """Somebody chose a plan by hand: no answer overrules it."""
-        self._settled = True
+        self._settled = self.has_answer = True
 
 
 class _Question:

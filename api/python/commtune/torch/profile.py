@@ -219,6 +219,79 @@ def _settle(
         layer.forward, layer.backward = [f], [b]
 
 
+class StepProfiler:
+    """Times the layers in the steps of a training that is under way, while it is attached.
+
+    ``settle`` makes whatever updates wait for a layer's turn, so that no layer waits for gradients meanwhile.
+    """
+
+    def __init__(self, model: nn.Module, settle: Callable[[], None]) -> None:
+        self._model, self._settle = model, settle
+        self._layers = layers_of(model)
+        self._hooks = Hooks(self._layers)
+        self._began = self._turned = 0.0
+        self._attached = contextlib.ExitStack()
+        self._attached.callback(model.register_forward_pre_hook(self._begin).remove)
+        self._attached.callback(model.register_forward_hook(self._turn).remove)
+        self._attached.enter_context(self._hooks.attached())
+        self._count = 0
+
+    def made_all(self) -> None:
+        """A backward pass has made all gradients."""
+        ended = time.perf_counter()
+        if self._turned > self._began > 0 and self._hooks.entered:
+            count = len(self._layers)
+            of_forward = forward_times(count, self._began, self._turned, self._hooks.entered)
+            of_backward = backward_times(count, self._turned, ended, self._hooks.gradients)
+            for layer, forward, backward in zip(self._layers, of_forward, of_backward, strict=True):
+                layer.forward.append(forward)
+                layer.backward.append(backward)
+            self._count += 1
+        self._began = self._turned = 0.0
+
+    def detach(self) -> None:
+        """No hook is left."""
+        self._attached.close()
+
+    def profile(self) -> dict[str, Any] | None:
+        """After :meth:`detach`; ``None`` where no step could be timed."""
+        if self._count == 0:
+            return None
+        cost = _cost_of_hook(self._hooks)
+        for layer in self._layers:
+            layer.forward = [max(0.0, statistics.median(layer.forward) - cost)]
+            layer.backward = [max(0.0, statistics.median(layer.backward) - cost * len(layer.tensors))]
+        origin = {
+            "how": "measured",
+            "device": f"{_processor()}, {torch.get_num_threads()} threads",
+            "source": f"{_SOURCE}: {self._count} steps of a training",
+            "note": "The optimizer is not timed (update_seconds is 0). The hooks' own time is taken off.",
+        }
+        return _document(self._model, 1, data_type(self._layers), origin, self._layers)
+
+    def _begin(self, module: nn.Module, _arguments: Any) -> None:
+        if module.training and torch.is_grad_enabled():
+            self._settle()
+            self._hooks.entered.clear()
+            self._hooks.gradients.clear()
+            self._began = time.perf_counter()
+
+    def _turn(self, _module: nn.Module, _arguments: Any, _result: Any) -> None:
+        self._turned = time.perf_counter()
+
+
+def _cost_of_hook(hooks: Hooks) -> float:
+    """Seconds that one call takes."""
+    calls = 1000
+    enter = hooks._enter(0)
+    before = time.perf_counter()
+    for _ in range(calls):
+        enter(None, None)  # type: ignore[arg-type]
+    cost = (time.perf_counter() - before) / calls
+    hooks.entered.clear()
+    return cost
+
+
 def profile(made: Any, batch: int, budget: float) -> dict[str, Any]:
     """The profile of what a callable has made; its times are 0 where parameters are on the meta device."""
     parts = made if isinstance(made, tuple) else (made,)
@@ -238,6 +311,12 @@ def profile(made: Any, batch: int, budget: float) -> dict[str, Any]:
             f"parameters are on {', '.join(sorted(devices))}, and the callable returned {len(parts)} of (model, inputs, "
             "loss): times need a model on cpu and its inputs, sizes alone a model on meta"
         )
+    return _document(model, batch, kind, origin, layers)
+
+
+def _document(
+    model: nn.Module, batch: int, kind: str, origin: dict[str, str], layers: list[ProfiledLayer]
+) -> dict[str, Any]:
     return {
         "format": "commtune/profile/1",
         "model": type(model).__name__,

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from commtune.errors import CommtuneError
-from commtune.session import Session, TensorType
+from commtune.session import AllGather, Session, TensorType
 
 Group = Any  # torch.distributed.ProcessGroup; None: all ranks
 
@@ -25,6 +25,17 @@ def type_of(dtype: torch.dtype) -> TensorType | None:
     return _TYPES.get(dtype)
 
 
+def all_gather_in(group: Group) -> AllGather:
+    """Every rank's record, by the group's own all-gather."""
+
+    def all_gather(own: bytes) -> Sequence[bytes]:
+        everyone: list[Any] = [None] * dist.get_world_size(group)
+        dist.all_gather_object(everyone, own, group=group)
+        return everyone
+
+    return all_gather
+
+
 def join(group: Group, timeout: float, **options: Any) -> Session:
     """Joins the ranks of a process group; their addresses travel by the group's own all-gather."""
     if not dist.is_available() or not dist.is_initialized():
@@ -32,14 +43,8 @@ def join(group: Group, timeout: float, **options: Any) -> Session:
             "torch.distributed is not initialized: call torch.distributed.init_process_group() first, as for "
             "DistributedDataParallel"
         )
-    ranks = dist.get_world_size(group)
-
-    def all_gather(own: bytes) -> Sequence[bytes]:
-        everyone: list[Any] = [None] * ranks
-        dist.all_gather_object(everyone, own, group=group)
-        return everyone
-
-    return Session(dist.get_rank(group), ranks, all_gather, timeout=timeout, **options)
+    rank, ranks = dist.get_rank(group), dist.get_world_size(group)
+    return Session(rank, ranks, all_gather_in(group), timeout=timeout, announced_plans=True, **options)
 
 
 def first_rank(group: Group) -> int:

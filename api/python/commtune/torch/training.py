@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import platform
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -15,11 +16,13 @@ from torch import nn
 from torch.optim import Optimizer
 
 from commtune.errors import BadCall, CommtuneError, PlanRefused
-from commtune.session import BucketOptions, MessageTimes, Statistics
+from commtune.session import BucketOptions, JoinOptions, MessageTimes, Statistics
 from commtune.torch.deferred import DeferredUpdates, groups_of
 from commtune.torch.gradients import FlatGradients, trained_parameters
+from commtune.torch.kept import KeptPlan
+from commtune.torch.own_plan import OwnPlan, Part
 from commtune.torch.plans import PlanSource, Source
-from commtune.torch.rendezvous import Group, join, share_tensors
+from commtune.torch.rendezvous import Group, first_rank, join, share_tensors
 
 Barrier = Literal["full", "layer"]
 
@@ -39,6 +42,7 @@ def wrap(
     timeout: float = 60.0,
     transport: str = "tcp",
     subnet: str | None = None,
+    probe_budget: float = 10.0,
 ) -> Training:
     """Lets the gradients of a model travel by a plan, in place of DistributedDataParallel. Collective.
 
@@ -50,7 +54,8 @@ def wrap(
         plan: a file, JSON text or a dictionary ("commtune/plan/1"), a service's plan
             ("http://host:8080/v1/plans/7"), "buckets" for DistributedDataParallel's own buckets over a ring, or
             "auto": the plan that a service or the local database has for this model on this cluster, buckets until
-            it answers and where it does not within a second. Rank 0's counts.
+            it answers. Where it does not, the training measures and plans by itself; see ``probe_budget``. Rank 0's
+            counts.
         barrier: "full": gradients are final when ``backward()`` returns, as in DistributedDataParallel. "layer":
             each layer waits for its own gradients, and is updated, just before it is used again.
         find_unused_parameters: parameters that a pass does not use count as zeros, as in DistributedDataParallel.
@@ -61,6 +66,8 @@ def wrap(
         timeout: seconds that a rank waits for any one message.
         transport: "tcp" or "verbs".
         subnet: addresses to use, such as "10.0.0.0/24".
+        probe_budget: seconds that "auto" may stop the training for, once and between two steps, to measure the network
+            where nobody has a plan; 0: it never does. The plan that it makes is taken back where steps get slower.
 
     Returns:
         The training's handle, for ``no_sync()``, ``adopt()``, ``statistics()`` and ``close()``.
@@ -78,6 +85,7 @@ def wrap(
         group=process_group,
         timeout=timeout,
         options=options,
+        probe_budget=probe_budget,
     )
 
 
@@ -96,6 +104,7 @@ class Training:
         group: Group,
         timeout: float,
         options: dict[str, Any],
+        probe_budget: float,
     ) -> None:
         if model in _WRAPPED:
             raise CommtuneError("the model is wrapped already: close() its training first")
@@ -103,7 +112,7 @@ class Training:
             raise CommtuneError('find_unused_parameters needs barrier="full": a layer cannot know who used it')
         parameters = trained_parameters(model)
         groups = groups_of(optimizer, parameters) if barrier == "layer" else []
-        self._model, self._group = model, group
+        self._model, self._group, self._barrier = model, group, barrier
         self._find_unused = find_unused_parameters
         self._buffers = list(model.buffers()) if broadcast_buffers else []
         self._session = join(group, timeout, **options)
@@ -111,6 +120,7 @@ class Training:
         self._gradients = FlatGradients(parameters)
         self._gradients.lay_out(self._session)
         self._source = source
+        self._own = self._own_plan(barrier, JoinOptions(timeout=timeout, **options), probe_budget)
         self._adopt_first(barrier)
         self._synchronizes = True
         self._open = False  # a backward pass has begun to send
@@ -144,9 +154,24 @@ class Training:
         stays in force.
         """
         self.flush()
-        self._source.settle()
+        self._settle_plan()
         with self._carrying_out():
             self._session.adopt(plan)
+
+    def announce(self, plan: str | os.PathLike[str] | dict[str, Any]) -> int:
+        """On rank 0 alone, between two steps: all ranks change to the plan in the same step, a few from now.
+
+        Returns which, counted from 1. The other ranks call nothing. Raises PlanRefused where it does not suit.
+        """
+        self._settle_plan()
+        with self._carrying_out():
+            return self._session.announce(plan)
+
+    def _settle_plan(self) -> None:
+        """The user has chosen: nothing overrules it."""
+        self._source.settle()
+        if self._own is not None:
+            self._own.settle()
 
     @property
     def plan_digest(self) -> str:
@@ -182,12 +207,50 @@ class Training:
         if self._model not in _WRAPPED:
             return
         try:
+            if self._own is not None:
+                self._own.close()
             self.flush()
             if self._over is None:
                 with self._carrying_out():
                     self._session.leave()
         finally:
             self._detach()
+
+    def _own_plan(self, barrier: Barrier, options: JoinOptions, budget: float) -> OwnPlan | None:
+        """Where rank 0 asks for "auto": what an earlier training has kept, or will be measured."""
+        asked = [(not self._source.has_answer and self._session.ranks > 1, budget)]
+        dist.broadcast_object_list(asked, src=first_rank(self._group), group=self._group)
+        is_auto, budget = asked[0]
+        if not is_auto:
+            return None
+        hosts: list[Any] = [None] * self._session.ranks
+        dist.all_gather_object(hosts, platform.node(), group=self._group)
+        kept = KeptPlan(self._session.layout_digest, hosts, barrier)
+        found = [(kept.plan(), kept.is_known)]
+        dist.broadcast_object_list(found, src=first_rank(self._group), group=self._group)
+        self._source.start, is_known = found[0]
+        if is_known or self._source.start is not None or budget <= 0:
+            return None
+        part = Part(self._session, self._model, self._group, barrier == "full", budget, options)
+        return OwnPlan(self, part, kept)
+
+    @property
+    def has_answer(self) -> bool:
+        """Whoever was asked, or the user, has named a plan; on rank 0."""
+        return self._source.has_answer
+
+    def first_plan(self) -> dict[str, Any]:
+        """That "auto" begins with."""
+        return self.bucket_plan(BucketOptions(per_layer=self._barrier == "layer"))
+
+    @property
+    def own_plan_state(self) -> str:
+        """What has become of the plan that "auto" makes by itself; empty where it makes none.
+
+        "timing", "waiting", "planning", "trying", "adopted", "taken back" or "given up". What comes after "planning" is
+        rank 0's to know.
+        """
+        return self._own.state if self._own is not None else ""
 
     def _adopt_first(self, barrier: Barrier) -> None:
         try:
@@ -230,10 +293,9 @@ class Training:
             raise self._over
         self.flush()
         with self._carrying_out():
-            plan = self._source.next(self._session, self._group)
-            if plan is not None:
-                with contextlib.suppress(PlanRefused):  # on all ranks: the one in force goes on
-                    self._session.adopt(plan)
+            self._source.announce(self._session)
+            if self._own is not None:
+                self._own.before_pass()
             self._session.begin()
         self._open = True
         self._missing = set(range(len(self._gradients.parameters)))
@@ -241,6 +303,8 @@ class Training:
 
     def _ended(self) -> None:
         """The backward pass has made all gradients that it makes."""
+        if self._own is not None:
+            self._own.made_all()
         unused = sorted(self._missing)
         if unused and not self._find_unused:
             named = ", ".join(self._gradients.names[index] for index in unused[:5]) + (", ..." if len(unused) > 5 else "")
