@@ -47,6 +47,14 @@ class Skipped(unittest.TestCase):
     def test_what_ran_passes(self):
         self.assertEqual(run([FINE], "--require", "slurm").returncode, 0)
 
+    def test_without_cuda_what_needs_a_gpu_is_missed(self):
+        left_out = {"name": "gpu.left_out", "status": "notrun", "inside": "<skipped/>", "said": "skipped: built without CUDA"}
+        links = {"name": "gpu_links", "status": "run", "said": "OK"}
+        self.assertEqual(run([links], "--require", "gpu-standin").returncode, 0)
+        done = run([left_out, links], "--require", "gpu-standin")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("required here, but skipped: gpu-standin: gpu.left_out", done.stdout)
+
     def test_an_unknown_group_is_refused(self):
         self.assertEqual(run([FINE], "--require", "gpus").returncode, 2)
 

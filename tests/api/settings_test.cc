@@ -96,17 +96,19 @@ TEST_F(SettingsTest, AMalformedVariableIsNamedWithValueAndRule) {
   EXPECT_EQ(refusal(), "COMMTUNE_PROGRESS = \"yes\": must be auto, always, never or json");
 }
 
-TEST_F(SettingsTest, ASubnetIsAnIpv4Network) {
+TEST_F(SettingsTest, ASubnetIsANetwork) {
   EXPECT_EQ(resolve_settings(sources_).settings.subnet, "");
   sources_.environment["COMMTUNE_SUBNET"] = "10.1.0.0/16";
   EXPECT_EQ(resolve_settings(sources_).settings.subnet, "10.1.0.0/16");
   sources_.flags["subnet"] = "192.168.7.0/24";
   EXPECT_EQ(resolve_settings(sources_).settings.subnet, "192.168.7.0/24");
+  sources_.flags["subnet"] = "fd00::/64";
+  EXPECT_EQ(resolve_settings(sources_).settings.subnet, "fd00::/64");
   for (const char* wrong :
        {"10.1.0.0", "10.1.0.0/0", "10.1.0.0/33", "10.1.0.0/24x", "10.1/16", "eth0", "/24"}) {
     sources_.flags["subnet"] = wrong;
-    EXPECT_EQ(refusal(),
-              "--subnet = \"" + std::string(wrong) + "\": must be an IPv4 network such as 10.0.0.0/24");
+    EXPECT_EQ(refusal(), "--subnet = \"" + std::string(wrong) +
+                             "\": must be a network such as 10.0.0.0/24 or fd00::/64");
   }
 }
 

@@ -303,10 +303,14 @@ class Bench {
     return {communicator_, scratch_, settings_.road, hosts_,   number,
             memory(data),  nullptr,  nullptr,        library()};
   }
+  LibraryPlace place() {
+    return {communicator_, [this](const std::string& text) { return broadcast(communicator_, text, soon()); },
+            soon()};
+  }
   /// Made when it is first needed: not every transport has one beside it.
   LibraryQueue* library() {
-    if (!library_ && !why_no_library({}, communicator_.transport())) {
-      library_ = make_library({}, communicator_.transport(), communicator_.size());
+    if (!library_ && !why_no_library({}, communicator_)) {
+      library_ = make_library({}, place(), communicator_.size());
       collectives_.emplace(communicator_, *library_);
     }
     return collectives_ ? &*collectives_ : nullptr;

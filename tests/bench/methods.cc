@@ -39,8 +39,8 @@
 #include "tuner/messages.h"
 #include "tuner/methods/byte_scheduler.h"
 #include "tuner/methods/method.h"
-#include "tuner/methods/server_keys.h"
 #include "tuner/methods/wfbp.h"
+#include "tuner/server_keys.h"
 #include "tuner/tuner.h"
 
 namespace {
@@ -263,7 +263,7 @@ void print_server_loads() {
       plan.messages = tuner::cut_messages(tuner::tensor_messages(profile), tuner::kServerPartition,
                                           element_size(profile.type));
       plan.road = ParameterServer{servers, Placement::kDedicated, Assignment::kHashed};
-      plan.server = tuner::byteps_servers(profile, plan.messages, servers);
+      plan.server = tuner::byteps_servers(tuner::TensorKeys(profile), plan.messages, servers);
       fmt::print(" {:>6.3f}", server_imbalance(plan));
     }
     fmt::print("\n");

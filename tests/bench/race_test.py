@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from race_parts import archive, bound, ddp, explain, jobs, picture, results
+from race_parts import archive, bound, explain, jobs, picture, pytorch, ranks, results
 
 
 def profile(layers):
@@ -140,7 +140,7 @@ class Jobs(unittest.TestCase):
 
 
 def system(title, ours, seconds, cpu=1.0):
-    return results.summarise(title, ours, [ddp.Round([seconds] * 3, cpu, 1 << 20)])
+    return results.summarise(title, ours, [ranks.Round([seconds] * 3, cpu, 1 << 20)])
 
 
 def case_result(ours_seconds, peers, cpu=1.0):
@@ -177,7 +177,7 @@ class Verdict(unittest.TestCase):
         one = case_result(7.6, (12.0, 7.55, 9.0, 9.0))
         for apart, ending in ((1.001, " missed"), (1.01, " missed"), (1.5, " too-noisy")):
             for each in one.systems:
-                each.rounds = [ddp.Round([each.seconds] * 3, 1.0, 1), ddp.Round([each.seconds * apart] * 3, 1.0, 1)]
+                each.rounds = [ranks.Round([each.seconds] * 3, 1.0, 1), ranks.Round([each.seconds * apart] * 3, 1.0, 1)]
             line = results.result_line([one])
             self.assertTrue(line.endswith(ending), line)  # never over_best_bucket_median
             self.assertIn(f"aa_median={apart - 1:.4f}", line)
@@ -185,7 +185,7 @@ class Verdict(unittest.TestCase):
         self.assertTrue(met["over_best_bucket_least"])
 
     def test_median_of_rounds(self):
-        rounds = [ddp.Round([1.0, 1.0, 9.0], 1.0, 1), ddp.Round([3.0, 3.0, 3.0], 2.0, 2), ddp.Round([2.0] * 3, 3.0, 1)]
+        rounds = [ranks.Round([1.0, 1.0, 9.0], 1.0, 1), ranks.Round([3.0, 3.0, 3.0], 2.0, 2), ranks.Round([2.0] * 3, 3.0, 1)]
         made = results.summarise("x", True, rounds)
         self.assertEqual((made.seconds, made.fastest_round, made.slowest_round), (2.0, 1.0, 3.0))
         self.assertEqual((made.cpu_seconds, made.peak_bytes), (2.0, 2))
@@ -258,12 +258,23 @@ class Explanation(unittest.TestCase):
 
 
 class Peer(unittest.TestCase):
-    def test_missing_pytorch_is_named(self):
+    def test_where_pytorch_cannot_be_had_the_reason_is_said(self):
         with contextlib.ExitStack() as undo:
-            undo.callback(setattr, ddp, "PYTHON", ddp.PYTHON)
-            ddp.PYTHON = "/bin/false"
-            with self.assertRaisesRegex(ddp.RaceError, "apt-get install .*python3-torch"):
-                ddp.require(install=False)
+            undo.callback(setattr, pytorch, "ENVIRONMENT", pytorch.ENVIRONMENT)
+            with tempfile.TemporaryDirectory() as folder:
+                pytorch.ENVIRONMENT = Path(folder) / "environment"
+                pytorch.ENVIRONMENT.write_text("#!/bin/sh\necho 'skipped: no network' >&2\nexit 77\n", encoding="utf-8")
+                pytorch.ENVIRONMENT.chmod(0o755)
+                with self.assertRaisesRegex(pytorch.RaceError, "no network") as raised:
+                    pytorch.environment()
+        self.assertEqual(raised.exception.status, 77)
+
+    def test_an_exported_list_is_a_row_and_no_rival(self):
+        made = case_result(1.0, [2.0, 3.0])
+        made.systems.append(results.summarise("DDP, exported list of 3", False, [ranks.Round([1.5] * 3, 1.0, 1 << 20)]))
+        made.buckets = 2
+        self.assertEqual(made.best_peer.seconds, 2.0)
+        self.assertIn("exported list of 3", results.case_table(made))
 
 
 if __name__ == "__main__":

@@ -180,8 +180,10 @@ class Checked(product.Product):
         if check["roads"]:
             self.assertGreater(answer["fit"], probe["fit"])
             self.assertEqual(self.json("show", "fits", str(answer["fit"]))["settings"]["checked"]["fit"], probe["fit"])
-            telling = {plan["plan_digest"] for plan in check["plans"] if not plan["hidden"]}
-            self.assertEqual({detail["plan"] for detail in told}, telling)
+            # One that told something under the costs of an earlier round may be hidden under those of the last.
+            told_plans = {detail["plan"] for detail in told}
+            self.assertLessEqual({plan["plan_digest"] for plan in check["plans"] if not plan["hidden"]}, told_plans)
+            self.assertLessEqual(told_plans, {plan["plan_digest"] for plan in check["plans"]})
         else:
             self.assertEqual((answer["fit"], told), (probe["fit"], []))
         self.assert_whole()

@@ -112,9 +112,9 @@ class Product(unittest.TestCase):
 
     # ---- shortcuts ----
 
-    def probe(self, *flags, ranks=2):
+    def probe(self, *flags, ranks=2, **variables):
         """Some numbers about this machine."""
-        return self.json("probe", "--local", str(ranks), *FEW, *flags)
+        return self.json("probe", "--local", str(ranks), *FEW, *flags, **variables)
 
     def made_cluster(self):
         """Made-up numbers about a cluster "lab" of four ranks on two hosts, the same each time, in place of a probe's."""

@@ -57,6 +57,10 @@ class Transports(product.Product):
         self.assertEqual(run["report"]["transport"], "mpi")
         self.assertIn("was probed over tcp, mpi", self.refused(3, *SMALL, "--transport", "verbs"))
 
+    def test_threads_of_one_process_are_for_no_launch(self):
+        said = self.refused(9, "probe", "--transport", "local")
+        self.assertIn("transport local: its ranks are threads of one process, and these are processes: use one of mpi, tcp", said)
+
     def test_a_check_runs_plans_over_theirs(self):
         self.probe_all()
         answer = self.json(*SMALL, "--local", "2", "--check", "3s")

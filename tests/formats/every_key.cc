@@ -64,7 +64,7 @@ Plan full_plan(const Road& road) {
   plan.barrier = Barrier::kPerLayer;
   plan.credit = Bytes{std::uint64_t{1} << 40};
   if (!needs_one_order(road)) plan.order = Order::kPriority;
-  if (may_be_decoupled(road))
+  if (may_be_decoupled(road) && has_two_stages(road))
     plan.sequence = {
         {1, Stage::kReduce}, {0, Stage::kReduce}, {0, Stage::kDistribute}, {1, Stage::kDistribute}};
   return plan;

@@ -67,6 +67,35 @@ TEST(Cluster, KeepsWhatCastsCost) {
   EXPECT_EQ(to_json(again), json);
 }
 
+TEST(Cluster, KeepsTheTraitsOfItsTransport) {
+  Cluster cluster = four_hosts();
+  EXPECT_FALSE(to_json(cluster).contains("traits"));
+  EXPECT_TRUE(cluster_from_json(to_json(cluster)).traits.assumed);
+  cluster.traits = {.chunk = 256_KiB, .uncut = 32_KiB, .cuts = 2, .window = 8, .assumed = false};
+  const nlohmann::json json = to_json(cluster);
+  EXPECT_EQ(json["traits"]["chunk_bytes"], 256 << 10);
+  EXPECT_EQ(cluster_from_json(json).traits, cluster.traits);
+}
+
+TEST(Cluster, KeepsWhatNcclsTuningsCost) {
+  Cluster cluster = four_hosts();
+  EXPECT_FALSE(to_json(cluster).contains("nccl"));
+  const NcclTuning tuning{NcclAlgorithm::kTree, NcclProtocol::kLl128, 8};
+  cluster.nccl = {{Operation::kAllGather, tuning, 4, cluster.operations[0].alone},
+                  {Operation::kAllGather, {}, 4, cluster.operations[0].alone}};
+  nlohmann::json json = to_json(cluster);
+  EXPECT_EQ(json["nccl"][0]["tuning"], "Tree+LL128+8");
+  const Cluster again = cluster_from_json(json);
+  EXPECT_FALSE(json["nccl"][1].contains("tuning"));
+  ASSERT_EQ(again.nccl.size(), 2U);
+  EXPECT_TRUE(again.nccl[1].tuning.is_own_choice());
+  EXPECT_EQ(again.nccl[0].tuning, tuning);
+  EXPECT_EQ(again.nccl[0].operation, Operation::kAllGather);
+  EXPECT_EQ(to_json(again), json);
+  json["nccl"][0]["tuning"] = "Star+LL";
+  EXPECT_THAT(bad_input([&] { cluster_from_json(json); }), StartsWith("nccl[0].tuning: expected Ring+LL128"));
+}
+
 /// The same over two transports.
 Cluster over_both() {
   Cluster cluster = four_hosts(), other = four_hosts();

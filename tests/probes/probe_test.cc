@@ -176,6 +176,18 @@ TEST(Probe, EndsWhenTheChoiceIsSettled) {
   EXPECT_THAT(result.notes, testing::Contains(testing::HasSubstr("which is certain")));
 }
 
+TEST(Probe, KeepsTheTraitsThatItMeasuredWith) {
+  Recorder sink;
+  const Cluster usual = run_ranks(2, coarse(), sink)[0].result.cluster;
+  EXPECT_FALSE(usual.traits.assumed);
+  EXPECT_EQ(usual.traits.chunk, TransferTraits{}.chunk);
+  ProbeOptions options = coarse();
+  options.chunk = 1_KiB;
+  const Cluster other = run_ranks(2, options, sink)[0].result.cluster;
+  EXPECT_EQ(other.traits.chunk, 1_KiB);
+  EXPECT_NE(other.fingerprint, usual.fingerprint) << "its samples are none of the other's";
+}
+
 TEST(Probe, WorksOnOneRank) {
   Recorder sink;
   const auto outcomes = run_ranks(1, coarse(), sink);

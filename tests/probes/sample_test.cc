@@ -45,8 +45,12 @@ TEST(ProbeSample, SurvivesJson) {
   ProbeSample cast = sum;
   cast.quantity.subject = Subject::kCast;
   cast.quantity.wire = WireFormat::kFloat16;
+  ProbeSample nccl = operation_sample();
+  nccl.quantity.road = AllReduce{Collective::kLibrary};
+  nccl.quantity.operation = Operation::kAllReduce;
+  nccl.quantity.nccl = {NcclAlgorithm::kRing, NcclProtocol::kLl, 4};
   for (const ProbeSample& sample :
-       {operation_sample(), message, sum, cast, jitter, head_of_line, plan, apart}) {
+       {operation_sample(), message, sum, cast, jitter, head_of_line, plan, apart, nccl}) {
     EXPECT_EQ(probe_sample_from_json(nlohmann::json::parse(to_json(sample).dump())), sample);
   }
 }

@@ -19,7 +19,7 @@
 
 #include "executor/transport/tcp/tcp.h"
 #include "executor/transport/verbs/verbs.h"
-#include "tests/executor/transport/verbs/forked_ranks.h"
+#include "tests/executor/forked_ranks.h"
 
 namespace commtune::testing {
 namespace {

@@ -56,6 +56,20 @@ TEST_F(PlacingTest, ATransportThatThisProgramDoesNotHaveIsUnavailable) {
   }
 }
 
+TEST_F(PlacingTest, ATransportOfThreadsIsUnavailableToProcesses) {
+  Placing placing;
+  placing.network = "local";
+  try {
+    placing.check();
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_THAT(error.what(),
+                HasSubstr("transport local: its ranks are threads of one process, and these are "
+                          "processes: use one of mpi, tcp"));
+  }
+}
+
 TEST_F(PlacingTest, ANetworkWithoutOptionsOfItsOwnTakesNone) {
   Placing placing;
   placing.network_options = "device=mlx5_0";

@@ -113,6 +113,15 @@ TEST_F(RunSessionTest, WhatCannotShareASessionHasOneOfItsOwn) {
   EXPECT_EQ(ranks_.orders().at(1).at("chunk_bytes"), 4096);
 }
 
+TEST_F(RunSessionTest, APlansLongestTransferIsItsSessions) {
+  RunSession session(0);
+  RunRequest probed = request("bsp-a2a");
+  probed.job.traits = {.chunk = 1_MiB, .assumed = false};
+  run(session, probed);
+  EXPECT_EQ(ranks_.orders().at(0).at("chunk_bytes"), (1_MiB).count);
+  EXPECT_THAT(ranks_.told(), ElementsAre(HasSubstr(R"("chunk_bytes":1048576)")));
+}
+
 TEST_F(RunSessionTest, APlanThatFailsEndsItselfOnly) {
   on("wfbp-a2a", "failed");
   RunSession session(0);

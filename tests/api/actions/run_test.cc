@@ -108,6 +108,20 @@ TEST_F(FindJobsTest, APlanFileWhoseProfileIsNotKnownTakesTheNewestOfItsLayout) {
               testing::IsError(ErrorCode::kNotFound, "name it with --model"));
 }
 
+TEST_F(FindJobsTest, AnotherLongestTransferThanWasProbedIsRefused) {
+  RunRequest request{.job = find("1").at(0), .placing = {}, .options = {}};
+  request.options.chunk = 256_KiB;
+  EXPECT_THAT(testing::error_of([&] { run_jobs(context_, {request}); }),
+              testing::IsError(
+                  ErrorCode::kBadInput,
+                  "--chunk 256.0 KiB: cluster lab was probed with transfers of up to 60.0 KiB (assumed)"));
+  EXPECT_EQ(request.chunk(), 256_KiB);
+  request.options.chunk = {};
+  EXPECT_EQ(request.chunk(), Bytes{0}) << "as the transport likes";
+  request.job.traits = {.chunk = 1_MiB, .assumed = false};
+  EXPECT_EQ(request.chunk(), 1_MiB);
+}
+
 TEST_F(FindJobsTest, AnotherLayoutIsRefused) {
   const auto other = store_.put_profile(scaled(testing::small_profile(), 0.5, 1));
   const std::string digest = store_.find_profile(other)->digest;

@@ -63,14 +63,16 @@ commtune_join_options options_of(Member& member, int ranks) {
   return options;
 }
 
-void on_ranks(int ranks, const std::function<void(int rank, commtune_session*)>& body) {
+void on_ranks(int ranks, const std::function<void(int rank, commtune_session*)>& body,
+              const std::function<void(commtune_join_options&)>& change = {}) {
   Meeting meeting(ranks);
   std::vector<std::jthread> threads;
   threads.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       Member member{meeting, rank};
-      const commtune_join_options options = options_of(member, ranks);
+      commtune_join_options options = options_of(member, ranks);
+      if (change) change(options);
       commtune_session* session = nullptr;
       ASSERT_EQ(commtune_join(&options, &session), COMMTUNE_OK) << commtune_last_message();
       body(rank, session);
@@ -266,6 +268,63 @@ TEST(CommtuneInC, APlanThatDoesNotSuitIsRefusedOnAllRanksAndTheOneBeforeGoesOn) 
   });
 }
 
+void on_ranks_with_announced_plans(int ranks, const std::function<void(int rank, commtune_session*)>& body) {
+  on_ranks(ranks, body, [](commtune_join_options& options) { options.announced_plans = 1; });
+}
+
+TEST(CommtuneInC, APlanThatRankZeroAnnouncesIsAdoptedByAllInTheSameStep) {
+  on_ranks_with_announced_plans(3, [](int rank, commtune_session* session) {
+    lay_out(session);
+    commtune_bucket_options options{};
+    options.servers = 2;
+    const std::string servers = plan_by(session, options);
+    ASSERT_EQ(commtune_adopt(session, rank == 0 ? "buckets" : nullptr), COMMTUNE_OK);
+    const std::string before = commtune_plan_digest(session);
+    for (int i = 0; i < 2; ++i) step(session, rank, 2.0F);
+    std::uint64_t first = 5;
+    if (rank == 0) {
+      ASSERT_EQ(commtune_announce(session, servers.c_str(), &first), COMMTUNE_OK) << commtune_last_message();
+      std::uint64_t again = 0;
+      EXPECT_EQ(commtune_announce(session, servers.c_str(), &again), COMMTUNE_BAD_CALL);
+      EXPECT_THAT(commtune_last_message(), HasSubstr("a plan is announced already"));
+    }
+    for (std::uint64_t i = 3; i < 10; ++i) {
+      step(session, rank, 2.0F);
+      EXPECT_EQ(commtune_plan_digest(session) == before, i < first) << "step " << i;
+    }
+    EXPECT_THAT(commtune_refusal(session), StrEq(""));
+    EXPECT_EQ(commtune_leave(session), COMMTUNE_OK) << commtune_last_message();
+  });
+}
+
+TEST(CommtuneInC, AnAnnouncementThatIsWrongSaysWhyAndEndsNothing) {
+  on_ranks(2, [](int rank, commtune_session* session) {
+    lay_out(session);
+    ASSERT_EQ(commtune_adopt(session, rank == 0 ? "buckets" : nullptr), COMMTUNE_OK);
+    std::uint64_t first = 0;
+    EXPECT_EQ(commtune_announce(session, "buckets", &first), COMMTUNE_BAD_CALL);
+    EXPECT_THAT(commtune_last_message(),
+                HasSubstr(rank == 0 ? "announced_plans" : "only rank 0 may announce a plan"));
+    EXPECT_EQ(commtune_announce(session, nullptr, &first), COMMTUNE_BAD_CALL);
+    step(session, rank, 1.5F);
+    EXPECT_EQ(commtune_leave(session), COMMTUNE_OK);
+  });
+}
+
+TEST(CommtuneInC, APlanForAnotherTransportIsRefused) {
+  on_ranks(2, [](int rank, commtune_session* session) {
+    lay_out(session);
+    std::string plan = plan_by(session, {});
+    plan.insert(1, "\"transport\":\"verbs\",");
+    EXPECT_EQ(commtune_adopt(session, rank == 0 ? plan.c_str() : nullptr), COMMTUNE_PLAN_REFUSED);
+    EXPECT_THAT(commtune_last_message(),
+                HasSubstr("the plan is for transport verbs: this session was joined over tcp"));
+    ASSERT_EQ(commtune_adopt(session, rank == 0 ? "buckets" : nullptr), COMMTUNE_OK);
+    step(session, rank, 1.5F);
+    EXPECT_EQ(commtune_leave(session), COMMTUNE_OK);
+  });
+}
+
 TEST(CommtuneInC, CallsThatAreWrongSayWhyAndEndNothing) {
   commtune_session* none = nullptr;
   EXPECT_EQ(commtune_join(nullptr, &none), COMMTUNE_BAD_CALL);
@@ -333,6 +392,79 @@ TEST(CommtuneInC, AFailedAllGatherIsAnError) {
   };
   EXPECT_EQ(commtune_join(&options, &session), COMMTUNE_UNAVAILABLE);
   EXPECT_THAT(commtune_last_message(), HasSubstr("pigeon"));
+}
+
+constexpr const char* kProfile =
+    R"({"format": "commtune/profile/1", "model": "small", "batch": 1, "data_type": "float32",
+        "origin": {"how": "derived"}, "layers": [
+         {"name": "a", "forward_seconds": 0.001, "backward_seconds": 0.002,
+          "tensors": [{"name": "a.weight", "bytes": 4000}, {"name": "a.bias", "bytes": 40}]},
+         {"name": "b", "forward_seconds": 0.001, "backward_seconds": 0.002,
+          "tensors": [{"name": "b.weight", "bytes": 8000}, {"name": "b.bias", "bytes": 4}]}]})";
+
+/// What rank 0 of two is told of their network.
+std::string probed() {
+  constexpr int kRanks = 2;
+  std::string cluster;
+  Meeting meeting(kRanks);
+  std::vector<std::jthread> threads;
+  threads.reserve(kRanks);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      Member member{meeting, rank};
+      const commtune_join_options join = options_of(member, kRanks);
+      commtune_probe_options options{};
+      options.cluster = "threads";
+      options.budget_seconds = 3;
+      options.profile = rank == 0 ? kProfile : nullptr;
+      char* json = nullptr;
+      ASSERT_EQ(commtune_probe(&join, &options, &json), COMMTUNE_OK) << commtune_last_message();
+      ASSERT_EQ(json != nullptr, rank == 0);
+      if (rank == 0) cluster = json;
+      commtune_free(json);
+    });
+  }
+  threads.clear();
+  return cluster;
+}
+
+TEST(CommtuneInC, RanksMeasureTheirNetworkAndGetAPlanThatTheirSessionAdopts) {
+  const std::string cluster = probed();
+  EXPECT_THAT(cluster, AllOf(HasSubstr(R"("name":"threads")"), HasSubstr(R"("transport":"tcp")")));
+  std::string plans[2];
+  for (const bool full : {false, true}) {
+    char* plan = nullptr;
+    double seconds = 0;
+    ASSERT_EQ(commtune_plan(kProfile, cluster.c_str(), 2, full ? 1 : 0, &plan, &seconds), COMMTUNE_OK)
+        << commtune_last_message();
+    EXPECT_GE(seconds, 0.006);
+    plans[full ? 1 : 0] = plan;
+    commtune_free(plan);
+  }
+  EXPECT_THAT(plans[1], HasSubstr(R"("barrier":"full")"));
+  on_ranks(2, [&](int rank, commtune_session* session) {
+    lay_out(session);
+    for (const std::string& plan : plans) {
+      ASSERT_EQ(commtune_adopt(session, plan.c_str()), COMMTUNE_OK) << commtune_last_message();
+      step(session, rank, 1.5F);
+    }
+    ASSERT_EQ(commtune_leave(session), COMMTUNE_OK) << commtune_last_message();
+  });
+}
+
+TEST(CommtuneInC, WhatCannotBePlannedIsNamed) {
+  char* plan = nullptr;
+  EXPECT_EQ(commtune_plan("{", "{}", 2, 0, &plan, nullptr), COMMTUNE_BAD_INPUT);
+  EXPECT_THAT(commtune_last_message(), HasSubstr("profile: not valid JSON"));
+  EXPECT_EQ(commtune_plan(kProfile, "{}", 2, 0, &plan, nullptr), COMMTUNE_BAD_INPUT);
+  EXPECT_THAT(commtune_last_message(), HasSubstr("cluster: format: missing"));
+  EXPECT_EQ(commtune_plan(kProfile, nullptr, 2, 0, &plan, nullptr), COMMTUNE_BAD_CALL);
+  const commtune_join_options join{};
+  commtune_probe_options options{};
+  options.budget_seconds = -1;
+  char* cluster = nullptr;
+  EXPECT_EQ(commtune_probe(nullptr, &options, &cluster), COMMTUNE_BAD_CALL);
+  EXPECT_EQ(commtune_probe(&join, &options, nullptr), COMMTUNE_BAD_CALL);
 }
 
 TEST(CommtuneInC, CodesHaveNamesInBothLanguages) {

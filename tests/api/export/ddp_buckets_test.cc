@@ -101,6 +101,17 @@ TEST(DdpBuckets, AFirstCapOfItsOwn) {
   EXPECT_THAT(groups_by_cap(equal, Bytes{1U << 20U}, Bytes{3U << 20U}), ElementsAre(1, 3, 3, 1));
 }
 
+TEST(DdpBuckets, DeepSpeedClosesABucketBeforeTheGradientThatWouldNotFit) {
+  Profile uneven = synthetic_profile(6, Bytes{4}, Seconds{1}, Seconds{1});
+  // As they appear: 8, 4, 4, 40, 4, 4 bytes.
+  uneven.layers[5].tensors[0].bytes = 8_B;
+  uneven.layers[2].tensors[0].bytes = 40_B;
+  EXPECT_THAT(groups_within(uneven, 12_B), ElementsAre(2, 1, 1, 2));
+  EXPECT_THAT(groups_within(uneven, 16_B), ElementsAre(3, 1, 2));
+  EXPECT_THAT(groups_within(uneven, 64_B), ElementsAre(6));
+  EXPECT_THAT(groups_within(uneven, 0_B), ElementsAre(1, 1, 1, 1, 1, 1));
+}
+
 TEST(DdpBuckets, OnlyRunsOfWholeTensorsAreBuckets) {
   const Profile profile = synthetic_profile(4, Bytes{64}, Seconds{1}, Seconds{1});
   Plan plan;

@@ -78,7 +78,7 @@ std::optional<Seconds> best_with_four(const Plan& of) {
 }
 
 TEST(Export, DdpGetsTheSingleCapOfTheLeastPredictedTime) {
-  const Exported exported = export_plan("ddp", plan(8), profile(), best_with_four);
+  const Exported exported = export_plan("ddp", plan(8), profile(), {best_with_four});
   const std::map<std::string, std::string> made{exported.settings.begin(), exported.settings.end()};
   EXPECT_EQ(made.at("bucket_cap_mb"), "8");
   EXPECT_EQ(to_json(exported).at("predicted_seconds"),
@@ -93,13 +93,13 @@ TEST(Export, DdpGetsThePlansGroupsOnlyWhereTheyPayWithAFullBarrier) {
   Plan layers = plan(1);
   layers.barrier = Barrier::kPerLayer;
   EXPECT_EQ(settings("ddp", layers).count("bucket_cap_mb_list"), 1U);
-  const Exported worse = export_plan("ddp", layers, profile(), best_with_four);
+  const Exported worse = export_plan("ddp", layers, profile(), {best_with_four});
   EXPECT_EQ(worse.settings.front(), std::pair(std::string("bucket_cap_mb"), std::string("8")));
   EXPECT_THAT(worse.not_expressed, Contains(HasSubstr("is faster with equal buckets then")));
   Plan four = plan(2);
   four.road = ParameterServer{2, Placement::kDedicated, Assignment::kHashed};
   four.barrier = Barrier::kPerLayer;
-  const Exported equal = export_plan("ddp", four, profile(), best_with_four);
+  const Exported equal = export_plan("ddp", four, profile(), {best_with_four});
   EXPECT_EQ(equal.settings.front().first, "bucket_cap_mb_list");
 }
 
@@ -111,6 +111,173 @@ TEST(Export, DdpCannotCut) {
   check(cut, profile());
   EXPECT_FALSE(settings("ddp", cut).contains("bucket_cap_mb_list"));
   EXPECT_THAT(gaps("ddp", cut), Contains(HasSubstr("a bucket is a run of whole tensors")));
+}
+
+TEST(Export, DdpSingleGetsOneCapAlone) {
+  EXPECT_EQ(settings("ddp-single", plan(2)),
+            (std::map<std::string, std::string>{
+                {"bucket_cap_mb", "8"}, {"gradient_as_bucket_view", "True"}, {"static_graph", "True"}}));
+  EXPECT_THAT(gaps("ddp-single", plan(2)), testing::ElementsAre(HasSubstr("see the target nccl")));
+  const Exported exported = export_plan("ddp-single", plan(8), profile(), {best_with_four});
+  EXPECT_EQ(exported.settings.front(), std::pair(std::string("bucket_cap_mb"), std::string("8")));
+  EXPECT_EQ(to_json(exported).at("predicted_seconds"), nlohmann::json({{"bucket_cap_mb", 1.0}}));
+  EXPECT_THAT(exported.not_expressed, Contains(AllOf(HasSubstr("the plan's 1 messages of 32.0 MiB"),
+                                                     HasSubstr("this one makes 4 of 8.0 MiB to 8.0 MiB"))));
+  // The first bucket of 1 MiB takes one tensor, so that 4 buckets need three for the seven others.
+  EXPECT_THAT(exported.text, HasSubstr("whose first bucket is 1 MiB whatever the cap, 1.00 s an iteration "
+                                       "predicted:\n# model = torch.nn.parallel.DistributedDataParallel(\n"
+                                       "#     model, bucket_cap_mb=12, "));
+}
+
+/// Messages of 1, 3 and 4 tensors: one cap that closes buckets by reaching it cannot make them.
+Plan uneven_plan() {
+  Plan out = plan(8);
+  std::vector<Piece> pieces = out.messages.front().pieces;
+  out.messages = {{{pieces.begin(), pieces.begin() + 1}},
+                  {{pieces.begin() + 1, pieces.begin() + 4}},
+                  {{pieces.begin() + 4, pieces.end()}}};
+  out.priority = {0, 1, 2};
+  check(out, profile());
+  return out;
+}
+
+TEST(Export, DeepSpeedGetsElements) {
+  const Exported exported = export_plan("deepspeed", plan(2), profile());
+  // 8 MiB of float32.
+  const nlohmann::json zero = nlohmann::json::parse(exported.text).at("zero_optimization");
+  EXPECT_EQ(zero.at("reduce_bucket_size"), 2U << 20U);
+  EXPECT_EQ(zero.at("allgather_bucket_size"), 8U << 20U);  // all 32 MiB: nothing computes meanwhile
+  EXPECT_EQ(zero.at("overlap_comm"), true);
+  EXPECT_EQ(zero.at("reduce_scatter"), false);
+  EXPECT_EQ(zero.at("stage"), 1);
+  EXPECT_EQ(settings("deepspeed", plan(2)).at("zero_optimization.reduce_bucket_size"), "2097152");
+  EXPECT_THAT(exported.not_expressed, Not(Contains(HasSubstr("one size for all buckets"))));
+  EXPECT_THAT(exported.not_expressed, Contains(HasSubstr("gathers the parameters of other ranks after")));
+  EXPECT_THAT(gaps("deepspeed", uneven_plan()), Contains(HasSubstr("one size for all buckets")));
+}
+
+TEST(Export, MegatronGetsArguments) {
+  const Exported exported = export_plan("megatron", plan(2), profile());
+  EXPECT_EQ(exported.text, "--overlap-grad-reduce --ddp-bucket-size 2097152\n");
+  EXPECT_EQ(settings("megatron", plan(2)).at("--ddp-bucket-size"), "2097152");
+  EXPECT_THAT(exported.not_expressed, Contains(HasSubstr("--use-distributed-optimizer")));
+  EXPECT_THAT(exported.not_expressed, Not(Contains(HasSubstr("travel as float32"))));
+  Profile half = profile();
+  half.type = DataType::kBfloat16;
+  const Exported halved = export_plan("megatron", plan(2), half);
+  EXPECT_EQ(halved.text, "--overlap-grad-reduce --ddp-bucket-size 4194304\n");
+  EXPECT_THAT(halved.not_expressed, Contains(HasSubstr("travel as float32: twice the bytes")));
+}
+
+TEST(Export, BucketSizesAreThoseOfTheLeastPredictedTime) {
+  for (const char* target : {"deepspeed", "megatron"}) {
+    const Exported exported = export_plan(target, plan(8), profile(), {best_with_four});
+    EXPECT_THAT(exported.text, HasSubstr("2097152")) << target;
+    ASSERT_EQ(exported.predicted.size(), 1U) << target;
+    EXPECT_EQ(exported.predicted.front().second, Seconds{1}) << target;
+    EXPECT_THAT(exported.not_expressed, Contains(HasSubstr("this one makes 4 of 8.0 MiB to 8.0 MiB")))
+        << target;
+  }
+}
+
+/// A module with a parameter beside those of the module inside it, as the names of PyTorch say.
+Profile nested_profile() {
+  Profile made = synthetic_profile(5, Bytes{64}, Seconds{0.04}, Seconds{0.08});
+  const char* const names[] = {"stem.weight", "blocks.0.scale", "blocks.0.first.weight", "blocks.1.weight",
+                               "head.weight"};
+  for (std::size_t i = 0; i < 5; ++i) made.layers[i].tensors[0].name = names[i];
+  made.layers[2].tensors.push_back({"blocks.0.first.bias", Bytes{4}});
+  return made;
+}
+
+/// Whole tensors, a message for each list.
+Plan nested_plan(const std::vector<std::vector<TensorId>>& messages) {
+  const Profile made = nested_profile();
+  const std::vector<TensorRef> tensors = tensors_of(made);
+  Plan out = plan(1);
+  out.profile = digest(made);
+  out.messages.clear();
+  for (const std::vector<TensorId>& message : messages) {
+    out.messages.emplace_back();
+    for (const TensorId tensor : message)
+      out.messages.back().pieces.push_back({tensor, Bytes{0}, tensors[tensor].bytes});
+  }
+  out.priority.resize(messages.size());
+  for (std::size_t i = 0; i < messages.size(); ++i) out.priority[i] = static_cast<int>(i);
+  check(out, made);
+  return out;
+}
+
+std::string groups_of(const std::vector<std::vector<TensorId>>& messages) {
+  const Exported exported = export_plan("fsdp2", nested_plan(messages), nested_profile());
+  return exported.settings.front().second;
+}
+
+TEST(Export, Fsdp2GetsTheModulesOfEachMessage) {
+  EXPECT_EQ(groups_of({{5, 4}, {3, 2, 1}, {0}}), R"([["stem"],["blocks.0"],["blocks.1","head"]])");
+  // The outer module's call comes after the inner one's, and takes what that left.
+  EXPECT_EQ(groups_of({{5, 4, 3, 2}, {1, 0}}),
+            R"([["stem","blocks.0"],["blocks.0.first","blocks.1","head"]])");
+  // Messages that end inside a module: it goes with the later one.
+  EXPECT_EQ(groups_of({{5, 4, 3}, {2, 1, 0}}), R"([["stem","blocks.0"],["blocks.1","head"]])");
+  const Exported exported = export_plan("fsdp2", nested_plan({{5, 4, 3}, {2, 1, 0}}), nested_profile());
+  EXPECT_THAT(exported.not_expressed, Contains(HasSubstr("a group is made of whole modules")));
+  EXPECT_THAT(export_plan("fsdp2", nested_plan({{5, 4}, {3, 2, 1}, {0}}), nested_profile()).not_expressed,
+              Not(Contains(HasSubstr("whole modules"))));
+}
+
+TEST(Export, Fsdp2JoinsGroupsThatWouldTakeEachOthersModules) {
+  // "blocks.0" would take the module inside it, which is in an earlier group.
+  EXPECT_EQ(groups_of({{5, 4}, {1, 0}, {3, 2}}),
+            R"([["stem","blocks.0"],["blocks.0.first"],["blocks.1","head"]])");
+  Profile reversed = nested_profile();
+  reversed.layers[1].tensors[0].name = "blocks.0.first.weight";
+  reversed.layers[2].tensors = {{"blocks.0.scale", Bytes{64}}, {"blocks.0.shift", Bytes{4}}};
+  const Exported exported = export_plan("fsdp2", nested_plan({{5, 4}, {3, 2}, {1, 0}}), reversed);
+  EXPECT_EQ(exported.settings.front().second, R"([["stem","blocks.0"],["blocks.1","head"]])");
+}
+
+TEST(Export, Fsdp2GathersInTheNextForwardPass) {
+  std::optional<Plan> asked;
+  const auto predict = [&asked](const Plan& of) {
+    if (!asked) asked = of;  // the plan's own groups
+    return std::optional(Seconds{2});
+  };
+  const Exported exported =
+      export_plan("fsdp2", nested_plan({{5, 4}, {3, 2, 1}, {0}}), nested_profile(), {predict});
+  ASSERT_TRUE(asked);
+  check(*asked, nested_profile());
+  EXPECT_EQ(asked->barrier, Barrier::kPerLayer);
+  EXPECT_EQ(asked->sequence, (std::vector<Step>{{0, Stage::kReduce},
+                                                {1, Stage::kReduce},
+                                                {2, Stage::kReduce},
+                                                {2, Stage::kDistribute},
+                                                {1, Stage::kDistribute},
+                                                {0, Stage::kDistribute}}));
+  EXPECT_EQ(exported.predicted.front(), std::pair(std::string("groups"), Seconds{2}));
+  EXPECT_THAT(exported.text, HasSubstr("# PyTorch 2.6 and newer, 2.00 s an iteration predicted\n"));
+  EXPECT_THAT(exported.text, HasSubstr("    [\"blocks.1\",\"head\"],\n]\nfor names in reversed(groups):\n"));
+}
+
+TEST(Export, Fsdp2GetsTheGroupsOfTheLeastPredictedTime) {
+  const auto best_with_two = [](const Plan& of) {
+    check(of, nested_profile());
+    return std::optional(Seconds{1 + std::abs(2 - static_cast<double>(of.messages.size()))});
+  };
+  // 64, 64, 64 + 4, 64, 64 bytes from the stem on: half of 324 is reached by the third module from the end.
+  const Exported exported =
+      export_plan("fsdp2", nested_plan({{5}, {4}, {3}, {2}, {1}, {0}}), nested_profile(), {best_with_two});
+  EXPECT_EQ(exported.settings.front().second,
+            R"([["stem","blocks.0"],["blocks.0.first","blocks.1","head"]])");
+  EXPECT_EQ(exported.predicted.front().second, Seconds{1});
+  EXPECT_THAT(exported.not_expressed, Contains(HasSubstr("there are 2 of 128 B to 196 B")));
+}
+
+TEST(Export, Fsdp2LeavesTheModelsOwnParametersToTheLastCall) {
+  Profile flat = nested_profile();
+  flat.layers[0].tensors[0].name = "token";
+  const Exported exported = export_plan("fsdp2", nested_plan({{5, 4}, {3, 2}, {1, 0}}), flat);
+  EXPECT_EQ(exported.settings.front().second, R"([["blocks.0.first"],["blocks.1","head"]])");
 }
 
 TEST(Export, HorovodGetsTheLargestMessageAsThreshold) {
@@ -150,6 +317,22 @@ TEST(Export, NcclGetsTheAlgorithmWhereItHasOne) {
   EXPECT_THAT(gaps("nccl", doubling), Contains(HasSubstr("halving-doubling")));
 }
 
+TEST(Export, NcclGetsTheTuningsThatWereMeasured) {
+  ExportPlace place;
+  const NcclTuning ring{NcclAlgorithm::kRing, NcclProtocol::kLl};
+  const NcclTuning nvls{NcclAlgorithm::kNvlsTree, NcclProtocol::kSimple, 16};
+  place.nccl.choices.push_back(
+      {NcclCollective::kAllReduce, 4, 2, {{1_KiB, 32_KiB, ring, {}}, {1_MiB, 64_MiB, nvls, {}}}});
+  const Exported exported = export_plan("nccl", plan(2), profile(), place);
+  EXPECT_EQ(
+      exported.settings,
+      (std::vector<std::pair<std::string, std::string>>{{"COMMTUNE_NCCL_TUNING", to_text(place.nccl)}}));
+  EXPECT_THAT(exported.text, HasSubstr("allreduce,1024,32768,ring,ll,-1,2,4,-1,-1\n"
+                                       "allreduce,1048576,67108864,nvls_tree,simple,16,2,4,-1,-1\n"));
+  EXPECT_THAT(export_plan("env", plan(2), profile(), place).text,
+              HasSubstr("export COMMTUNE_NCCL_TUNING=" + to_text(place.nccl) + "\n"));
+}
+
 TEST(Export, WhatOnlyOurExecutorCanDoIsSaid) {
   Plan free = plan(1);
   free.barrier = Barrier::kPerLayer;
@@ -158,7 +341,7 @@ TEST(Export, WhatOnlyOurExecutorCanDoIsSaid) {
   free.messages.push_back({{{7, Bytes{2U << 20U}, Bytes{2U << 20U}}}});
   free.priority.push_back(8);
   check(free, profile());
-  for (const char* target : {"ddp", "horovod"}) {
+  for (const char* target : {"ddp", "ddp-single", "deepspeed", "megatron", "horovod"}) {
     EXPECT_THAT(gaps(target, free), Contains(HasSubstr("layer by layer"))) << target;
     EXPECT_THAT(gaps(target, free), Contains(HasSubstr("2 of 9 messages carry a part"))) << target;
     EXPECT_THAT(gaps(target, plan(1)), Not(Contains(HasSubstr("layer by layer")))) << target;

@@ -10,7 +10,8 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(All, Corpus,
                          testing::Values(Target{"head", head}, Target{"hosts", hosts},
                                          Target{"question", question}, Target{"target", target},
-                                         Target{"wire", wire}, Target{"service", service, 40}),
+                                         Target{"trace", trace}, Target{"wire", wire},
+                                         Target{"service", service, 40}),
                          name_of);
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/import/profile_from_trace.h"
+#include "api/import/trace_reader.h"
 #include "api/launch/hosts.h"
 #include "api/question/case.h"
 #include "api/question/question.h"
@@ -96,6 +98,14 @@ void target(std::string_view text) {
   if (const auto query = rest::parse_query(text.substr(mark + 1)))
     for (const auto& [name, value] : *query)
       require((name + value).find('\0') == std::string::npos, "a parameter has no NUL");
+}
+
+void trace(std::string_view text) {
+  const auto read = refused_or([&] { return read_trace(text, "trace.json"); });
+  if (!read) return;
+  const auto profile = refused_or([&] { return profile_from_trace(*read, {}, "trace.json"); });
+  if (profile)
+    require(digest(profile_from_json(to_json(*profile))) == digest(*profile), "a profile can be read again");
 }
 
 void wire(std::string_view text) {

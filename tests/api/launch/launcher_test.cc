@@ -55,6 +55,14 @@ TEST_F(Launch, AReportThatIsCutShortByTheEndIsNoMistake) {
 
 TEST_F(Launch, AReportThatIsCutShortOtherwiseIs) {
   EXPECT_EQ(error_of(started_ + cut_short_, {}), ErrorCode::kBadInput);
+  EXPECT_EQ(error_of(started_ + cut_short_ + "\necho\necho '" + to_line(Finished{7}) + "'", {}),
+            ErrorCode::kBadInput);
+}
+
+TEST_F(Launch, WhatCutAReportShortIsSaidInItsPlace) {
+  const std::string failed = "echo '" + to_line(Failed{ErrorCode::kPeerLost, "rank 2 went away"}) + "' >&2\n";
+  EXPECT_EQ(error_of(started_ + cut_short_ + "\necho\n" + failed + "exit 7", {}), ErrorCode::kPeerLost);
+  EXPECT_EQ(error_of(started_ + cut_short_ + "\nkill -9 $$", {}), ErrorCode::kUnavailable);
 }
 
 /// Repeats what it is told as a thing found, until it is told to stop.
@@ -106,6 +114,16 @@ TEST_F(LaunchedJobTest, ItsFailureIsThrownByWhoListens) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
     EXPECT_STREQ(error.what(), "gone");
+  }
+}
+
+TEST_F(LaunchedJobTest, AReportThatIsLostWhileTheJobGoesOnIsAMistake) {
+  LaunchedJob job("order", options_for(started_ + cut_short_ + "\necho\n" + kEcho), cancellation_);
+  try {
+    hear(job, "order");
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kBadInput);
   }
 }
 

@@ -42,11 +42,11 @@ def bucket_plan(kind):
     return on_ranks(RANKS, body)[0]
 
 
-def exported(plan, profile, folder):
+def exported(plan, profile, folder, target="ddp"):
     for name, document in (("plan", plan), ("profile", profile)):
         (folder / f"{name}.json").write_text(json.dumps(document))
     environment = {**os.environ, "HOME": str(folder), "COMMTUNE_DB": str(folder / "store.db")}
-    command = [os.environ["COMMTUNE_E2E_TUNE"], "export", "plan.json", "--to", "ddp", "--model", "profile.json", "--json"]
+    command = [os.environ["COMMTUNE_E2E_TUNE"], "export", "plan.json", "--to", target, "--model", "profile.json", "--json"]
     done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -117,9 +117,10 @@ def test_ddp_runs_the_plans_groups_after_the_first_iterations(kind, sizes, tmp_p
     assert said == (len(sizes) > 1)
 
 
-def test_a_single_cap_closes_each_bucket_but_the_last(tmp_path):
+@pytest.mark.parametrize("target", ["ddp", "ddp-single"])
+def test_a_single_cap_closes_each_bucket_but_the_last(target, tmp_path):
     profile = profile_of(make(ResidualNetwork)[0])
-    cap = exported(fused(bucket_plan(ResidualNetwork), [2, 3, 3, 3, 5]), profile, tmp_path)["settings"]["bucket_cap_mb"]
+    cap = exported(fused(bucket_plan(ResidualNetwork), [2, 3, 3, 3, 5]), profile, tmp_path, target)["settings"]["bucket_cap_mb"]
     text = f"model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb={cap})"
     sizes = {tensor["name"]: tensor["bytes"] for layer in profile["layers"] for tensor in layer["tensors"]}
     buckets = [[sizes[name] for name in bucket] for bucket in buckets_of_iterations(ResidualNetwork, text)[0][-1]]

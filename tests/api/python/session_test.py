@@ -50,8 +50,8 @@ def on_ranks(ranks, body):
 class Member:
     """A rank that trains."""
 
-    def __init__(self, rank, ranks, all_gather):
-        self.session = commtune.Session(rank, ranks, all_gather, timeout=100)
+    def __init__(self, rank, ranks, all_gather, **options):
+        self.session = commtune.Session(rank, ranks, all_gather, timeout=100, **options)
         self.gradients = [array.array("f", bytes(size)) for _, size in TENSORS]
         self.session.layout("float32", TENSORS, [gradient.buffer_info()[0] for gradient in self.gradients])
         self.rank = rank
@@ -84,6 +84,25 @@ class Sessions(unittest.TestCase):
                 statistics = session.statistics()
                 self.assertEqual((statistics.iterations, statistics.gradient_bytes), (6, 12040))
                 self.assertEqual(len(session.message_times()), statistics.messages)
+
+        on_ranks(3, body)
+
+    def test_a_plan_that_rank_zero_announces_is_in_force_on_all_from_the_same_step(self):
+        def body(rank, all_gather):
+            member = Member(rank, 3, all_gather, announced_plans=True)
+            with member.session as session:
+                session.adopt("buckets" if rank == 0 else None)
+                before = session.plan_digest
+                member.step()
+                first = 4
+                if rank == 0:
+                    self.assertEqual(session.announce(session.bucket_plan(commtune.BucketOptions(servers=2))), first)
+                for number in range(2, 8):
+                    member.step()
+                    self.assertEqual(session.plan_digest == before, number < first, number)
+                self.assertEqual(session.refusal, "")
+                with self.assertRaisesRegex(commtune.BadCall, "only rank 0" if rank else "JSON|cannot"):
+                    session.announce("{" if rank == 0 else "buckets")
 
         on_ranks(3, body)
 

@@ -19,60 +19,20 @@ one line of JSON on stdout:
   J run W K        W iterations of warm-up, then K timed ones; see Replay.run for the answer
   quit
 
-Needs PyTorch with gloo: Debian's python3-torch.
+Needs PyTorch with gloo, for a list of caps 2.13: tests/api/python/environment.
 """
 
 import argparse
-import ctypes
+import functools
 import gc
 import json
 import os
-import resource
-import sys
 import time
 
 import torch
 import torch.distributed as dist
+from rank_jobs import TimeLine, cpu_seconds, peak_bytes, serve
 from torch.nn.parallel import DistributedDataParallel
-
-CLOCK_MONOTONIC = 1
-TIMER_ABSTIME = 1
-PR_SET_TIMERSLACK = 29
-TIMER_SLACK_NS = 1000
-
-
-class Timespec(ctypes.Structure):
-    _fields_ = [("tv_sec", ctypes.c_long), ("tv_nsec", ctypes.c_long)]
-
-
-class TimeLine:
-    """When the compute side is where: late wake-ups do not add up, since each wait ends at an absolute time."""
-
-    def __init__(self):
-        libc = ctypes.CDLL(None)
-        libc.prctl(PR_SET_TIMERSLACK, ctypes.c_ulong(TIMER_SLACK_NS), 0, 0, 0)
-        self._nanosleep = libc.clock_nanosleep
-        self._until = Timespec()
-        self._until_pointer = ctypes.byref(self._until)
-        self.at = time.monotonic_ns()
-
-    def spend(self, nanoseconds):
-        """A layer of that length: returns when it ends."""
-        if nanoseconds == 0:
-            return
-        self.skip(nanoseconds)
-        self._until.tv_sec, self._until.tv_nsec = divmod(self.at, 1_000_000_000)
-        while self._nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, self._until_pointer, None) != 0:
-            pass
-
-    def skip(self, nanoseconds):
-        """A layer of that length, whose end nobody waits for: the processor need not wake up for it."""
-        self.at += nanoseconds
-
-    def resume(self):
-        """After waiting for something that no layer computes: the line goes on from now, unless it is ahead."""
-        self.at = max(self.at, time.monotonic_ns())
-
 
 class LayerStep(torch.autograd.Function):
     """One layer of the profile; the tensor that is handed on only keeps the nodes in order."""
@@ -154,7 +114,7 @@ class Network(torch.nn.Module):
 
 
 class Replay:
-    def __init__(self, profile, bucket_mib, settings):
+    def __init__(self, profile, buckets, settings):
         self.line = TimeLine()
         self.network = Network(profile, self.line)
         self.update_ns = sum(layer.update_ns for layer in self.network.sequence)
@@ -162,7 +122,7 @@ class Replay:
         self.keep_gradients = True
         self.ddp = DistributedDataParallel(
             self.network,
-            bucket_cap_mb=bucket_mib,
+            **buckets,
             broadcast_buffers=False,
             gradient_as_bucket_view=settings.bucket_view,
             static_graph=settings.static_graph,
@@ -229,13 +189,10 @@ class Replay:
         }
 
 
-def cpu_seconds():
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return usage.ru_utime + usage.ru_stime
-
-
-def peak_bytes():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+def bucket_settings(settings):
+    """What DDP is told of its buckets, by job."""
+    jobs = [{"bucket_cap_mb": mib} for mib in settings.bucket_mib]
+    return [*jobs, {"bucket_cap_mb_list": settings.bucket_list}] if settings.bucket_list else jobs
 
 
 def work(settings, serial, commands, answers):
@@ -245,7 +202,7 @@ def work(settings, serial, commands, answers):
     baseline = peak_bytes()
     dist.init_process_group("gloo")
     with open(settings.profile, encoding="utf-8") as file:
-        replay = Replay(json.load(file), settings.bucket_mib[serial], settings)
+        replay = Replay(json.load(file), bucket_settings(settings)[serial], settings)
     replay.check()
     for line in commands:
         command, *numbers = line.split()
@@ -261,50 +218,6 @@ def work(settings, serial, commands, answers):
     dist.destroy_process_group()
 
 
-def fork_job(settings, serial, inherited):
-    """A job as a process of its own: (the stream for its commands, the stream of its answers)."""
-    commands_in, commands_out = os.pipe()
-    answers_in, answers_out = os.pipe()
-    if os.fork() == 0:
-        for stream in inherited:
-            os.close(stream.fileno())  # another job's commands end when the parent lets go of them, not we
-        os.close(commands_out)
-        os.close(answers_in)
-        status = 1
-        try:
-            work(settings, serial, os.fdopen(commands_in), os.fdopen(answers_out, "w"))
-            status = 0
-        except BaseException:  # pylint: disable=broad-except
-            sys.excepthook(*sys.exc_info())
-        finally:
-            sys.stderr.flush()
-            os._exit(status)  # what is above belongs to the parent
-    os.close(commands_in)
-    os.close(answers_out)
-    return os.fdopen(commands_out, "w"), os.fdopen(answers_in)
-
-
-def serve(settings):
-    """Hands each command to its job and its answer back."""
-    jobs = []
-    for serial in range(len(settings.bucket_mib)):
-        jobs.append(fork_job(settings, serial, [stream for job in jobs for stream in job]))
-    for line in sys.stdin:
-        serial, _, command = line.strip().partition(" ")
-        if serial == "quit":
-            break
-        commands, answers = jobs[int(serial)]
-        print(command, file=commands, flush=True)
-        reply = answers.readline()
-        if not reply:
-            raise SystemExit(1)  # it has said why
-        print(reply, end="", flush=True)
-    for commands, _ in jobs:
-        commands.close()
-    for _ in jobs:
-        os.wait()
-
-
 def main():
     parser = argparse.ArgumentParser(
         description="One rank of DDP jobs that replay a profile; commands on stdin: J ready, J check, J run W K, quit.",
@@ -312,6 +225,7 @@ def main():
     )
     parser.add_argument("profile", help='file of format "commtune/profile/1"')
     parser.add_argument("--bucket-mib", type=float, nargs="+", default=[25], help="DDP's bucket_cap_mb, a job each (default 25)")
+    parser.add_argument("--bucket-list", type=json.loads, metavar="[MIB,...]", help="DDP's bucket_cap_mb_list: one more job")
     parser.add_argument("--no-bucket-view", dest="bucket_view", action="store_false", help="gradients apart from buckets")
     parser.add_argument("--no-static-graph", dest="static_graph", action="store_false")
     parser.add_argument(
@@ -321,7 +235,7 @@ def main():
         help="in-place: they lie where DDP wants them, as an accelerator leaves them; returned: fresh memory from autograd",
     )
     settings = parser.parse_args()
-    serve(settings)
+    serve([functools.partial(work, settings, serial) for serial in range(len(bucket_settings(settings)))])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from case_archive import content_of, keep, path_of  # noqa: F401
 
-from . import bound, ddp, results
+from . import bound, ranks, results
 
 
 def load(directory, case):
@@ -12,7 +12,7 @@ def load(directory, case):
         return None
     systems = []
     for system in content["systems"]:
-        rounds = [ddp.Round(**each) for each in system.pop("rounds")]
+        rounds = [ranks.Round(**each) for each in system.pop("rounds")]
         systems.append(results.SystemResult(**system, rounds=rounds))
     bounds = bound.Bounds(**content["bounds"])
-    return results.CaseResult(case, content["gradient_bytes"], content["tensors"], bounds, systems)
+    return results.CaseResult(case, content["gradient_bytes"], content["tensors"], bounds, systems, content.get("buckets", 0))

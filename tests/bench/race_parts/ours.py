@@ -6,8 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
-from .ddp import Round
 from .emulated import RaceError
+from .ranks import Round
 
 ROOT = Path(__file__).resolve().parents[3]
 DDP_PLAN = "ddp-25mib"  # the method that imitates DDP's default
@@ -36,7 +36,10 @@ class Tuner:
         self._extra = list(extra_arguments)
 
     def _call(self, *arguments):
-        command = [self._program, *arguments, "--db", str(self._database), "--cluster", self._cluster.name, "--json"]
+        return self._said(*arguments, "--cluster", self._cluster.name)
+
+    def _said(self, *arguments):
+        command = [self._program, *arguments, "--db", str(self._database), "--json"]
         done = subprocess.run(self._cluster.command_on(1, command), capture_output=True, text=True, check=False)
         if done.returncode != 0:
             said = [line for line in done.stderr.splitlines() if line.startswith("tune:")] or done.stderr.splitlines()
@@ -50,6 +53,12 @@ class Tuner:
         """Ranks all methods; leaves each one's plan as DIRECTORY/METHOD.json."""
         return self._call("plan", str(profile_path), "--out-dir", str(directory))
 
+    def exported(self, plan_path, profile_path):
+        """Caps of DDP's buckets, in MiB, and the predicted time with them; None where DDP cannot run the plan's groups."""
+        document = self._said("export", str(plan_path), "--to", "ddp", "--model", str(profile_path))
+        caps = document["settings"].get("bucket_cap_mb_list")
+        return (json.loads(caps), document["predicted_seconds"].get("bucket_cap_mb_list")) if caps else None
+
     def run(self, plan_path, profile_path, warmup, iterations, trace=None):
         """Runs a plan once; every gradient is verified in an iteration before the timed ones."""
         numbers = ["--warmup", str(warmup), "--iterations", str(iterations), "--check", "1"]
@@ -59,7 +68,7 @@ class Tuner:
 
 
 class Job:
-    """One plan of ours as a competitor; the same interface as ddp.Job."""
+    """One plan of ours as a competitor; the same interface as ranks.Job."""
 
     def __init__(self, title, tuner, plan_path, profile_path, predicted):
         self.title = title
@@ -92,9 +101,26 @@ def entry_of(answer, method):
     raise RaceError(f"{method}: not in the ranking of tune plan")
 
 
-def jobs(tuner, profile_path, directory):
-    """The tuner's choice, and the plan that imitates DDP's default on our executor."""
-    answer = tuner.plan(profile_path, directory)
+def fastest_list(tuner, answer, profile_path, directory):
+    """The plan that is predicted to be the fastest of those that DDP can be told as a list of buckets: its entry in the ranking, and
+    their caps. Raises RaceError where there is none."""
+    found = []
+    for entry in answer["ranking"]:
+        path = directory / f"{entry['method']}.json"
+        full_barrier = json.loads(path.read_text(encoding="utf-8"))["barrier"] == "full"
+        exported = tuner.exported(path, profile_path) if full_barrier else None
+        if exported:
+            found.append((exported[1] or entry["iteration_seconds"], entry, exported[0]))
+    if not found:
+        raise RaceError("no plan of the ranking has a full barrier and groups that DDP could run")
+    _, entry, caps = min(found, key=lambda each: each[0])
+    return entry, caps
+
+
+def jobs(tuner, profile_path, directory, answer):
+    """The tuner's choice, and the plan that imitates DDP's default on our executor.
+
+    answer  what the tuner said to plan(profile_path, directory)"""
     chosen, imitation = entry_of(answer, answer["chosen"]), entry_of(answer, DDP_PLAN)
     made = []
     for title, entry in ((f"commtune: {chosen['title']}", chosen), ("commtune: as DDP 25 MiB", imitation)):

@@ -51,6 +51,7 @@ class CaseResult:
     tensors: int
     bounds: object
     systems: list
+    buckets: int = 0  # how many of the peers have one cap for all buckets: the first; 0: all
 
     @property
     def chosen(self):
@@ -59,7 +60,9 @@ class CaseResult:
 
     @property
     def peers(self):
-        return [system for system in self.systems if not system.ours]
+        """DDP by its own means; the list of buckets that a plan was exported to is a row, and no rival."""
+        every = [system for system in self.systems if not system.ours]
+        return every[: self.buckets] if self.buckets else every
 
     @property
     def default_peer(self):

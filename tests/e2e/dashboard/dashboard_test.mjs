@@ -204,7 +204,7 @@ describe('plans', () => {
     assert.match(tab.page.url(), new RegExp(`method=${other}`));
     assert.match(await tab.page.textContent('[data-figure="messages"] figcaption'), /fused/);
     await tab.fills('another method');
-    for (const target of ['horovod', 'byteps', 'nccl', 'env', 'ddp']) {
+    for (const target of ['ddp-single', 'fsdp2', 'deepspeed', 'megatron', 'horovod', 'byteps', 'nccl', 'env', 'ddp']) {
       await tab.page.click(`[data-value="${target}"]`);
       await tab.ready();
       assert.equal(await tab.page.getAttribute(`[data-value="${target}"]`, 'aria-pressed'), 'true');

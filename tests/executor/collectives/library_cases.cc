@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <deque>
 #include <functional>
 
 #include "executor/base/segment.h"
@@ -36,15 +37,41 @@ Bytes values_of(int rank, DataType type, std::size_t elements) {
   return bytes;
 }
 
+void run(Communicator& communicator, const std::function<Task()>& task) {
+  communicator.run(task(), Clock::now() + std::chrono::seconds(200));
+}
+
+/// Bytes in the memory that a communicator's gradients lie in.
+class Data {
+ public:
+  Data(Communicator& communicator, Bytes bytes)
+      : communicator_(communicator), buffer_(communicator.memory().allocate(bytes.size())) {
+    run(communicator, [&]() -> Task {
+      co_await communicator.operations().copy(buffer_, ConstBuffer(std::span<const std::byte>(bytes)));
+    });
+  }
+  ~Data() { communicator_.memory().release(buffer_); }
+  Data(const Data&) = delete;
+  Data& operator=(const Data&) = delete;
+
+  const Buffer& buffer() const { return buffer_; }
+  Bytes read() const {
+    Bytes bytes(buffer_.bytes);
+    run(communicator_,
+        [&]() -> Task { co_await communicator_.operations().copy(Buffer(std::span(bytes)), buffer_); });
+    return bytes;
+  }
+
+ private:
+  Communicator& communicator_;
+  const Buffer buffer_;
+};
+
 void expect_sums(const Bytes& bytes, int ranks, DataType type, Range where) {
   const std::size_t element_bytes = element_size(type).count;
   for (std::size_t i = where.offset / element_bytes; i < where.end() / element_bytes; ++i) {
     ASSERT_EQ(element(type, bytes, i), sum_of_values(ranks, i)) << to_string(type) << ", element " << i;
   }
-}
-
-void run(Communicator& communicator, const std::function<Task()>& task) {
-  communicator.run(task(), Clock::now() + std::chrono::seconds(200));
 }
 
 /// What every type and number of elements is tried with.
@@ -57,51 +84,49 @@ void with_each(const std::function<void(DataType type, std::size_t elements)>& b
 void all_reduce_sums(Communicator& communicator, CollectiveLibrary& library) {
   LibraryQueue queue(communicator, library);
   with_each([&](DataType type, std::size_t elements) {
-    Bytes bytes = values_of(communicator.rank(), type, elements);
-    run(communicator, [&]() -> Task { co_await queue.all_reduce(type, bytes); });
-    expect_sums(bytes, communicator.size(), type, {0, bytes.size()});
+    const Data data(communicator, values_of(communicator.rank(), type, elements));
+    run(communicator, [&]() -> Task { co_await queue.all_reduce(type, data.buffer()); });
+    expect_sums(data.read(), communicator.size(), type, {0, data.buffer().bytes});
   });
 }
 
 void reduce_scatter_sums_the_own_part(Communicator& communicator, CollectiveLibrary& library) {
   LibraryQueue queue(communicator, library);
   with_each([&](DataType type, std::size_t elements) {
-    Bytes bytes = values_of(communicator.rank(), type, elements);
-    run(communicator, [&]() -> Task { co_await queue.reduce_scatter(type, bytes); });
-    expect_sums(bytes, communicator.size(), type,
-                segment(bytes.size(), element_size(type).count, communicator.size(), communicator.rank()));
+    const Data data(communicator, values_of(communicator.rank(), type, elements));
+    run(communicator, [&]() -> Task { co_await queue.reduce_scatter(type, data.buffer()); });
+    expect_sums(
+        data.read(), communicator.size(), type,
+        segment(data.buffer().bytes, element_size(type).count, communicator.size(), communicator.rank()));
   });
 }
 
 void both_stages_are_an_all_reduce(Communicator& communicator, CollectiveLibrary& library) {
   LibraryQueue queue(communicator, library);
   with_each([&](DataType type, std::size_t elements) {
-    Bytes bytes = values_of(communicator.rank(), type, elements);
+    const Data data(communicator, values_of(communicator.rank(), type, elements));
     run(communicator, [&]() -> Task {
-      co_await queue.reduce_scatter(type, bytes);
-      co_await queue.all_gather(type, bytes);
+      co_await queue.reduce_scatter(type, data.buffer());
+      co_await queue.all_gather(type, data.buffer());
     });
-    expect_sums(bytes, communicator.size(), type, {0, bytes.size()});
+    expect_sums(data.read(), communicator.size(), type, {0, data.buffer().bytes});
   });
 }
 
 void several_are_under_way(Communicator& communicator, CollectiveLibrary& library) {
   LibraryQueue queue(communicator, library);
-  std::vector<Bytes> all;
-  all.reserve(std::size(kElements));
-  for (const std::size_t elements : kElements) {
-    all.push_back(values_of(communicator.rank(), DataType::kFloat32, elements));
-  }
+  std::deque<Data> all;
+  for (const std::size_t elements : kElements)
+    all.emplace_back(communicator, values_of(communicator.rank(), DataType::kFloat32, elements));
   run(communicator, [&]() -> Task {
     std::vector<AsyncOperation> under_way;
     under_way.reserve(all.size());
-    for (Bytes& bytes : all) under_way.push_back(queue.all_reduce(DataType::kFloat32, bytes));
+    for (const Data& data : all) under_way.push_back(queue.all_reduce(DataType::kFloat32, data.buffer()));
     std::reverse(under_way.begin(), under_way.end());
     for (AsyncOperation& each : under_way) co_await each;
   });
-  for (const Bytes& bytes : all) {
-    expect_sums(bytes, communicator.size(), DataType::kFloat32, {0, bytes.size()});
-  }
+  for (const Data& data : all)
+    expect_sums(data.read(), communicator.size(), DataType::kFloat32, {0, data.buffer().bytes});
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ class Rank {
       for (Floats& tensor : tensors_) gradients.push_back(std::as_writable_bytes(std::span(tensor)));
     }
     EngineOptions options;
-    options.road = make_settings(plan, profile.type, Result::kSum, Bytes{4096});
+    options.road = make_settings(plan, profile.type, Result::kSum, with_chunk({}, Bytes{4096}));
     options.timeout = timeout;
     options.served_limit = 100;
     engine_.emplace(communicator_, plan, layout_of(profile), gradients, options);

@@ -17,7 +17,8 @@ TEST(MessageLimits, FollowFromThePlan) {
   const Profile profile = profile_of({1000, 1000});
   const Plan plan = wait_free_plan(profile, 3, AllReduce{});
   const auto limits = [&](Bytes chunk) {
-    return message_limits(plan, layout_of(profile), make_settings(plan, profile.type, Result::kMean, chunk));
+    return message_limits(plan, layout_of(profile),
+                          make_settings(plan, profile.type, Result::kMean, with_chunk({}, chunk)));
   };
   EXPECT_EQ(limits({}).longest, 1_MiB);
   EXPECT_EQ(limits(3_MiB).longest, 3_MiB);

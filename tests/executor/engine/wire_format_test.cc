@@ -230,7 +230,7 @@ std::vector<Floats> expected(const Job& job, const HostLayout& hosts, std::uint6
 
 EngineOptions options_for(const Job& job) {
   EngineOptions options;
-  options.road = make_settings(job.plan, job.profile.type, job.result, Bytes{1024});
+  options.road = make_settings(job.plan, job.profile.type, job.result, with_chunk({}, Bytes{1024}));
   options.timeout = Seconds{100};
   return options;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/memory/host_memory.h"
 #include "executor/memory/memory.h"
 #include "executor/memory/reduce.h"
 
@@ -49,13 +50,20 @@ class ManualMemory final : public Memory {
   Started cast(DataType into_type, Buffer into, DataType from_type, ConstBuffer from) override {
     return start([=] { commtune::cast(into_type, bytes_of(into), from_type, bytes_of(from)); });
   }
-  Started encode(DataType into_type, Buffer into, ConstBuffer from, float factor) override {
-    return start([=] { commtune::encode(into_type, bytes_of(into), bytes_of(from), factor); });
+  Started gather(Buffer into, std::span<const Buffer> parts) override {
+    return start([=, list = listed(parts)] { host_memory().gather(on_host(into), list); });
   }
-  Started decode(Buffer into, DataType from_type, ConstBuffer from,
+  Started scatter(std::span<const Buffer> parts, ConstBuffer from) override {
+    return start([=, list = listed(parts)] { host_memory().scatter(list, on_host(from)); });
+  }
+  Started encode(DataType into_type, Buffer into, std::span<const Buffer> parts, float factor) override {
+    return start([=, list = listed(parts)] { host_memory().encode(into_type, on_host(into), list, factor); });
+  }
+  Started decode(std::span<const Buffer> parts, DataType from_type, ConstBuffer from,
                  std::atomic<std::uint64_t>& overflows) override {
-    return start(
-        [=, &overflows] { overflows += commtune::decode(bytes_of(into), from_type, bytes_of(from)); });
+    return start([=, &overflows, list = listed(parts)] {
+      host_memory().decode(list, from_type, on_host(from), overflows);
+    });
   }
   std::span<const MemoryOperationId> ended() override {
     reported_ = std::exchange(ended_, {});
@@ -67,6 +75,13 @@ class ManualMemory final : public Memory {
   }
 
  private:
+  static Buffer on_host(Buffer buffer) { return {buffer.address, buffer.bytes}; }
+  static ConstBuffer on_host(ConstBuffer buffer) { return {buffer.address, buffer.bytes}; }
+  static std::vector<Buffer> listed(std::span<const Buffer> parts) {
+    std::vector<Buffer> list(parts.begin(), parts.end());
+    for (Buffer& part : list) part = on_host(part);
+    return list;
+  }
   static void cast_bytes(Buffer into, ConstBuffer from) {
     commtune::cast(DataType::kFloat16, bytes_of(into), DataType::kFloat16, bytes_of(from));
   }

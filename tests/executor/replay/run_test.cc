@@ -465,7 +465,7 @@ TEST(RunPlansOfASource, APlanThatIsRefusedEndsNoOther) {
   const std::vector<SourceHeard> heard = run_as_they_come(plans, profile, 2, 3);
   EXPECT_THAT(heard[0].refusals.at(1), HasSubstr("no message carries tensor 0"));
   EXPECT_THAT(heard[0].refusals.at(2), HasSubstr("iterations = 0: must be at least 1"));
-  EXPECT_THAT(heard[0].refusals.at(3), HasSubstr("timeout and chunk of a plan: must be its session's"));
+  EXPECT_THAT(heard[0].refusals.at(3), HasSubstr("chunk and device of a plan: must be its session's"));
   EXPECT_THAT(heard[0].refusals.at(4),
               HasSubstr("ranks = 3: the plan needs 4, 2 workers and 2 dedicated servers"));
   for (const SourceHeard& each : heard) {

@@ -52,8 +52,10 @@ TEST(AllGather, NamesARankThatDoesNotAnswer) {
       ADD_FAILURE() << "nothing was thrown";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::kTimeout);
-      EXPECT_STREQ(error.what(),
-                   "rank 0 (host local0): receiving from rank 2 (host local2) did not end in time");
+      EXPECT_STREQ(
+          error.what(),
+          "rank 0 (host local0): receiving from rank 2 (host local2) did not end in time (channel 0, "
+          "number 1)");
     }
     heard.count_down();
   });

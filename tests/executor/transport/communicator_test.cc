@@ -177,7 +177,9 @@ TEST_F(CommunicatorTest, RunNamesThePeerThatItWaitedFor) {
     FAIL() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::kTimeout);
-    EXPECT_STREQ(error.what(), "rank 0 (host h0): receiving from rank 2 (host h2) did not end in time");
+    EXPECT_STREQ(
+        error.what(),
+        "rank 0 (host h0): receiving from rank 2 (host h2) did not end in time (channel 1, number 0)");
   }
 }
 

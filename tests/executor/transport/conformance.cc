@@ -1,11 +1,15 @@
 #include "tests/executor/transport/conformance.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <thread>
+
+#include "executor/transport/communicator.h"
 
 namespace commtune::testing {
 namespace {
@@ -37,9 +41,10 @@ void knows_its_peers(Transport& transport) {
 }
 
 void moves_every_size(Transport& transport) {
-  // Around the sizes at which libraries switch protocols, and nothing at all.
+  // Around the sizes at which libraries switch protocols, nothing at all, and as much as ranks agree on.
   const Peers& peers = transport.peers();
-  for (const std::size_t bytes : {0UL, 1UL, 4UL, 4096UL, 65536UL, 65537UL, 1UL << 20, (3UL << 20) + 7}) {
+  for (const std::size_t bytes : {0UL, 1UL, 4UL, 4096UL, 65536UL, 65537UL, 1UL << 20, (3UL << 20) + 7,
+                                  std::size_t{kConformanceLimits.longest.count}}) {
     const auto out = pattern(bytes, peers.rank);
     std::vector<std::byte> in(bytes);
     const Tag tag = make_tag(TagSpace::kReduce, 5);
@@ -135,6 +140,33 @@ void a_receive_may_have_room_to_spare(Transport& transport) {
   EXPECT_EQ(in, pattern(100, previous_of(peers)));
 }
 
+void early_messages_wait_for_their_receives(Transport& transport) {
+  const Peers& peers = transport.peers();
+  constexpr std::array<std::size_t, 4> kSizes{0, 1000, 100'000, 1'000'000};
+  const Tag told = make_tag(TagSpace::kControl, 1);
+  std::byte token{}, heard{};
+  std::vector<std::vector<std::byte>> out, in;
+  const TransferId hears = transport.receive(previous_of(peers), told, std::span(&heard, 1));
+  for (std::size_t i = 0; i < kSizes.size(); ++i) {
+    out.push_back(pattern(kSizes.at(i), peers.rank + static_cast<int>(i)));
+    in.emplace_back(kSizes.at(i));
+    transport.send(next_of(peers), make_tag(TagSpace::kReduce, static_cast<std::uint32_t>(i)), out[i]);
+  }
+  transport.send(next_of(peers), told, std::span(&token, 1));
+  // What the other rank has sent before it told so has come, or waits at its sender: nothing asks for it yet.
+  std::size_t ended = 0;
+  for (bool has_heard = false; !has_heard && !::testing::Test::HasFailure();) {
+    const std::vector<Completion> more = wait_for(transport, 1);
+    ended += more.size();
+    has_heard = std::ranges::find(more, hears, &Completion::transfer) != more.end();
+  }
+  for (std::size_t i = kSizes.size(); i-- > 0;)
+    transport.receive(previous_of(peers), make_tag(TagSpace::kReduce, static_cast<std::uint32_t>(i)), in[i]);
+  wait_for(transport, 2 * kSizes.size() + 2 - ended);
+  for (std::size_t i = 0; i < kSizes.size(); ++i)
+    EXPECT_EQ(in[i], pattern(kSizes.at(i), previous_of(peers) + static_cast<int>(i))) << kSizes.at(i) << " B";
+}
+
 void many_transfers_with_everybody(Transport& transport) {
   const Peers& peers = transport.peers();
   constexpr int kEach = 40;
@@ -228,6 +260,108 @@ void an_answer_lands_on_its_question(Transport& transport) {
   EXPECT_EQ(data, pattern(1 << 20, peers.rank));
 }
 
+void registered_memory_carries_transfers(Transport& transport) {
+  const Peers& peers = transport.peers();
+  constexpr std::size_t kPart = std::size_t{256} << 10;
+  constexpr std::uint32_t kParts = 4;
+  std::vector<std::byte> out = pattern(kPart * kParts, peers.rank), in(kPart * kParts);
+  for (int use = 0; use < 2; ++use) {  // it may be told of again what it has been told to forget
+    transport.register_memory(out);
+    transport.register_memory(in);
+    for (std::uint32_t i = 0; i < kParts; ++i) {
+      const Tag tag = make_tag(TagSpace::kReduce, i);
+      transport.receive(previous_of(peers), tag, std::span(in).subspan(i * kPart, kPart));
+      transport.send(next_of(peers), tag, std::span(out).subspan(i * kPart, kPart));
+    }
+    wait_for(transport, std::size_t{2} * kParts);
+    transport.unregister_memory(in);
+    transport.unregister_memory(out);
+    EXPECT_EQ(in, pattern(in.size(), previous_of(peers)));
+    std::ranges::fill(in, std::byte{});
+  }
+}
+
+void has_one_set_of_traits_that_holds(Transport& transport) {
+  const Peers& peers = transport.peers();
+  const TransferTraits traits = transport.traits();
+  EXPECT_FALSE(traits.assumed);
+  EXPECT_GT(traits.uncut.count, 0U);
+  EXPECT_GE(traits.chunk.count, traits.uncut.count);
+  EXPECT_LE(traits.chunk.count, MessageLimits{}.longest.count)
+      << "longer than ranks may send before they agree";
+  EXPECT_GE(traits.cuts, 1);
+  EXPECT_GE(traits.window, 1);
+  EXPECT_LE(traits.window, 16);
+  // The same on all ranks.
+  const std::array<std::uint64_t, 4> own{traits.chunk.count, traits.uncut.count,
+                                         static_cast<std::uint64_t>(traits.cuts),
+                                         static_cast<std::uint64_t>(traits.window)};
+  std::vector<std::array<std::uint64_t, 4>> all(peers.hosts.size(), own);
+  for (int peer = 0; peer < peers.size(); ++peer) {
+    if (peer == peers.rank) continue;
+    const Tag tag = make_tag(TagSpace::kControl, 2);
+    transport.receive(peer, tag, std::as_writable_bytes(std::span(all[static_cast<std::size_t>(peer)])));
+    transport.send(peer, tag, std::as_bytes(std::span(own)));
+  }
+  wait_for(transport, 2 * (all.size() - 1));
+  for (const auto& each : all) EXPECT_EQ(each, own);
+  // A pipeline as long as it may be: receives posted for a window ahead, and always one more.
+  const auto window = static_cast<std::uint32_t>(traits.window);
+  const std::uint32_t chunks = 3 * window;
+  const auto out = pattern(chunks * traits.chunk.count, peers.rank);
+  std::vector<std::byte> in(out.size());
+  const auto chunk_of = [&](auto& data, std::uint32_t i) {
+    return std::span(data).subspan(i * traits.chunk.count, traits.chunk.count);
+  };
+  std::uint32_t posted = 0, sent = 0;
+  const auto post = [&] {
+    transport.receive(previous_of(peers), make_tag(TagSpace::kReduce, posted), chunk_of(in, posted));
+    ++posted;
+  };
+  const auto send = [&] {
+    transport.send(next_of(peers), make_tag(TagSpace::kReduce, sent), chunk_of(out, sent));
+    ++sent;
+  };
+  for (std::uint32_t i = 0; i < window; ++i) post();
+  for (std::uint32_t i = 0; i < window; ++i) send();
+  for (std::size_t ended = 0; ended < std::size_t{2} * chunks && !::testing::Test::HasFailure();) {
+    for (std::size_t more = wait_for(transport, 1).size(); more > 0; --more, ++ended) {
+      if (posted < chunks) post();
+      if (sent < posted) send();
+    }
+  }
+  EXPECT_EQ(in, pattern(in.size(), previous_of(peers)));
+}
+
+void a_time_out_names_peer_and_tag(Transport& transport) {
+  const Peers& peers = transport.peers();
+  const Tag late = make_tag(TagSpace::kReduce, 77), go_on = make_tag(TagSpace::kControl, 3);
+  std::array<std::byte, 8> data{};
+  std::byte word{};
+  if (peers.rank == 0) {
+    try {
+      Communicator communicator(transport);
+      const auto take = [&]() -> Task { co_await communicator.receive(1, late, Buffer(data.data(), 8)); };
+      communicator.run(take(), Clock::now() + milliseconds(20));
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kTimeout);
+      EXPECT_THAT(error.what(), ::testing::AllOf(::testing::HasSubstr("receiving from " + describe(peers, 1)),
+                                                 ::testing::HasSubstr("channel 1, number 77")));
+    }
+    // The transport is none the worse for it: what was late comes.
+    transport.send(1, go_on, std::span(&word, 1));
+    wait_for(transport, 2);
+    EXPECT_EQ(data.back(), std::byte{77});
+  } else if (peers.rank == 1) {
+    transport.receive(0, go_on, std::span(&word, 1));
+    wait_for(transport, 1);
+    data.fill(std::byte{77});
+    transport.send(0, late, data);
+    wait_for(transport, 1);
+  }
+}
+
 }  // namespace
 
 std::vector<Completion> wait_for(Transport& transport, std::size_t count) {
@@ -266,11 +400,15 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"MatchesTagsAndChannelsApart", matches_tags_and_channels_apart},
       {"AnyNumberTakesWhatComesNextOnItsChannel", any_number_takes_what_comes_next_on_its_channel},
       {"AReceiveMayHaveRoomToSpare", a_receive_may_have_room_to_spare},
+      {"EarlyMessagesWaitForTheirReceives", early_messages_wait_for_their_receives},
       {"ManyTransfersWithEverybody", many_transfers_with_everybody},
       {"ACrowdOfAnySizes", a_crowd_of_any_sizes},
       {"WaitEndsAtItsDeadline", wait_ends_at_its_deadline},
       {"WakeEndsAWait", wake_ends_a_wait},
       {"AnAnswerLandsOnItsQuestion", an_answer_lands_on_its_question},
+      {"RegisteredMemoryCarriesTransfers", registered_memory_carries_transfers},
+      {"HasOneSetOfTraitsThatHolds", has_one_set_of_traits_that_holds},
+      {"ATimeOutNamesPeerAndTag", a_time_out_names_peer_and_tag},
   };
   return cases;
 }

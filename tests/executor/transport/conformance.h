@@ -13,6 +13,9 @@ struct ConformanceCase {
   void (*body)(Transport&);  // records its failures with EXPECT_...
 };
 
+/// What the cases may send: as Transport::limit_messages() is told before they begin.
+inline constexpr MessageLimits kConformanceLimits{.longest = 4_MiB, .early = 16_MiB};
+
 inline void PrintTo(const ConformanceCase& test, std::ostream* out) { *out << test.name; }
 
 /// In an order that is the same on every rank.

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "perfmodel/base/error.h"
-#include "perfmodel/cost/chunking.h"
 #include "perfmodel/fit/curve_ops.h"
 
 namespace commtune {
@@ -231,8 +230,8 @@ TEST(RoadCost, ARingsStepTakesAChunksLatencyOrItsSegmentsBytes) {
   const auto takes = [&](std::uint64_t segment) {
     return alone(road_cost(a2a(Collective::kRing), cluster, 4).both, Bytes{4 * segment});
   };
-  const double chunk = static_cast<double>(kShortChunk.count),
-               longest = static_cast<double>(kLongestChunk.count);
+  const double chunk = static_cast<double>(TransferTraits{}.short_chunk().count),
+               longest = static_cast<double>(TransferTraits{}.chunk.count);
   EXPECT_NEAR(takes(10'000), 6 * (1e-3 + 10e-6), 1e-9) << "one chunk";
   EXPECT_NEAR(takes(40'000), 5 * (1e-3 + chunk * 1e-9) + 1e-3 + 40e-6, 1e-9) << "of short chunks";
   EXPECT_NEAR(takes(200'000), 5 * (1e-3 + 50e-6) + 1e-3 + 200e-6, 1e-9) << "of four";
@@ -240,11 +239,24 @@ TEST(RoadCost, ARingsStepTakesAChunksLatencyOrItsSegmentsBytes) {
   EXPECT_NEAR(takes(8'000'000), 5 * (2e-6 + 8e-3) + 1e-3 + 8e-3, 1e-9) << "bytes hide the latency";
 }
 
+TEST(RoadCost, ARingsStepsGoByTheTraitsThatTheClusterWasProbedWith) {
+  Cluster cluster = cluster_of(4);
+  cluster.links[LinkClass::kInterHost] = link(1e-3, 2e-6, 1e-9);
+  cluster.reduce_seconds_per_byte.value = 0;
+  cluster.traits = {.chunk = Bytes{200'000}, .uncut = Bytes{20'000}, .cuts = 2};
+  const auto takes = [&](std::uint64_t segment) {
+    return alone(road_cost(a2a(Collective::kRing), cluster, 4).both, Bytes{4 * segment});
+  };
+  EXPECT_NEAR(takes(20'000), 5 * (1e-3 + 15e-6) + 1e-3 + 20e-6, 1e-9) << "of short chunks";
+  EXPECT_NEAR(takes(200'000), 5 * (1e-3 + 100e-6) + 1e-3 + 200e-6, 1e-9) << "of two";
+  EXPECT_NEAR(takes(800'000), 5 * (1e-3 + 200e-6) + 1e-3 + 800e-6, 1e-9) << "of the longest chunks";
+}
+
 TEST(RoadCost, OneColocatedServerCarriesEverybodysBytes) {
   // Its card takes 3 m and gives 3 m, at the same time but for the first chunk, of 60 KiB.
   const RoadCost cost = road_cost(ps(1, Placement::kColocated), cluster_of(4), 4);
   EXPECT_TRUE(cost.server_binds);
-  const double first = 10e-6 + 2 * 2e-6 + 3 * kBeta * static_cast<double>(kLongestChunk.count);
+  const double first = 10e-6 + 2 * 2e-6 + 3 * kBeta * static_cast<double>(TransferTraits{}.chunk.count);
   EXPECT_NEAR(alone(cost.both), first + (2e-6 + 12e-3) + (10e-6 + 2 * 2e-6), 1e-12);
   EXPECT_NEAR(alone(cost.both, 1_KiB), 2 * (10e-6 + 2 * 2e-6 + 3 * kBeta * 1024), 1e-12) << "one chunk";
   EXPECT_NEAR(occupied(cost.both), 3 * 2e-6 + 12e-3, 1e-12);

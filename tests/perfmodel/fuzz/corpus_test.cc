@@ -9,7 +9,8 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(All, Corpus,
                          testing::Values(Target{"profile", profile}, Target{"plan", plan},
-                                         Target{"cluster", cluster}, Target{"quantity", quantity}),
+                                         Target{"cluster", cluster}, Target{"nccl_tuning", nccl_tuning},
+                                         Target{"quantity", quantity}),
                          name_of);
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "perfmodel/base/digest.h"
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/base/units.h"
 #include "perfmodel/cluster.h"
+#include "perfmodel/nccl/tuning_table.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "tests/fuzz/require.h"
@@ -96,6 +98,21 @@ void cluster(std::string_view text) {
     require_cost(fit.streamed);
     require(find_operation(*value, fit.road, fit.operation, fit.workers) != nullptr,
             "what is there is found");
+  }
+}
+
+void nccl_tuning(std::string_view text) {
+  const std::string body(text);
+  for (const std::string& whole : {body, body + ":" + Digest().add(body).hex()}) {
+    const auto table = refused_or([&] { return nccl_tuning_table_from_text(whole); });
+    if (!table) continue;
+    require(nccl_tuning_table_from_text(to_text(*table)).choices.size() == table->choices.size(),
+            "a table comes back from its text");
+    for (const NcclChoices& choices : table->choices) {
+      for (const NcclRange& range : choices.ranges)
+        require(range_of(choices, range.first) == &range && range_of(choices, range.last) == &range,
+                "a range holds its ends");
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "probes/protocol/follower.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <latch>
@@ -50,6 +51,35 @@ TEST(Follower, AMeasurementThatWasGivenUpMayStillGoOn) {
   EXPECT_EQ(first.head.failed, Failure::kGaveUp);
   EXPECT_EQ(first.head.waited_for, 1);
   EXPECT_TRUE(first.ends.empty());
+}
+
+/// Why each of two ranks could not sum by a library.
+std::vector<std::string> why_no_sums_by_a_library() {
+  Command command = head_of_line_of(0, Seconds{5});
+  command.quantity.subject = Subject::kOperation;
+  command.quantity.road = AllReduce{Collective::kLibrary};
+  command.quantity.operation = Operation::kAllReduce;
+  command.quantity.in_flight = 1;
+  auto transports = make_local_transports(2);
+  std::vector<std::string> reasons(2);
+  const auto ask = [&](std::size_t rank) {
+    Communicator communicator(*transports[rank]);
+    Follower follower(communicator);
+    const FollowerReport report = follower.perform(command);
+    EXPECT_EQ(report.head.failed, Failure::kUnavailable);
+    reasons[rank] = follower.why_unavailable();
+  };
+  std::jthread other([&] { ask(1); });
+  ask(0);
+  other.join();
+  return reasons;
+}
+
+TEST(Follower, RanksSayAlikeWhyNoLibrarySums) {
+  const std::vector<std::string> reasons = why_no_sums_by_a_library();
+  EXPECT_THAT(reasons[0], ::testing::HasSubstr("rank 0"));
+  EXPECT_THAT(reasons[0], ::testing::HasSubstr("library openmpi"));
+  EXPECT_EQ(reasons[0], reasons[1]);
 }
 
 }  // namespace

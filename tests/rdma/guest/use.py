@@ -128,7 +128,10 @@ class User:
         """The last case: the card forgets its neighbours."""
         run = self.endless_run("wfbp-a2a")
         subprocess.run(["ip", "link", "set", f"card{self.count - 1}", "down"], check=True)
-        self.expect_end(run, r"rank \d \(host h\d\).*verbs status \d+.*; in the (reduce|distribute) stage of message \d+ \([\w.]+")
+        # Whoever notices first, the rank itself or another, names the rank whose link it is.
+        victim = rf"rank {self.count - 1} \(host {self.names[-1]}\)"
+        self.expect_end(run, rf"(lost {victim}|{victim} has lost its link \().*verbs status \d+.*; "
+                             r"in the (reduce|distribute) stage of message \d+ \([\w.]+")
 
     def endless_run(self, method):
         """A call that has begun to time iterations."""

@@ -17,9 +17,9 @@
 #include "tuner/methods/method.h"
 #include "tuner/methods/mg_wfbp.h"
 #include "tuner/methods/p3.h"
-#include "tuner/methods/server_keys.h"
 #include "tuner/methods/us_byte.h"
 #include "tuner/methods/wfbp.h"
+#include "tuner/server_keys.h"
 
 namespace commtune::tuner {
 namespace {
@@ -129,7 +129,7 @@ TEST(ByteScheduler, KeepsServersWithTheirPiecesWhenItFreezesTheOrder) {
   const Plan plan = byte_scheduler(job, job.roads[0], {1'000'000_B, 0_B});
   Plan listed = byte_scheduler(whole_planning(three_layers()), whole_planning(three_layers()).roads[0],
                                {1'000'000_B, 0_B});
-  listed.server = byteps_servers(job.profile, listed.messages, 2);
+  listed.server = byteps_servers(job.keys, listed.messages, 2);
   for (std::size_t i = 0; i < plan.messages.size(); ++i) {
     const auto same = std::ranges::find(listed.messages, plan.messages[i]) - listed.messages.begin();
     EXPECT_EQ(plan.server[i], listed.server[static_cast<std::size_t>(same)]) << "message " << i;
@@ -271,6 +271,22 @@ TEST(CutMessages, KeepsEveryByteAndWholeElements) {
     total += message_bytes(message);
   }
   EXPECT_EQ(total, profile.gradient_bytes());
+}
+
+TEST(CutMessages, LeavesMessagesWholeThatFit) {
+  const Message fits{{{2, 0_B, 60_B}, {1, 0_B, 40_B}}};
+  const Message large{{{0, 0_B, 120_B}}};
+  const auto cut = cut_messages({fits, large}, 100_B, 4_B);
+  ASSERT_EQ(cut.size(), 3U);
+  EXPECT_EQ(cut[0], fits);
+  EXPECT_EQ(cut[1], (Message{{{0, 0_B, 100_B}}}));
+  EXPECT_EQ(cut[2], (Message{{{0, 100_B, 20_B}}}));
+}
+
+TEST(CutMessages, LeavesOutPiecesWithoutBytes) {
+  const auto cut = cut_messages({Message{{{1, 0_B, 0_B}, {0, 0_B, 40_B}}}, Message{}}, 100_B, 4_B);
+  ASSERT_EQ(cut.size(), 1U);
+  EXPECT_EQ(cut[0], (Message{{{0, 0_B, 40_B}}}));
 }
 
 }  // namespace

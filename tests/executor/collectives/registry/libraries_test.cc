@@ -17,16 +17,19 @@
 namespace commtune::testing {
 namespace {
 
-TEST(Libraries, AreWhatTheirListNames) { EXPECT_EQ(library_names(), "openmpi, toy"); }
+TEST(Libraries, AreWhatTheirListNames) { EXPECT_EQ(library_names(), "openmpi, nccl, toy"); }
 
 TEST(Libraries, SayWhyTheyCannotBeUsedBesideATransport) {
   on_ranks(1, [](Transport& transport) {
-    EXPECT_FALSE(why_no_library("toy", transport));
-    EXPECT_EQ(why_no_library("", transport),
+    Communicator communicator(transport);
+    EXPECT_FALSE(why_no_library("toy", communicator));
+    EXPECT_EQ(why_no_library("", communicator),
               "library openmpi: it works beside transport mpi alone, and this one is local");
-    EXPECT_EQ(why_no_library("nccl", transport),
-              "library nccl: this commtune does not have it, but openmpi, toy");
-    EXPECT_THROW(make_library("nccl", transport, 1), Error);
+    EXPECT_EQ(why_no_library("gloo", communicator),
+              "library gloo: this commtune does not have it, but openmpi, nccl, toy");
+    EXPECT_EQ(why_no_library("toy:Ring+LL", communicator),
+              "library toy: it has no options, and \"Ring+LL\" was given");
+    EXPECT_THROW(make_library("gloo", {communicator, {}, {}}, 1), Error);
   });
 }
 
@@ -35,7 +38,7 @@ class ToyLibraryTest : public ::testing::TestWithParam<LibraryCase> {};
 TEST_P(ToyLibraryTest, Conforms) {
   on_ranks(3, [](Transport& transport) {
     Communicator communicator(transport);
-    const auto library = make_library("toy", transport, 3);
+    const auto library = make_library("toy", {communicator, {}, {}}, 3);
     GetParam().body(communicator, *library);
   });
 }

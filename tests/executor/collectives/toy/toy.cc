@@ -139,13 +139,13 @@ class ToyLibrary final : public CollectiveLibrary {
 
 }  // namespace
 
-std::optional<std::string> unusable(const Transport& transport) {
-  if (transport.peers().rank != rank_without) return std::nullopt;
+std::optional<std::string> unusable(const Communicator& communicator) {
+  if (communicator.rank() != rank_without) return std::nullopt;
   return "no toy on this host";
 }
 
-std::unique_ptr<CollectiveLibrary> make(Transport& transport, int ranks) {
-  return std::make_unique<ToyLibrary>(transport, ranks);
+std::unique_ptr<CollectiveLibrary> make(const LibraryPlace& place, int ranks) {
+  return std::make_unique<ToyLibrary>(place.communicator.transport(), ranks);
 }
 
 }  // namespace commtune::toy

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "executor/engine/engine.h"
+#include "executor/replay/host_replay.h"
 #include "executor/replay/pattern.h"
-#include "executor/replay/replay.h"
 #include "executor/session/session.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/memory/toy/toy.h"
@@ -84,7 +84,7 @@ void run_rank(Transport& transport, ToyMemory& memory, const RandomJob& job, Res
   const int rank = transport.peers().rank;
   Communicator communicator(transport, memory);
   EngineOptions options;
-  options.road = make_settings(job.plan, job.profile.type, result, Bytes{4096});
+  options.road = make_settings(job.plan, job.profile.type, result, with_chunk({}, Bytes{4096}));
   options.timeout = Seconds{100};
   if (rank >= job.plan.workers) {
     Engine engine(communicator, job.plan, layout_of(job.profile), {}, options);
@@ -196,7 +196,7 @@ class ParticularTransport final : public Transport {
 
 /// Gradients of the host's memory.
 void run_on_host(ParticularTransport& transport, const RandomJob& job) {
-  Replay replay(job.profile, transport.peers().rank, job.plan.workers, Result::kSum);
+  HostReplay replay(job.profile, transport.peers().rank, job.plan.workers, Result::kSum);
   SessionOptions options;
   options.workers = job.plan.workers;
   options.result = Result::kSum;

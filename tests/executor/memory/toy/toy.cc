@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "executor/memory/host_memory.h"
 #include "executor/memory/reduce.h"
 
 namespace commtune::toy {
@@ -55,19 +56,34 @@ std::byte* ToyMemory::place(ConstBuffer buffer) {
 }
 
 bool ToyMemory::Work::uses(ConstBuffer buffer) const {
-  return overlap(into, buffer) || overlap(from, buffer);
+  const auto overlaps = [&](ConstBuffer own) { return overlap(own, buffer); };
+  return std::ranges::any_of(writes, overlaps) || std::ranges::any_of(reads, overlaps);
+}
+
+bool ToyMemory::Work::conflicts_with(const Work& earlier) const {
+  const auto is_used = [&](ConstBuffer own) { return earlier.uses(own); };
+  const auto is_written = [&](ConstBuffer own) {
+    return std::ranges::any_of(earlier.writes, [&](ConstBuffer other) { return overlap(other, own); });
+  };
+  return std::ranges::any_of(writes, is_used) || std::ranges::any_of(reads, is_written);
 }
 
 Memory::Started ToyMemory::start(Buffer into, ConstBuffer from, Run body) {
+  return start({0, {into}, {from}, [=, this, body = std::move(body)] {
+                  body({place(into), into.bytes}, {place(from), from.bytes});
+                }});
+}
+
+Memory::Started ToyMemory::start(Work work) {
   MemoryOperationId id = 0;
   {
     const std::lock_guard lock(mutex_);
     for (const Work& other : works_) {
-      if (other.uses(into) || overlap(other.into, from)) ++conflicts_;
+      if (work.conflicts_with(other)) ++conflicts_;
     }
-    Work work{0, into, from, std::move(body), 1 + static_cast<int>(random_() % 3)};
+    work.polls = 1 + static_cast<int>(random_() % 3);
     if (random_() % 5 == 0) {  // a device may be quick, too
-      run(work);
+      work.run();
       return std::nullopt;
     }
     ++late_;
@@ -81,14 +97,9 @@ Memory::Started ToyMemory::start(Buffer into, ConstBuffer from, Run body) {
   return id;
 }
 
-/// With the lock: nothing else runs meanwhile.
-void ToyMemory::run(const Work& work) {
-  work.run({place(work.into), work.into.bytes}, {place(work.from), work.from.bytes});
-}
-
 /// With the lock.
 void ToyMemory::finish(std::size_t index) {
-  run(works_[index]);
+  works_[index].run();
   ended_.push_back(works_[index].id);
   works_.erase(works_.begin() + static_cast<std::ptrdiff_t>(index));
   changed_.notify_all();
@@ -130,15 +141,42 @@ Memory::Started ToyMemory::cast(DataType into_type, Buffer into, DataType from_t
   return start(into, from, [=](auto to, auto what) { commtune::cast(into_type, to, from_type, what); });
 }
 
-Memory::Started ToyMemory::encode(DataType into_type, Buffer into, ConstBuffer from, float factor) {
-  return start(into, from, [=](auto to, auto what) { commtune::encode(into_type, to, what, factor); });
+std::vector<Buffer> ToyMemory::placed(std::span<const Buffer> parts) {
+  std::vector<Buffer> list;
+  list.reserve(parts.size());
+  for (const Buffer& part : parts) list.push_back(placed(part));
+  return list;
 }
 
-Memory::Started ToyMemory::decode(Buffer into, DataType from_type, ConstBuffer from,
+Memory::Started ToyMemory::gather(Buffer into, std::span<const Buffer> parts) {
+  const std::vector<Buffer> list(parts.begin(), parts.end());
+  return start({0, {into}, {list.begin(), list.end()}, [=, this] {
+                  host_memory().gather(placed(into), placed(list));
+                }});
+}
+
+Memory::Started ToyMemory::scatter(std::span<const Buffer> parts, ConstBuffer from) {
+  const std::vector<Buffer> list(parts.begin(), parts.end());
+  return start({0, list, {from}, [=, this] {
+                  host_memory().scatter(placed(list), ConstBuffer(place(from), from.bytes));
+                }});
+}
+
+Memory::Started ToyMemory::encode(DataType into_type, Buffer into, std::span<const Buffer> parts,
+                                  float factor) {
+  const std::vector<Buffer> list(parts.begin(), parts.end());
+  return start({0, {into}, {list.begin(), list.end()}, [=, this] {
+                  host_memory().encode(into_type, placed(into), placed(list), factor);
+                }});
+}
+
+Memory::Started ToyMemory::decode(std::span<const Buffer> parts, DataType from_type, ConstBuffer from,
                                   std::atomic<std::uint64_t>& overflows) {
-  return start(into, from, [from_type, &overflows](auto to, auto what) {
-    overflows += commtune::decode(to, from_type, what);
-  });
+  const std::vector<Buffer> list(parts.begin(), parts.end());
+  return start({0, list, {from}, [=, this, &overflows] {
+                  host_memory().decode(placed(list), from_type, ConstBuffer(place(from), from.bytes),
+                                       overflows);
+                }});
 }
 
 std::span<const MemoryOperationId> ToyMemory::ended() {

@@ -32,8 +32,10 @@ class ToyMemory final : public Memory {
   Started add(DataType type, Buffer into, ConstBuffer from) override;
   Started scale(DataType type, Buffer data, float factor) override;
   Started cast(DataType into_type, Buffer into, DataType from_type, ConstBuffer from) override;
-  Started encode(DataType into_type, Buffer into, ConstBuffer from, float factor) override;
-  Started decode(Buffer into, DataType from_type, ConstBuffer from,
+  Started gather(Buffer into, std::span<const Buffer> parts) override;
+  Started scatter(std::span<const Buffer> parts, ConstBuffer from) override;
+  Started encode(DataType into_type, Buffer into, std::span<const Buffer> parts, float factor) override;
+  Started decode(std::span<const Buffer> parts, DataType from_type, ConstBuffer from,
                  std::atomic<std::uint64_t>& overflows) override;
   std::span<const MemoryOperationId> ended() override;
   void wake_with(std::function<void()> wake) override;
@@ -52,22 +54,26 @@ class ToyMemory final : public Memory {
   using Run = std::function<void(std::span<std::byte> into, std::span<const std::byte> from)>;
   struct Work {
     MemoryOperationId id = 0;
-    Buffer into;
-    ConstBuffer from;
-    Run run;
-    int polls = 0;  // until it ends
+    std::vector<Buffer> writes;
+    std::vector<ConstBuffer> reads;
+    std::function<void()> run;  // with the lock
+    int polls = 0;              // until it ends
     bool uses(ConstBuffer buffer) const;
+    bool conflicts_with(const Work& earlier) const;
   };
   struct Block {
     std::size_t reserved = 0;  // bytes of addresses
     std::vector<std::byte> bytes;
   };
   Started start(Buffer into, ConstBuffer from, Run body);
+  Started start(Work work);
+  /// The parts where the device keeps them.
+  std::vector<Buffer> placed(std::span<const Buffer> parts);
+  Buffer placed(Buffer buffer) { return {place(buffer), buffer.bytes}; }
   void work_until(const std::stop_token& stop);
   void call_wake();
   void finish(std::size_t index);
   std::byte* place(ConstBuffer buffer);  // where the device keeps it
-  void run(const Work& work);
 
   const Ends ends_;
   std::mutex mutex_;  // guards what follows

@@ -45,7 +45,7 @@ TEST(CallbackBootstrap, GathersRecordsAndKnowsWhoSharesAHost) {
 TEST(CallbackBootstrap, IsCalledNoMoreOnceTheRanksAreConnected) {
   on_callbacks(3, [](const std::shared_ptr<Bootstrap>& bootstrap, const int& calls) {
     auto transport = make_tcp_transport(bootstrap);
-    transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
+    transport->limit_messages(kConformanceLimits);
     const int joined = calls;
     for (const ConformanceCase& each : conformance_cases()) each.body(*transport);
     synchronize(*transport);

@@ -35,6 +35,16 @@ TEST(LocalBootstrap, KnowsWhoSharesAHost) {
   EXPECT_THAT(places[2]->peers().hosts, ElementsAre("local0", "local0", "local1"));
 }
 
+TEST(LocalBootstrap, HandsWhatRankZeroBringsToAllRanks) {
+  on_bootstraps(3, [](const std::shared_ptr<Bootstrap>& bootstrap) {
+    auto& place = dynamic_cast<LocalBootstrap&>(*bootstrap);
+    for (int round = 0; round < 100; ++round) {
+      const auto shared = place.share(std::make_shared<int>(10 * round + place.peers().rank), soon());
+      EXPECT_EQ(*std::static_pointer_cast<int>(shared), 10 * round);
+    }
+  });
+}
+
 TEST(LocalBootstrap, EveryRankIsToldWhoseRecordHasAnotherLength) {
   on_bootstraps(3, [](const std::shared_ptr<Bootstrap>& bootstrap) {
     const auto bytes = bytes_of_length_eight();

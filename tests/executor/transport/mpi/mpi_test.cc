@@ -1,18 +1,27 @@
 // Every rank of an mpirun job runs this program; a test that fails on any rank fails the job.
 
-#include "executor/transport/mpi/mpi.h"
+#include "executor/transport/mpi/job.h"
 
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include "executor/collectives/registry/libraries.h"
-#include "executor/transport/tcp/tcp.h"
+#include "executor/transport/registry/kinds.h"
+#include "executor/transport/registry/make_transport.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/collectives/library_cases.h"
 #include "tests/executor/transport/conformance.h"
@@ -22,9 +31,26 @@ namespace commtune::testing {
 namespace {
 
 std::shared_ptr<MpiJob> job;
-std::unique_ptr<Transport> transport;
-std::unique_ptr<Transport> tcp_transport;  // of the same ranks
-bool over_sockets = false;                 // messages between ranks, as mpirun was told
+std::map<std::string, std::unique_ptr<Transport>, std::less<>> transports;  // of the same ranks, by name
+std::map<std::string, std::string> unusable;  // why the others are none, by name
+bool over_sockets = false;                    // messages between ranks, as mpirun was told
+
+Transport& mpi_transport() { return *transports.at("mpi"); }
+
+/// Collective.
+void connect_all() {
+  for (const TransportKind* kind : transport_kinds()) {
+    const std::string name(kind->name);
+    try {
+      auto transport = make_transport(name, job, {}, Clock::now() + std::chrono::seconds(200));
+      transport->limit_messages(kConformanceLimits);
+      transports.emplace(name, std::move(transport));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kUnavailable || !tells_of_transport(error.what(), name)) throw;
+      unusable.emplace(name, error.what());
+    }
+  }
+}
 
 /// A connection of this process's own, older than the library.
 struct Foreign {
@@ -34,32 +60,40 @@ struct Foreign {
 };
 std::optional<Foreign> foreign;
 
-class MpiTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
+/// Ranks as processes, which Open MPI makes known to each other: over each transport of the registry that can
+/// join them, by its name.
+class ProcessTransportTest
+    : public ::testing::TestWithParam<std::tuple<const TransportKind*, ConformanceCase>> {};
 
-TEST_P(MpiTransportTest, Conforms) {
-  synchronize(*transport);  // what another rank sends in this case must not meet a receive of the one before
-  GetParam().body(*transport);
+TEST_P(ProcessTransportTest, Conforms) {
+  const auto& [kind, test] = GetParam();
+  const auto found = transports.find(kind->name);
+  if (found == transports.end()) GTEST_SKIP() << unusable.at(std::string(kind->name));
+  // What another rank sends in this case must not meet a receive of the one before.
+  synchronize(*found->second);
+  test.body(*found->second);
 }
 
-INSTANTIATE_TEST_SUITE_P(Mpi, MpiTransportTest, ::testing::ValuesIn(conformance_cases()),
-                         [](const auto& test) { return std::string(test.param.name); });
-
-/// Ranks as processes, which Open MPI makes known to each other.
-class TcpOverMpiJobTest : public ::testing::TestWithParam<ConformanceCase> {};
-
-TEST_P(TcpOverMpiJobTest, Conforms) {
-  synchronize(*tcp_transport);
-  GetParam().body(*tcp_transport);
+std::vector<const TransportKind*> kinds_for_processes() {
+  std::vector<const TransportKind*> kinds;
+  std::ranges::copy_if(transport_kinds(), std::back_inserter(kinds),
+                       [](const TransportKind* kind) { return joins_processes(*kind); });
+  return kinds;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tcp, TcpOverMpiJobTest, ::testing::ValuesIn(conformance_cases()),
-                         [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(Registry, ProcessTransportTest,
+                         ::testing::Combine(::testing::ValuesIn(kinds_for_processes()),
+                                            ::testing::ValuesIn(conformance_cases())),
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)->name) + "_" +
+                                  std::get<1>(test.param).name;
+                         });
 
 class OpenMpiLibraryTest : public ::testing::TestWithParam<LibraryCase> {};
 
 TEST_P(OpenMpiLibraryTest, Conforms) {
-  Communicator communicator(*transport);
-  const auto library = make_library("openmpi", *transport, communicator.size());
+  Communicator communicator(mpi_transport());
+  const auto library = make_library("openmpi", {communicator, {}, {}}, communicator.size());
   GetParam().body(communicator, *library);
 }
 
@@ -68,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(OpenMpi, OpenMpiLibraryTest, ::testing::ValuesIn(librar
 
 /// Its transport sleeps until there is something to do: for requests that are not its own, too.
 TEST(OpenMpiLibrary, IsNotForOtherTransports) {
-  EXPECT_EQ(why_no_library("openmpi", *tcp_transport),
+  EXPECT_EQ(why_no_library("openmpi", Communicator(*transports.at("tcp"))),
             "library openmpi: it works beside transport mpi alone, and this one is tcp");
 }
 
@@ -109,7 +143,7 @@ int limited_sockets(int bytes) {
 TEST(MpiTransport, LimitsWhatTheKernelHoldsOfTheLibrarysConnectionsAlone) {
   EXPECT_EQ(foreign->connection.from.unsent_limit(), foreign->usual);
   EXPECT_EQ(foreign->connection.to.unsent_limit(), foreign->usual);
-  const int others = transport->peers().size() - 1;
+  const int others = mpi_transport().peers().size() - 1;
   if (over_sockets) {
     EXPECT_GE(limited_sockets(128 * 1024), others);
   } else {
@@ -126,17 +160,13 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is
   test::over_sockets = argc > 1 && std::string_view(argv[1]) == "sockets";
   test::foreign.emplace();
   test::job = commtune::join_mpi_job();
-  test::transport = commtune::make_mpi_transport(test::job);
-  test::tcp_transport = commtune::make_tcp_transport(test::job);
-  test::tcp_transport->limit_messages(
-      {.longest = commtune::Bytes{4 << 20}, .early = commtune::Bytes{16 << 20}});
+  test::connect_all();
   // One voice: the first rank's, and of the others what fails.
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
-  if (test::transport->peers().rank != 0) delete listeners.Release(listeners.default_result_printer());
+  if (test::job->peers().rank != 0) delete listeners.Release(listeners.default_result_printer());
   const int status = RUN_ALL_TESTS();
-  if (status != 0) test::transport->abort("a test failed");
+  if (status != 0) test::mpi_transport().abort("a test failed");
   test::job.reset();
-  test::transport.reset();
-  test::tcp_transport.reset();
+  test::transports.clear();
   return status;
 }

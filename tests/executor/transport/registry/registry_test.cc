@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "executor/transport/bootstrap/callback_bootstrap.h"
 #include "executor/transport/registry/declared.h"
 #include "executor/transport/registry/kinds.h"
 #include "executor/transport/registry/make_transport.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
-#include "tests/executor/transport/conformance.h"
 #include "tests/executor/transport/toy/toy.h"
 
 namespace commtune::testing {
@@ -19,10 +19,12 @@ namespace {
 Deadline soon() { return Clock::now() + std::chrono::seconds(200); }
 
 #ifdef COMMTUNE_WITH_VERBS
-constexpr const char* kNames = "mpi, tcp, verbs, toy";
+constexpr const char* kNames = "local, mpi, tcp, verbs, toy";
+constexpr const char* kNamesForProcesses = "mpi, tcp, verbs";
 constexpr const char* kNamesWithSubnet = "tcp, verbs";
 #else
-constexpr const char* kNames = "mpi, tcp, toy";
+constexpr const char* kNames = "local, mpi, tcp, toy";
+constexpr const char* kNamesForProcesses = "mpi, tcp";
 constexpr const char* kNamesWithSubnet = "tcp";
 #endif
 
@@ -32,26 +34,8 @@ TEST(Registry, HasWhatItsListNames) {
   EXPECT_EQ(find_transport("toy")->name, "toy");
   EXPECT_EQ(find_transport("to"), nullptr);
   EXPECT_EQ(transport_names([](const TransportKind& kind) { return kind.takes_subnet; }), kNamesWithSubnet);
+  EXPECT_EQ(transport_names(joins_processes), kNamesForProcesses);
 }
-
-class RegisteredTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
-
-TEST_P(RegisteredTransportTest, ConformsUnderItsName) {
-  for (const char* name : {"tcp", "toy"}) {
-    on_bootstraps(
-        3,
-        [&](const std::shared_ptr<Bootstrap>& bootstrap) {
-          const auto transport = make_transport(name, bootstrap, {}, soon());
-          transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
-          GetParam().body(*transport);
-          synchronize(*transport);
-        },
-        3);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Registry, RegisteredTransportTest, ::testing::ValuesIn(conformance_cases()),
-                         [](const auto& test) { return std::string(test.param.name); });
 
 /// What each of three ranks is told that asks for a transport which cannot be had.
 std::vector<std::string> refusals(const char* name) {
@@ -86,7 +70,33 @@ TEST(Registry, SaysWhichTransportsThereAreWhereAnotherIsAskedFor) {
       refusals("smoke"),
       ::testing::Each(std::string("rank 0 (host local0) cannot use transport smoke: this commtune does not "
                                   "have it, but ") +
-                      kNames));
+                      kNamesForProcesses));
+}
+
+TEST(Registry, ThreadsOfOneProcessAreForRanksThatMetInItsMemory) {
+  const auto alone = [](std::span<const std::byte> own) {
+    return std::vector<std::byte>(own.begin(), own.end());
+  };
+  const std::shared_ptr<Bootstrap> bootstrap = make_callback_bootstrap(0, 1, alone);
+  try {
+    make_transport("local", bootstrap, {}, soon());
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
+    EXPECT_EQ(std::string(error.what()),
+              describe(bootstrap->peers(), 0) +
+                  " cannot use transport local: its ranks are threads of one process that have met in its "
+                  "memory, and these have not: use tcp");
+  }
+}
+
+TEST(Registry, SaysWhatProcessesCanUseInsteadOfOneThatIsForThreads) {
+  EXPECT_EQ(not_between_processes("tcp"), std::nullopt);
+  EXPECT_EQ(not_between_processes("local"),
+            std::string("transport local: its ranks are threads of one process, and these are processes: use "
+                        "one of ") +
+                kNamesForProcesses);
+  EXPECT_EQ(not_between_processes("smoke"), no_such_transport("smoke"));
 }
 
 #ifdef COMMTUNE_WITH_VERBS

@@ -8,11 +8,12 @@
 namespace commtune::tcp {
 namespace {
 
-constexpr std::uint32_t kMask = 0xffffff00;
+constexpr int kBits = 96 + 24;
 
-constexpr std::uint32_t ip(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
-  return a << 24 | b << 16 | c << 8 | d;
+constexpr IpAddress ip(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+  return v4_address(a << 24 | b << 16 | c << 8 | d);
 }
+IpAddress v6(const char* text) { return read_address(text).value(); }
 
 AddressCard card_of(std::initializer_list<Address> addresses) {
   AddressCard card;
@@ -23,6 +24,7 @@ AddressCard card_of(std::initializer_list<Address> addresses) {
 TEST(AddressCard, AnAddressAndAPortAreWrittenAsUsual) {
   EXPECT_EQ(to_text(kLoopback), "127.0.0.1");
   EXPECT_EQ(to_text(Endpoint{ip(10, 0, 0, 255), 65535}), "10.0.0.255:65535");
+  EXPECT_EQ(to_text(Endpoint{v6("fd00::1"), 80}), "[fd00::1]:80");
 }
 
 TEST(AddressCard, OfOneNetworkHasAddressesOfItAlone) {
@@ -35,8 +37,8 @@ TEST(AddressCard, OfOneNetworkHasAddressesOfItAlone) {
 }
 
 TEST(AddressCard, AWayLeadsThroughANetworkThatBothHave) {
-  const AddressCard mine = card_of({{ip(10, 1, 0, 1), kMask}, {ip(10, 2, 0, 1), kMask}});
-  const AddressCard theirs = card_of({{ip(10, 3, 0, 2), kMask, 1}, {ip(10, 2, 0, 2), kMask, 2}});
+  const AddressCard mine = card_of({{ip(10, 1, 0, 1), kBits}, {ip(10, 2, 0, 1), kBits}});
+  const AddressCard theirs = card_of({{ip(10, 3, 0, 2), kBits, 1}, {ip(10, 2, 0, 2), kBits, 2}});
   const auto way = way_between(mine, theirs);
   ASSERT_TRUE(way);
   EXPECT_EQ(way->from, ip(10, 2, 0, 1));
@@ -45,15 +47,33 @@ TEST(AddressCard, AWayLeadsThroughANetworkThatBothHave) {
 }
 
 TEST(AddressCard, ABridgeThatEveryHostHasLeadsNowhere) {
-  const Address bridge{ip(172, 17, 0, 1), 0xffff0000};
+  const Address bridge{ip(172, 17, 0, 1), 96 + 16};
   const auto way =
-      way_between(card_of({bridge, {ip(10, 1, 0, 1), kMask}}), card_of({bridge, {ip(10, 1, 0, 2), kMask}}));
+      way_between(card_of({bridge, {ip(10, 1, 0, 1), kBits}}), card_of({bridge, {ip(10, 1, 0, 2), kBits}}));
   ASSERT_TRUE(way);
   EXPECT_EQ(way->to.ip, ip(10, 1, 0, 2));
 }
 
+TEST(AddressCard, OfVersion6HasItsAddresses) {
+  const AddressCard card = own_card("::1/128");
+  if (card.count == 0) GTEST_SKIP() << "this machine has no IPv6";
+  EXPECT_TRUE(card.lists(v6("::1")));
+  EXPECT_FALSE(own_card("").lists(v6("::1")));
+  EXPECT_EQ(own_card("fe80::/10").count, 0U) << "link-local ones lead nowhere without their interface";
+}
+
+TEST(AddressCard, AWayOfVersion4IsTakenFirst) {
+  const AddressCard mine = card_of({{ip(10, 1, 0, 1), kBits}, {v6("fd00::1"), 64}});
+  const AddressCard theirs = card_of({{v6("fd00::2"), 64, 6}, {ip(10, 1, 0, 2), kBits, 4}});
+  EXPECT_EQ(way_between(mine, theirs)->to.port, 4U);
+  const AddressCard elsewhere = card_of({{ip(10, 2, 0, 2), kBits, 4}, {v6("fd00::2"), 64, 6}});
+  const auto way = way_between(mine, elsewhere);
+  EXPECT_EQ(way->from, v6("fd00::1")) << "in one network, before a way by a route";
+  EXPECT_EQ(way->to.port, 6U);
+}
+
 TEST(AddressCard, WithoutAnAddressThereIsNoWay) {
-  const AddressCard card = card_of({{ip(10, 1, 0, 1), kMask}});
+  const AddressCard card = card_of({{ip(10, 1, 0, 1), kBits}});
   EXPECT_FALSE(way_between(card, AddressCard{}));
   EXPECT_FALSE(way_between(AddressCard{}, card));
 }
@@ -61,7 +81,7 @@ TEST(AddressCard, WithoutAnAddressThereIsNoWay) {
 TEST(AddressCard, ARankListensOnlyWhereHigherRanksComeFrom) {
   // Ranks 0 and 1 on one host, rank 2 on another.
   const auto listeners_of = [](int rank) {
-    AddressCard card = card_of({{kLoopback + 5, 0xff000000}});
+    AddressCard card = card_of({{ip(127, 0, 0, 6), 96 + 8}});
     return open_listeners({rank, {"a", "a", "b"}, {0, 0, 1}}, card).size();
   };
   EXPECT_EQ(listeners_of(0), 2U);

@@ -1,5 +1,6 @@
 // Strangers at a rank's socket while its run connects, and a rank that sends what no rank sends. Whatever
-// they do, the right ranks connect, and what they send arrives.
+// they do, the right ranks connect, and what they send arrives. What every transport withstands is at the
+// end, for the suite; the rest is of sockets.
 
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -20,13 +21,18 @@
 #include "executor/transport/tcp/tcp.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
+#include "tests/executor/transport/attack_surface.h"
 #include "tests/executor/transport/conformance.h"
 #include "tests/executor/transport/tcp/raw_peer.h"
+
+COMMTUNE_DECLARE_ATTACK_SURFACE(tcp)
 
 namespace commtune::testing {
 namespace {
 
 using tcp::kLoopback;
+
+constexpr IpAddress kOtherLoopback = v4_address(0x7f000002);
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -93,7 +99,7 @@ void survives(const Attack& attack) {
       2);
 }
 
-TEST(HostilePeer, ASilentOneDelaysNobody) {
+void a_silent_one_delays_nobody() {
   std::vector<RawPeer> silent;
   survives([&](const tcp::Introduction& known) {
     for (int i = 0; i < 10; ++i) silent.push_back(knock(known));
@@ -118,7 +124,7 @@ TEST(HostilePeer, AFloodOfHalfAGreetingDelaysNobody) {
   });
 }
 
-TEST(HostilePeer, WrongMagicIsRefused) {
+void wrong_magic_is_refused() {
   survives([](const tcp::Introduction& known) {
     const RawPeer peer = knock(known);
     tcp::Hello hello = hello_of(1);
@@ -143,7 +149,7 @@ TEST(HostilePeer, ARankThatDoesNotConnectHereIsRefused) {
   });
 }
 
-TEST(HostilePeer, WrongProofIsRefused) {
+void wrong_proof_is_refused() {
   survives([](const tcp::Introduction& known) {
     const RawPeer guesses = knock(known);
     tcp::Secret guess = known.secret;
@@ -168,7 +174,7 @@ TEST(HostilePeer, ProofOfAnotherRankOrSideIsRefused) {
   });
 }
 
-TEST(HostilePeer, ReplayedProofIsRefused) {
+void replayed_proof_is_refused() {
   survives([](const tcp::Introduction& known) {
     // All that the right rank would say on one connection, said again on another.
     const tcp::Hello hello = hello_of(1);
@@ -196,7 +202,7 @@ TEST(HostilePeer, SecretOfAnotherRunIsRefused) {
 TEST(HostilePeer, AddressThatIsNotOnTheCardIsRefused) {
   survives([](const tcp::Introduction& known) {
     // With the right secret: 127.0.0.2 is this host's too, but no rank's.
-    const RawPeer peer(kLoopback + 1, door_of(known));
+    const RawPeer peer(kOtherLoopback, door_of(known));
     EXPECT_EQ(peer.error(), 0);
     EXPECT_FALSE(prove_to_be(1, peer, known.secret));
   });
@@ -204,12 +210,12 @@ TEST(HostilePeer, AddressThatIsNotOnTheCardIsRefused) {
 
 TEST(HostilePeer, NobodyListensAtOtherAddresses) {
   survives([](const tcp::Introduction& known) {
-    const RawPeer peer(kLoopback + 1, {kLoopback + 1, known.cards[0].loopback_port});
+    const RawPeer peer(kOtherLoopback, {kOtherLoopback, known.cards[0].loopback_port});
     EXPECT_EQ(peer.error(), ECONNREFUSED);
   });
 }
 
-TEST(HostilePeer, ClosingHalfWayDelaysNobody) {
+void closing_half_way_delays_nobody() {
   survives([](const tcp::Introduction& known) {
     const tcp::Hello hello = hello_of(1);
     const auto whole = std::as_bytes(std::span(&hello, 1));
@@ -224,7 +230,7 @@ TEST(HostilePeer, ClosingHalfWayDelaysNobody) {
   });
 }
 
-TEST(HostilePeer, ATakenRankIsRefusedAndTheFirstKept) {
+void a_taken_rank_is_refused_and_the_first_kept() {
   on_bootstraps(
       3,
       [](const std::shared_ptr<Bootstrap>& bootstrap) {
@@ -383,7 +389,7 @@ Error error_after(const std::vector<std::byte>& sent, const MessageLimits& limit
   return ended.value_or(Error(ErrorCode::kBadInput, "none"));
 }
 
-TEST(HostileSizes, OneThatNobodyCouldAllocateIsRefused) {
+void a_length_that_nobody_could_allocate_is_refused() {
   const Error error = error_after(bytes_of(tcp::Header{std::uint64_t{1} << 62, kTag, 0}));
   EXPECT_EQ(error.code(), ErrorCode::kConflict);
   EXPECT_THAT(error.what(), AllOf(HasSubstr("rank 1 (host local0)"), HasSubstr("4611686018427387904 B"),
@@ -435,7 +441,7 @@ TEST(HostileSizes, TagsThatNoRankSendsAreRefused) {
   }
 }
 
-TEST(HostileSizes, ClosingHalfWayThroughAMessageIsALostPeer) {
+void closing_half_way_through_a_message_is_a_lost_peer() {
   const auto header = bytes_of(tcp::Header{8, make_tag(TagSpace::kControl, 9), 0});
   for (std::size_t sent = 0; sent < header.size() + 8; sent += 4) {
     std::vector<std::byte> bytes = header;
@@ -444,5 +450,24 @@ TEST(HostileSizes, ClosingHalfWayThroughAMessageIsALostPeer) {
   }
 }
 
+void closing_half_way_is_survived() {
+  closing_half_way_delays_nobody();
+  closing_half_way_through_a_message_is_a_lost_peer();
+}
+
 }  // namespace
 }  // namespace commtune::testing
+
+namespace commtune::tcp {
+
+const testing::AttackSurface kAttackSurface{
+    .silence = testing::a_silent_one_delays_nobody,
+    .wrong_magic = testing::wrong_magic_is_refused,
+    .wrong_proof = testing::wrong_proof_is_refused,
+    .replayed_proof = testing::replayed_proof_is_refused,
+    .taken_rank = testing::a_taken_rank_is_refused_and_the_first_kept,
+    .oversized_length = testing::a_length_that_nobody_could_allocate_is_refused,
+    .closing_half_way = testing::closing_half_way_is_survived,
+};
+
+}  // namespace commtune::tcp

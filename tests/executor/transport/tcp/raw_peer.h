@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "executor/base/descriptor.h"
@@ -19,7 +20,8 @@ namespace commtune::testing {
 /// A blocking connection from one address of this host to another. Gives up waiting after 100 s.
 class RawPeer {
  public:
-  RawPeer(std::uint32_t from, const tcp::Endpoint& to)
+  /// Both of version 4.
+  RawPeer(const IpAddress& from, const tcp::Endpoint& to)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval patience{100, 0};
     setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -52,10 +54,10 @@ class RawPeer {
   }
 
  private:
-  static sockaddr_in address(std::uint32_t ip, std::uint32_t port) {
+  static sockaddr_in address(const IpAddress& ip, std::uint32_t port) {
     sockaddr_in result{};
     result.sin_family = AF_INET;
-    result.sin_addr.s_addr = htonl(ip);
+    std::memcpy(&result.sin_addr, ip.bytes.data() + 12, sizeof result.sin_addr);
     result.sin_port = htons(static_cast<std::uint16_t>(port));
     return result;
   }

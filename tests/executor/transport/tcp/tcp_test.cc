@@ -21,7 +21,7 @@ void on_tcp_ranks(int n, const std::function<void(Transport&)>& body, const TcpO
       n,
       [&](const std::shared_ptr<Bootstrap>& bootstrap) {
         const auto transport = make_tcp_transport(bootstrap, options);
-        transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
+        transport->limit_messages(kConformanceLimits);
         body(*transport);
         synchronize(*transport);
       },
@@ -34,38 +34,6 @@ TcpOptions paced(double bytes_per_second) {
   options.network = "127.0.0.0/8";
   options.pace = bytes_per_second;
   return options;
-}
-
-class TcpTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
-
-TEST_P(TcpTransportTest, Conforms) {
-  for (const int ranks : {2, 3, 4}) on_tcp_ranks(ranks, GetParam().body);
-}
-
-TEST_P(TcpTransportTest, ConformsAtAPace) { on_tcp_ranks(3, GetParam().body, paced(100e6), 1); }
-
-INSTANTIATE_TEST_SUITE_P(Tcp, TcpTransportTest, ::testing::ValuesIn(conformance_cases()),
-                         [](const auto& test) { return std::string(test.param.name); });
-
-TEST(TcpTransport, NamesTheRankThatClosedItsConnection) {
-  on_bootstraps(
-      2,
-      [](const std::shared_ptr<Bootstrap>& bootstrap) {
-        auto transport = make_tcp_transport(bootstrap);
-        if (bootstrap->peers().rank == 1) return;
-        std::array<std::byte, 8> data{};
-        transport->receive(1, make_tag(TagSpace::kReduce, 0), data);
-        try {
-          while (transport->wait(Clock::now() + std::chrono::seconds(200)).empty()) {
-          }
-          FAIL() << "nothing was thrown";
-        } catch (const Error& error) {
-          EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
-          EXPECT_NE(std::string(error.what()).find("rank 1 (host local0)"), std::string::npos)
-              << error.what();
-        }
-      },
-      2);
 }
 
 TEST(TcpTransport, EveryRankNamesTheSubnetThatOneOfThemIsNotIn) {

@@ -4,6 +4,6 @@ COMMTUNE_DECLARE_TRANSPORT(toy)
 
 namespace commtune::toy {
 
-const TransportKind kKind{"toy"};
+const TransportKind kKind{.name = "toy", .one_process = true};
 
 }  // namespace commtune::toy

@@ -28,7 +28,7 @@ VerbsOptions options_of(const Bootstrap& bootstrap, int connections) {
 
 std::unique_ptr<VerbsTransport> connect(const std::shared_ptr<Bootstrap>& bootstrap, int connections) {
   auto transport = make_verbs_transport(bootstrap, options_of(*bootstrap, connections));
-  transport->limit_messages({.longest = 4_MiB, .early = 16_MiB});
+  transport->limit_messages(kConformanceLimits);
   return transport;
 }
 

@@ -7,9 +7,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <csignal>
 #include <vector>
 
 #include "executor/replay/run.h"
@@ -18,8 +15,8 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
+#include "tests/executor/transport/fault_cases.h"
 #include "tests/executor/transport/verbs/card_ranks.h"
-#include "tests/executor/transport/verbs/forked_ranks.h"
 
 namespace commtune::testing {
 namespace {
@@ -33,6 +30,16 @@ class VerbsTransportTest : public ::testing::TestWithParam<ConformanceCase> {};
 TEST_P(VerbsTransportTest, Conforms) { on_verbs_ranks(rank_count(), GetParam().body); }
 
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsTransportTest, ::testing::ValuesIn(conformance_cases()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+class VerbsFaultTest : public ::testing::TestWithParam<FaultCase> {};
+
+TEST_P(VerbsFaultTest, IsTold) {
+  const auto connect_one = [](const std::shared_ptr<Bootstrap>& bootstrap) { return connect(bootstrap); };
+  GetParam().body({.connect = connect_one, .ranks = rank_count(), .abort_tells_why = false});
+}
+
+INSTANTIATE_TEST_SUITE_P(Verbs, VerbsFaultTest, ::testing::ValuesIn(fault_cases()),
                          [](const auto& test) { return std::string(test.param.name); });
 
 /// Every element is compared with a serial reference.
@@ -77,25 +84,6 @@ TEST(VerbsTransport, RefusesRanksWithDifferentNumbersOfConnections) {
       EXPECT_EQ(error.code(), ErrorCode::kUnavailable);
       EXPECT_THAT(error.what(), HasSubstr("it has 2 connections a pair, this rank 1"));
     }
-  });
-}
-
-TEST(VerbsTransport, SendsFromMemoryThatIsRegisteredOnce) {
-  on_verbs_ranks(2, [](VerbsTransport& transport) {
-    std::vector<std::byte> data(1 << 20, static_cast<std::byte>(transport.peers().rank));
-    transport.register_memory(data);
-    for (std::uint32_t i = 0; i < 4; ++i) {
-      const auto part = std::span(data).subspan(i << 18, 1 << 18);
-      const Tag tag = make_tag(TagSpace::kReduce, i);
-      if (transport.peers().rank == 0) {
-        transport.send(1, tag, part);
-      } else {
-        transport.receive(0, tag, part);
-      }
-    }
-    wait_for(transport, 4);
-    transport.unregister_memory(data);
-    EXPECT_EQ(data, std::vector<std::byte>(1 << 20));
   });
 }
 
@@ -173,69 +161,6 @@ TEST(VerbsTransport, IsMadeByItsName) {
         synchronize(*transport);
       },
       2);
-}
-
-TEST(VerbsTransport, NamesTheRankThatHasLeft) {
-  on_bootstraps(2, [](const std::shared_ptr<Bootstrap>& bootstrap) {
-    auto transport = connect(bootstrap);
-    if (bootstrap->peers().rank == 1) return;
-    std::array<std::byte, 8> data{};
-    try {
-      transport->receive(1, make_tag(TagSpace::kReduce, 0), data);
-      wait_for(*transport, 1);
-      FAIL() << "nothing was thrown";
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
-      EXPECT_THAT(error.what(), HasSubstr("rank 1 (host local1)"));
-    }
-  });
-}
-
-/// The last rank is killed while rank 0 and it send each other long messages without end, or while it is
-/// silent; all others wait for something from it.
-std::vector<RankEnd> kill_the_last_of(int ranks, bool in_a_message) {
-  return on_forked_ranks(ranks, [&](std::shared_ptr<Bootstrap> bootstrap) -> std::string {
-    const int rank = bootstrap->peers().rank;
-    const auto transport = connect(bootstrap);
-    bootstrap.reset();
-    const int last = ranks - 1;
-    const bool exchanges = in_a_message && (rank == 0 || rank == last);
-    const int peer = rank == last ? 0 : last;
-    std::vector<std::byte> out(4 << 20), in(4 << 20);
-    const auto killed_at = Clock::now() + std::chrono::milliseconds(200);
-    for (std::uint32_t i = 0;; ++i) {
-      const Tag tag = make_tag(TagSpace::kReduce, i % 1000);
-      if (exchanges || rank != last) transport->receive(peer, tag, in);
-      if (exchanges) transport->send(peer, tag, out);
-      if (rank == last && !exchanges) transport->wait(killed_at);
-      if (rank == last && Clock::now() >= killed_at) std::raise(SIGKILL);
-      if (exchanges || rank != last) wait_for(*transport, exchanges ? 2 : 1);
-    }
-  });
-}
-
-void expect_all_named_the_last(const std::vector<RankEnd>& ends) {
-  const std::size_t last = ends.size() - 1;
-  EXPECT_TRUE(WIFSIGNALED(ends[last].status));
-  for (std::size_t rank = 0; rank < last; ++rank) {
-    EXPECT_TRUE(WIFEXITED(ends[rank].status) && WEXITSTATUS(ends[rank].status) == 1) << "rank " << rank;
-    // What its card does first decides how: it answers no more, or its memory is gone already.
-    EXPECT_THAT(ends[rank].said, HasSubstr(fmt::format("rank {} (host h{})", last, last)));
-    fmt::print("rank {}: {}\n", rank, ends[rank].said);
-  }
-}
-
-TEST(VerbsTransport, ARankKilledInTheMiddleOfAMessageIsNamedWithinTheLimit) {
-  const auto start = Clock::now();
-  expect_all_named_the_last(kill_the_last_of(rank_count(), true));
-  // 0.2 s until then, a look after a second or two, and 7.5 s until the card gives up.
-  EXPECT_LT(Seconds(Clock::now() - start).count(), 30);
-}
-
-TEST(VerbsTransport, ARankKilledWhileOthersWaitForItIsNamedWithinTheLimit) {
-  const auto start = Clock::now();
-  expect_all_named_the_last(kill_the_last_of(rank_count(), false));
-  EXPECT_LT(Seconds(Clock::now() - start).count(), 30);
 }
 
 }  // namespace

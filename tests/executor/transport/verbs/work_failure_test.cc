@@ -36,6 +36,31 @@ TEST(WorkFailure, SaysWhatWasWaitedForFromAPeerThatGivesNoSign) {
       "transport retry counter exceeded (verbs status 12, vendor 0x0)");
 }
 
+TEST(WorkFailure, NamesThisRankWhereItsOwnLinkIsDown) {
+  WorkFailure failure{.operation = Operation::kWrite,
+                      .status_text = "",
+                      .message = matching::Envelope{4096, make_tag(TagSpace::kReduce, 7)},
+                      .own_port_down = "mlx5_0:1"};
+  // Some cards say that the peer does not answer, others (rxe) that they failed themselves.
+  for (const int status : {IBV_WC_RETRY_EXC_ERR, IBV_WC_LOC_QP_OP_ERR}) {
+    failure.status = status;
+    const Error error = error_of(failure, two_hosts(), 1);
+    EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+    EXPECT_TRUE(
+        std::string(error.what())
+            .starts_with("rank 0 (host a) has lost its link (mlx5_0:1) to rank 1 (host b): write of a "
+                         "message of 4096 B (channel 1, number 7): "))
+        << error.what();
+  }
+  failure.status = IBV_WC_REM_ACCESS_ERR;
+  EXPECT_TRUE(std::string(error_of(failure, two_hosts(), 1).what()).starts_with("cannot go on with rank 1"))
+      << "the peer has answered";
+  failure.status = IBV_WC_LOC_PROT_ERR;
+  failure.own_port_down.clear();
+  EXPECT_TRUE(std::string(error_of(failure, two_hosts(), 1).what())
+                  .starts_with("the card of rank 0 (host a) failed towards rank 1 (host b): write of"));
+}
+
 TEST(WorkFailure, SaysNoSizeWhereNothingHasCome) {
   const WorkFailure failure{.operation = Operation::kReceive,
                             .status = IBV_WC_REM_OP_ERR,

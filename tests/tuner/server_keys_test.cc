@@ -1,4 +1,4 @@
-#include "tuner/methods/server_keys.h"
+#include "tuner/server_keys.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,14 +25,15 @@ TEST(ServerKeys, TensorsAreDeclaredInTheOrderOfTheirNames) {
                     {"two", Seconds{1}, Seconds{1}, Seconds{0}, {{"a", 40_B}}, 0}};
   const auto messages = cut_messages(tensor_messages(profile), 40_B, 4_B);
   const auto of = [](std::uint64_t key) { return static_cast<std::uint32_t>(byteps_hash(key) % 3); };
-  EXPECT_THAT(byteps_servers(profile, messages, 3), testing::ElementsAre(of(0), of(65536), of(65537)));
+  EXPECT_THAT(byteps_servers(TensorKeys(profile), messages, 3),
+              testing::ElementsAre(of(0), of(65536), of(65537)));
   EXPECT_THAT(byteps_servers_of_buffer(3, 3), testing::ElementsAre(of(0), of(1), of(2)));
 }
 
 TEST(ServerKeys, EveryServerGetsSomeOfALargeModel) {
   const Profile profile = *shipped_profile("bert_large");
   const auto messages = cut_messages(tensor_messages(profile), 4'096'000_B, 4_B);
-  const auto servers = byteps_servers(profile, messages, 8);
+  const auto servers = byteps_servers(TensorKeys(profile), messages, 8);
   for (std::uint32_t server = 0; server < 8; ++server) EXPECT_THAT(servers, testing::Contains(server));
 }
 

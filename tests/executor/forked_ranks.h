@@ -16,9 +16,15 @@ struct RankEnd {
   std::string said;  ///< what its body returned, or what it threw
 };
 
-/// Runs the body on n ranks, each in a process forked from this one and on a host of its own ("h0", "h1",
-/// ...), and returns when all have ended. Not while this process has other threads.
+enum class ForkedHosts {
+  kOneEach,  ///< "h0", "h1", ...
+  kOne,      ///< "h0" for all
+};
+
+/// Runs the body on n ranks, each in a process forked from this one, and returns when all have ended. Not
+/// while this process has other threads.
 std::vector<RankEnd> on_forked_ranks(int n,
-                                     const std::function<std::string(std::shared_ptr<Bootstrap>)>& body);
+                                     const std::function<std::string(std::shared_ptr<Bootstrap>)>& body,
+                                     ForkedHosts hosts = ForkedHosts::kOneEach);
 
 }  // namespace commtune::testing

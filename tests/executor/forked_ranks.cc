@@ -1,4 +1,4 @@
-#include "tests/executor/transport/verbs/forked_ranks.h"
+#include "tests/executor/forked_ranks.h"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -110,11 +110,13 @@ void serve(const std::vector<Descriptor>& sockets, std::vector<RankEnd>& ends) {
 }  // namespace
 
 std::vector<RankEnd> on_forked_ranks(int n,
-                                     const std::function<std::string(std::shared_ptr<Bootstrap>)>& body) {
+                                     const std::function<std::string(std::shared_ptr<Bootstrap>)>& body,
+                                     ForkedHosts hosts) {
   Peers peers;
   for (int rank = 0; rank < n; ++rank) {
-    peers.hosts.push_back(fmt::format("h{}", rank));
-    peers.node.push_back(rank);
+    const int host = hosts == ForkedHosts::kOne ? 0 : rank;
+    peers.hosts.push_back(fmt::format("h{}", host));
+    peers.node.push_back(host);
   }
   std::vector<Descriptor> sockets;
   std::vector<pid_t> processes;

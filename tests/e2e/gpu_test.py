@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Replays on GPUs, as a user asks for them, on libraries that stand in for NVIDIA's."""
+
+import json
+import os
+import subprocess
+import unittest
+
+import product
+
+SMALL = ("resnet50", "--scale-bytes", "0.01", "--scale-time", "0.02", "--draws", "8")
+STANDIN = os.environ["COMMTUNE_E2E_STANDIN"]
+
+
+class Gpu(product.Product):
+    def setUp(self):
+        super().setUp()
+        self.probe()
+        self.answer = self.json(*SMALL)
+
+    def run_on_gpus(self, *arguments):
+        (run,) = self.json("run", *arguments, "--device", "cuda", "--iterations", "2", LD_LIBRARY_PATH=STANDIN)["runs"]
+        self.assertGreater(run["report"]["check"]["tensors"], 0)
+        return run
+
+    def test_the_chosen_plan_runs_and_says_on_what(self):
+        run = self.run_on_gpus("latest")
+        self.assertEqual(self.json("show", "runs", str(run["run"]))["settings"]["device"], "cuda")
+        self.assertNotIn("device", self.json("show", "runs", str(self.run_on_host()))["settings"])
+
+    def run_on_host(self):
+        (run,) = self.json("run", "latest", "--iterations", "2")["runs"]
+        return run["run"]
+
+    def test_a_plan_by_nccl_runs(self):
+        plan = self.json("show", "plans", str(self.answer["id"]))["plan"]
+        plan["road"] = {"kind": "all-to-all", "algorithm": "library"}
+        plan["library"] = "nccl"
+        for name in ("sequence", "window_bytes"):
+            plan.pop(name, None)
+        (self.home / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+        self.run_on_gpus("plan.json", "--model", plan["layout"])
+        text = self.refused(9, "run", "plan.json", "--model", plan["layout"])
+        self.assertIn("library nccl: it sums in a GPU's memory, and these gradients lie on the host", text)
+
+    def test_a_probe_measures_what_the_gpus_and_nccl_take(self):
+        probe = self.probe("--device", "cuda", "--cluster", "gpus", LD_LIBRARY_PATH=STANDIN,
+                           COMMTUNE_STANDIN_NCCL_ALPHA_US="3000")
+        facts = self.json("show", "clusters", "gpus")["facts"]
+        self.assertTrue(any(name.endswith(".gpu_0") and "stand-in" in text for name, text in facts.items()), facts)
+        self.assertTrue(any(name.endswith(".nccl") for name in facts), facts)
+        by_library = [each for each in probe["cluster"]["operations"]
+                      if each["road"].get("algorithm") == "library" and each["operation"] == "all-reduce"]
+        self.assertTrue(by_library, probe["cluster"]["operations"])
+        answer = self.json(*SMALL, "--cluster", "gpus")
+        self.run_on_gpus(str(answer["plans"]["bsp-a2a"]))
+
+    def test_nccls_tuner_gets_what_the_probe_measured(self):
+        # Rings: LL costs 1.5 ms and a byte 150 ns, Simple 9 ms and 3 ns: they cost the same at 51,020 B. NCCL's own choice
+        # in the stand-in is always Simple; trees cost as much as that. So much that a busy machine changes little.
+        costs = {"RING_LL_ALPHA_US": "1500", "RING_LL_BYTES_PER_S": "6.6667e6", "ALPHA_US": "9000", "BYTES_PER_S": "3.3333e8"}
+        variables = {"COMMTUNE_STANDIN_NCCL_" + name: value for name, value in costs.items()}
+        probe = self.json("probe", "--local", "2", "-e", "256K", "-f", "16", "-n", "2", "--max-iterations", "2", "--budget", "600s",
+                          "--device", "cuda", "--cluster", "gpus", LD_LIBRARY_PATH=STANDIN, **variables)
+        tunings = {each.get("tuning") for each in probe["cluster"]["nccl"]}
+        self.assertTrue({"Ring+Simple", "Ring+LL", "Tree+LL", "Ring+LL+2"} <= tunings, tunings)
+        self.assertTrue(any("NCCL, NVLS+Simple" in note for note in probe["notes"]), probe["notes"])
+        self.assertIn("all-reduce, NCCL Ring+LL, 2 workers", self.ok("show", "clusters", "gpus"))
+
+        answer = self.json(*SMALL, "--cluster", "gpus")
+        table = self.json("export", str(answer["id"]), "--to", "nccl")["settings"]["COMMTUNE_NCCL_TUNING"]
+        self.assertIn(f"export COMMTUNE_NCCL_TUNING={table}", self.ok("export", str(answer["plans"]["bsp-a2a"]), "--to", "env"))
+        decisions = self.decisions("--table", table, "-b", "1K", "-e", "1M")
+        self.assertEqual(decisions[4096].split(",")[0], "Ring+LL")
+        self.assertFalse(decisions[262144].startswith("Ring+LL"), decisions)
+        self.assertEqual(decisions[1048576], "NCCL's own", "beyond what was measured")
+        smallest = min(size for size, decision in self.decisions("--table", table, "-b", "16K", "-f", "1.02").items()
+                       if not decision.startswith("Ring+LL"))
+        self.assertTrue(51020 / 2 < smallest < 51020 * 1.3, smallest)
+        self.assertEqual(set(self.decisions("--table", table, "--ranks", "4").values()), {"NCCL's own"})
+
+    @staticmethod
+    def decisions(*arguments):
+        """Of nccl-tuner-decisions, by size."""
+        program = os.path.join(os.path.dirname(product.program()), "nccl-tuner-decisions")
+        shown = subprocess.run([program, *arguments], check=True, capture_output=True, text=True, timeout=60).stdout
+        rows = (line.split(None, 1) for line in shown.splitlines())
+        return {int(row[0]): row[1] for row in rows if row[0].isdigit()}
+
+    def test_without_a_gpu_it_names_the_rank_and_the_reason(self):
+        text = self.refused(9, "run", "latest", "--device", "cuda")
+        self.assertRegex(text, r"rank \d \(host .*\): device = cuda: libcuda\.so\.1 cannot be loaded here")
+        self.assertRegex(self.refused(9, "probe", "--local", "2", "--device", "cuda"), r"device = cuda: libcuda")
+        self.assertIn("cpu,cuda", self.refused(2, "run", "latest", "--device", "tpu"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,9 @@
+#include "tests/executor/transport/attack_surface.h"
+
+COMMTUNE_DECLARE_ATTACK_SURFACE(toy)
+
+namespace commtune::toy {
+
+const testing::AttackSurface kAttackSurface{.none = "its ends are the local transport's"};
+
+}  // namespace commtune::toy
