@@ -50,6 +50,9 @@ struct Completion {
   std::size_t bytes = 0;  ///< sent or received; a receive may get fewer than it has room for
 };
 
+/// The time until then, `most` at most and never none: what ranks have to connect in.
+Seconds time_to_connect(Deadline until, Seconds most);
+
 /// A rank's view of the others.
 struct Peers {
   int rank = 0;                    ///< this process
@@ -60,6 +63,10 @@ struct Peers {
 
 /// "rank 3 (host c)", as errors name it.
 std::string describe(const Peers& peers, int rank);
+
+/// What a rank throws whose peer has ended the run and said why. Where the peer did because another one had,
+/// that one's words are enough.
+Error run_ended(const Peers& peers, int peer, const std::string& why);
 
 /// What a rank may send, for a transport whose bytes come from sockets that it reads itself: sizes from the
 /// wire are held against it before anything is allocated. Ranks that agree on a plan know how much it sends

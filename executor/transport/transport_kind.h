@@ -36,10 +36,12 @@ struct TransportKind {
 ///
 /// kKind     in a source of its own, out of unity builds: who only asks for names links nothing else
 /// unusable  one line that says why this rank cannot use it ("no RDMA device"); empty: it can
-/// make      connects the ranks. Collective. Throws Error{kTimeout}, Error{kPeerLost} or Error{kUnavailable}
-#define COMMTUNE_DECLARE_TRANSPORT(NAME)                                                                  \
-  namespace commtune::NAME {                                                                              \
-  extern const TransportKind kKind;                                                                       \
-  std::optional<std::string> unusable(const Bootstrap& bootstrap);                                        \
-  std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& options); \
+/// make      connects the ranks, by that time and within the transport's own limit. Collective. Throws
+///           Error{kTimeout}, Error{kPeerLost} or Error{kUnavailable}
+#define COMMTUNE_DECLARE_TRANSPORT(NAME)                                                                 \
+  namespace commtune::NAME {                                                                             \
+  extern const TransportKind kKind;                                                                      \
+  std::optional<std::string> unusable(const Bootstrap& bootstrap);                                       \
+  std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& options, \
+                                  Deadline until);                                                       \
   }

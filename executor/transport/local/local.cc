@@ -243,12 +243,12 @@ std::optional<std::string> unusable(const Bootstrap& bootstrap) {
   return "its ranks are threads of one process that have met in its memory, and these have not: use tcp";
 }
 
-std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/) {
-  constexpr std::chrono::seconds kMeetingLimit{10};
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/,
+                                Deadline until) {
   const Peers peers = bootstrap->peers();
   std::shared_ptr<Fabric> own;
   if (peers.rank == 0) own = std::make_shared<Fabric>(peers, LocalOptions{}.send_ends);
-  auto shared = dynamic_cast<LocalBootstrap&>(*bootstrap).share(own, Clock::now() + kMeetingLimit);
+  auto shared = dynamic_cast<LocalBootstrap&>(*bootstrap).share(own, until);
   return std::make_unique<LocalTransport>(std::static_pointer_cast<Fabric>(std::move(shared)), peers,
                                           std::move(bootstrap));
 }

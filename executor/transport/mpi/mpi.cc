@@ -268,7 +268,8 @@ std::optional<std::string> unusable(const Bootstrap& bootstrap) {
   return "these ranks were not started by mpirun";
 }
 
-std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/) {
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/,
+                                Deadline /*until: mpirun has connected them*/) {
   return make_mpi_transport(std::dynamic_pointer_cast<MpiJob>(std::move(bootstrap)));
 }
 

@@ -16,7 +16,7 @@ namespace {
 struct Entry {
   const TransportKind* kind;
   std::optional<std::string> (*unusable)(const Bootstrap&);
-  std::unique_ptr<Transport> (*make)(std::shared_ptr<Bootstrap>, const TransportOptions&);
+  std::unique_ptr<Transport> (*make)(std::shared_ptr<Bootstrap>, const TransportOptions&, Deadline);
 };
 
 constexpr std::array kEntries = {
@@ -57,7 +57,7 @@ std::unique_ptr<Transport> make_transport(std::string_view name, std::shared_ptr
                 fmt::format("{} cannot use {}", describe(bootstrap->peers(), static_cast<int>(rank)),
                             reasons[rank].data()));
   }
-  return entry->make(std::move(bootstrap), options);
+  return entry->make(std::move(bootstrap), options, until);
 }
 
 }  // namespace commtune

@@ -264,12 +264,7 @@ bool PeerConnection::says_why() const {
   return header_bytes_ == sizeof(Header) && incoming_.tag == kReasonTag;
 }
 
-Error PeerConnection::left() const {
-  // Where the peer left because another one had, that one's words are enough.
-  constexpr std::string_view kEnded = " ended the run: ";
-  if (reason_.find(kEnded) != std::string::npos) return Error(ErrorCode::kPeerLost, reason_);
-  return Error(ErrorCode::kPeerLost, fmt::format("{}{}{}", describe(*peers_, peer_), kEnded, reason_));
-}
+Error PeerConnection::left() const { return run_ended(*peers_, peer_, reason_); }
 
 Error PeerConnection::lost(std::string_view why) const {
   return Error(ErrorCode::kPeerLost, fmt::format("lost {}: {}", describe(*peers_, peer_), why));

@@ -190,8 +190,10 @@ namespace commtune::tcp {
 /// Where no two ranks share a network, connecting says so.
 std::optional<std::string> unusable(const Bootstrap& /*bootstrap*/) { return std::nullopt; }
 
-std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& options) {
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& options,
+                                Deadline until) {
   TcpOptions own;
+  own.connect_timeout = time_to_connect(until, own.connect_timeout);
   own.network = options.subnet;
   own.pace = options.pace;
   return make_tcp_transport(std::move(bootstrap), own);

@@ -29,9 +29,11 @@ std::optional<std::string_view> what_is_wrong(const FrameHeader& header, std::si
       if (header.envelope.size <= eager) return "so short a message is not announced";
       if (!is_sent(header.envelope.tag)) return "no such tag is sent";
       return std::nullopt;
+    case FrameKind::kLeave:
+      if (rest > eager) return "its reason is too long";
+      return std::nullopt;
     case FrameKind::kGrant:
     case FrameKind::kCredits:
-    case FrameKind::kLeave:
       if (rest != 0) return "it has another length";
       return std::nullopt;
   }

@@ -19,7 +19,7 @@ enum class FrameKind : std::uint8_t {
   kAnnounce = 3,  ///< a long message is there to be granted
   kGrant = 4,     ///< where its bytes go
   kCredits = 5,   ///< nothing but the credits that any frame gives back
-  kLeave = 6,     ///< the last one: the peer needs nothing more
+  kLeave = 6,     ///< the last one; why, where the run has to end with it, else nothing follows
 };
 
 /// Travels as it lies in memory: all ranks run the same program on the same kind of processor.

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <string>
 #include <utility>
 
 namespace commtune::verbs {
@@ -150,9 +151,10 @@ void PeerConnection::look() {
   lane.wire->write(posted.number, {}, 0, 0, 0, nullptr, lane.next_signal(true));
 }
 
-void PeerConnection::leave() {
+void PeerConnection::leave(std::string_view why) {
   if (left_ || said_leave_ || !has_room() || !credits_.may_give_back()) return;
-  send_frame({.kind = FrameKind::kLeave}, {}, Signal::kYes);
+  send_frame({.kind = FrameKind::kLeave}, std::as_bytes(std::span(why.substr(0, sizes_.eager))),
+             Signal::kYes);
   said_leave_ = true;
 }
 
@@ -211,7 +213,7 @@ void PeerConnection::take(const FrameHeader& header, std::span<const std::byte> 
     case FrameKind::kCredits:
       return;
     case FrameKind::kLeave:
-      return take_leave();
+      return take_leave(payload);
   }
 }
 
@@ -288,9 +290,11 @@ void PeerConnection::take_grant(const FrameHeader& header) {
   }
 }
 
-void PeerConnection::take_leave() {
+void PeerConnection::take_leave(std::span<const std::byte> why) {
   const bool owed = is_owed();
   left_ = true;
+  if (!why.empty())
+    throw run_ended(*peers_, peer_, std::string(reinterpret_cast<const char*>(why.data()), why.size()));
   if (owed) raise(lost("it has left in the middle of a transfer"), awaited());
 }
 

@@ -95,8 +95,11 @@ class PeerConnection {
   /// Asks the peer's card for a sign of life, by a write of nothing; its completion also tells of all work
   /// before it.
   void look();
-  /// Tells the peer that nothing more will come.
-  void leave();
+  /// Tells the peer that nothing more will come; why, cut where it is too long, ends its run. Says nothing
+  /// where the peer has no room to hear it.
+  void leave(std::string_view why = {});
+  /// What leave() said, if anything, has come to the peer's card.
+  bool is_told() const { return left_ || !said_leave_ || lanes_.front().posted.empty(); }
 
   /// Bytes of messages that this end has copied, as often as it has.
   std::uint64_t copied_bytes() const { return copied_; }
@@ -149,7 +152,7 @@ class PeerConnection {
   void take_message(const matching::Envelope& message, std::span<const std::byte> payload);
   void take_announcement(const FrameHeader& header);
   void take_grant(const FrameHeader& header);
-  void take_leave();
+  void take_leave(std::span<const std::byte> why);
   void grant(const PendingGrant& met);
   ConnectionSet connections_for(std::uint64_t size);
   void repost(std::size_t slot);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -40,6 +41,8 @@ constexpr std::chrono::microseconds kSpin{20};
 // What was sent last may need so long to arrive before its connection may be taken down.
 constexpr milliseconds kFlushLimit{1000};
 constexpr milliseconds kLeaveLimit{200};
+// Between two looks at whether a peer's card has it: about what a message takes.
+constexpr std::chrono::microseconds kTellInterval{100};
 
 /// Which rank of its host this one is.
 std::size_t index_on_host(const Peers& peers) {
@@ -150,7 +153,11 @@ class CardTransport final : public VerbsTransport {
   void register_memory(std::span<std::byte> memory) override { card_->regions.keep(memory); }
   void unregister_memory(std::span<std::byte> memory) noexcept override { card_->regions.release(memory); }
 
-  void abort(std::string_view why) noexcept override { bootstrap_->abort(why); }
+  void abort(std::string_view why) noexcept override {
+    failed_ = true;
+    tell_all(why);
+    bootstrap_->abort(why);
+  }
 
  private:
   /// After anything was thrown nothing is sent any more, not even a farewell.
@@ -365,6 +372,31 @@ class CardTransport final : public VerbsTransport {
     }
   }
 
+  /// Why the run ends. What else the card has to tell, failures among it, is of no use any more.
+  void tell_all(std::string_view why) noexcept {
+    try {
+      for (const auto& connection : connections_)
+        if (connection) connection->leave(why);
+      std::array<ibv_wc, 32> taken;
+      for (const Deadline until = Clock::now() + kLeaveLimit; !all_told() && Clock::now() < until;) {
+        const int count = ibv_poll_cq(card_->queue.get(), static_cast<int>(taken.size()), taken.data());
+        for (int i = 0; i < count; ++i) {
+          const ibv_wc& completion = taken[static_cast<std::size_t>(i)];
+          const verbs::WorkId work = verbs::WorkId::unpack(completion.wr_id);
+          if (!work.receive && completion.status == IBV_WC_SUCCESS)
+            connection_to(work.peer).on_sent(work.lane, work.number);
+        }
+        if (count <= 0) std::this_thread::sleep_for(kTellInterval);
+      }
+    } catch (const std::exception&) {  // who cannot be told sees the connection fail
+    }
+  }
+
+  bool all_told() const {
+    return std::ranges::all_of(connections_,
+                               [](const auto& connection) { return !connection || connection->is_told(); });
+  }
+
   Descriptor wake_;
   VerbsOptions options_;
   Peers peers_;
@@ -402,8 +434,10 @@ std::optional<std::string> unusable(const Bootstrap& /*bootstrap*/) {
   return std::nullopt;
 }
 
-std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& options) {
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& options,
+                                Deadline until) {
   VerbsOptions own;
+  own.connect_timeout = time_to_connect(until, own.connect_timeout);
   own.gid.subnet = options.subnet;
   read_verbs_options(options.own, own);
   return make_verbs_transport(std::move(bootstrap), own);

@@ -17,8 +17,6 @@ struct JobConnector {
   std::function<std::unique_ptr<Transport>(const std::shared_ptr<Bootstrap>&)> connect;
   int ranks = 3;
   int ranks_per_host = 1;  ///< 1, or all
-  /// Transport::abort() itself tells peers why, and does not leave that to what started the job.
-  bool abort_tells_why = true;
 };
 
 struct FaultCase {

@@ -48,15 +48,16 @@ std::optional<std::string> unusable(const Bootstrap& bootstrap) {
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): as every transport is made
-std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/) {
+std::unique_ptr<Transport> make(std::shared_ptr<Bootstrap> bootstrap, const TransportOptions& /*options*/,
+                                Deadline until) {
   const auto rank = static_cast<std::size_t>(bootstrap->peers().rank);
   std::array<Transport*, 8> given{};
   if (rank == 0) {
     auto ends = make_local_transports(bootstrap->peers().size());
     for (std::size_t each = 0; each < ends.size(); ++each) given.at(each) = ends[each].release();
   }
-  return std::make_unique<ToyTransport>(std::unique_ptr<Transport>(
-      all_gather(*bootstrap, given, Clock::now() + std::chrono::seconds(200)).front().at(rank)));
+  return std::make_unique<ToyTransport>(
+      std::unique_ptr<Transport>(all_gather(*bootstrap, given, until).front().at(rank)));
 }
 
 }  // namespace commtune::toy

@@ -365,6 +365,23 @@ TEST(PeerConnection, APeerThatLeavesInTheMiddleIsLost) {
   }
 }
 
+TEST(PeerConnection, APeerThatEndsTheRunSaysWhy) {
+  for (const std::size_t length : {std::size_t{9}, std::size_t{10'000}}) {
+    Couple couple;
+    const std::string why(length, 'y');
+    couple.a.connection.leave(why);
+    EXPECT_FALSE(couple.a.connection.is_told());
+    try {
+      couple.settle();
+      FAIL() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+      EXPECT_EQ(error.what(), "rank 0 (host a) ended the run: " + why.substr(0, ConnectionSizes{}.eager));
+    }
+    EXPECT_THROW(couple.b.connection.check_open(), Error);
+  }
+}
+
 TEST(PeerConnection, APeerThatLeavesAfterwardsIsNot) {
   Couple couple;
   couple.a.send(pattern(10));
@@ -428,6 +445,8 @@ TEST(HostileVerbsPeer, FramesThatNoRankSendsAreRefused) {
               HasSubstr("must be at most"));
   EXPECT_THAT(refusal_of({.kind = FrameKind::kGrant, .send = 0}), HasSubstr("not announced"));
   EXPECT_THAT(refusal_of({.kind = FrameKind::kCredits, .credits = 1000}), HasSubstr("more credits"));
+  EXPECT_EQ(what_is_wrong({.kind = FrameKind::kLeave}, sizeof(FrameHeader) + 4097, 4096),
+            "its reason is too long");
   EXPECT_THAT(refusal_of({.kind = static_cast<FrameKind>(77)}), HasSubstr("no such frame"));
 }
 

@@ -36,7 +36,7 @@ class VerbsFaultTest : public ::testing::TestWithParam<FaultCase> {};
 
 TEST_P(VerbsFaultTest, IsTold) {
   const auto connect_one = [](const std::shared_ptr<Bootstrap>& bootstrap) { return connect(bootstrap); };
-  GetParam().body({.connect = connect_one, .ranks = rank_count(), .abort_tells_why = false});
+  GetParam().body({.connect = connect_one, .ranks = rank_count()});
 }
 
 INSTANTIATE_TEST_SUITE_P(Verbs, VerbsFaultTest, ::testing::ValuesIn(fault_cases()),
