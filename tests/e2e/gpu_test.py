@@ -33,11 +33,9 @@ class Gpu(product.Product):
         return run["run"]
 
     def test_a_plan_by_nccl_runs(self):
-        plan = self.json("show", "plans", str(self.answer["id"]))["plan"]
+        plan = self.json("show", "plans", str(self.answer["plans"]["bsp-a2a"]))["plan"]
         plan["road"] = {"kind": "all-to-all", "algorithm": "library"}
         plan["library"] = "nccl"
-        for name in ("sequence", "window_bytes"):
-            plan.pop(name, None)
         (self.home / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
         self.run_on_gpus("plan.json", "--model", plan["layout"])
         text = self.refused(9, "run", "plan.json", "--model", plan["layout"])
