@@ -1,10 +1,12 @@
 #include "probes/sampling/measurement.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "probes/analysis/links.h"
 #include "probes/load/compute_load.h"
 #include "probes/protocol/timing.h"
+#include "probes/sampling/stream_shape.h"
 
 namespace commtune::probes {
 
@@ -72,13 +74,17 @@ Command Measurement::command_for(const Visit& visit) const {
   return command;
 }
 
-void Measurement::warm_up(const Command& command, const Visit& visit, const std::string& what) {
+Seconds Measurement::warm_up(const Command& command, const Visit& visit, const std::string& what) {
   Command smaller = command;
   smaller.bytes = std::min(command.bytes, kWarmUpBytes.count);
   smaller.messages = command.quantity.in_flight;
+  Seconds fastest{std::numeric_limits<double>::infinity()};
   for (int i = 0; i < options_.warmup; ++i) {
+    const Seconds began = elapsed();
     coordinator_.perform(smaller, visit.expected, what);
+    fastest = std::min(fastest, elapsed() - began);
   }
+  return options_.warmup > 0 ? fastest / smaller.messages : Seconds{0};
 }
 
 std::vector<double> Measurement::one_way_times(Command command, const Visit& visit) {
@@ -93,11 +99,14 @@ std::vector<double> Measurement::one_way_times(Command command, const Visit& vis
   return times;
 }
 
-std::vector<double> Measurement::repeat(const Command& command, const Visit& visit, const std::string& what) {
-  if (visit.first) warm_up(command, visit, what);
+std::vector<double> Measurement::repeat(Command command, const Visit& visit, const std::string& what) {
+  const Seconds seen = visit.first ? warm_up(command, visit, what) : Seconds{0};
   const bool streamed = visit.quantity.in_flight > 1;
+  if (streamed && seen > Seconds{0})
+    command.messages = streamed_at_most(command.messages, visit.quantity.in_flight, seen);
+  const Seconds expected = std::max(visit.expected, seen * command.messages);
   const auto once_more = [&](const Command& one) {
-    return seconds_of(visit.quantity, coordinator_.perform(one, visit.expected, what));
+    return seconds_of(visit.quantity, coordinator_.perform(one, expected, what));
   };
   Command shorter = command;
   shorter.messages = visit.quantity.in_flight;

@@ -64,8 +64,9 @@ class Measurement {
  private:
   Command command_for(const Visit& visit) const;
   std::vector<double> one_way_times(Command command, const Visit& visit);
-  std::vector<double> repeat(const Command& command, const Visit& visit, const std::string& what);
-  void warm_up(const Command& command, const Visit& visit, const std::string& what);
+  std::vector<double> repeat(Command command, const Visit& visit, const std::string& what);
+  /// Seconds of one message, with its part of what a command costs; 0 where there is no warm-up.
+  Seconds warm_up(const Command& command, const Visit& visit, const std::string& what);
   std::vector<Pair> pairs_of(Pairing pairing, int round, const Pair& pair) const;
 
   Coordinator& coordinator_;

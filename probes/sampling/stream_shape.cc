@@ -21,6 +21,9 @@ constexpr double kFewest = 3, kMost = 64;  // messages under way together, see t
 // within kMostEnds (moments.h).
 constexpr Seconds kLongStream{20e-3};
 constexpr int kLeastWindows = 2, kMostWindows = 32;
+// Fifty times kLongStream: what commands cost, and a guess that is off by some factor, shorten none. A
+// library's all-reduce of 9 ms beside links of 15 us would last 12 s, longer than ranks wait for each other.
+constexpr Seconds kLongestStream{1};
 
 }  // namespace
 
@@ -35,6 +38,11 @@ int streamed_in_all(int at_once, Seconds each) {
   const double fitting = kLongStream / each;
   return at_once +
          static_cast<int>(std::clamp<double>(fitting, kLeastWindows * at_once, kMostWindows * at_once));
+}
+
+int streamed_at_most(int wanted, int at_once, Seconds seen) {
+  const int least = (1 + kLeastWindows) * at_once;
+  return std::min(wanted, std::max(least, static_cast<int>(std::min(kLongestStream / seen, 1e9))));
 }
 
 }  // namespace commtune::probes

@@ -24,4 +24,11 @@ int streamed_at_once(Bytes size, Seconds each, Seconds latency);
 /// each  seconds for one message in steady state
 int streamed_in_all(int at_once, Seconds each);
 
+/// Number of messages in a longer stream that was to have `wanted`, when its first ones have been seen: the
+/// guess before may have been too short by a factor of hundreds. It lasts a second at most, or as few
+/// messages as any has.
+///
+/// seen  seconds for one message, with what a command costs
+int streamed_at_most(int wanted, int at_once, Seconds seen);
+
 }  // namespace commtune::probes

@@ -38,5 +38,15 @@ TEST(StreamedInAll, IsLongEnoughForTheStartToBeASmallPart) {
   EXPECT_EQ(streamed_in_all(64, Seconds{1e-9}), 64 + 32 * 64);
 }
 
+TEST(StreamedAtMost, IsShorterOnlyWhereTheGuessWasFarOff) {
+  // 1,397 messages were to take 20 ms; seen at 9 ms each, a second holds 111, and three windows of 64 are the
+  // fewest.
+  EXPECT_EQ(streamed_at_most(64 + 1333, 64, Seconds{9e-3}), 192);
+  EXPECT_EQ(streamed_at_most(16 + 500, 16, Seconds{9e-3}), 111);
+  // Five times the guess: 0.1 s.
+  EXPECT_EQ(streamed_at_most(64 + 250, 64, Seconds{400e-6}), 314);
+  EXPECT_EQ(streamed_at_most(6, 2, Seconds{10}), 6);
+}
+
 }  // namespace
 }  // namespace commtune::probes
