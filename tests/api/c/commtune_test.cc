@@ -366,9 +366,12 @@ TEST(CommtuneInC, ARankThatAbortsIsNamedWithItsReasonAndTheSessionStaysOver) {
     lay_out(session);
     ASSERT_EQ(commtune_adopt(session, "buckets"), COMMTUNE_OK);
     if (rank == 2) return commtune_abort(session, "out of memory");
-    ASSERT_EQ(commtune_begin(session), COMMTUNE_OK);
-    for (std::size_t tensor = 0; tensor < kTensors.size(); ++tensor) commtune_ready(session, tensor);
-    ASSERT_EQ(commtune_wait_all(session), COMMTUNE_PEER_LOST);
+    // On a busy machine it is known before the iteration begins.
+    if (const int begun = commtune_begin(session); begun != COMMTUNE_PEER_LOST) {
+      ASSERT_EQ(begun, COMMTUNE_OK);
+      for (std::size_t tensor = 0; tensor < kTensors.size(); ++tensor) commtune_ready(session, tensor);
+      ASSERT_EQ(commtune_wait_all(session), COMMTUNE_PEER_LOST);
+    }
     const std::string first = commtune_last_message();
     EXPECT_THAT(first, AllOf(HasSubstr("rank 2"), HasSubstr("out of memory")));
     EXPECT_EQ(commtune_leave(session), COMMTUNE_PEER_LOST);
