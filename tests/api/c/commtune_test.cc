@@ -418,7 +418,7 @@ std::string probed() {
       const commtune_join_options join = options_of(member, kRanks);
       commtune_probe_options options{};
       options.cluster = "threads";
-      options.budget_seconds = 3;
+      options.budget_seconds = 8;
       options.profile = rank == 0 ? kProfile : nullptr;
       char* json = nullptr;
       ASSERT_EQ(commtune_probe(&join, &options, &json), COMMTUNE_OK) << commtune_last_message();
