@@ -103,7 +103,7 @@ template <typename Visitor, fields::Of<Profile> Given>
 void visit_fields(Visitor& visit, Given& profile) {
   visit.constant("format", kProfileFormat);
   visit(fields::aside("model"), profile.model, fields::Name{});
-  visit("batch", profile.batch, fields::Whole{1, kLargestBatch});
+  visit("batch", profile.batch, fields::Whole{0, kLargestBatch});
   visit("data_type", profile.type, fields::OneOf{kDataTypes});
   visit(fields::aside("origin"), profile.origin, fields::Object{});
   visit("layers", profile.layers, fields::ListOf{1, kMostLayers, fields::Object{}});

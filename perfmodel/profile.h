@@ -42,7 +42,7 @@ struct ProfileOrigin {
 
 struct Profile {
   std::string model;  ///< "resnet50"
-  int batch = 1;      ///< samples a worker processes in one iteration
+  int batch = 1;      ///< samples a worker processes in one iteration; 0: not known
   DataType type = DataType::kFloat32;
   ProfileOrigin origin;
   std::vector<Layer> layers;  ///< forward order; at least one

@@ -11,7 +11,7 @@
 
 namespace commtune {
 
-/// "bert_base", "bert_large", "resnet50", "vgg16": sorted.
+/// Sorted. Those that end in _v100 are models that are there twice: by the times of another source.
 std::vector<std::string> shipped_profile_names();
 
 /// The profile of that name, or nothing. Parses its text: about a millisecond; callable from any thread.

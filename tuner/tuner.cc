@@ -147,7 +147,7 @@ Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title,
   entry.bound = job.option_of(candidate.plan.road)->bound;
   const double time = candidate.prediction.iteration.count();
   if (time > 0) {
-    entry.samples_per_second = job.workers * job.profile.batch / time;
+    if (job.profile.batch > 0) entry.samples_per_second = job.workers * job.profile.batch / time;
     entry.speedup = job.workers * job.alone.count() / time;
   }
   entry.messages = candidate.plan.messages.size();

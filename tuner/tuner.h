@@ -78,10 +78,10 @@ struct Entry {
   std::string title;   ///< "MG-WFBP", "MG-WFBP over tcp"
   Plan plan;
   Prediction prediction;
-  Seconds bound{};                ///< of the plan's own road; 0 where it casts
-  double gap = 0;                 ///< T / (bound over all roads) - 1
-  double samples_per_second = 0;  ///< of all workers together
-  double speedup = 0;             ///< over one worker
+  Seconds bound{};                           ///< of the plan's own road; 0 where it casts
+  double gap = 0;                            ///< T / (bound over all roads) - 1
+  std::optional<double> samples_per_second;  ///< of all workers together; empty: the batch is not known
+  double speedup = 0;                        ///< over one worker
   std::size_t messages = 0;
   double server_imbalance = 1;  ///< the busiest server's bytes over their mean; 1 on roads without servers
   std::optional<Doubt> doubt;
@@ -163,7 +163,7 @@ struct Answer {
   std::string model;
   std::string cluster;
   int workers = 1;
-  int batch = 1;
+  int batch = 1;               ///< 0: not known
   Seconds compute{};           ///< one worker's iteration
   double intensity = 0;        ///< I = operations per sample per parameter; 0 when the profile has none
   std::vector<Entry> ranking;  ///< best first: by prediction, or those that were run before the others

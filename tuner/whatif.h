@@ -30,10 +30,10 @@ std::optional<ReferenceLink> reference_link(const Cluster& cluster);
 
 struct ScalePoint {
   int workers = 1;
-  Seconds iteration{}, low{}, high{};  ///< low and high: 5th and 95th percentile over the draws
-  double samples_per_second = 0;
-  double speedup = 0;     ///< over one worker
-  double efficiency = 0;  ///< speedup / workers
+  Seconds iteration{}, low{}, high{};        ///< low and high: 5th and 95th percentile over the draws
+  std::optional<double> samples_per_second;  ///< empty: the batch is not known
+  double speedup = 0;                        ///< over one worker
+  double efficiency = 0;                     ///< speedup / workers
   Basis basis = Basis::kMeasured;
   bool extrapolated = false;  ///< some message is outside the measured range
   Road road;                  ///< on which the method is fastest there
@@ -55,8 +55,8 @@ struct ServerPoint {
   int servers = 1;    ///< 0: none, the best all-reduce plan
   std::string title;  ///< of the fastest plan there
   Road road;
-  Seconds iteration{};  ///< of the fastest plan there
-  double samples_per_second = 0;
+  Seconds iteration{};                       ///< of the fastest plan there
+  std::optional<double> samples_per_second;  ///< empty: the batch is not known
   double marginal_gain = 0;  ///< time saved over the point before, as a part of it; negative: time lost
 };
 /// The best plan over each number of servers of a placement; 0 asks for all-reduce. Throws Error{kBadInput}

@@ -12,7 +12,6 @@
 #include "api/question/models.h"
 #include "executor/base/new_file.h"
 #include "perfmodel/base/error.h"
-#include "perfmodel/shipped_profiles.h"
 #include "probes/compute/architecture.h"
 #include "probes/compute/cuda/gpu_profiler.h"
 #include "probes/compute/cuda/library_folders.h"
@@ -28,7 +27,7 @@ compute::Architecture architecture_named(const std::string& model) {
   if (auto architecture = compute::architecture_of(model)) return std::move(*architecture);
   throw Error(ErrorCode::kNotFound,
               fmt::format("model \"{}\": its layers' shapes are not known; known are {}", model,
-                          fmt::join(shipped_profile_names(), ", ")));
+                          fmt::join(compute::architecture_names(), ", ")));
 }
 
 std::string processor() {

@@ -6,6 +6,7 @@
 #include "api/actions/profile.h"
 #include "api/cli/commands.h"
 #include "api/cli/knob_flags.h"
+#include "api/output/report.h"
 #include "api/output/table.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/units.h"
@@ -52,13 +53,15 @@ std::string profile_report(const ProfileOutcome& outcome, std::string_view how) 
   }
   add(fmt::format("all {} layers", layers.size()), profile.forward(), profile.backward(), profile.update(),
       "");
-  std::string text = fmt::format("{}, batch {}, on {}: {} in {}\n\n", profile.model, profile.batch,
-                                 profile.origin.device.empty() ? "an unnamed device" : profile.origin.device,
-                                 how, format_time(outcome.elapsed));
+  std::string text =
+      fmt::format("{}, batch {}, on {}: {} in {}\n\n", profile.model, batch_text(profile.batch),
+                  profile.origin.device.empty() ? "an unnamed device" : profile.origin.device, how,
+                  format_time(outcome.elapsed));
   text += table.text();
-  text += fmt::format("{:.2f} samples/s on one worker without communication\n{}\nnote: {}\n",
-                      whole.count() > 0 ? profile.batch / whole.count() : 0, profile.origin.source,
-                      profile.origin.note);
+  if (profile.batch > 0 && whole.count() > 0)
+    text +=
+        fmt::format("{:.2f} samples/s on one worker without communication\n", profile.batch / whole.count());
+  text += fmt::format("{}\nnote: {}\n", profile.origin.source, profile.origin.note);
   return text;
 }
 

@@ -167,6 +167,12 @@ std::string bound_text(const tuner::Answer& answer) {
   return fmt::format("{}; {} at the edge of the fits' doubt", bound, format_time(*answer.bound_low));
 }
 
+/// Of a PlanAnswer of api/openapi.yaml.
+std::string rate_in(const nlohmann::json& answer) {
+  const nlohmann::json& rate = answer.at("samples_per_second");
+  return rate_text(rate.is_null() ? std::nullopt : std::optional(rate.get<double>()));
+}
+
 }  // namespace
 
 std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
@@ -177,6 +183,12 @@ std::string count(double value) {
   for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (value < 0 ? 1 : 0); at -= 3)
     digits.insert(static_cast<std::size_t>(at), ",");
   return digits;
+}
+
+std::string batch_text(int batch) { return batch > 0 ? std::to_string(batch) : "unknown"; }
+
+std::string rate_text(const std::optional<double>& samples_per_second) {
+  return samples_per_second ? count(*samples_per_second) : "unknown";
 }
 
 std::string when(Timestamp time) {
@@ -261,7 +273,7 @@ std::string probe_report(const ProbeOutcome& outcome) {
 std::string ranking_report(const TuneOutcome& outcome) {
   const tuner::Answer& answer = outcome.answer;
   std::string out = fmt::format("{} (batch {}) on cluster {}: {} workers, {}; one worker alone takes {}\n\n",
-                                answer.model, answer.batch, answer.cluster, answer.workers,
+                                answer.model, batch_text(answer.batch), answer.cluster, answer.workers,
                                 describe_fit(outcome.fit, outcome.fits), format_time(answer.compute));
   const bool any_measured = std::ranges::any_of(answer.ranking, [&](const tuner::Entry& entry) {
     return entry.measured.has_value() || checked_as(answer, entry) != nullptr;
@@ -282,7 +294,7 @@ std::string ranking_report(const TuneOutcome& outcome) {
     if (any_doubt(answer)) cells.push_back(doubt_text(entry));
     if (any_measured) cells.push_back(measured_text(answer, entry));
     const auto id = outcome.plans.find(entry.method);
-    cells.insert(cells.end(), {count(entry.samples_per_second), fmt::format("{:.2f}", entry.speedup),
+    cells.insert(cells.end(), {rate_text(entry.samples_per_second), fmt::format("{:.2f}", entry.speedup),
                                time_or_dash(entry.prediction.exposed), std::to_string(entry.messages)});
     if (!cast) cells.push_back(percent(entry.gap));
     cells.push_back(id == outcome.plans.end() ? "" : std::to_string(id->second));
@@ -331,8 +343,7 @@ std::string candidates_report(const nlohmann::json& compared) {
     const auto id = answer.at("id").get<RowId>();
     table.add({name, std::to_string(answer.at("workers").get<int>()), answer.at("title").get<std::string>(),
                answer.at("road").get<std::string>(),
-               format_time(Seconds{answer.at("iteration").at("seconds").get<double>()}),
-               count(answer.at("samples_per_second").get<double>()),
+               format_time(Seconds{answer.at("iteration").at("seconds").get<double>()}), rate_in(answer),
                fmt::format("{:.2f}", answer.at("speedup").get<double>()), id > 0 ? std::to_string(id) : ""},
               candidate.at("name") == compared.at("best"));
     for (const nlohmann::json& text : answer.at("notes")) note(name, text.get<std::string>());

@@ -3,6 +3,7 @@
 // MiB, GB/s).
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,11 @@
 
 namespace commtune::api {
 
-std::string percent(double ratio);         ///< 0.0312 -> "3.1 %"
-std::string signed_percent(double ratio);  ///< "+3.1 %"
-std::string count(double value);           ///< 12345.6 -> "12,346"
+std::string percent(double ratio);                                       ///< 0.0312 -> "3.1 %"
+std::string signed_percent(double ratio);                                ///< "+3.1 %"
+std::string count(double value);                                         ///< 12345.6 -> "12,346"
+std::string batch_text(int batch);                                       ///< "64"; "unknown" for 0
+std::string rate_text(const std::optional<double>& samples_per_second);  ///< as count(), or "unknown"
 
 /// Links, operations and scalars with their alpha, bandwidth and quality.
 enum class FitDetail {

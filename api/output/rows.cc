@@ -111,7 +111,7 @@ std::string to_table(const std::vector<ProfileSummary>& rows) {
                {"times", Align::kLeft}});
   for (const ProfileSummary& row : rows)
     table.add({row.id > 0 ? std::to_string(row.id) : "-", row.model, row.digest, text_or_dash(row.layout),
-               std::to_string(row.batch), std::to_string(row.layers), std::to_string(row.tensors),
+               batch_text(row.batch), std::to_string(row.layers), std::to_string(row.tensors),
                format_size(row.gradient_bytes), format_time(row.compute), row.how});
   return table.text();
 }

@@ -16,6 +16,9 @@ std::string cell(const std::string& text) {
   return quoted + '"';
 }
 
+/// Empty where it is not known.
+std::string cell(const std::optional<double>& number) { return number ? fmt::format("{}", *number) : ""; }
+
 }  // namespace
 
 std::string to_csv(const std::vector<tuner::ScaleCurve>& curves) {
@@ -25,7 +28,7 @@ std::string to_csv(const std::vector<tuner::ScaleCurve>& curves) {
   for (const tuner::ScaleCurve& curve : curves) {
     for (const tuner::ScalePoint& p : curve.points) {
       csv += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", curve.method, p.workers, p.iteration.count(),
-                         p.low.count(), p.high.count(), p.samples_per_second, p.speedup, p.efficiency,
+                         p.low.count(), p.high.count(), cell(p.samples_per_second), p.speedup, p.efficiency,
                          cell(describe(p.road)), p.basis == Basis::kMeasured ? "measured" : "formula");
     }
   }
@@ -36,7 +39,7 @@ std::string to_csv(const std::vector<tuner::ServerPoint>& points) {
   std::string csv = "servers,title,road,iteration_seconds,samples_per_second,marginal_gain_ratio\n";
   for (const tuner::ServerPoint& p : points) {
     csv += fmt::format("{},{},{},{},{},{}\n", p.servers, cell(p.title), cell(describe(p.road)),
-                       p.iteration.count(), p.samples_per_second, p.marginal_gain);
+                       p.iteration.count(), cell(p.samples_per_second), p.marginal_gain);
   }
   return csv;
 }

@@ -73,7 +73,7 @@ std::string detail_table(const ScaleOutcome& outcome, const std::vector<const Sc
     table.add({std::to_string(n), curve->title, n > 1 ? describe(point->road) : "-",
                format_time(point->iteration),
                fmt::format("{} - {}", format_time(point->low), format_time(point->high)),
-               count(point->samples_per_second), fmt::format("{:.2f}", point->speedup),
+               rate_text(point->samples_per_second), fmt::format("{:.2f}", point->speedup),
                percent(point->efficiency), n > 1 ? basis_text(*point) : "-"});
   }
   return table.text();
@@ -167,7 +167,7 @@ std::string grid(const MapOutcome& map, const std::vector<Axis>& axes, std::size
 }
 
 std::string title(const WhatIf& about) {
-  return fmt::format("{} (batch {}) on cluster {}, {}", about.model, about.batch, about.cluster,
+  return fmt::format("{} (batch {}) on cluster {}, {}", about.model, batch_text(about.batch), about.cluster,
                      describe_fit(about.fit));
 }
 
@@ -203,7 +203,7 @@ std::string servers_report(const ServersOutcome& outcome) {
   for (std::size_t i = 0; i < outcome.points.size(); ++i) {
     const tuner::ServerPoint& point = outcome.points[i];
     table.add({std::to_string(point.servers), point.title, describe(point.road), format_time(point.iteration),
-               count(point.samples_per_second), i == 0 ? "" : signed_percent(point.marginal_gain)});
+               rate_text(point.samples_per_second), i == 0 ? "" : signed_percent(point.marginal_gain)});
   }
   return fmt::format("{}, {} workers, {} servers\n\n", title(outcome.about), outcome.about.workers,
                      to_string(outcome.placement)) +

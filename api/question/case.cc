@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api/launch/hosts.h"
+#include "api/options.h"
 #include "perfmodel/base/error.h"
 #include "tuner/whatif.h"
 
@@ -70,11 +71,22 @@ void check_size(const Case& made) {
   check_draws(made.options.draws, made.profile);
 }
 
+/// What another batch makes of layers' times.
+double batch_ratio(const Profile& profile, int batch) {
+  if (batch == profile.batch) return 1;
+  if (profile.batch == 0)
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("overrides.batch: {}: it is not known of which batch the times of {} are; scale "
+                            "them by {}",
+                            batch, profile.model, knob::kDeviceSpeedScale.flag));
+  return static_cast<double>(batch) / profile.batch;
+}
+
 Case make_case(const Question& question, const Allocation& allocation, Profile profile,
                const Cluster& fitted) {
   const Overrides& change = question.overrides;
   const int batch = change.batch > 0 ? change.batch : profile.batch;
-  const double time = static_cast<double>(batch) / profile.batch / change.device_speed_scale;
+  const double time = batch_ratio(profile, batch) / change.device_speed_scale;
   Case made{std::move(profile), fitted, {}};
   if (time != 1 || change.gradient_scale != 1)
     made.profile = scaled(made.profile, change.gradient_scale, time);

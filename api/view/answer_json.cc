@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/view/or_null.h"
 #include "api/view/prediction_json.h"
 #include "tuner/methods/method.h"
 
@@ -84,7 +85,7 @@ nlohmann::json to_json(const tuner::Entry& entry) {
   const bool cast = entry.plan.wire != WireFormat::kAsIs;  // beside no bound of lossless plans
   out["road_bound_seconds"] = cast ? nlohmann::json() : nlohmann::json(entry.bound.count());
   out["gap_ratio"] = cast ? nlohmann::json() : nlohmann::json(entry.gap);
-  out["samples_per_second"] = entry.samples_per_second;
+  out["samples_per_second"] = or_null(entry.samples_per_second);
   out["speedup"] = entry.speedup;
   out["messages"] = entry.messages;
   out["server_imbalance_ratio"] = entry.server_imbalance;

@@ -7,6 +7,7 @@
 #include "api/export/export.h"
 #include "api/export/variables.h"
 #include "api/view/answer_json.h"
+#include "api/view/or_null.h"
 #include "api/view/prediction_json.h"
 #include "api/view/whatif_json.h"
 #include "perfmodel/base/overloaded.h"
@@ -160,7 +161,7 @@ json answer_to_json(TuneOutcome given) {
   out["road"] = describe_road(chosen.plan);
   out["transport"] = over_transport(given.made.cluster, chosen.plan.transport).transport;
   out["iteration"] = iteration_to_json(chosen);
-  out["samples_per_second"] = chosen.samples_per_second;
+  out["samples_per_second"] = or_null(chosen.samples_per_second);
   out["speedup"] = chosen.speedup;
   out["gap_ratio"] = answer.wire == WireFormat::kAsIs ? json(chosen.gap) : json(nullptr);
   out["environment"] = environment_of(chosen.plan, given.made.profile, id, chosen.prediction.iteration);

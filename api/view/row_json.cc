@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api/question/fitted.h"
+#include "api/view/or_null.h"
 #include "api/view/page_json.h"
 #include "perfmodel/road_json.h"
 
@@ -11,11 +12,6 @@ namespace commtune::api {
 namespace {
 
 using nlohmann::json;
-
-template <class Value>
-json or_null(const std::optional<Value>& value) {
-  return value ? json(*value) : json(nullptr);
-}
 
 json with_origin(json object, const Origin& origin) {
   object["created"] = to_iso8601(origin.created);

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/view/or_null.h"
 #include "api/view/prediction_json.h"
 
 namespace commtune::api {
@@ -15,7 +16,7 @@ nlohmann::json to_json(const std::vector<tuner::ScaleCurve>& curves) {
                         {"iteration_seconds", p.iteration.count()},
                         {"low_seconds", p.low.count()},
                         {"high_seconds", p.high.count()},
-                        {"samples_per_second", p.samples_per_second},
+                        {"samples_per_second", or_null(p.samples_per_second)},
                         {"speedup", p.speedup},
                         {"efficiency_ratio", p.efficiency},
                         {"road", describe(p.road)},
@@ -34,7 +35,7 @@ nlohmann::json to_json(const std::vector<tuner::ServerPoint>& points) {
                    {"title", p.title},
                    {"road", describe(p.road)},
                    {"iteration_seconds", p.iteration.count()},
-                   {"samples_per_second", p.samples_per_second},
+                   {"samples_per_second", or_null(p.samples_per_second)},
                    {"marginal_gain_ratio", p.marginal_gain}});
   }
   return out;

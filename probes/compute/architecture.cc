@@ -153,6 +153,11 @@ std::string name_of(Function function) {
 
 }  // namespace
 
+std::span<const std::string_view> architecture_names() {
+  static constexpr std::array<std::string_view, 4> kNames{"bert_base", "bert_large", "resnet50", "vgg16"};
+  return kNames;
+}
+
 std::optional<Architecture> architecture_of(std::string_view model) {
   if (model == "resnet50") {
     return Architecture{"resnet50", "He et al., CVPR 2016; torchvision's v1.5", ResNet().take()};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -83,6 +84,8 @@ struct Architecture {
 /// "bert_base" and "bert_large" (Devlin et al. 2019, both pre-training heads, sequences of 64). Layers and
 /// their order are those of the shipped profiles. Nothing for other names.
 std::optional<Architecture> architecture_of(std::string_view model);
+/// Those names, sorted.
+std::span<const std::string_view> architecture_names();
 
 /// Multiply-adds of the forward pass for one sample; 0 for what has no products.
 double macs(const Work& work);

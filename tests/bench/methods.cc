@@ -251,13 +251,13 @@ std::vector<GridLoss> grid_losses(int jobs, std::mt19937_64& random) {
 
 /// Servers' loads under BytePS's hash, the busiest over the mean.
 void print_server_loads() {
-  fmt::print("\nBytePS's servers: the busiest one's bytes over their mean\n{:<12}", "");
+  fmt::print("\nBytePS's servers: the busiest one's bytes over their mean\n{:<14}", "");
   const std::array<int, 5> counts{2, 4, 8, 16, 32};
   for (const int servers : counts) fmt::print(" {:>6}", servers);
   fmt::print("\n");
   for (const std::string& name : shipped_profile_names()) {
     const Profile profile = *shipped_profile(name);
-    fmt::print("{:<12}", name);
+    fmt::print("{:<14}", name);
     for (const int servers : counts) {
       Plan plan;
       plan.messages = tuner::cut_messages(tuner::tensor_messages(profile), tuner::kServerPartition,

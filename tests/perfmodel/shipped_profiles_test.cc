@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
 #include <set>
+#include <string>
 
 namespace commtune {
 namespace {
@@ -31,8 +33,10 @@ double macs(const Profile& profile) {
   return sum;
 }
 
-TEST(ShippedProfiles, AreFour) {
-  EXPECT_THAT(shipped_profile_names(), testing::ElementsAre("bert_base", "bert_large", "resnet50", "vgg16"));
+TEST(ShippedProfiles, HaveTheNamesOfTheirModels) {
+  EXPECT_THAT(shipped_profile_names(),
+              testing::ElementsAre("bert_base", "bert_large", "bert_qa", "gpt2", "llama3_1b", "llama3_8b",
+                                   "resnet101", "resnet50", "resnet50_v100", "vgg16", "vgg16_v100"));
   EXPECT_FALSE(shipped_profile("resnet51"));
   for (const std::string& name : shipped_profile_names()) {
     EXPECT_EQ(shipped_profile(name)->model, name);
@@ -123,6 +127,67 @@ TEST(ShippedProfiles, BertsTiedEmbeddingIsOneTensorNeededFirst) {
         EXPECT_NE(tensor.name, "cls.predictions.decoder.weight");
       }
     }
+  }
+}
+
+TEST(ShippedProfiles, WhoseGradientsWereTimedSayThatTheirBatchIsUnknown) {
+  // Parameters of the models as PyTorch has them, and the sums of their gradients' times.
+  struct Timed {
+    const char* name;
+    std::uint64_t parameters;
+    std::size_t tensors;
+    Seconds backward;
+  };
+  for (const Timed& timed : {Timed{"bert_qa", 108'897'794, 199, Seconds{0.066335}},
+                             Timed{"gpt2", 124'439'808, 148, Seconds{0.211329}},
+                             Timed{"resnet101", 44'549'160, 314, Seconds{0.120391}},
+                             Timed{"resnet50_v100", 25'557'032, 161, Seconds{0.063533}},
+                             Timed{"vgg16_v100", 138'357'544, 32, Seconds{0.08531}}}) {
+    const Profile profile = shipped_profile(timed.name).value();
+    EXPECT_EQ(profile.batch, 0);
+    EXPECT_EQ(profile.origin.how, "published");
+    EXPECT_EQ(parameters(profile), timed.parameters);
+    EXPECT_EQ(profile.tensor_count(), timed.tensors);
+    EXPECT_NEAR(profile.backward().count(), timed.backward.count(), 1e-9);
+    EXPECT_NEAR(profile.forward().count(), timed.backward.count() / 2, 1e-9);
+    EXPECT_EQ(profile.layers.back().backward, Seconds{0});  // its gradient is the first
+  }
+}
+
+TEST(ShippedProfiles, OneModelTimedTwiceSendsTheSameTensors) {
+  for (const char* name : {"resnet50", "vgg16"}) {
+    std::map<std::string, Bytes> sizes[2];
+    for (int i = 0; i < 2; ++i) {
+      const Profile profile = shipped_profile(std::string(name) + (i == 0 ? "" : "_v100")).value();
+      for (const Layer& layer : profile.layers)
+        for (const Tensor& tensor : layer.tensors) sizes[i][tensor.name] = tensor.bytes;
+    }
+    EXPECT_EQ(sizes[0], sizes[1]);
+  }
+}
+
+TEST(ShippedProfiles, LlamasHaveTheTensorsOfTheirArchitecture) {
+  struct Size {
+    const char* name;
+    std::uint64_t hidden, inner, layers, parameters;
+    bool tied;
+  };
+  for (const Size& size : {Size{"llama3_1b", 2048, 8192, 16, 1'235'814'400, true},
+                           Size{"llama3_8b", 4096, 14'336, 32, 8'030'261'248, false}}) {
+    const Profile profile = shipped_profile(size.name).value();
+    EXPECT_EQ(profile.type, DataType::kBfloat16);
+    EXPECT_EQ(profile.origin.how, "derived");
+    EXPECT_EQ(parameters(profile), size.parameters);
+    EXPECT_EQ(profile.tensor_count(), 9 * size.layers + (size.tied ? 2 : 3));
+    // Queries and output, keys and values of a quarter, three of the inner size; a token's attention over
+    // half of the sequence, for scores and for values. The head at the end.
+    const double tokens = 8192, h = static_cast<double>(size.hidden), inner = static_cast<double>(size.inner);
+    const double layer = 2 * h * h + 2 * h * h / 4 + 3 * h * inner + tokens * h;
+    EXPECT_NEAR(macs(profile) / (tokens * (static_cast<double>(size.layers) * layer + 128'256 * h)), 1,
+                1e-12);
+    EXPECT_NEAR(profile.forward().count(), 2 * macs(profile) / (0.4 * 989e12), 1e-6);
+    EXPECT_NEAR(profile.backward() / profile.forward(), 2, 1e-6);
+    EXPECT_NEAR(profile.update().count(), 28 * static_cast<double>(size.parameters) / 3.35e12, 1e-6);
   }
 }
 

@@ -255,7 +255,7 @@ TEST(Tune, RefusesToRankByFitsOfWhichNoneIsUsable) {
 TEST(Tune, ReportsSamplesAndSpeedUp) {
   const Answer answer = small_answer();
   const Entry& first = answer.ranking.front();
-  EXPECT_NEAR(first.samples_per_second, 4 * 64 / first.prediction.iteration.count(), 1e-9);
+  EXPECT_NEAR(first.samples_per_second.value(), 4 * 64 / first.prediction.iteration.count(), 1e-9);
   EXPECT_NEAR(first.speedup, 4 * answer.compute / first.prediction.iteration, 1e-12);
 }
 

@@ -11,6 +11,15 @@ export function significant(value: number, digits = 3): string {
   return grouped(value.toFixed(Math.min(decimals, 12)));
 }
 
+/** Samples a second; null: the profile does not say the batch. */
+export function samplesRate(samplesPerSecond: number | null): string {
+  return samplesPerSecond === null ? 'unknown' : significant(samplesPerSecond, 4);
+}
+
+export function batchText(batch: number): string {
+  return batch > 0 ? String(batch) : 'unknown';
+}
+
 function grouped(text: string): string {
   const [whole = '', fraction] = text.split('.');
   const parted = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ',');

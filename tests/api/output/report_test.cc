@@ -116,6 +116,18 @@ TEST(RankingReport, SaysWhatTheBoundRestsOn) {
   EXPECT_THAT(text, HasSubstr("under the fitted costs and over the roads priced"));
 }
 
+TEST(RankingReport, SaysWhereTheBatchIsUnknown) {
+  TuneOutcome outcome = ranked(Seconds{0.216}, {});
+  outcome.answer.model = "gpt2";
+  outcome.answer.batch = 0;
+  const std::string text = ranking_report(outcome);
+  EXPECT_THAT(text, testing::StartsWith("gpt2 (batch unknown) on cluster"));
+  EXPECT_THAT(text, testing::ContainsRegex("WFBP-A2A .* unknown "));
+  outcome.answer.batch = 64;
+  outcome.answer.ranking[0].samples_per_second = 1234.5;
+  EXPECT_THAT(ranking_report(outcome), testing::AllOf(HasSubstr("(batch 64)"), HasSubstr(" 1,23")));
+}
+
 TEST(RankingReport, PutsNoBoundBesidePlansThatCast) {
   TuneOutcome outcome = ranked(Seconds{0}, {});
   outcome.answer.wire = outcome.answer.ranking[0].plan.wire = WireFormat::kBfloat16;

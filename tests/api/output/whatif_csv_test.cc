@@ -22,14 +22,14 @@ TEST(WhatIfCsv, HasALineAPoint) {
             "joint,16,0.5,0.25,1,128,8,0.5,all-to-all ring,measured\n");
 }
 
-TEST(WhatIfCsv, QuotesACellWithACommaOrAQuote) {
+TEST(WhatIfCsv, QuotesACellWithACommaOrAQuoteAndLeavesOneEmptyWhereNothingIsKnown) {
   tuner::ServerPoint point;
   point.servers = 2;
   point.title = "a \"title\"";
   point.road = ParameterServer{2, Placement::kDedicated, Assignment::kHashed};
   EXPECT_EQ(to_csv(std::vector<tuner::ServerPoint>{point}),
             "servers,title,road,iteration_seconds,samples_per_second,marginal_gain_ratio\n"
-            "2,\"a \"\"title\"\"\",\"2 dedicated servers, hashed\",0,0,0\n");
+            "2,\"a \"\"title\"\"\",\"2 dedicated servers, hashed\",0,,0\n");
 }
 
 }  // namespace

@@ -4,7 +4,7 @@ import torch
 import torchvision.models
 import transformers
 
-#: A vocabulary that tensor cores divide evenly, as the shipped profiles and the measured gradients have it.
+#: A vocabulary that tensor cores divide evenly, as the shipped profiles have it.
 VOCABULARY = 30528
 
 
@@ -20,30 +20,34 @@ def bert(kind, hidden, layers):
     return kind(config)
 
 
-def llama():
-    """Llama 3.2 1B: its published configuration."""
+def llama(hidden, intermediate, layers, tied):
+    """Llama 3 of that size, in bfloat16: 32 heads, of which four share a key and a value."""
     config = transformers.LlamaConfig(
         vocab_size=128256,
-        hidden_size=2048,
-        intermediate_size=8192,
-        num_hidden_layers=16,
+        hidden_size=hidden,
+        intermediate_size=intermediate,
+        num_hidden_layers=layers,
         num_attention_heads=32,
         num_key_value_heads=8,
-        head_dim=64,
-        tie_word_embeddings=True,
+        head_dim=hidden // 32,
+        tie_word_embeddings=tied,
     )
-    return transformers.LlamaForCausalLM(config)
+    return transformers.LlamaForCausalLM(config).to(torch.bfloat16)
 
 
+#: By the names of the shipped profiles.
 MODELS = {
     "resnet50": torchvision.models.resnet50,
+    "resnet50_v100": torchvision.models.resnet50,
     "resnet101": torchvision.models.resnet101,
     "vgg16": torchvision.models.vgg16,
+    "vgg16_v100": torchvision.models.vgg16,
     "bert_base": lambda: bert(transformers.BertForPreTraining, 768, 12),
     "bert_large": lambda: bert(transformers.BertForPreTraining, 1024, 24),
-    "bert": lambda: bert(transformers.BertForQuestionAnswering, 768, 12),
+    "bert_qa": lambda: bert(transformers.BertForQuestionAnswering, 768, 12),
     "gpt2": lambda: transformers.GPT2LMHeadModel(transformers.GPT2Config()),
-    "llama": llama,
+    "llama3_1b": lambda: llama(2048, 8192, 16, tied=True),
+    "llama3_8b": lambda: llama(4096, 14336, 32, tied=False),
 }
 
 

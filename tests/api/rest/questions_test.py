@@ -64,6 +64,21 @@ class Questions(ServiceTest):
         for wrong in ("device_speed_scale=0", "batch=0", "batch=x", "gradient_scale=-1"):
             self.problem(self.server.ask("GET", f"/v1/scaling?{job}&{wrong}"), 400)
 
+    def test_where_the_batch_is_unknown_so_are_samples_a_second(self):
+        answer = self.plan(model="gpt2", keep="none", draws=0)
+        self.assertEqual((answer["batch"], answer["samples_per_second"]), (0, None))
+        self.assertEqual({entry["samples_per_second"] for entry in answer["ranking"]}, {None})
+        job = "model=gpt2&cluster=lab"
+        points = self.get(f"/v1/scaling?{job}&most=2&draws=0")["curves"][0]["points"]
+        self.assertEqual({point["samples_per_second"] for point in points}, {None})
+        self.assertIsNone(self.get(f"/v1/servers?{job}&most=1")["points"][0]["samples_per_second"])
+        refused = self.problem(self.server.ask("POST", "/v1/plans", {"model": "gpt2", "cluster": "lab", "overrides": {"batch": 8}}), 400)
+        self.assertEqual(refused["pointer"], "/overrides/batch")
+        self.assertIn("--device-speed-scale", refused["detail"])
+        compared = self.plan(model="gpt2", keep="none", candidates=[{"name": "one", "workers": 1}, {"name": "two", "workers": 2}])
+        answers = {each["name"]: each["answer"] for each in compared["candidates"]}
+        self.assertEqual(compared["best"], max(answers, key=lambda name: answers[name]["workers"] / answers[name]["iteration"]["seconds"]))
+
     def test_a_what_if_and_a_plan_agree(self):
         answer = self.plan(keep="none", draws=0, workers=4, overrides={"device_speed_scale": 2, "batch": 64})
         curves = self.get("/v1/scaling?model=resnet50&cluster=lab&most=4&draws=0&device_speed_scale=2&batch=64")["curves"]

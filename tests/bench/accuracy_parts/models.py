@@ -1,24 +1,19 @@
-"""Models by their names: shipped profiles, gradients that somebody measured elsewhere, and made-up ones."""
-
-import json
-from pathlib import Path
+"""Models by their names: shipped profiles, those of them whose gradients somebody timed, and made-up ones."""
 
 from race_parts import jobs
 
 from .dice import Dice
 
-MEASURED_FILE = Path(__file__).resolve().parents[1] / "data" / "measured_gradients.json"
 SHIPPED = ("resnet50", "bert_base", "bert_large", "vgg16")
-MEASURED = ("resnet50", "resnet101", "vgg16", "bert", "gpt2")
+MEASURED = {"resnet50": "resnet50_v100", "resnet101": "resnet101", "vgg16": "vgg16_v100", "bert": "bert_qa", "gpt2": "gpt2"}
 ELEMENT = 4  # bytes
-FORWARD = 0.5  # of a layer's backward time, where nobody measured it
 
 
-def layer_of(name, tensors, backward, forward=None):
+def layer_of(name, tensors, backward, forward):
     """A layer of a profile. tensors: (name, elements)"""
     return {
         "name": name,
-        "forward_seconds": FORWARD * backward if forward is None else forward,
+        "forward_seconds": forward,
         "backward_seconds": backward,
         "update_seconds": 0,
         "tensors": [{"name": f"{name}.{tensor}", "bytes": ELEMENT * elements} for tensor, elements in tensors],
@@ -27,15 +22,6 @@ def layer_of(name, tensors, backward, forward=None):
 
 def profile_of(name, origin, layers):
     return {"format": "commtune/profile/1", "model": name, "batch": 1, "data_type": "float32", "origin": origin, "layers": layers}
-
-
-def measured(name):
-    """A model whose gradients' times were measured: a layer for each tensor."""
-    content = json.loads(MEASURED_FILE.read_text(encoding="utf-8"))
-    layers = [layer_of(tensor, [("gradient", elements)], 1e-6 * backward) for tensor, elements, backward in content["models"][name]]
-    note = f"{content['caution']} Forward times here: {FORWARD:g} of the backward times."
-    origin = {"how": "published", "device": content["hardware"], "source": content["source"], "note": note}
-    return profile_of(f"measured-{name}", origin, layers)
 
 
 def few_large(dice):
@@ -79,6 +65,6 @@ def load(name):
     """A profile by a name: of a shipped one (or small1000), measured-NAME, or KIND-SEED of a made-up one."""
     kind, _, rest = name.partition("-")
     if kind == "measured":
-        return measured(rest)
+        return jobs.load(MEASURED[rest])
     kind, _, seed = name.rpartition("-")
     return made_up(name, kind, seed) if kind in MADE_UP else jobs.load(name)

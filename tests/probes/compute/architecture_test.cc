@@ -52,6 +52,11 @@ TEST_P(Shapes, HaveWeightsOfTheTensorsSizes) {
 
 INSTANTIATE_TEST_SUITE_P(Shipped, Shapes, testing::Values("resnet50", "vgg16", "bert_base", "bert_large"));
 
+TEST(ArchitectureOf, IsThereForEachOfItsNames) {
+  for (const std::string_view name : architecture_names())
+    EXPECT_EQ(architecture_of(name).value().model, name);
+}
+
 TEST(ArchitectureOf, IsNothingForOtherNames) { EXPECT_FALSE(architecture_of("resnet5").has_value()); }
 
 TEST(Macs, AreOutputsTimesInputsOfEach) {

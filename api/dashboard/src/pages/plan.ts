@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, Problem } from '../api/client';
 import type { Messages, PlanAnswer, PlanDetail, RankingEntry, RunDetail, RunSummary, Timeline, Verified } from '../api/types';
-import { count, percent, plural, significant, size, time } from '../format';
+import { count, percent, plural, samplesRate, significant, size, time } from '../format';
 import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { ago, badge, pageHead, stat } from '../parts/bits';
@@ -171,7 +171,7 @@ export class PlanPage extends Page {
           : measured ? stat('Measured', time(measured.median_seconds), html`<a href="/runs/${measured.id}">run ${measured.id}</a>`) : nothing}
         ${boundStat(answer, answer.bound_seconds === null ? null : best.iteration_seconds / answer.bound_seconds - 1)}
         ${stat('Speed-up', significant(best.speedup), `of ${plan.workers}`)}
-        ${stat('Samples a second', count(Math.round(best.samples_per_second)))}
+        ${stat('Samples a second', samplesRate(best.samples_per_second))}
         ${stat('Exposed', time(best.exposed_seconds), `${time(best.hidden_seconds)} hidden`)}
         ${stat('Bound by', best.binding)}
         ${doubt ? stat('Best in', percent(doubt.probability_best, 0), 'of the draws') : nothing}

@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, isAbort, Problem } from '../api/client';
 import { planned } from '../api/planned';
 import type { Job, PlanAnswer, PlanRequest, Version } from '../api/types';
-import { plural, significant, size, time } from '../format';
+import { batchText, plural, samplesRate, significant, size, time } from '../format';
 import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { command, pageHead, select, stat } from '../parts/bits';
@@ -83,7 +83,7 @@ export class TunePage extends Page {
       <label class="field">Workers<input type="number" name="workers" min="1" max="4096" placeholder=${`all ${ranks}`} /></label>
       <label class="field">Servers on workers' hosts, at most<input type="number" name="servers" min="1" max="4096" placeholder="as many as workers" /></label>
       <label class="field">Dedicated servers<input type="number" name="dedicated" min="0" max="4096" placeholder="none" /></label>
-      <label class="field">Batch a worker<input type="number" name="batch" min="1" max="1048576" placeholder=${profile ? String(profile.batch) : ''} /><span class="hint">layer times grow in proportion</span></label>
+      <label class="field">Batch a worker<input type="number" name="batch" min="1" max="1048576" placeholder=${profile ? batchText(profile.batch) : ''} /><span class="hint">layer times grow in proportion</span></label>
       ${this.version.value?.scope === 'operate' ? html`<label class="field">Check by running, seconds<input type="number" name="check" min="1" max="86400" placeholder="predict only" /><span class="hint">runs the leading plans on its hosts, and corrects costs by what that takes</span></label>
         <label class="field">Verify by running, seconds at most<input type="number" name="verify" min="1" max="86400" placeholder="predict only" /><span class="hint">replays on its hosts what the doubt cannot tell apart; then the measurement chooses</span></label>` : nothing}
       <label class="field wide">Or upload a profile (commtune/profile/1)
@@ -156,7 +156,7 @@ export class TunePage extends Page {
       <dl class="stats">
         ${stat('Iteration', time(answer.iteration.seconds), low !== null && high !== null ? `${time(low)} to ${time(high)}` : nothing)}
         ${stat('Speed-up', significant(answer.speedup), `of ${answer.workers}`)}
-        ${stat('Samples a second', significant(answer.samples_per_second, 4))}
+        ${stat('Samples a second', samplesRate(answer.samples_per_second))}
         ${boundStat(answer, answer.gap_ratio)}
       </dl>
       ${answer.notes.length > 0 ? html`<ul class="list muted">${answer.notes.map((note) => html`<li>${note}</li>`)}</ul>` : nothing}

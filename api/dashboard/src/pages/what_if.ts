@@ -4,7 +4,7 @@ import { html, nothing, type TemplateResult } from 'lit-html';
 import { client, isAbort, Problem } from '../api/client';
 import { planned } from '../api/planned';
 import type { PhaseMap, PlanAnswer, PlanRequest, Scaling, ServerSweep } from '../api/types';
-import { factor, percent, significant, signedPercent, time } from '../format';
+import { factor, percent, samplesRate, significant, signedPercent, time } from '../format';
 import { debounced, Page, type Resource } from '../page';
 import { badge, command, logarithmic, pageHead, placesSlider, select, stat } from '../parts/bits';
 import { fetchChoices, modelOptions, normalized, profileOf, type Choices } from '../parts/choose';
@@ -190,7 +190,7 @@ export class WhatIfPage extends Page {
       ${placesSlider('Bandwidth', 'bandwidth', bandwidth, NETWORK_FACTORS, scale('slower', 'faster'), (value) => this.set({ bandwidth: value }))}
       ${placesSlider('Latency', 'latency', latency, NETWORK_FACTORS, scale('shorter', 'longer'), (value) => this.set({ latency: value }))}
       ${placesSlider('Device speed', 'device', device, DEVICE_FACTORS, scale('slower', 'faster'), (value) => this.set({ device: value }))}
-      ${placesSlider('Batch', 'batch', batch, BATCHES, (value) => `${value} a worker`, (value) => this.set({ batch: value }))}
+      ${batch > 0 ? placesSlider('Batch', 'batch', batch, BATCHES, (value) => `${value} a worker`, (value) => this.set({ batch: value })) : html`<p class="small muted">The profile does not say of which batch its times are.</p>`}
       <button type="button" data-action="reset" ?disabled=${!changed} @click=${() => this.set({ bandwidth: 1, latency: 1, device: 1, batch: 0 })}>As measured</button>`;
   }
 
@@ -207,7 +207,7 @@ export class WhatIfPage extends Page {
       <dl class="stats">
         ${stat('Iteration', html`<span data-part="iteration">${time(answer.iteration.seconds)}</span>`, base && Math.abs(change) > 0.0005 ? `${signedPercent(change)} to as measured` : nothing)}
         ${stat('Speed-up', significant(answer.speedup), `of ${answer.workers}`)}
-        ${stat('Samples a second', significant(answer.samples_per_second, 4))}
+        ${stat('Samples a second', samplesRate(answer.samples_per_second))}
         ${stat('Exposed', time(answer.iteration.exposed_seconds))}
         ${stat('Above the bound', percent(answer.gap_ratio))}
       </dl>

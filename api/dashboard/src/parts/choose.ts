@@ -19,7 +19,7 @@ export async function fetchChoices(signal: AbortSignal): Promise<Choices> {
 
 /** Shipped ones by name, stored ones by digest. */
 export function modelOptions(choices: Choices): Option[] {
-  const text = (profile: ProfileSummary): string => `${profile.model}: ${size(profile.gradient_bytes)}, ${time(profile.compute_seconds)} at batch ${profile.batch}`;
+  const text = (profile: ProfileSummary): string => `${profile.model}: ${size(profile.gradient_bytes)}, ${time(profile.compute_seconds)} at ${profile.batch > 0 ? `batch ${profile.batch}` : 'an unknown batch'}`;
   return [
     ...choices.shipped.map((profile) => ({ value: profile.model, text: text(profile) })),
     ...choices.stored.map((profile) => ({ value: profile.digest, text: `${text(profile)} (stored)` })),

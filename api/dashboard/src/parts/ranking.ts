@@ -3,7 +3,7 @@
 import { html, nothing, type TemplateResult } from 'lit-html';
 import type { PlanAnswer, RankingEntry, RunSummary, Verified } from '../api/types';
 import { rankingChart, type Ranked } from '../charts/ranking_chart';
-import { count, percent, plural, signedPercent, time } from '../format';
+import { count, percent, plural, samplesRate, signedPercent, time } from '../format';
 import { memo } from '../page';
 import { badge, stat } from './bits';
 import { chartFigure } from './figure';
@@ -110,7 +110,7 @@ export function rankingFigure(owner: object, options: RankingOptions): TemplateR
       { title: 'Bound of its road', key: 'road_bound_seconds', numeric: true, value: (one) => one.road_bound_seconds, show: (one) => time(one.road_bound_seconds) },
       { title: 'Exposed', key: 'exposed_seconds', numeric: true, value: (one) => one.exposed_seconds, show: (one) => time(one.exposed_seconds) },
       { title: 'Hidden', key: 'hidden_seconds', numeric: true, value: (one) => one.hidden_seconds, show: (one) => time(one.hidden_seconds) },
-      { title: 'Samples/s', key: 'samples_per_second', numeric: true, value: (one) => one.samples_per_second, show: (one) => count(Math.round(one.samples_per_second)) },
+      { title: 'Samples/s', key: 'samples_per_second', numeric: true, value: (one) => one.samples_per_second, show: (one) => samplesRate(one.samples_per_second) },
       { title: 'Expected regret', key: 'expected_regret_ratio', numeric: true, value: (one) => one.doubt?.expected_regret_ratio, show: (one) => percent(one.doubt?.expected_regret_ratio, 2) },
       { title: 'Road', key: 'road', value: (one) => one.road },
       ...(overSeveral(answer) ? [transportColumn] : []),

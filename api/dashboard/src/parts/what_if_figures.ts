@@ -5,7 +5,7 @@ import type { PhaseMap, Scaling, ServerSweep } from '../api/types';
 import { cellsChart, type Cell } from '../charts/cells';
 import { tip } from '../charts/chart';
 import { linesChart, type Line } from '../charts/lines_chart';
-import { count, factor, percent, plural, significant, time } from '../format';
+import { count, factor, percent, plural, samplesRate, significant, time } from '../format';
 import { memo } from '../page';
 import type { Palette } from '../theme';
 import { select } from './bits';
@@ -39,7 +39,7 @@ export function speedupFigure(scaling: Scaling, { most, own, hidden, onMost, onT
         x: point.workers, y: point.speedup,
         // The interval of the time, as a speed-up: the same work in a shorter or longer iteration.
         low: (point.speedup * point.iteration_seconds) / point.high_seconds, high: (point.speedup * point.iteration_seconds) / point.low_seconds,
-        tip: () => tip(curve.title, [['workers', count(point.workers)], ['speed-up', significant(point.speedup)], ['efficiency', percent(point.efficiency_ratio)], ['iteration', time(point.iteration_seconds)], ['90 % of draws', `${time(point.low_seconds)} to ${time(point.high_seconds)}`], ['samples a second', significant(point.samples_per_second, 4)]]),
+        tip: () => tip(curve.title, [['workers', count(point.workers)], ['speed-up', significant(point.speedup)], ['efficiency', percent(point.efficiency_ratio)], ['iteration', time(point.iteration_seconds)], ['90 % of draws', `${time(point.low_seconds)} to ${time(point.high_seconds)}`], ['samples a second', samplesRate(point.samples_per_second)]]),
       })),
     }));
     return linesChart(`speedup-${scaling.model}-${scaling.cluster}-${most}`, {
@@ -61,7 +61,7 @@ export function speedupFigure(scaling: Scaling, { most, own, hidden, onMost, onT
       { title: 'Iteration', key: 'iteration_seconds', numeric: true, value: (row) => row.iteration_seconds, show: (row) => time(row.iteration_seconds) },
       { title: 'From', key: 'low_seconds', numeric: true, value: (row) => row.low_seconds, show: (row) => time(row.low_seconds) },
       { title: 'To', key: 'high_seconds', numeric: true, value: (row) => row.high_seconds, show: (row) => time(row.high_seconds) },
-      { title: 'Samples/s', key: 'samples_per_second', numeric: true, value: (row) => row.samples_per_second, show: (row) => significant(row.samples_per_second, 4) },
+      { title: 'Samples/s', key: 'samples_per_second', numeric: true, value: (row) => row.samples_per_second, show: (row) => samplesRate(row.samples_per_second) },
     ],
   });
 }
