@@ -81,9 +81,9 @@ class Formulas {
   Link link(LinkClass which) const {
     const auto found = links_.find(which);
     if (found == links_.end() || found->second.alone.curve.empty()) {
-      throw Error(ErrorCode::kNotFound, "cluster " + cluster_.name + " has no fit of its " +
-                                            to_string(which) +
-                                            " links: probe it before predicting this road");
+      throw Error(ErrorCode::kNotFound,
+                  "cluster " + cluster_.name + " has no fit of its " + to_string(which) +
+                      " links: probe it, with a larger budget if it was, before predicting " + "this road");
     }
     const LinkFit& fit = found->second;
     const Curve& streamed = fit.streamed.curve.empty() ? fit.alone.curve : fit.streamed.curve;

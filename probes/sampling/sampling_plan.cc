@@ -293,6 +293,13 @@ void SamplingPlan::mark_first_sizes(const TargetState& state, std::span<Step> by
   for (Step& step : by_size) step.of_first_sizes = helps(step) && step.seconds <= most;
 }
 
+/// First sizes come first, and of them those of links: without their fits no road has a price, so that a
+/// probe of too little time would leave nothing to plan on.
+int SamplingPlan::turn(const Step& step) const {
+  if (!step.of_first_sizes) return 2;
+  return states_[step.state].target.quantity.subject == Subject::kMessage ? 0 : 1;
+}
+
 std::vector<SamplingPlan::Step> SamplingPlan::steps() const {
   std::vector<Step> result;
   for (std::size_t i = 0; i < states_.size(); ++i) {
@@ -307,8 +314,9 @@ std::vector<SamplingPlan::Step> SamplingPlan::steps() const {
       if (const auto step = narrowing(i, size, point)) result.push_back(*step);
     }
   }
-  std::stable_sort(result.begin(), result.end(), [](const Step& a, const Step& b) {
-    return a.of_first_sizes != b.of_first_sizes ? a.of_first_sizes : a.gain / a.seconds > b.gain / b.seconds;
+  std::stable_sort(result.begin(), result.end(), [&](const Step& a, const Step& b) {
+    const int before = turn(a), after = turn(b);
+    return before != after ? before < after : a.gain / a.seconds > b.gain / b.seconds;
   });
   return result;
 }

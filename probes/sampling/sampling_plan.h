@@ -89,6 +89,7 @@ class SamplingPlan {
     bool of_first_sizes = false;  ///< comes before all that are not
   };
 
+  int turn(const Step& step) const;
   double repetition_time(const TargetState& state, Bytes size) const;
   double visit_time(const TargetState& state, Bytes size, int repetitions) const;
   int first_repetitions(const TargetState& state, Bytes size) const;

@@ -169,6 +169,24 @@ TEST(SamplingPlan, BringsEveryRoadToSizesThatAFitMayRestOnBeforeItRefinesAny) {
   }
 }
 
+TEST(SamplingPlan, BringsLinksToTheirFirstSizesBeforeRoads) {
+  std::vector<Target> targets = road_targets();
+  const std::size_t link = targets.size();
+  targets.push_back(message_target());
+  targets.back().startup = Seconds{0.05};  // slow: a second of it gains little
+  targets.back().weight = 0.1;
+  SamplingPlan sampling_plan(targets, small_options(), {});
+  std::set<Bytes> sizes;
+  while (sizes.empty() || !are_enough(sizes.size(), *sizes.begin(), *sizes.rbegin())) {
+    const auto visit = sampling_plan.next(Seconds{100}, std::nullopt);
+    ASSERT_TRUE(visit && visit->of_first_sizes);
+    ASSERT_EQ(visit->target, link);
+    sizes.insert(visit->size);
+    sampling_plan.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), 0.05));
+  }
+  EXPECT_NE(sampling_plan.next(Seconds{100}, std::nullopt)->target, link);
+}
+
 const Road kOneShot{AllReduce{Collective::kOneShot}};
 
 /// Seconds of each road's refinement within four seconds, whose truth has a switch and 5 % of noise.
