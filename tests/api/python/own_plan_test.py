@@ -7,6 +7,7 @@ import pytest
 import torch
 from models import ResidualNetwork, Transformer, assert_same, batches, make, numbers, step, train_by_ddp
 from ranks import on_ranks
+from torch.nn.parallel import DistributedDataParallel
 
 import commtune
 import commtune.torch
@@ -66,6 +67,31 @@ def test_a_training_measures_plans_tries_and_keeps(cache):
     assert documents["plan"]["barrier"] == "full"
     assert documents["profile"]["origin"]["how"] == "measured"
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_the_hook_of_ddp_makes_its_own_plan_too(cache):
+    steps = 70
+
+    def body(rank):
+        model, optimizer = make(Transformer, rank)
+        wrapped = DistributedDataParallel(model)
+        communication = commtune.torch.ddp_hook(wrapped, "auto", probe_budget=3.0)
+        losses, states = [], []
+        for batch in batches(Transformer, rank, steps):
+            losses.append(step(wrapped, optimizer, *batch))
+            states.append(communication.own_plan_state)
+            if states[-1] == "planning" and rank == 0:
+                communication._own._planning.join(60)  # a busy machine may be slow
+        communication.close()
+        return losses, numbers(model), states
+
+    by_ddp = on_ranks(RANKS, lambda rank: train_by_ddp(Transformer, rank, steps))
+    for (losses, parameters, states), theirs in zip(on_ranks(RANKS, body), by_ddp, strict=True):
+        assert_same((losses, parameters), theirs)
+        assert {"timing", "waiting", "planning"} <= set(states)
+    (folder,) = cache.iterdir()
+    assert folder.name.endswith("-hook")
+    assert {path.stem for path in folder.iterdir()} == {"cluster", "profile", "plan", "result"}
 
 
 def test_what_is_kept_is_taken_at_once_and_nothing_is_measured():

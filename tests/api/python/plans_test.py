@@ -15,13 +15,16 @@ RANKS = 2
 
 
 class Service(http.server.BaseHTTPRequestHandler):
-    """Answers with one plan, whatever is asked."""
+    """Answers with one plan, whatever is asked, and keeps what is handed back."""
 
-    plan, delay = None, 0.0
+    plan, delay, runs = None, 0.0, None
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         time.sleep(self.delay)
+        if self.path == "/v1/runs":
+            self.runs.append((asked, self.headers["Authorization"]))
+            return self.answer({"id": 1})
         self.answer({"id": 7} if asked["model"] == self.plan["layout"] and asked["workers"] == RANKS else {})
 
     def do_GET(self):
@@ -38,8 +41,9 @@ class Service(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def serve(plan, delay=0.0):
-    handler = type("Answers", (Service,), {"plan": plan, "delay": delay})
+def serve(plan, delay=0.0, runs=None):
+    """Its address. runs: where what is handed back goes"""
+    handler = type("Answers", (Service,), {"plan": plan, "delay": delay, "runs": runs})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_address[1]}"
@@ -109,6 +113,55 @@ def test_auto_waits_for_nobody(monkeypatch):
         begun = time.monotonic()
         assert set(trained("auto", rank)) == {buckets}
         assert time.monotonic() - begun < 20
+
+    on_ranks(RANKS, body)
+
+
+def own_token(tmp_path, monkeypatch):
+    token = tmp_path / "token"
+    token.write_text("secret", encoding="ascii")
+    token.chmod(0o600)
+    monkeypatch.setenv("COMMTUNE_TOKEN_FILE", str(token))
+
+
+def test_a_service_hears_how_long_steps_took_by_its_plan(tmp_path, monkeypatch):
+    own_token(tmp_path, monkeypatch)
+
+    def body(rank):
+        runs = []
+        plan, _, wanted = some_plan(*make(Transformer, rank))
+        assert set(trained(f"{serve(plan, runs=runs)}/v1/plans/7", rank, steps=10)) == {wanted}
+        if rank != 0:
+            assert runs == []
+            return
+        [(run, authorization)] = runs
+        assert authorization == "Bearer secret"
+        assert (run["plan"], run["workload"]) == (7, "training")
+        assert len(run["iteration_seconds"]) == 8  # without the first, and the last has no end
+        assert min(run["iteration_seconds"]) > 0
+
+    on_ranks(RANKS, body)
+
+
+@pytest.mark.parametrize("why", ["no token", "too few steps", "accumulated gradients"])
+def test_a_service_hears_nothing_of(tmp_path, monkeypatch, why):
+    if why == "no token":
+        monkeypatch.setenv("HOME", str(tmp_path))
+    else:
+        own_token(tmp_path, monkeypatch)
+
+    def body(rank):
+        runs = []
+        model, optimizer = make(Transformer, rank)
+        plan, _, _ = some_plan(model, optimizer)
+        training = commtune.torch.wrap(model, optimizer, f"{serve(plan, runs=runs)}/v1/plans/7")
+        for number, batch in enumerate(batches(Transformer, rank, 5 if why == "too few steps" else 10)):
+            if why == "accumulated gradients" and number == 7:
+                with training.no_sync():
+                    step(model, optimizer, *batch)
+            step(model, optimizer, *batch)
+        training.close()
+        assert runs == []
 
     on_ranks(RANKS, body)
 

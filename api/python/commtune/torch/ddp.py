@@ -11,20 +11,25 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from commtune.errors import CommtuneError
-from commtune.session import BucketOptions, Statistics
+from commtune.session import BucketOptions, JoinOptions, Statistics
+from commtune.torch import own_plan
 from commtune.torch.gradients import FlatGradients, trained_parameters
+from commtune.torch.own_plan import Part
 from commtune.torch.plans import PlanSource, Source
 from commtune.torch.rendezvous import join
 
 
-def ddp_hook(ddp_model: DistributedDataParallel, plan: Source = "auto", *, timeout: float = 60.0) -> DdpCommunication:
+def ddp_hook(
+    ddp_model: DistributedDataParallel, plan: Source = "auto", *, timeout: float = 60.0, probe_budget: float = 10.0
+) -> DdpCommunication:
     """Lets the gradients of a DistributedDataParallel model travel by a plan. Collective, before the first pass.
 
     DistributedDataParallel goes on to decide when gradients are handed over, bucket by bucket; the plan decides how
     they travel from there. What lies in a bucket is copied out of it and back. Arguments are those of
     :func:`commtune.torch.wrap`.
     """
-    communication = DdpCommunication(ddp_model, PlanSource(plan), timeout)
+    # Passes under no_sync() reach no hook, so times between the others are no steps'.
+    communication = DdpCommunication(ddp_model, PlanSource(plan, is_timed=False), timeout, probe_budget)
     # It looks at names and annotations of what it is given.
     ddp_model.register_comm_hook(communication, lambda state, bucket: state.on_bucket(bucket))
     return communication
@@ -33,12 +38,16 @@ def ddp_hook(ddp_model: DistributedDataParallel, plan: Source = "auto", *, timeo
 class DdpCommunication:
     """What :func:`ddp_hook` returns."""
 
-    def __init__(self, ddp_model: DistributedDataParallel, source: PlanSource, timeout: float) -> None:
+    def __init__(
+        self, ddp_model: DistributedDataParallel, source: PlanSource, timeout: float, probe_budget: float
+    ) -> None:
         self._group, self._source = ddp_model.process_group, source
         self._gradients = FlatGradients(trained_parameters(ddp_model.module))
         self._number = {id(parameter): index for index, parameter in enumerate(self._gradients.parameters)}
         self._session = join(self._group, timeout)
         self._gradients.lay_out(self._session)
+        part = Part(self._session, ddp_model.module, self._group, "hook", probe_budget, JoinOptions(timeout=timeout))
+        self._own = own_plan.begin(self, source, part)
         self._session.adopt(source.first(self._session, BucketOptions(per_layer=True)))
         self._left = 0  # parameters that this pass has not handed over yet
         self._over: CommtuneError | None = None
@@ -58,6 +67,8 @@ class DdpCommunication:
                 self._gradients.views[index].copy_(gradient)
                 self._session.ready(index)
             self._left -= len(indices)
+            if self._left == 0 and self._own is not None:
+                self._own.made_all()
         except CommtuneError as error:
             self._end(error)
             raise
@@ -66,13 +77,36 @@ class DdpCommunication:
 
     def adopt(self, plan: str | os.PathLike[str] | dict[str, Any] | None) -> None:
         """Another plan from the next pass on. Collective, between two passes; see ``Training.adopt``."""
-        self._source.settle()
+        self._settle_plan()
         self._session.adopt(plan)
 
     def announce(self, plan: str | os.PathLike[str] | dict[str, Any]) -> int:
         """On rank 0 alone, between two passes: all ranks change to the plan in the same pass; see ``Training.announce``."""
-        self._source.settle()
+        self._settle_plan()
         return self._session.announce(plan)
+
+    def _settle_plan(self) -> None:
+        """The user has chosen: nothing overrules it."""
+        self._source.settle()
+        if self._own is not None:
+            self._own.settle()
+
+    @property
+    def plan_digest(self) -> str:
+        """Of the plan in force."""
+        return self._session.plan_digest
+
+    @property
+    def own_plan_state(self) -> str:
+        """See ``Training.own_plan_state``."""
+        return self._own.state if self._own is not None else ""
+
+    def first_plan(self) -> dict[str, Any]:
+        """That "auto" begins with."""
+        return self.bucket_plan(BucketOptions(per_layer=True))
+
+    def flush(self) -> None:
+        """Nothing is due after a pass: DistributedDataParallel has waited."""
 
     def bucket_plan(self, options: BucketOptions | None = None) -> dict[str, Any]:
         """A plan for this model that needs no measurement."""
@@ -84,6 +118,8 @@ class DdpCommunication:
 
     def close(self) -> None:
         """Ends the session on all ranks. Collective; no pass may follow."""
+        if self._own is not None:
+            self._own.close()
         self._waiting.put(None)
         self._thread.join()
         if self._over is None:
@@ -93,7 +129,9 @@ class DdpCommunication:
     def _begin(self) -> None:
         if self._over is not None:
             raise self._over
-        self._source.announce(self._session)
+        self._source.before_pass(self._session)
+        if self._own is not None:
+            self._own.before_pass()
         self._session.begin()
         self._left = len(self._gradients.parameters)
 

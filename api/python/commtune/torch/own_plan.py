@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import math
+import platform
 import statistics
 import threading
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import torch.distributed as dist
 from torch import nn
@@ -21,11 +22,9 @@ from commtune import measuring
 from commtune.errors import CommtuneError, PlanRefused
 from commtune.session import JoinOptions, Session
 from commtune.torch.kept import KeptPlan
+from commtune.torch.plans import PlanSource
 from commtune.torch.profile import StepProfiler
 from commtune.torch.rendezvous import Group, all_gather_in, first_rank
-
-if TYPE_CHECKING:
-    from commtune.torch.training import Training
 
 log = logging.getLogger("commtune")
 
@@ -70,6 +69,16 @@ class Trial:
         return {"before_seconds": statistics.median(self._before), "after_seconds": statistics.median(self._after)}
 
 
+class Trained(Protocol):
+    """Who trains by the plan."""
+
+    def flush(self) -> None:
+        """Applies the updates that layers have not come to yet."""
+
+    def first_plan(self) -> dict[str, Any]:
+        """That "auto" begins with."""
+
+
 @dataclass
 class Part:
     """What an own plan needs of a training."""
@@ -77,16 +86,32 @@ class Part:
     session: Session
     model: nn.Module
     group: Group
-    full_barrier: bool
+    waits: str  #: for what: "full", "layer", or "hook" for the buckets of DistributedDataParallel
     budget: float  #: seconds of the probe
     join: JoinOptions
+
+
+def begin(training: Trained, source: PlanSource, part: Part) -> OwnPlan | None:
+    """Where rank 0 asks for "auto": what an earlier training has kept, or one that will be made. Collective."""
+    known: list[Any] = [None] * part.session.ranks
+    dist.all_gather_object(known, (not source.has_answer, part.budget, platform.node()), group=part.group)
+    is_auto, part.budget, _ = known[0]
+    if not is_auto or part.session.ranks == 1:
+        return None
+    kept = KeptPlan(part.session.layout_digest, [host for _, _, host in known], part.waits)
+    found = [(kept.plan(), kept.is_known)]
+    dist.broadcast_object_list(found, src=first_rank(part.group), group=part.group)
+    source.start, is_known = found[0]
+    if is_known or source.start is not None or part.budget <= 0:
+        return None
+    return OwnPlan(training, source, part, kept)
 
 
 class OwnPlan:
     """One rank's part in it."""
 
-    def __init__(self, training: Training, part: Part, kept: KeptPlan) -> None:
-        self._training, self._part, self._kept = training, part, kept
+    def __init__(self, training: Trained, source: PlanSource, part: Part, kept: KeptPlan) -> None:
+        self._training, self._source, self._part, self._kept = training, source, part, kept
         self._passes = 0  # backward passes that have begun
         self._began = 0.0  # when the last one did
         self._first_timed = 0.0
@@ -155,7 +180,7 @@ class OwnPlan:
 
     def _measure(self) -> None:
         """Between two steps, as rank 0 says."""
-        wanted = [not self._is_over and not self._training.has_answer]
+        wanted = [not self._is_over and not self._source.has_answer]
         dist.broadcast_object_list(wanted, src=first_rank(self._part.group), group=self._part.group)
         if not wanted[0]:
             self._is_over = True
@@ -189,7 +214,7 @@ class OwnPlan:
         """In a thread of its own: the training goes on by buckets."""
         try:
             plan, seconds = measuring.plan(
-                profile, cluster, self._part.session.ranks, full_barrier=self._part.full_barrier
+                profile, cluster, self._part.session.ranks, full_barrier=self._part.waits != "layer"
             )
         except CommtuneError as error:
             self._give_up(f"what was measured makes no plan: {error}")
@@ -199,7 +224,7 @@ class OwnPlan:
         self._planned = plan
 
     def _try(self) -> None:
-        if self._part.session.rank != 0 or self._is_over or self._training.has_answer:
+        if self._part.session.rank != 0 or self._is_over or self._source.has_answer:
             return
         if self.state == "planning" and self._planned is not None and self._trial.is_ready:
             try:

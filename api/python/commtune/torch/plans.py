@@ -11,32 +11,34 @@ import subprocess
 import tempfile
 import threading
 import time
-import urllib.parse
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 from commtune.errors import CommtuneError, PlanRefused
 from commtune.session import BucketOptions, Session, plan_text
+from commtune.torch.service import ask
+from commtune.torch.step_report import ServicePlan, StepReport
 
 Source = str | os.PathLike[str] | dict[str, Any]
 
 #: Seconds that "auto" asks for; steps meanwhile go by buckets.
 PATIENCE = 1.0
-_LONGEST_ANSWER = 256 << 20
 
 
 class PlanSource:
     """The plan that a user asked for. Rank 0's counts; the others hear of it."""
 
-    def __init__(self, asked: Source) -> None:
-        self._asked = asked
+    def __init__(self, asked: Source, *, is_timed: bool = True) -> None:
+        """``is_timed``: a service hears how long steps take by its plan."""
+        self._asked, self._is_timed = asked, is_timed
         self._question: _Question | None = None
         self._settled = asked != "auto"
         #: In the place of buckets, where "auto" begins.
         self.start: dict[str, Any] | None = None
         #: Whoever was asked, or the user, has named a plan.
         self.has_answer = asked != "auto"
+        self._passes = 0
+        self._report: StepReport | None = None
 
     def first(self, session: Session, buckets: BucketOptions) -> dict[str, Any] | str | None:
         """What this rank adopts before the first step."""
@@ -48,23 +50,48 @@ class PlanSource:
         if self._asked == "buckets":
             return session.bucket_plan(buckets)
         if isinstance(self._asked, str) and self._asked.startswith(("http://", "https://")):
-            plan: dict[str, Any] = _json_of(self._asked, None, 30.0)["plan"]
+            plan: dict[str, Any] = ask(self._asked, None, 30.0)["plan"]
+            self._time(ServicePlan.at(self._asked), 1)
             return plan
         return plan_text(self._asked)
 
-    def announce(self, session: Session) -> None:
-        """On rank 0, if "auto" was answered meanwhile: all ranks adopt the answer a few steps later."""
+    def before_pass(self, session: Session) -> None:
+        """A backward pass begins to send.
+
+        On rank 0, if "auto" was answered meanwhile: all ranks adopt the answer a few steps later.
+        """
+        self._passes += 1
+        if self._report is not None:
+            self._report.begin(self._passes)
         if self._settled or self._question is None:
             return
         self._settled, plan = self._question.answer()
         if plan is not None:
             with contextlib.suppress(PlanRefused):  # the one in force goes on
-                session.announce(plan)
+                first = session.announce(plan)
                 self.has_answer = True
+                self._time(self._question.origin, first)
 
     def settle(self) -> None:
         """Somebody chose a plan by hand: no answer overrules it."""
         self._settled = self.has_answer = True
+        if self._report is not None:
+            self._report.finish()
+
+    def accumulates(self) -> None:
+        """Passes without sending are between those that send, and no prediction has them."""
+        self._is_timed = False
+        if self._report is not None:
+            self._report.drop()
+
+    def close(self) -> None:
+        """The training ends."""
+        if self._report is not None:
+            self._report.close()
+
+    def _time(self, origin: ServicePlan | None, first: int) -> None:
+        if self._is_timed and origin is not None:
+            self._report = StepReport(origin, first)
 
 
 class _Question:
@@ -73,6 +100,8 @@ class _Question:
     def __init__(self, layout: str, workers: int) -> None:
         self._layout, self._workers = layout, workers
         self._plan: dict[str, Any] | None = None
+        #: Of the plan, where a service has it.
+        self.origin: ServicePlan | None = None
         self._until = time.monotonic() + PATIENCE
         self._thread = threading.Thread(target=self._ask, name="commtune-auto", daemon=True)
         self._thread.start()
@@ -101,8 +130,8 @@ class _Question:
 
     def _of_service(self, url: str) -> dict[str, Any]:
         question = {"model": self._layout, "cluster": os.environ.get("COMMTUNE_CLUSTER", ""), "workers": self._workers}
-        answer = _json_of(f"{url}/v1/plans", question, PATIENCE)
-        plan: dict[str, Any] = _json_of(f"{url}/v1/plans/{int(answer['id'])}", None, PATIENCE)["plan"]
+        self.origin = ServicePlan(url, int(ask(f"{url}/v1/plans", question, PATIENCE)["id"]))
+        plan: dict[str, Any] = ask(self.origin.url, None, PATIENCE)["plan"]
         return plan
 
     def _of_database(self) -> dict[str, Any]:
@@ -112,47 +141,3 @@ class _Question:
             subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True)
             plan: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         return plan
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any) -> None:
-        """Refuses: the token is for the service that was named, and for no other."""
-        return
-
-
-def _json_of(url: str, question: dict[str, Any] | None, seconds: float) -> dict[str, Any]:
-    """What a service answers, as commtune-slurm asks it: no proxy, no redirection."""
-    _expect_private(url)
-    request = urllib.request.Request(url, data=None if question is None else json.dumps(question).encode())
-    request.add_header("Content-Type", "application/json")
-    if token := _token():
-        request.add_header("Authorization", f"Bearer {token}")
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect())
-    with opener.open(request, timeout=seconds) as answer:
-        document: dict[str, Any] = json.loads(answer.read(_LONGEST_ANSWER))
-    return document
-
-
-def _expect_private(url: str) -> None:
-    """Others on the way could read the token and write the plan."""
-    parts = urllib.parse.urlsplit(url)
-    here = parts.hostname in ("localhost", "127.0.0.1", "::1")
-    if parts.scheme != "https" and not here and os.environ.get("COMMTUNE_PLAIN_HTTP") != "yes":
-        raise CommtuneError(f"{url}: must be https:// for another host; COMMTUNE_PLAIN_HTTP=yes allows it")
-
-
-def _token() -> str | None:
-    """From COMMTUNE_TOKEN_FILE, or the user's own; a file that others can read or write is refused."""
-    named = os.environ.get("COMMTUNE_TOKEN_FILE")
-    path = Path(named) if named else Path.home() / ".config" / "commtune" / "token"
-    if not named and not path.exists():
-        return None
-    try:
-        found = path.stat()
-        text = path.read_text(encoding="ascii").strip()
-    except (OSError, ValueError) as error:
-        raise CommtuneError(f"token {path}: cannot be read ({error})") from error
-    site_wide = named is not None and found.st_uid == 0 and found.st_mode & 0o022 == 0
-    if not site_wide and (found.st_uid != os.geteuid() or found.st_mode & 0o077):
-        raise CommtuneError(f"token {path}: must be a file that is yours and that nobody else can read (chmod 600)")
-    return text

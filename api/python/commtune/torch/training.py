@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import platform
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -17,12 +16,12 @@ from torch.optim import Optimizer
 
 from commtune.errors import BadCall, CommtuneError, PlanRefused
 from commtune.session import BucketOptions, JoinOptions, MessageTimes, Statistics
+from commtune.torch import own_plan
 from commtune.torch.deferred import DeferredUpdates, groups_of
 from commtune.torch.gradients import FlatGradients, trained_parameters
-from commtune.torch.kept import KeptPlan
-from commtune.torch.own_plan import OwnPlan, Part
+from commtune.torch.own_plan import Part
 from commtune.torch.plans import PlanSource, Source
-from commtune.torch.rendezvous import Group, first_rank, join, share_tensors
+from commtune.torch.rendezvous import Group, join, share_tensors
 
 Barrier = Literal["full", "layer"]
 
@@ -55,7 +54,7 @@ def wrap(
             ("http://host:8080/v1/plans/7"), "buckets" for DistributedDataParallel's own buckets over a ring, or
             "auto": the plan that a service or the local database has for this model on this cluster, buckets until
             it answers. Where it does not, the training measures and plans by itself; see ``probe_budget``. Rank 0's
-            counts.
+            counts. A service whose token rank 0 has hears how long fifty steps took by its plan.
         barrier: "full": gradients are final when ``backward()`` returns, as in DistributedDataParallel. "layer":
             each layer waits for its own gradients, and is updated, just before it is used again.
         find_unused_parameters: parameters that a pass does not use count as zeros, as in DistributedDataParallel.
@@ -120,7 +119,8 @@ class Training:
         self._gradients = FlatGradients(parameters)
         self._gradients.lay_out(self._session)
         self._source = source
-        self._own = self._own_plan(barrier, JoinOptions(timeout=timeout, **options), probe_budget)
+        part = Part(self._session, model, group, barrier, probe_budget, JoinOptions(timeout=timeout, **options))
+        self._own = own_plan.begin(self, source, part)
         self._adopt_first(barrier)
         self._synchronizes = True
         self._open = False  # a backward pass has begun to send
@@ -141,6 +141,7 @@ class Training:
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """Backward passes inside add to the gradients of this rank alone; the first one after it sends the sum."""
+        self._source.accumulates()
         before, self._synchronizes = self._synchronizes, False
         try:
             yield
@@ -209,35 +210,13 @@ class Training:
         try:
             if self._own is not None:
                 self._own.close()
+            self._source.close()
             self.flush()
             if self._over is None:
                 with self._carrying_out():
                     self._session.leave()
         finally:
             self._detach()
-
-    def _own_plan(self, barrier: Barrier, options: JoinOptions, budget: float) -> OwnPlan | None:
-        """Where rank 0 asks for "auto": what an earlier training has kept, or will be measured."""
-        asked = [(not self._source.has_answer and self._session.ranks > 1, budget)]
-        dist.broadcast_object_list(asked, src=first_rank(self._group), group=self._group)
-        is_auto, budget = asked[0]
-        if not is_auto:
-            return None
-        hosts: list[Any] = [None] * self._session.ranks
-        dist.all_gather_object(hosts, platform.node(), group=self._group)
-        kept = KeptPlan(self._session.layout_digest, hosts, barrier)
-        found = [(kept.plan(), kept.is_known)]
-        dist.broadcast_object_list(found, src=first_rank(self._group), group=self._group)
-        self._source.start, is_known = found[0]
-        if is_known or self._source.start is not None or budget <= 0:
-            return None
-        part = Part(self._session, self._model, self._group, barrier == "full", budget, options)
-        return OwnPlan(self, part, kept)
-
-    @property
-    def has_answer(self) -> bool:
-        """Whoever was asked, or the user, has named a plan; on rank 0."""
-        return self._source.has_answer
 
     def first_plan(self) -> dict[str, Any]:
         """That "auto" begins with."""
@@ -293,7 +272,7 @@ class Training:
             raise self._over
         self.flush()
         with self._carrying_out():
-            self._source.announce(self._session)
+            self._source.before_pass(self._session)
             if self._own is not None:
                 self._own.before_pass()
             self._session.begin()
