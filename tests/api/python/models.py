@@ -65,6 +65,9 @@ class Transformer(nn.Module):
         return tokens, tokens.roll(1, dims=1).flatten()
 
 
+KINDS = {kind.__name__: kind for kind in (ResidualNetwork, Transformer)}
+
+
 def make(kind, rank=0):
     """The model and its optimizer; parameters differ by rank, as those of a script that sets no seed."""
     torch.manual_seed(100 + rank)
