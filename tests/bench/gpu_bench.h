@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "executor/memory/cuda/device.h"
@@ -14,6 +16,22 @@
 namespace commtune::bench {
 
 inline constexpr int kSkipped = 77;  ///< exit status of what could not be measured here
+
+/// What main() returns: what run() does, kSkipped where why_not() says what is missing, 1 where either
+/// throws.
+template <typename WhyNot, typename Run>
+int exit_status(std::string_view bench, WhyNot why_not, Run run) {
+  try {
+    if (const std::string why = why_not(); !why.empty()) {
+      fmt::print("skipped: {}\n", why);
+      return kSkipped;
+    }
+    return run();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", bench, error.what());
+    return 1;
+  }
+}
 
 inline double median_of(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));

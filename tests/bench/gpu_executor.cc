@@ -164,10 +164,6 @@ void judge(const std::vector<std::size_t>& sizes, const std::vector<Row>& rows, 
 }
 
 int run() {
-  if (const std::string why = testing::why_no_gpu_ranks(); !why.empty()) {
-    fmt::print("skipped: {}\n", why);
-    return kSkipped;
-  }
   const std::vector<std::size_t> sizes{std::size_t{64} << 10U, std::size_t{1} << 20U, std::size_t{16} << 20U};
   const auto ends = testing::ends_of_gpu_ranks(kRanks, [&](Transport& transport, Memory& memory) {
     std::vector<Row> rows;
@@ -189,10 +185,6 @@ int run() {
 }  // namespace commtune::bench
 
 int main() {
-  try {
-    return commtune::bench::run();
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gpu_executor: {}\n", error.what());
-    return 1;
-  }
+  return commtune::bench::exit_status("gpu_executor", commtune::testing::why_no_gpu_ranks,
+                                      commtune::bench::run);
 }

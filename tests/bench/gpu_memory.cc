@@ -164,10 +164,6 @@ double notice_seconds(cuda::CudaMemory& memory) {
 }
 
 int run() {
-  if (const std::string why = why_no_gpu(); !why.empty()) {
-    fmt::print("skipped: {}\n", why);
-    return kSkipped;
-  }
   cuda::CudaMemory memory(0);
   fmt::print("{}, {} multiprocessors, driver for CUDA {}.{}\n", memory.gpu().name(),
              memory.gpu().multiprocessors(), cuda::loaded().version / 1000,
@@ -192,11 +188,4 @@ int run() {
 }  // namespace
 }  // namespace commtune::bench
 
-int main() {
-  try {
-    return commtune::bench::run();
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gpu_memory: {}\n", error.what());
-    return 1;
-  }
-}
+int main() { return commtune::bench::exit_status("gpu_memory", commtune::why_no_gpu, commtune::bench::run); }

@@ -101,10 +101,6 @@ int judge_alone(const std::vector<std::string>& names) {
 }
 
 int run() {
-  if (const std::string why = testing::why_no_gpu_ranks(); !why.empty()) {
-    fmt::print("skipped: {}\n", why);
-    return kSkipped;
-  }
   for (const int ranks : {2, 4}) run_ranks(ranks, *shipped_profile("resnet50"));
   return judge_alone({"resnet50", "bert_base"});
 }
@@ -113,10 +109,6 @@ int run() {
 }  // namespace commtune::bench
 
 int main() {
-  try {
-    return commtune::bench::run();
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gpu_replay: {}\n", error.what());
-    return 1;
-  }
+  return commtune::bench::exit_status("gpu_replay", commtune::testing::why_no_gpu_ranks,
+                                      commtune::bench::run);
 }

@@ -293,10 +293,6 @@ bool is_on_standin() {
 }
 
 int run() {
-  if (const std::string why = testing::why_no_gpu_ranks(); !why.empty()) {
-    fmt::print("skipped: {}\n", why);
-    return kSkipped;
-  }
   const std::filesystem::path results =
       std::filesystem::temp_directory_path() / fmt::format("commtune-gpu-tuning-{}", getpid());
   int status = end_of(testing::ends_of_gpu_ranks(kRanks, [&](Transport& transport, Memory& memory) {
@@ -333,10 +329,6 @@ int run() {
 }  // namespace commtune::bench
 
 int main() {
-  try {
-    return commtune::bench::run();
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gpu_tuning: {}\n", error.what());
-    return 1;
-  }
+  return commtune::bench::exit_status("gpu_tuning", commtune::testing::why_no_gpu_ranks,
+                                      commtune::bench::run);
 }

@@ -56,13 +56,24 @@ class Tuner(ours.Tuner):
         flags = ["--warmup", str(warmup), "--iterations", str(iterations), *self._cluster.place]
         return self._call("run", str(plan), "--method", method, *flags, *self._extra)["runs"][0]["report"]
 
+    def run_methods(self, plan, methods, warmup, iterations):
+        """Their reports by method, of ranks that start once and run the plans in turn."""
+        flags = [flag for method in methods for flag in ("--method", method)]
+        flags += ["--warmup", str(warmup), "--iterations", str(iterations), *self._cluster.place]
+        reports = [run["report"] for run in self._call("run", str(plan), *flags, *self._extra)["runs"]]
+        return {report["method"]: report for report in reports}
+
+
+def verified(report):
+    """It, if its gradients were."""
+    if report["check"]["tensors"] == 0:
+        raise emulated.RaceError(f"{report['method']}: no gradient was checked")
+    return report
+
 
 def checked(tuner, plan, method, warmup, iterations):
     """The report of a run whose gradients were verified."""
-    report = tuner.run_method(plan, method, warmup, iterations)
-    if report["check"]["tensors"] == 0:
-        raise emulated.RaceError(f"{method}: no gradient was checked")
-    return report
+    return verified(tuner.run_method(plan, method, warmup, iterations))
 
 
 def measure(tuner, plan, method, arguments):
@@ -100,18 +111,39 @@ def wanted(answer, methods):
 def one_by_one(answer, tuner, watch, arguments, say):
     """Every wanted method's row, and the choice's once more, with as many iterations."""
     plan = answer["plans"][answer["chosen"]]
-    rows, again = [], None
+    rows = []
     say(output.heading())
     for entry in wanted(answer, arguments.method):
         report, disturbance = watch.calmly(lambda entry=entry: measure(tuner, plan, entry["method"], arguments))
         rows.append(row_of(entry, answer, report, disturbance))
         say(output.line(rows[-1]))
+    return tuple(rows), choice_again(rows, answer, tuner, watch, arguments, say)
+
+
+def in_one_session(answer, tuner, watch, arguments, say):
+    """The same by ranks that start once, where starting them takes as long as many iterations."""
+    plan = answer["plans"][answer["chosen"]]
+    entries = wanted(answer, arguments.method)
+    methods = [entry["method"] for entry in entries]
+    reports, disturbance = watch.calmly(lambda: tuner.run_methods(plan, methods, arguments.warmup, arguments.iterations))
+    say(output.heading())
+    rows = []
+    for entry in entries:
+        rows.append(row_of(entry, answer, verified(reports[entry["method"]]), disturbance))
+        say(output.line(rows[-1]))
+    return tuple(rows), choice_again(rows, answer, tuner, watch, arguments, say)
+
+
+def choice_again(rows, answer, tuner, watch, arguments, say):
+    """The choice's row of another run; nothing where it is not among the rows."""
     choice = next((row for row in rows if row.chosen), None)
-    if choice:
-        report, disturbance = watch.calmly(lambda: checked(tuner, plan, choice.method, arguments.warmup, choice.iterations))
-        again = row_of(ours.entry_of(answer, choice.method), answer, report, disturbance)
-        say(output.line(again, again=True))
-    return tuple(rows), again
+    if choice is None:
+        return None
+    plan = answer["plans"][answer["chosen"]]
+    report, disturbance = watch.calmly(lambda: checked(tuner, plan, choice.method, arguments.warmup, choice.iterations))
+    again = row_of(ours.entry_of(answer, choice.method), answer, report, disturbance)
+    say(output.line(again, again=True))
+    return again
 
 
 def probed(program, cluster, database, largest, budget, more):

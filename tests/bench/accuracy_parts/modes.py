@@ -36,4 +36,5 @@ def here(ranks):
 
 def over_rdma(hosts):
     chosen = rdma.cases(hosts)
-    return Mode(f"rdma={hosts}", chosen, len(chosen), targets.over_rdma, counts=lambda *_: True, largest=rdma.LARGEST, budget=rdma.BUDGET)
+    label = f"rdma={hosts}"
+    return Mode(label, chosen, len(chosen), targets.over_rdma, measuring.in_one_session, lambda *_: True, rdma.LARGEST, rdma.BUDGET)
