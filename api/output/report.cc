@@ -188,7 +188,8 @@ std::string count(double value) {
 std::string batch_text(int batch) { return batch > 0 ? std::to_string(batch) : "unknown"; }
 
 std::string rate_text(const std::optional<double>& samples_per_second) {
-  return samples_per_second ? count(*samples_per_second) : "unknown";
+  if (!samples_per_second) return "unknown";
+  return *samples_per_second < 10 ? fmt::format("{:.2g}", *samples_per_second) : count(*samples_per_second);
 }
 
 std::string when(Timestamp time) {

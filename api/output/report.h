@@ -19,7 +19,7 @@ std::string percent(double ratio);                                       ///< 0.
 std::string signed_percent(double ratio);                                ///< "+3.1 %"
 std::string count(double value);                                         ///< 12345.6 -> "12,346"
 std::string batch_text(int batch);                                       ///< "64"; "unknown" for 0
-std::string rate_text(const std::optional<double>& samples_per_second);  ///< as count(), or "unknown"
+std::string rate_text(const std::optional<double>& samples_per_second);  ///< "12,346", "0.36", "unknown"
 
 /// Links, operations and scalars with their alpha, bandwidth and quality.
 enum class FitDetail {

@@ -141,7 +141,8 @@ TEST(ProfileFromJson, NamesThePathTheRuleAndTheValue) {
   EXPECT_EQ(complaint([](json& j) { j["layers"] = json::array(); }),
             "layers: expected at least 1 elements, got 0");
   EXPECT_EQ(complaint([](json& j) { j["layers"] = 7; }), "layers: expected an array, got 7");
-  EXPECT_EQ(complaint([](json& j) { j["batch"] = -1; }), "batch: expected an integer that is not negative, got -1");
+  EXPECT_EQ(complaint([](json& j) { j["batch"] = -1; }),
+            "batch: expected an integer that is not negative, got -1");
   EXPECT_THAT(complaint([](json& j) { j["data_type"] = "float64"; }),
               StartsWith("data_type: expected one of \"float32\", \"float16\", \"bfloat16\", got"));
   EXPECT_THAT(complaint([](json& j) { j["origin"]["how"] = "guessed"; }),

@@ -126,6 +126,8 @@ TEST(RankingReport, SaysWhereTheBatchIsUnknown) {
   outcome.answer.batch = 64;
   outcome.answer.ranking[0].samples_per_second = 1234.5;
   EXPECT_THAT(ranking_report(outcome), testing::AllOf(HasSubstr("(batch 64)"), HasSubstr(" 1,23")));
+  outcome.answer.ranking[0].samples_per_second = 0.3641;
+  EXPECT_THAT(ranking_report(outcome), HasSubstr(" 0.36 "));
 }
 
 TEST(RankingReport, PutsNoBoundBesidePlansThatCast) {
