@@ -96,7 +96,7 @@ def result_line(kinds, loss, unasked):
     everything = [result for found in kinds.values() for result in found]
     words = [goal.word for goal in goals]
     words.append(repeats(everything, time_of).words)
-    words.append(f"excluded={excluded((unasked, 'cells', 'not-asked'), (1, 'systems', 'horovod:not-tried'))}")
+    words.append(f"excluded={excluded((unasked, 'cells', 'not-asked'), (1, 'systems', 'horovod:does-not-build'))}")
     return f"RESULT training cells={len(everything)} {' '.join(words)} {verdict(goals)}", goals
 
 
