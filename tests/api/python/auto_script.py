@@ -13,8 +13,6 @@ from models import Transformer, batches, make, step
 import commtune.torch
 from commtune.torch import own_plan
 
-DECIDED = ("adopted", "taken back", "given up")
-
 own_plan.PATIENCE = 0.0
 torch.set_num_threads(1)
 dist.init_process_group("gloo")

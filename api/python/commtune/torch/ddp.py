@@ -77,19 +77,13 @@ class DdpCommunication:
 
     def adopt(self, plan: str | os.PathLike[str] | dict[str, Any] | None) -> None:
         """Another plan from the next pass on. Collective, between two passes; see ``Training.adopt``."""
-        self._settle_plan()
+        self._source.settle()
         self._session.adopt(plan)
 
     def announce(self, plan: str | os.PathLike[str] | dict[str, Any]) -> int:
         """On rank 0 alone, between two passes: all ranks change to the plan in the same pass; see ``Training.announce``."""
-        self._settle_plan()
-        return self._session.announce(plan)
-
-    def _settle_plan(self) -> None:
-        """The user has chosen: nothing overrules it."""
         self._source.settle()
-        if self._own is not None:
-            self._own.settle()
+        return self._session.announce(plan)
 
     @property
     def plan_digest(self) -> str:

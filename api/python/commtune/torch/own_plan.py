@@ -146,10 +146,6 @@ class OwnPlan:
         if self._profiler is not None:
             self._profiler.made_all()
 
-    def settle(self) -> None:
-        """Somebody chose a plan: no own one overrules it."""
-        self._is_over = True
-
     def close(self) -> None:
         """What is being planned is kept also when training ends first."""
         if self._profiler is not None:

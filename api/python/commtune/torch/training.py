@@ -155,7 +155,7 @@ class Training:
         stays in force.
         """
         self.flush()
-        self._settle_plan()
+        self._source.settle()
         with self._carrying_out():
             self._session.adopt(plan)
 
@@ -164,15 +164,9 @@ class Training:
 
         Returns which, counted from 1. The other ranks call nothing. Raises PlanRefused where it does not suit.
         """
-        self._settle_plan()
+        self._source.settle()
         with self._carrying_out():
             return self._session.announce(plan)
-
-    def _settle_plan(self) -> None:
-        """The user has chosen: nothing overrules it."""
-        self._source.settle()
-        if self._own is not None:
-            self._own.settle()
 
     @property
     def plan_digest(self) -> str:
