@@ -39,6 +39,13 @@ class Skipped(unittest.TestCase):
         self.assertIn("required here, but skipped: cluster: e2e.cluster", done.stdout)
         self.assertNotIn("required here, but skipped: slurm", done.stdout)
 
+    def test_what_pytest_skips_is_seen(self):
+        said = "sssss\nSKIPPED [5] hosts_test.py:19: emulated clusters need root\n5 skipped in 0.05s\n"
+        done = run([{"name": "torch.hosts", "status": "run", "said": said}], "--require", "torch")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("torch.hosts hosts_test.py:19: emulated clusters need root", done.stdout)
+        self.assertIn("required here, but skipped: torch: torch.hosts", done.stdout)
+
     def test_what_is_required_must_have_run(self):
         done = run([FINE], "--require", "browser")
         self.assertEqual(done.returncode, 1)
