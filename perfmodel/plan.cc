@@ -11,6 +11,7 @@
 #include "perfmodel/base/fields.h"
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/base/overloaded.h"
+#include "perfmodel/common_parts.h"
 #include "perfmodel/road_fields.h"
 #include "perfmodel/road_json.h"
 #include "perfmodel/tensor_limits.h"
@@ -69,15 +70,17 @@ void visit_fields(Visitor& visit, Given& plan) {
   visit("priority", plan.priority,
         fields::ListOf{0, kMostPieces, fields::Signed{Priority::min(), Priority::max()}});
   const std::size_t messages = plan.messages.size();
-  const auto step_fields = [messages](auto& each, auto& step) {
-    each("message", step.message, fields::Whole{0, messages == 0 ? 0 : messages - 1});
-    each("stage", step.stage, fields::OneOf{kStages});
-  };
   visit.when_set("server", plan.server, fields::ListOf{0, kMostPieces, fields::Whole{0, kMostProcesses - 1}});
   visit.when_set("window_bytes", plan.window,
                  fields::ListOf{0, kMostPieces, fields::Whole{0, kLargestCredit}});
+  visit.when_set("pulls", plan.pulls, fields::ListOf{0, kMostPieces, fields::Object{}});
+  const std::size_t back = plan.pulls.empty() ? messages : plan.pulls.size();
+  const auto step_fields = [most = std::max(messages, back)](auto& each, auto& step) {
+    each("message", step.message, fields::Whole{0, most == 0 ? 0 : most - 1});
+    each("stage", step.stage, fields::OneOf{kStages});
+  };
   visit(fields::optional("sequence"), plan.sequence,
-        fields::ListOf{0, 2 * messages, fields::ObjectOf{step_fields}});
+        fields::ListOf{0, messages + back, fields::ObjectOf{step_fields}});
 }
 
 namespace {
@@ -142,12 +145,19 @@ void check_wire(const Plan& plan, DataType type) {
          "gradients are of " + to_string(type) + ", and only those of float32 are cast: leave it out");
 }
 
+/// Messages of a plan as its file names them.
+struct NamedMessages {
+  std::string_view name;  ///< "messages", "pulls"
+  const std::vector<Message>& list;
+};
+
 /// A piece with where the plan has it, for errors.
 struct PlacedPiece {
   Piece piece;
+  std::string_view list;
   std::size_t message = 0, index = 0;
 
-  std::string where() const { return at("messages", message) + "." + at("pieces", index); }
+  std::string where() const { return at(list, message) + "." + at("pieces", index); }
 };
 
 void check_piece(const PlacedPiece& placed, const std::vector<TensorRef>& tensors, Bytes element) {
@@ -172,21 +182,18 @@ void check_piece(const PlacedPiece& placed, const std::vector<TensorRef>& tensor
   }
 }
 
-std::vector<PlacedPiece> placed_pieces(const Plan& plan) {
+std::vector<PlacedPiece> placed_pieces(const NamedMessages& messages) {
   std::vector<PlacedPiece> placed;
-  for (std::size_t m = 0; m < plan.messages.size(); ++m) {
-    if (plan.messages[m].pieces.empty()) {
-      reject(at("messages", m), "has no pieces: must have at least one");
-    }
-    for (std::size_t p = 0; p < plan.messages[m].pieces.size(); ++p) {
-      placed.push_back({plan.messages[m].pieces[p], m, p});
-    }
+  for (std::size_t m = 0; m < messages.list.size(); ++m) {
+    const std::vector<Piece>& pieces = messages.list[m].pieces;
+    if (pieces.empty()) reject(at(messages.name, m), "has no pieces: must have at least one");
+    for (std::size_t p = 0; p < pieces.size(); ++p) placed.push_back({pieces[p], messages.name, m, p});
   }
   return placed;
 }
 
-void check_coverage(const Plan& plan, const std::vector<TensorRef>& tensors, DataType type) {
-  std::vector<PlacedPiece> placed = placed_pieces(plan);
+void check_coverage(const NamedMessages& messages, const std::vector<TensorRef>& tensors, DataType type) {
+  std::vector<PlacedPiece> placed = placed_pieces(messages);
   for (const PlacedPiece& p : placed) {
     check_piece(p, tensors, element_size(type));
   }
@@ -207,8 +214,9 @@ void check_coverage(const Plan& plan, const std::vector<TensorRef>& tensors, Dat
       covered += next->piece.length;
     }
     if (covered < tensors[t].bytes) {
-      reject("messages", "no message carries tensor " + std::to_string(t) + " from byte " +
-                             std::to_string(covered.count) + " of " + std::to_string(tensors[t].bytes.count));
+      reject(std::string(messages.name), "no message carries tensor " + std::to_string(t) + " from byte " +
+                                             std::to_string(covered.count) + " of " +
+                                             std::to_string(tensors[t].bytes.count));
     }
   }
 }
@@ -258,41 +266,66 @@ void check_windows(const Plan& plan) {
                              std::to_string(plan.messages.size()) + " messages: must be one per message");
 }
 
-void check_sequence(const Plan& plan) {
-  if (plan.sequence.empty()) {
-    return;
+void check_may_be_decoupled(const Plan& plan) {
+  if (!plan.pulls.empty() && !may_pull_apart(plan.road)) {
+    reject("pulls",
+           describe(plan.road) +
+               " cannot send back what was not pushed as one: needs servers of which each has a part "
+               "of every message, without a local sum");
   }
-  if (!may_be_decoupled(plan.road)) {
+  if (!plan.sequence.empty() && plan.order != Order::kList)
+    reject("order = priority", "the sequence says in which order steps start: list");
+  if (!plan.pulls.empty() && plan.sequence.empty())
+    reject("sequence", "is empty: with pulls it says when each is asked for");
+  if (plan.pulls.empty() && !plan.sequence.empty() && !may_be_decoupled(plan.road))
     reject("sequence", describe(plan.road) + " cannot be decoupled: needs an all-to-all road of two stages");
-  }
-  std::vector<std::uint8_t> reduced(plan.messages.size(), 0), distributed(plan.messages.size(), 0);
+}
+
+void check_sequence(const Plan& plan) {
+  check_may_be_decoupled(plan);
+  if (plan.sequence.empty()) return;
+  const bool apart = !plan.pulls.empty();
+  const CommonParts common = common_parts(plan);
+  std::vector<std::uint8_t> reduced(plan.messages.size(), 0);
+  std::vector<std::uint8_t> distributed(apart ? plan.pulls.size() : plan.messages.size(), 0);
+  const auto check_reduced = [&](std::size_t i, std::uint32_t message) {
+    if (reduced[message] != 0) return;
+    reject(at("sequence", i), (apart ? "pulls what message " : "distributes message ") +
+                                  std::to_string(message) + (apart ? " carries" : "") + " before its reduce");
+  };
   for (std::size_t i = 0; i < plan.sequence.size(); ++i) {
-    const Step& step = plan.sequence[i];
-    if (step.message >= plan.messages.size()) {
-      reject(at("sequence", i), "message " + std::to_string(step.message) + " does not exist: the plan has " +
-                                    std::to_string(plan.messages.size()));
+    const auto [number, stage] = plan.sequence[i];
+    std::vector<std::uint8_t>& done = stage == Stage::kDistribute ? distributed : reduced;
+    const std::string what = apart && stage == Stage::kDistribute ? "pull " : "message ";
+    if (number >= done.size()) {
+      reject(at("sequence", i),
+             what + std::to_string(number) + " does not exist: the plan has " + std::to_string(done.size()));
     }
-    const bool is_distribute = step.stage == Stage::kDistribute;
-    if (is_distribute && reduced[step.message] == 0) {
-      reject(at("sequence", i), "distributes message " + std::to_string(step.message) + " before its reduce");
+    if (stage == Stage::kDistribute && apart) {
+      for (const std::uint32_t part : common.of_pull[number]) check_reduced(i, common.parts[part].message);
+    } else if (stage == Stage::kDistribute) {
+      check_reduced(i, number);
     }
-    std::uint8_t& done = is_distribute ? distributed[step.message] : reduced[step.message];
-    if (done != 0) {
-      reject(at("sequence", i), enum_name(step.stage, kStages) + " of message " +
-                                    std::to_string(step.message) + " appears twice");
+    if (done[number] != 0) {
+      reject(at("sequence", i),
+             enum_name(stage, kStages) + " of " + what + std::to_string(number) + " appears twice");
     }
-    done = 1;
+    done[number] = 1;
   }
-  const auto missing = std::find(distributed.begin(), distributed.end(), std::uint8_t{0});
-  if (missing != distributed.end()) {
-    reject("sequence", "lacks a stage of message " + std::to_string(missing - distributed.begin()));
-  }
+  const auto check_all = [&](const std::vector<std::uint8_t>& done, const std::string& what) {
+    const auto missing = std::ranges::find(done, std::uint8_t{0});
+    if (missing != done.end())
+      reject("sequence", "lacks a stage of " + what + std::to_string(missing - done.begin()));
+  };
+  check_all(reduced, "message ");
+  check_all(distributed, apart ? "pull " : "message ");
 }
 
 void check_parts(const Plan& plan, const std::vector<TensorRef>& tensors, DataType type) {
   check_road(plan);
   check_wire(plan, type);
-  check_coverage(plan, tensors, type);
+  check_coverage({"messages", plan.messages}, tensors, type);
+  if (!plan.pulls.empty()) check_coverage({"pulls", plan.pulls}, tensors, type);
   check_priorities(plan);
   check_servers_of_messages(plan);
   check_windows(plan);
@@ -402,6 +435,14 @@ bool may_be_decoupled(const Road& road) {
 bool goes_through_servers(const Road& road) {
   return match(
       road, [](const AllReduce&) { return false; }, [](const ParameterServer&) { return true; });
+}
+
+bool may_pull_apart(const Road& road) {
+  return match(
+      road, [](const AllReduce&) { return false; },
+      [](const ParameterServer& servers) {
+        return servers.assignment == Assignment::kEven && servers.local_sum == LocalSum::kNone;
+      });
 }
 
 std::vector<double> server_loads(const Plan& plan) {

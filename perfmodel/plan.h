@@ -91,6 +91,10 @@ bool may_be_decoupled(const Road& road);
 /// Whether a message goes to servers and comes back from them, not from worker to worker.
 bool goes_through_servers(const Road& road);
 
+/// Whether what comes back from servers may be cut otherwise than what was pushed (Plan::pulls): where all
+/// servers have a part of everything, and workers push their own gradients.
+bool may_pull_apart(const Road& road);
+
 /// When a message may start.
 enum class Release {
   kGradient,  ///< as soon as the last gradient that it carries exists (wait-free back-propagation)
@@ -117,7 +121,7 @@ enum class Stage : std::uint8_t {
 
 /// One step of a decoupled plan: one stage of one message.
 struct Step {
-  std::uint32_t message = 0;
+  std::uint32_t message = 0;  ///< of a distribute in a plan with pulls: the number of the pull
   Stage stage = Stage::kReduce;
   bool operator==(const Step&) const = default;
 };
@@ -145,8 +149,15 @@ struct Plan {
   Order order = Order::kList;
   /// Empty: coupled, each message runs both stages as one operation, in list order. Otherwise decoupled:
   /// every (message, stage) once, a reduce before its distribute; a step starts after all earlier steps have
-  /// started, a distribute also after its own reduce has ended on this rank. Needs may_be_decoupled().
+  /// started, a distribute also after its own reduce has ended on this rank. Needs may_be_decoupled(), or
+  /// pulls.
   std::vector<Step> sequence;
+  /// What comes back as one, where that is not what was pushed as one: every byte of every tensor exactly
+  /// once. Empty: each message comes back as it went. With pulls the messages are what is pushed, and the
+  /// sequence has every message's reduce and every pull's distribute once; a pull is asked for after all
+  /// messages that carry its bytes have been pushed, and nothing holds it back but the steps before it. Needs
+  /// may_pull_apart().
+  std::vector<Message> pulls;
   Barrier barrier = Barrier::kFull;
   /// One per message where servers take messages whole: which of them takes it, 0 to S - 1. Empty: in turn.
   std::vector<std::uint32_t> server;

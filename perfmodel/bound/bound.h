@@ -36,6 +36,9 @@ namespace commtune {
 /// of the k-th, and few of them can be large (preemptive_bound.h); and no message takes less than it takes
 /// alone.
 ///
+/// Pulls of their own (Plan::pulls) are covered where each stage has a channel of its own. On a shared one
+/// they may be faster: the bounds there are of messages that come back as they were pushed.
+///
 /// Where compute slows traffic, the bound is computed on the traffic's clock (Workload).
 ///
 /// Jitter. Take the moments at which the sum of one layer is complete: the layer whose gradient is ready last

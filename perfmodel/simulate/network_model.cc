@@ -77,10 +77,22 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
   const bool reduces = stage == Stage::kReduce;
   Priced& priced = priced_[reduces ? 0 : 1];
   if (!priced.is_of(in_flight)) {
-    prepare(priced, in_flight, {reduces ? rounds_.reduce : rounds_.distribute, 0});
-    price(priced, reduces ? road_->reduce : road_->distribute, road_->cost->rounds.last_share(stage),
-          in_flight.copying / 2);
-    priced.message.told = reduces;
+    if (shared_) {
+      prepare(priced, in_flight, {reduces ? rounds_.reduce : rounds_.distribute, 0});
+      price(priced, reduces ? road_->reduce : road_->distribute, road_->cost->rounds.last_share(stage),
+            in_flight.copying / 2);
+    } else {
+      prepare(priced, in_flight, {reduces ? 1 : 0, reduces ? 0 : 1});
+      price_apart(priced);
+      priced.bytes_time[reduces ? 1 : 0] = 0;
+      priced.message.last_lag = priced.message.lag[reduces ? 0 : 1];
+    }
+    Message& message = priced.message;
+    if (road_->cost->through_servers) {
+      message.counted = reduces ? message.rounds : 0;
+      message.rate = message.kept[0] > 0 ? message.bytes / message.kept[0] : 0;
+    }
+    message.told = reduces;
   }
   put(urgency, priced);
   begin(urgency, clock);
@@ -159,14 +171,17 @@ auto NetworkModel::of_kind(const ComputeClock& clock, const Run& run) {
 
 void NetworkModel::begin(std::uint32_t urgency, ComputeClock& clock) {
   const Message& message = messages_[urgency];
-  ++sending_;
-  unsent_ += message.unsent;
+  if (message.counted > 0) {
+    ++sending_;
+    unsent_ += message.unsent;
+  }
   if (travelling_++ == 0) under_way_until_ = std::max(under_way_until_, now_);
   const bool sends_alone = limited_ && !varies_ && credit_ == 0 && message.counted == message.rounds;
   if (sends_alone && message.rounds > 1) return pass_alone(urgency, clock);
   of_kind(clock, [&]<Kind kKind>() {
     next_round<kKind>(urgency);
     if (channels_[0].called || (kKind.rest && clock.disturbed())) serve<kKind>(0, clock);
+    if (kKind.rest && channels_[1].called) serve<kKind>(1, clock);  // a distribute that starts as a step
   });
 }
 
@@ -364,6 +379,7 @@ void NetworkModel::arrive(std::uint32_t urgency) {
   Message& message = messages_[urgency];
   const double reduced = message.passed[0].end;
   if (message.first == message.rounds) message.passed[1] = {reduced, reduced};
+  if (message.first == 0) message.passed[0] = message.passed[1];
   arrived_.push_back({urgency, message.passed[0], message.passed[1]});
   --travelling_;
   if (const double end = message.passed[1].end; end > under_way_until_) {

@@ -80,7 +80,10 @@ class Simulator::Engine {
     last_end_ = 0;
     smallest_ = ~std::uint64_t{0};
     largest_ = 0;
-    if (timeline_ != nullptr) timeline_->messages.assign(plan.messages(), {});
+    missing_.assign(plan.pulls.messages.begin(), plan.pulls.messages.end());
+    if (timeline_ == nullptr) return;
+    timeline_->messages.assign(plan.messages(), {});
+    timeline_->pulls.assign(plan.pulls.bytes.size(), {});
   }
 
   /// True if the messages that have arrived already make the iteration longer than the limit.
@@ -102,14 +105,21 @@ class Simulator::Engine {
     return plan_->server.empty() ? message % in_turn_ : plan_->server[message];
   }
 
+  InFlightMessage pull_in_flight(std::uint32_t pull) const {
+    const double bytes = static_cast<double>(plan_->pulls.bytes[pull]);
+    return {0, bytes, plan_->pulls.copied[pull] != 0 ? copy_ * bytes : 0};
+  }
+
   /// Notes that the message is summed and back on every worker at the moment `end`.
   void arrive(std::uint32_t message, double end) {
-    const std::uint64_t bytes = plan_->bytes[message];
+    arrive(plan_->bytes[message], plan_->lowest_layer[message], end);
+  }
+
+  void arrive(std::uint64_t bytes, std::uint32_t layer, double end) {
     smallest_ = std::min(smallest_, bytes);
     largest_ = std::max(largest_, bytes);
     last_end_ = std::max(last_end_, end);
     if (plan_->barrier == Barrier::kFull) return;
-    const std::uint32_t layer = plan_->lowest_layer[message];
     iteration_ = std::max(iteration_, end + work_.tail[layer]);
     if (walks_layers_) arrival_[layer] = std::max(arrival_[layer], end);
   }
@@ -137,6 +147,7 @@ class Simulator::Engine {
   }
 
   bool credit_allows(std::uint32_t urgency) {
+    if (pulls(by_urgency_[urgency])) return true;
     if (!plan_->window.empty()) network_.set_credit(plan_->window[by_urgency_[urgency].message]);
     return network_.credit_allows();
   }
@@ -156,12 +167,17 @@ class Simulator::Engine {
     if (coupled_) {
       network_.start(urgency, in_flight(step.message), clock_);
     } else {
-      network_.start(urgency, in_flight(step.message), step.stage, clock_);
+      network_.start(urgency, pulls(step) ? pull_in_flight(step.message) : in_flight(step.message),
+                     step.stage, clock_);
     }
   }
 
+  /// Whether a step brings back what was not pushed as one.
+  bool pulls(const Step& step) const { return step.stage == Stage::kDistribute && !plan_->pulls.empty(); }
+
   void take(const NetworkModel::Arrival& arrival) {
     const auto [message, stage] = by_urgency_[arrival.urgency];
+    if (!plan_->pulls.empty()) return take_apart(arrival);
     if (timeline_ != nullptr) {
       record(message, stage, arrival.reduce);
       if (coupled_) record(message, Stage::kDistribute, arrival.distribute);
@@ -173,8 +189,32 @@ class Simulator::Engine {
     }
   }
 
+  /// The same under a plan with pulls.
+  void take_apart(const NetworkModel::Arrival& arrival) {
+    const auto [number, stage] = by_urgency_[arrival.urgency];
+    const FlatPulls& back = plan_->pulls;
+    if (stage == Stage::kDistribute) {
+      if (timeline_ != nullptr) record(timeline_->pulls[number], stage, arrival.reduce);
+      return arrive(back.bytes[number], back.lowest_layer[number], arrival.distribute.end);
+    }
+    if (timeline_ != nullptr) {
+      record(number, stage, arrival.reduce);
+      record(number, Stage::kDistribute, {arrival.reduce.end, arrival.reduce.end});
+    }
+    for (const std::uint32_t pull : back.of_message[number]) {
+      if (--missing_[pull] > 0) continue;
+      waiting_.insert(distribute_[pull]);
+      if (timeline_ == nullptr) continue;
+      MessageSpan& span = timeline_->pulls[pull];
+      span.released = span.reduce_start = span.reduce_end = Seconds{arrival.reduce.end};
+    }
+  }
+
   void record(std::uint32_t message, Stage stage, StageInterval interval) {
-    MessageSpan& span = timeline_->messages[message];
+    record(timeline_->messages[message], stage, interval);
+  }
+
+  static void record(MessageSpan& span, Stage stage, StageInterval interval) {
     if (stage == Stage::kReduce) {
       span.reduce_start = Seconds{interval.from};
       span.reduce_end = Seconds{interval.end};
@@ -208,7 +248,7 @@ class Simulator::Engine {
 
   void order_sequence() {
     by_urgency_ = plan_->sequence;
-    distribute_.resize(plan_->messages());
+    distribute_.resize(plan_->pulls.empty() ? plan_->messages() : plan_->pulls.bytes.size());
     for (std::uint32_t urgency = 0; urgency < steps_; ++urgency) {
       const Step& step = by_urgency_[urgency];
       (step.stage == Stage::kReduce ? reduce_ : distribute_)[step.message] = urgency;
@@ -348,7 +388,8 @@ class Simulator::Engine {
   double give_up_ = kNever;  ///< the simulation ends early once iteration_ exceeds this
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<Step> by_urgency_;
-  std::vector<std::uint32_t> reduce_, distribute_;  ///< by message: the urgency of its steps
+  std::vector<std::uint32_t> reduce_, distribute_;  ///< by message (or pull): the urgency of its steps
+  std::vector<std::uint32_t> missing_;              ///< by pull: messages that are not summed yet
   std::vector<std::uint32_t> by_release_, counts_;
   std::size_t next_ = 0;            ///< index into by_release_ of the first message that is not released
   std::uint32_t next_in_list_ = 0;  ///< first step of a list that is not started

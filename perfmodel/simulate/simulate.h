@@ -41,6 +41,9 @@ struct Timeline {
   std::vector<Seconds> backward_start, backward_end;
   std::vector<Seconds> forward_start, forward_end;  ///< the layer's update included, before its forward
   std::vector<MessageSpan> messages;
+  /// Of a plan with pulls: released when all its bytes are summed, and then back. Its messages end when they
+  /// are summed.
+  std::vector<MessageSpan> pulls;
 };
 
 inline constexpr Seconds kNoLimit{std::numeric_limits<double>::infinity()};
@@ -56,10 +59,11 @@ inline constexpr Seconds kNoLimit{std::numeric_limits<double>::infinity()};
 /// Communication. A message is released when its last gradient exists (or as Release says). Steps start in
 /// the plan's order (kList), or the most urgent released message starts first (kPriority); no step starts
 /// before one that precedes it in that order. A step starts as soon as the messages started before it have at
-/// most the credit, or the message's window, left to send (through servers: to push). Messages under way
-/// share the channels (NetworkModel): dedicated servers have one channel for pushes and one for answers, all
-/// other roads one for everything. A message that is not one stretch of memory (FlatPlan::copied) takes
-/// longer by the time of copying it, half of that in each stage.
+/// most the credit, or the message's window, left to send (through servers: to push). A pull of its own
+/// starts when all that it brings back is summed, and asks for no credit. Messages under way share the
+/// channels (NetworkModel): dedicated servers have one channel for pushes and one for answers, all other
+/// roads one for everything. A message that is not one stretch of memory (FlatPlan::copied) takes longer by
+/// the time of copying it, half of that in each stage.
 ///
 /// The expected lateness of the slowest worker (RoadCost::straggling) is added to the iteration once.
 class Simulator {

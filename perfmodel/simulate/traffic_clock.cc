@@ -49,10 +49,12 @@ void to_real_time(Timeline& timeline, double contention) {
        {&timeline.backward_start, &timeline.backward_end, &timeline.forward_start, &timeline.forward_end}) {
     std::for_each(moments->begin(), moments->end(), shift);
   }
-  for (MessageSpan& span : timeline.messages) {
-    for (Seconds* moment : {&span.released, &span.reduce_start, &span.reduce_end, &span.distribute_start,
-                            &span.distribute_end}) {
-      shift(*moment);
+  for (auto* spans : {&timeline.messages, &timeline.pulls}) {
+    for (MessageSpan& span : *spans) {
+      for (Seconds* moment : {&span.released, &span.reduce_start, &span.reduce_end, &span.distribute_start,
+                              &span.distribute_end}) {
+        shift(*moment);
+      }
     }
   }
 }

@@ -4,7 +4,19 @@
 #include <limits>
 #include <numeric>
 
+#include "perfmodel/common_parts.h"
+
 namespace commtune {
+
+namespace {
+
+std::uint32_t lowest_layer_of(const Message& message, const Workload& work) {
+  std::uint32_t lowest = std::numeric_limits<std::uint32_t>::max();
+  for (const Piece& piece : message.pieces) lowest = std::min(lowest, work.tensors[piece.tensor].layer);
+  return lowest;
+}
+
+}  // namespace
 
 Workload::Workload(const Profile& profile, const JobSlowdown& slowdown)
     : contention(slowdown.contention), lateness(slowdown.lateness), tensors(tensors_of(profile)) {
@@ -41,14 +53,25 @@ FlatPlan::FlatPlan(const Plan& plan, const Workload& work)
   for (const Bytes own : plan.window) window.push_back(own.count);
   reserve(plan.messages.size());
   for (const Message& message : plan.messages) {
-    std::uint32_t lowest = std::numeric_limits<std::uint32_t>::max();
-    for (const Piece& piece : message.pieces) {
-      lowest = std::min(lowest, work.tensors[piece.tensor].layer);
-    }
-    add_message(wire_bytes(plan, message).count, lowest, !is_one_stretch(message, work.tensors));
+    add_message(wire_bytes(plan, message).count, lowest_layer_of(message, work),
+                !is_one_stretch(message, work.tensors));
   }
+  if (!plan.pulls.empty()) add_pulls(plan, work);
   if (order != Order::kPriority) return;
   rank_by(plan.priority);
+}
+
+void FlatPlan::add_pulls(const Plan& plan, const Workload& work) {
+  for (const Message& pull : plan.pulls) {
+    pulls.bytes.push_back(wire_bytes(plan, pull).count);
+    pulls.lowest_layer.push_back(lowest_layer_of(pull, work));
+    pulls.copied.push_back(is_one_stretch(pull, work.tensors) ? 0 : 1);
+  }
+  const CommonParts common = common_parts(plan);
+  for (const std::vector<std::uint32_t>& parts : common.of_pull)
+    pulls.messages.push_back(static_cast<std::uint32_t>(parts.size()));
+  pulls.of_message.resize(plan.messages.size());
+  for (const CommonPart& part : common.parts) pulls.of_message[part.message].push_back(part.pull);
 }
 
 void FlatPlan::rank_by(const std::vector<std::int32_t>& priority) {
@@ -75,6 +98,7 @@ void FlatPlan::clear() {
   sequence.clear();
   server.clear();
   window.clear();
+  if (!pulls.empty()) pulls = {};
 }
 
 void FlatPlan::reserve(std::size_t count) {

@@ -36,6 +36,17 @@ struct Workload {
   double clock(double real_time) const { return real_time - contention * compute(); }
 };
 
+/// What comes back as one, of a plan with pulls (Plan::pulls).
+struct FlatPulls {
+  std::vector<std::uint64_t> bytes;                    ///< per pull, on the wire
+  std::vector<std::uint32_t> lowest_layer;             ///< per pull: the layer that is wanted first
+  std::vector<std::uint8_t> copied;                    ///< per pull: not is_one_stretch()
+  std::vector<std::uint32_t> messages;                 ///< per pull: how many messages carry its bytes
+  std::vector<std::vector<std::uint32_t>> of_message;  ///< the pulls that have bytes of each message
+
+  bool empty() const { return bytes.empty(); }
+};
+
 /// A plan in the flat arrays that the simulator walks. A search builds these directly and makes a Plan of the
 /// best one only. Of the layers that a message carries only the lowest matters: its gradients appear last,
 /// and the layers above it run after it anyway.
@@ -54,6 +65,7 @@ struct FlatPlan {
   Barrier barrier = Barrier::kFull;
   std::uint64_t credit = 0;
   std::vector<std::uint64_t> window;  ///< as in Plan
+  FlatPulls pulls;
 
   std::size_t messages() const { return bytes.size(); }
   std::uint64_t credit_of(std::size_t message) const { return window.empty() ? credit : window[message]; }
@@ -64,6 +76,7 @@ struct FlatPlan {
 
  private:
   void rank_by(const std::vector<std::int32_t>& priority);
+  void add_pulls(const Plan& plan, const Workload& work);
 };
 
 }  // namespace commtune

@@ -195,6 +195,7 @@ TEST(OptionalKeys, EnterADigestOnlyWhenSet) {
   };
   const std::filesystem::path newest = folder_of(schemas().back());
   const nlohmann::json step = {{"message", 0}, {"stage", "reduce"}};
+  const nlohmann::json piece = {{"tensor", 0}, {"offset_bytes", 0}, {"length_bytes", 4}};
   for (const Key& key :
        {Key{"plan-servers-dedicated", "/road/local_sum", "none", "first"},
         Key{"plan-servers", "/road/first", 0, 1}, Key{"plan-ring", "/layout", nullptr, "0123456789abcdef"},
@@ -202,6 +203,8 @@ TEST(OptionalKeys, EnterADigestOnlyWhenSet) {
         Key{"plan-ring", "/transport", nullptr, "mpi"},
         Key{"plan-servers-dedicated", "/server", nlohmann::json::array(), {0, 2}},
         Key{"plan-ring", "/window_bytes", nlohmann::json::array(), {0, 400}},
+        Key{"plan-servers", "/pulls", nlohmann::json::array(),
+            nlohmann::json::array({{{"pieces", {piece}}}})},
         Key{"plan-ring", "/sequence", nlohmann::json::array(), nlohmann::json::array({step})}}) {
     const nlohmann::json document = document_of(newest / (std::string(key.plan) + ".json"));
     const std::string before = digest(plan_from_json(document));
@@ -213,7 +216,7 @@ TEST(OptionalKeys, EnterADigestOnlyWhenSet) {
 TEST(OptionalKeys, AreLeftOutWhereNothingIsSaid) {
   const std::filesystem::path newest = folder_of(schemas().back());
   const nlohmann::json ring = document_of(newest / "plan-ring.json");
-  EXPECT_FALSE(ring.contains("layout") || ring.contains("window_bytes"));
+  EXPECT_FALSE(ring.contains("layout") || ring.contains("window_bytes") || ring.contains("pulls"));
   EXPECT_FALSE(document_of(newest / "plan-servers-dedicated.json").contains("server"));
   const nlohmann::json road = document_of(newest / "plan-servers.json").at("road");
   EXPECT_FALSE(road.contains("local_sum") || road.contains("first"));

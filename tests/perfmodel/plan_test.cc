@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "perfmodel/base/digest.h"
+#include "perfmodel/common_parts.h"
 #include "tests/perfmodel/throws.h"
 
 namespace commtune {
@@ -288,6 +290,64 @@ TEST(Plan, DecouplesEachStageOnce) {
                         three_tensors()));
 }
 
+/// fused_and_cut() over two servers, all of it back in one pull for each of its tensors.
+Plan pulled_apart(const std::function<void(Plan&)>& change = {}) {
+  return changed([&](Plan& p) {
+    p.road = ParameterServer{2};
+    const std::vector<TensorRef> tensors = tensors_of(three_tensors());
+    for (TensorId t = 0; t < tensors.size(); ++t) p.pulls.push_back({{{t, Bytes{0}, tensors[t].bytes}}});
+    p.sequence = {reduce(0), reduce(1), distribute(0), distribute(1), distribute(2)};
+    if (change) change(p);
+  });
+}
+
+TEST(Plan, MayPullWhatWasNotPushedAsOne) {
+  EXPECT_NO_THROW(check(pulled_apart(), three_tensors()));
+  const auto refused = [](const std::function<void(Plan&)>& change) {
+    try {
+      check(pulled_apart(change), three_tensors());
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refused([](Plan& p) { p.pulls.pop_back(); }), HasSubstr("pulls: no message carries tensor 2"));
+  EXPECT_THAT(refused([](Plan& p) { p.pulls[1] = p.pulls[0]; }), HasSubstr("travels twice"));
+  EXPECT_THAT(refused([](Plan& p) { p.pulls[1].pieces.clear(); }), HasSubstr("pulls[1]: has no pieces"));
+  EXPECT_THAT(refused([](Plan& p) { p.sequence.clear(); }), HasSubstr("sequence: is empty"));
+  EXPECT_THAT(refused([](Plan& p) { p.sequence.pop_back(); }), HasSubstr("lacks a stage of pull 2"));
+  EXPECT_THAT(refused([](Plan& p) { p.sequence.erase(p.sequence.begin()); }), HasSubstr("before its reduce"));
+  EXPECT_THAT(refused([](Plan& p) { p.sequence.push_back(distribute(3)); }),
+              HasSubstr("pull 3 does not exist"));
+  EXPECT_THAT(refused([](Plan& p) { p.order = Order::kPriority; }), HasSubstr("order = priority"));
+  for (const Road& road :
+       {Road{AllReduce{}}, Road{ParameterServer{2, Placement::kColocated, Assignment::kHashed}},
+        Road{ParameterServer{2, Placement::kColocated, Assignment::kEven, LocalSum::kFirst}}})
+    EXPECT_THAT(refused([&](Plan& p) { p.road = road; }), HasSubstr("what was not pushed as one"));
+}
+
+TEST(CommonParts, AreWhatIsPushedAndComesBackTogether) {
+  Plan plan;
+  // Tensor 0 has 100 bytes, tensor 1 has 40; pushed in halves of the first and the second whole.
+  plan.messages = {{{{1, 0_B, 40_B}, {0, 0_B, 50_B}}}, {{{0, 50_B, 50_B}}}};
+  plan.pulls = {{{{0, 0_B, 80_B}}}, {{{0, 80_B, 20_B}, {1, 0_B, 40_B}}}};
+  const CommonParts common = common_parts(plan);
+  ASSERT_EQ(common.parts.size(), 4U);
+  const auto is = [&](std::size_t i, std::uint32_t message, std::uint32_t pull, const Piece& piece) {
+    EXPECT_EQ(common.parts[i].message, message) << i;
+    EXPECT_EQ(common.parts[i].pull, pull) << i;
+    EXPECT_EQ(common.parts[i].pieces, (Message{{piece}})) << i;
+  };
+  is(0, 0, 1, {1, 0_B, 40_B});
+  is(1, 0, 0, {0, 0_B, 50_B});
+  is(2, 1, 0, {0, 50_B, 30_B});
+  is(3, 1, 1, {0, 80_B, 20_B});
+  EXPECT_EQ(common.of_message, (std::vector<std::vector<std::uint32_t>>{{0, 1}, {2, 3}}));
+  EXPECT_EQ(common.of_pull, (std::vector<std::vector<std::uint32_t>>{{1, 2}, {3, 0}}));
+  plan.pulls.clear();
+  EXPECT_TRUE(common_parts(plan).parts.empty());
+}
+
 TEST(Plan, CountsDedicatedServersAsRanks) {
   EXPECT_EQ(ranks_of(fused_and_cut()), 4);
   EXPECT_EQ(ranks_of(changed([](Plan& p) { p.road = ParameterServer{3}; })), 4);
@@ -306,7 +366,7 @@ TEST(Plan, SurvivesJson) {
         changed([](Plan& p) {
           p.road = ParameterServer{3, Placement::kColocated, Assignment::kEven, LocalSum::kFirst};
         }),
-        changed([](Plan& p) { p.road = beside(3, 2); }), changed([](Plan& p) {
+        pulled_apart(), changed([](Plan& p) { p.road = beside(3, 2); }), changed([](Plan& p) {
           p.road = AllReduce{Collective::kHalvingDoubling};
           p.sequence = {reduce(0), reduce(1), distribute(1), distribute(0)};
         })}) {

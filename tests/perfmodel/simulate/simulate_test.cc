@@ -227,6 +227,72 @@ TEST(Simulate, AnUrgentMessageOvertakesWhatPassesTheServers) {
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 15);
 }
 
+/// Both tensors pushed each on its own, over servers.
+Plan pulled(const std::vector<Message>& pulls, const std::vector<Step>& sequence) {
+  Plan plan = tensor_by_tensor();
+  plan.road = ParameterServer{2};
+  plan.barrier = Barrier::kPerLayer;
+  plan.pulls = pulls;
+  plan.sequence = sequence;
+  plan.credit = 1_MiB;
+  return plan;
+}
+
+TEST(Simulate, APullBringsBackWhatSeveralPushesBrought) {
+  // Pushed at 4 .. 6.5 and 7 .. 8.5; one pull of 120 B takes 3.5 s: 8.5 .. 12. Layers at 12 .. 13 .. 15.
+  RoadCost cost = line_cost(1, 0.05);
+  cost.through_servers = true;
+  const Plan plan = pulled({{{{1, 0_B, 80_B}, {0, 0_B, 40_B}}}},
+                           {{0, Stage::kReduce}, {1, Stage::kReduce}, {0, Stage::kDistribute}});
+  for (const bool shared : {true, false}) {
+    cost.shared_channel = shared;
+    Timeline timeline;
+    EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost, &timeline), 15);
+    EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 15);
+    EXPECT_DOUBLE_EQ(timeline.messages[0].reduce_start.count(), 4);
+    EXPECT_DOUBLE_EQ(timeline.messages[0].reduce_end.count(), 6.5);
+    EXPECT_DOUBLE_EQ(timeline.messages[1].reduce_end.count(), 8.5);
+    ASSERT_EQ(timeline.pulls.size(), 1U);
+    EXPECT_DOUBLE_EQ(timeline.pulls[0].released.count(), 8.5);
+    EXPECT_DOUBLE_EQ(timeline.pulls[0].distribute_start.count(), 8.5);
+    EXPECT_DOUBLE_EQ(timeline.pulls[0].distribute_end.count(), 12);
+  }
+}
+
+TEST(Simulate, PartsOfAPushComeBackWhenTheyAreWanted) {
+  // One push of 120 B: 7 .. 10.5. Back in halves: tensor 0 by 12, tensor 1 by 14.5.
+  RoadCost cost = line_cost(1, 0.05);
+  cost.through_servers = true;
+  Plan plan = pulled({whole(0, 40), whole(1, 80)},
+                     {{0, Stage::kReduce}, {0, Stage::kDistribute}, {1, Stage::kDistribute}});
+  plan.messages = {{{{1, 0_B, 80_B}, {0, 0_B, 40_B}}}};
+  plan.priority = {0};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 16.5);
+  // With no credit left a pull still goes: it only asks.
+  plan.credit = 0_B;
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 16.5);
+  plan.barrier = Barrier::kFull;
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 17.5);
+}
+
+TEST(Simulate, PullsHaveAChannelOfTheirOwnWhereServersDo) {
+  // Tensor 1 is summed at 6.5 and back at 9, while tensor 0 is pushed at 7 .. 8.5 and comes back at 9
+  // .. 10.5.
+  RoadCost cost = line_cost(1, 0.05);
+  cost.through_servers = true;
+  cost.shared_channel = false;
+  const Plan plan =
+      pulled({whole(1, 80), whole(0, 40)},
+             {{0, Stage::kReduce}, {0, Stage::kDistribute}, {1, Stage::kReduce}, {1, Stage::kDistribute}});
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 13.5);
+  // On one channel the push, which comes first in the order where it is listed so, overtakes.
+  cost.shared_channel = true;
+  Plan urgent = plan;
+  urgent.sequence = {
+      {0, Stage::kReduce}, {1, Stage::kReduce}, {0, Stage::kDistribute}, {1, Stage::kDistribute}};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), urgent, cost), 15.5);
+}
+
 TEST(Simulate, NothingOvertakesWhatSocketsHold) {
   // As above, but sockets hold 1 s ahead of the card: at 7 s what leaves of tensor 1's answer until 8, so
   // that tensor 0's push leaves at 8 .. 9.5. Meanwhile they have taken the rest of that answer, 9.5 .. 10.5,
