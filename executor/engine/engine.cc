@@ -37,20 +37,24 @@ std::vector<TensorId> carried_tensors(const Message& message) {
 }
 
 /// The order in which the plan would have its steps on the wire.
-Urgency urgency_of(const Plan& plan) {
-  Urgency urgency;
+Urgency urgency_of(const Plan& plan, const TagNumbers& numbers) {
   std::vector<std::uint32_t> order(plan.messages.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   if (plan.order == Order::kPriority) {
     std::sort(order.begin(), order.end(),
               [&](std::uint32_t a, std::uint32_t b) { return plan.priority[a] < plan.priority[b]; });
   }
-  urgency.reduce.resize(order.size());
-  for (std::uint32_t i = 0; i < order.size(); ++i) urgency.reduce[order[i]] = i;
+  Urgency urgency;
+  urgency.reduce.resize(numbers.count());
+  for (std::uint32_t i = 0; i < order.size(); ++i) {
+    for (const std::uint32_t number : numbers.of_message(order[i])) urgency.reduce[number] = i;
+  }
   urgency.distribute = urgency.reduce;
   for (std::uint32_t i = 0; i < plan.sequence.size(); ++i) {
-    const Step& step = plan.sequence[i];
-    (step.stage == Stage::kReduce ? urgency.reduce : urgency.distribute)[step.message] = i;
+    const auto [message, stage] = plan.sequence[i];
+    const bool pulls = stage == Stage::kDistribute && !plan.pulls.empty();
+    for (const std::uint32_t number : pulls ? numbers.of_pull(message) : numbers.of_message(message))
+      (stage == Stage::kReduce ? urgency.reduce : urgency.distribute)[number] = i;
   }
   return urgency;
 }
@@ -92,11 +96,14 @@ RoadSettings make_settings(const Plan& plan, DataType type, Result result, const
 }
 
 struct Engine::MessageState {
-  std::uint32_t number = 0;
-  std::vector<TensorId> tensors;        // that it carries
-  std::size_t bytes = 0;                // on the wire
-  std::optional<MessageBuffer> buffer;  // workers
-  Buffer data;                          // while it is under way
+  std::uint32_t number = 0;  // of the message, or of the pull
+  bool is_pull = false;
+  const Message* carried = nullptr;
+  std::span<const std::uint32_t> numbers;  // by which it travels
+  std::vector<TensorId> tensors;           // that it carries
+  std::size_t bytes = 0;                   // on the wire
+  std::optional<MessageBuffer> buffer;     // workers
+  Buffer data;                             // while it is under way
   MessageTimes* times = nullptr;
   Stage stage = Stage::kReduce;
   Clock::time_point stage_started;
@@ -124,14 +131,16 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const TensorLayout&
       plan_(plan),
       options_(on_wire(options, plan)),
       hosts_(communicator.peers(), plan.workers),
+      numbers_(plan),
       tensors_in_(plan.messages.size()),
       carriers_of_(layout.tensors.size(), 0),
+      back_by_(layout.tensors.size(), 0),
       ready_in_(layout.tensors.size()),
       missing_(plan.messages.size()),
       asked_(layout.tensors.size()),
       released_(plan.messages.size()),
       left_(layout.tensors.size()),
-      times_(plan.messages.size()),
+      times_(plan.messages.size() + plan.pulls.size()),
       sent_before_(communicator.sent()),
       scratch_(std::min<std::size_t>(options.road.chunk.count, largest_message(plan)), communicator.memory(),
                &communicator),
@@ -140,27 +149,13 @@ Engine::Engine(Communicator& communicator, const Plan& plan, const TensorLayout&
       taken_(plan.messages.size()) {
   for (const Tensor& tensor : layout.tensors) tensor_names_.push_back(tensor.name);
   for (const Buffer& stretch : stretches(gradients)) registrations_.emplace_back(stretch, &communicator);
-  const std::optional<Codec> codec =
-      codec_of(plan.wire, options.road.result == Result::kMean ? plan.workers : 1);
-  std::vector<std::size_t> sizes;
-  for (std::size_t i = 0; i < plan.messages.size(); ++i) {
-    auto message = std::make_unique<MessageState>();
-    message->number = static_cast<std::uint32_t>(i);
-    message->tensors = carried_tensors(plan.messages[i]);
-    message->bytes = wire_bytes(plan, plan.messages[i]).count;
-    message->times = &times_[i];
-    message->engine = this;
-    if (is_worker(communicator, plan)) message->buffer.emplace(plan.messages[i], gradients, codec);
-    sizes.push_back(message->bytes);
-    messages_.push_back(std::move(message));
-  }
+  make_messages(gradients, options.road.result);
   find_carriers();
   match(
-      plan.road, [](const AllReduce&) {},
-      [&](const ParameterServer& servers) { make_server(servers, std::move(sizes)); });
+      plan.road, [](const AllReduce&) {}, [&](const ParameterServer& servers) { make_server(servers); });
   if (options.library != nullptr) library_.emplace(communicator, *options.library);
-  active_.reserve(plan.messages.size());
-  communicator.set_urgency(urgency_of(plan));
+  active_.reserve(messages_.size() + pulls_.size());
+  communicator.set_urgency(urgency_of(plan, numbers_));
   communicator.set_shares(link_shares(plan.road, hosts_, communicator.rank()));
   thread_ = std::thread([this] { communicate(); });
 }
@@ -172,10 +167,34 @@ Engine::~Engine() {
   thread_.join();
 }
 
-void Engine::make_server(const ParameterServer& road, std::vector<std::size_t> message_bytes) {
+void Engine::make_messages(const Gradients& gradients, Result result) {
+  const std::optional<Codec> codec = codec_of(plan_.wire, result == Result::kMean ? plan_.workers : 1);
+  const auto make = [&](const Message& message, std::span<const std::uint32_t> numbers, std::size_t number) {
+    auto state = std::make_unique<MessageState>();
+    state->number = static_cast<std::uint32_t>(number);
+    state->carried = &message;
+    state->numbers = numbers;
+    state->tensors = carried_tensors(message);
+    state->bytes = wire_bytes(plan_, message).count;
+    state->engine = this;
+    if (is_worker(communicator_, plan_)) state->buffer.emplace(message, gradients, codec);
+    return state;
+  };
+  for (std::size_t i = 0; i < plan_.messages.size(); ++i) {
+    messages_.push_back(make(numbers_.messages()[i], numbers_.of_message(i), i));
+    messages_.back()->times = &times_[i];
+  }
+  for (std::size_t i = 0; i < plan_.pulls.size(); ++i) {
+    pulls_.push_back(make(numbers_.pulls()[i], numbers_.of_pull(i), i));
+    pulls_.back()->is_pull = true;
+    pulls_.back()->times = &times_[plan_.messages.size() + i];
+  }
+}
+
+void Engine::make_server(const ParameterServer& road) {
   if (server_of(road, plan_.workers, communicator_.rank()) < 0) return;
-  server_ = std::make_unique<Server>(communicator_, scratch_, options_.road, hosts_, road,
-                                     std::move(message_bytes));
+  server_ = std::make_unique<Server>(communicator_, scratch_, options_.road, hosts_, road, numbers_.bytes(),
+                                     pulls_.empty() ? Answers::kAtOnce : Answers::kAsked);
   server_->record(options_.served_limit);
 }
 
@@ -185,6 +204,9 @@ void Engine::find_carriers() {
   for (const auto& message : messages_) {
     tensors_in_[message->number] = static_cast<std::int32_t>(message->tensors.size());
     for (const TensorId tensor : message->tensors) ++carriers_of_[tensor];
+  }
+  for (const auto& message : pulls_.empty() ? messages_ : pulls_) {
+    for (const TensorId tensor : message->tensors) ++back_by_[tensor];
   }
   first_carrier_.push_back(0);
   for (const std::int32_t count : carriers_of_) {
@@ -226,9 +248,9 @@ void Engine::begin_iteration() {
   // Only what the barrier asks for is counted: when that is zero, the communication thread touches it no
   // more.
   if (plan_.barrier == Barrier::kFull) {
-    all_left_ = static_cast<std::int32_t>(messages_.size());
+    all_left_ = static_cast<std::int32_t>(pulls_.empty() ? messages_.size() : pulls_.size());
   } else {
-    for (std::size_t tensor = 0; tensor < left_.size(); ++tensor) left_[tensor] = carriers_of_[tensor];
+    for (std::size_t tensor = 0; tensor < left_.size(); ++tensor) left_[tensor] = back_by_[tensor];
   }
   // fail() sets failed_ first and then the counters: one of the two orders is seen.
   rethrow_failure();
@@ -307,10 +329,21 @@ void Engine::finish() {
 }
 
 std::span<const MessageTimes> Engine::times() {
-  for (std::size_t i = 0; i < messages_.size(); ++i) {
-    times_[i].used = Clock::time_point(Clock::duration(asked_[messages_[i]->tensors.front()].load()));
+  for (const auto& message : messages_) {
+    message->times->used = Clock::time_point(Clock::duration(asked_[message->tensors.front()].load()));
+    if (pulls_.empty()) continue;
+    for (const std::uint32_t number : message->numbers) {
+      const MessageTimes& pull = *pulls_[numbers_.pull_of(number)]->times;
+      message->times->distributed = std::max(message->times->distributed, pull.distributed);
+    }
   }
-  return times_;
+  return std::span(times_).first(messages_.size());
+}
+
+std::span<const MessageTimes> Engine::pull_times() {
+  for (const auto& pull : pulls_)
+    pull->times->used = Clock::time_point(Clock::duration(asked_[pull->tensors.front()].load()));
+  return std::span(times_).subspan(messages_.size());
 }
 
 std::vector<Served> Engine::served() const { return served_; }
@@ -338,24 +371,30 @@ void Engine::communicate() noexcept {
 
 std::string Engine::words_of(Tag tag) const {
   const std::uint32_t number = message_of(tag);
-  if (tag_space_of(tag) == TagSpace::kControl || number >= plan_.messages.size()) return "";
+  if (tag_space_of(tag) == TagSpace::kControl || number >= numbers_.count()) return "";
   const Stage stage = tag_space_of(tag) == TagSpace::kReduce ? Stage::kReduce : Stage::kDistribute;
-  return fmt::format("; in the {} stage of {}", to_string(stage), words_of_message(number));
+  const bool pull = stage == Stage::kDistribute && !pulls_.empty();
+  const MessageState& message =
+      pull ? *pulls_[numbers_.pull_of(number)] : *messages_[numbers_.message_of(number)];
+  return fmt::format("; in the {} stage of {}", to_string(stage), words_of(message));
 }
 
-std::string Engine::words_of_message(std::uint32_t number) const {
-  const auto& pieces = plan_.messages[number].pieces;
+std::string Engine::words_of(const MessageState& message) const {
+  const std::vector<Piece>& pieces = message.carried->pieces;
   std::string tensors = tensor_names_[pieces.front().tensor];
   if (pieces.size() > 1) tensors += fmt::format(" and {} more", pieces.size() - 1);
-  return fmt::format("message {} ({})", number, tensors);
+  return fmt::format("{} {} ({})", message.is_pull ? "pull" : "message", message.number, tensors);
 }
 
 void Engine::end_tasks() noexcept {
   // Here, since their frames go back to the pool of this thread: in another's they would pile up, engine by
   // engine.
-  for (const auto& message : messages_) message->task = {};
+  for (const auto* list : {&messages_, &pulls_}) {
+    for (const auto& message : *list) message->task = {};
+  }
   if (!server_) return;
   served_ = server_->served();
+  for (Served& served : served_) served.number = numbers_.message_of(served.number);
   server_.reset();
 }
 
@@ -410,7 +449,7 @@ void Engine::take_released() {
 
 void Engine::start_what_may() {
   while (const std::optional<NextStep> step = step_order_.next()) {
-    if (!credit_allows(credit_of(plan_, step->message))) return;
+    if (!is_pull(*step) && !credit_allows(credit_of(plan_, step->message))) return;
     step_order_.started();
     start(*step);
   }
@@ -427,7 +466,8 @@ bool Engine::credit_allows(Bytes credit) const {
 
 /// Bytes of its current kind of step that have left, over all iterations.
 std::uint64_t Engine::sent(const MessageState& message) const {
-  const std::uint64_t pushed = communicator_.sent(TagSpace::kReduce, message.number);
+  std::uint64_t pushed = 0;
+  for (const std::uint32_t number : message.numbers) pushed += communicator_.sent(TagSpace::kReduce, number);
   if (goes_through_servers(plan_.road)) return pushed;
   return pushed + communicator_.sent(TagSpace::kDistribute, message.number);
 }
@@ -443,17 +483,21 @@ std::uint64_t Engine::left_to_send(const MessageState& message) const {
 }
 
 void Engine::start(const NextStep& step) {
-  MessageState& message = *messages_[step.message];
+  MessageState& message = *(is_pull(step) ? pulls_ : messages_)[step.message];
   ++under_way_;
-  ++credited_;
-  credited_bytes_ += message.bytes;
-  message.credited = true;
+  if (!is_pull(step)) {
+    ++credited_;
+    credited_bytes_ += message.bytes;
+    message.credited = true;
+  }
   message.stage = step.stage;
   message.stage_started = Clock::now();
   message.started_with = step.stage;
   message.sent_before = sent(message);
   if (step.both) {
     message.task = run_both(message);
+  } else if (!pulls_.empty()) {
+    message.task = is_pull(step) ? run_pull(message) : run_push(message);
   } else {
     message.task = step.stage == Stage::kReduce ? run_reduce(message) : run_distribute(message);
   }
@@ -471,6 +515,13 @@ RoadMessage Engine::road_message(MessageState& message) {
           MessageState::reached,
           &message,
           library_ ? &*library_ : nullptr};
+}
+
+RoadMessage Engine::stretch(MessageState& message, std::uint32_t number, std::size_t offset) {
+  RoadMessage road = road_message(message);
+  road.number = number;
+  road.data = message.data.part(offset, numbers_.bytes()[number]);
+  return road;
 }
 
 Task Engine::on_road(MessageState& message) {
@@ -515,6 +566,45 @@ Task Engine::run_reduce(MessageState& message) {
 Task Engine::run_distribute(MessageState& message) {
   message.times->distributing = message.stage_started;
   co_await algorithm(std::get<AllReduce>(plan_.road).algorithm).distribute(road_message(message));
+  if (message.buffer->fused()) co_await message.buffer->scatter(fusion_, communicator_.operations());
+  step_ended(message);
+  hand_back(message);
+}
+
+/// A message of a plan with pulls: it has ended when it is pushed.
+Task Engine::run_push(MessageState& message) {
+  message.times->started = message.stage_started;
+  if (message.buffer->fused())
+    co_await message.buffer->gather(fusion_, communicator_.operations(), !library_follows_memory());
+  message.data = message.buffer->data();
+  const auto& servers = std::get<ParameterServer>(plan_.road);
+  Group pushes;
+  std::size_t offset = 0;
+  for (const std::uint32_t number : message.numbers) {
+    co_await push_stretch(stretch(message, number, offset), servers, server_.get(), pushes);
+    offset += numbers_.bytes()[number];
+  }
+  co_await pushes.empty();
+  if (message.buffer->fused()) message.buffer->give_back(fusion_);
+  MessageState::reached(&message, Stage::kReduce);
+  message.times->distributed = message.times->reduced;
+  step_order_.reduced(message.number);
+  step_ended(message);
+}
+
+Task Engine::run_pull(MessageState& message) {
+  MessageTimes& times = *message.times;
+  times.queued = times.started = times.reduced = times.distributing = message.stage_started;
+  if (message.buffer->fused()) message.buffer->take(fusion_);
+  message.data = message.buffer->data();
+  const auto& servers = std::get<ParameterServer>(plan_.road);
+  Group answers;
+  std::size_t offset = 0;
+  for (const std::uint32_t number : message.numbers) {
+    co_await pull_stretch(stretch(message, number, offset), servers, server_.get(), answers);
+    offset += numbers_.bytes()[number];
+  }
+  co_await answers.empty();
   if (message.buffer->fused()) co_await message.buffer->scatter(fusion_, communicator_.operations());
   step_ended(message);
   hand_back(message);
@@ -570,22 +660,27 @@ void Engine::watch_server(Clock::time_point now) const {
   const auto late = server_->latest();
   if (!late || now - late->since < as_clock(options_.timeout)) return;
   const Peers& peers = communicator_.peers();
+  const std::uint32_t number = numbers_.message_of(late->number);
   throw Error(
       ErrorCode::kTimeout,
       fmt::format("{}: as a server, waited {:.1f} s for {} to push message {} ({})",
                   describe(peers, peers.rank), options_.timeout.count(), describe(peers, late->worker),
-                  late->number, tensor_names_[plan_.messages[late->number].pieces.front().tensor]));
+                  number, tensor_names_[messages_[number]->carried->pieces.front().tensor]));
 }
 
 void Engine::watch_message(Clock::time_point now, const MessageState& message) const {
   if (now - message.stage_started < as_clock(options_.timeout)) return;
   const Peers& peers = communicator_.peers();
-  const auto pending = communicator_.oldest(message.number);
+  std::optional<Pending> pending;
+  for (const std::uint32_t number : message.numbers) {
+    const auto oldest = communicator_.oldest(number);
+    if (oldest && (!pending || oldest->started < pending->started)) pending = oldest;
+  }
   throw Error(
       ErrorCode::kTimeout,
       fmt::format("{}: waited {:.1f} s {} in the {} stage of {}", describe(peers, peers.rank),
                   options_.timeout.count(), pending ? "for " + describe(peers, pending->peer) : "for a peer",
-                  to_string(message.stage), words_of_message(message.number)));
+                  to_string(message.stage), words_of(message)));
 }
 
 }  // namespace commtune

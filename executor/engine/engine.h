@@ -19,6 +19,7 @@
 
 #include "executor/engine/message_buffer.h"
 #include "executor/engine/step_order.h"
+#include "executor/engine/tag_numbers.h"
 #include "executor/roads/parameter_server/parameter_server.h"
 #include "executor/roads/road.h"
 #include "executor/transport/communicator.h"
@@ -98,8 +99,11 @@ class Engine {
   /// Throws what ended the communication thread, if anything did.
   void rethrow_failure() const;
 
-  /// Of the iteration whose gradients have all been waited for; valid until begin_iteration().
+  /// By message, of the iteration whose gradients have all been waited for; valid until begin_iteration().
+  /// Under a plan with pulls a message is back when the last of its bytes are.
   std::span<const MessageTimes> times();
+  /// By pull, of a plan that has some: queued, started and reduced when they were asked for.
+  std::span<const MessageTimes> pull_times();
   /// What a server in this process did, in order; after finish().
   std::vector<Served> served() const;
   /// Fusion buffers and receive blocks allocated so far.
@@ -110,8 +114,9 @@ class Engine {
  private:
   struct MessageState;
 
+  void make_messages(const Gradients& gradients, Result result);
   /// Where this rank is one of the road's servers.
-  void make_server(const ParameterServer& road, std::vector<std::size_t> message_bytes);
+  void make_server(const ParameterServer& road);
   void find_carriers();
   void check_all_back() const;
   void note_ready(TensorId tensor);
@@ -131,6 +136,9 @@ class Engine {
   Task run_both(MessageState& message);
   Task run_reduce(MessageState& message);
   Task run_distribute(MessageState& message);
+  Task run_push(MessageState& message);
+  Task run_pull(MessageState& pull);
+  bool is_pull(const NextStep& step) const { return !pulls_.empty() && step.stage == Stage::kDistribute; }
   Task on_road(MessageState& message);
   /// A library that sums in a memory in order starts behind what was asked of the memory before. Its
   /// collectives then start in the order of the messages, as they have to on all ranks, however long their
@@ -139,6 +147,8 @@ class Engine {
   /// What a worker has to say before it leaves; not valid() where nobody waits for it.
   Task leave_road();
   RoadMessage road_message(MessageState& message);
+  /// The stretch of a message or pull that travels by this number.
+  RoadMessage stretch(MessageState& message, std::uint32_t number, std::size_t offset);
   void give_back_credit(MessageState& message);
   void step_ended(MessageState& message);
   void hand_back(MessageState& message);
@@ -151,12 +161,13 @@ class Engine {
   void fail() noexcept;
   /// For the end of an error: of which message a tag is, with its tensors; empty where it is of none.
   std::string words_of(Tag tag) const;
-  std::string words_of_message(std::uint32_t number) const;
+  std::string words_of(const MessageState& message) const;
 
   Communicator& communicator_;
   const Plan plan_;
   const EngineOptions options_;
   const HostLayout hosts_;
+  const TagNumbers numbers_;
   std::vector<std::string> tensor_names_;
 
   // Which messages carry which tensors; constant.
@@ -164,6 +175,7 @@ class Engine {
   std::vector<std::size_t> first_carrier_;  // by tensor: where its messages begin in carriers_; and the end
   std::vector<std::int32_t> tensors_in_;    // by message
   std::vector<std::int32_t> carriers_of_;   // by tensor: how many messages
+  std::vector<std::int32_t> back_by_;       // by tensor: how many messages, or pulls, bring it back
 
   // Between the threads of the compute side. An iteration's first values are set by begin_iteration().
   std::atomic<std::uint64_t> iteration_{0};
@@ -181,7 +193,7 @@ class Engine {
   std::atomic<std::int32_t> all_left_{0};  // full barrier: the same over all messages
   std::atomic<bool> finishing_{false}, stopping_{false}, failed_{false};
   std::exception_ptr failure_;       // written before failed_ is set
-  std::vector<MessageTimes> times_;  // by message; whose turn it is, released_ and left_ say
+  std::vector<MessageTimes> times_;  // by message, then by pull; whose turn it is, released_ and left_ say
   std::atomic<std::uint64_t> buffer_bytes_{0};
   std::atomic<std::chrono::nanoseconds> copying_{std::chrono::nanoseconds{0}};
   std::atomic<std::uint64_t> sent_{0}, overflows_{0};
@@ -192,7 +204,7 @@ class Engine {
   Scratch scratch_;
   FusionPool fusion_;
   std::optional<LibraryQueue> library_;
-  std::vector<std::unique_ptr<MessageState>> messages_;
+  std::vector<std::unique_ptr<MessageState>> messages_, pulls_;
   StepOrder step_order_;
   std::unique_ptr<Server> server_;
   std::vector<Served> served_;  // by the server, once its work has ended

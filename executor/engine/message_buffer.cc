@@ -47,6 +47,16 @@ Task MessageBuffer::scatter(FusionPool& pool, MemoryQueue& operations) {
   pool.give_back(fusion_);
 }
 
+void MessageBuffer::take(FusionPool& pool) {
+  assert(fused());
+  fusion_ = pool.take(bytes_);
+}
+
+void MessageBuffer::give_back(FusionPool& pool) {
+  assert(fused());
+  pool.give_back(fusion_);
+}
+
 AsyncOperation MessageBuffer::move_parts(FusionPool& pool, MemoryQueue& operations,
                                          Direction direction) const {
   const Buffer wire = fusion_.first(bytes_);

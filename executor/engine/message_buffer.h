@@ -62,6 +62,9 @@ class MessageBuffer {
   ///            behind it (Memory::in_order())
   Task gather(FusionPool& pool, MemoryQueue& operations, bool await_end = true);
   Task scatter(FusionPool& pool, MemoryQueue& operations);
+  /// The buffer alone, of a message that only goes or only comes back: in place of gather(), of scatter().
+  void take(FusionPool& pool);
+  void give_back(FusionPool& pool);
 
  private:
   enum class Direction { kTogether, kApart };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "perfmodel/common_parts.h"
+
 namespace commtune {
 
 StepOrder::StepOrder(const Plan& plan)
@@ -12,6 +14,9 @@ StepOrder::StepOrder(const Plan& plan)
       released_(plan.messages.size(), false),
       reduced_(plan.messages.size(), false) {
   waiting_.reserve(plan.messages.size());
+  const CommonParts common = common_parts(plan);
+  pulled_of_.resize(common.of_pull.size());
+  for (const CommonPart& part : common.parts) pulled_of_[part.pull].push_back(part.message);
 }
 
 void StepOrder::begin() {
@@ -43,9 +48,14 @@ std::optional<NextStep> StepOrder::next() const {
 
 std::optional<NextStep> StepOrder::next_of_sequence() const {
   const Step& step = sequence_[started_];
-  const bool may = step.stage == Stage::kReduce ? released_[step.message] : reduced_[step.message];
+  const bool may = step.stage == Stage::kReduce ? released_[step.message] : may_distribute(step.message);
   if (!may) return std::nullopt;
   return NextStep{step.message, step.stage, false};
+}
+
+bool StepOrder::may_distribute(std::uint32_t number) const {
+  if (pulled_of_.empty()) return reduced_[number];
+  return std::ranges::all_of(pulled_of_[number], [&](std::uint32_t message) { return reduced_[message]; });
 }
 
 void StepOrder::started() {

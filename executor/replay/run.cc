@@ -201,7 +201,7 @@ class ReplaySession {
     plan.recorder->begin_turn(session_.counts());
     for (; plan.timed < all; ++plan.timed) {
       const IterationTimes times = replay_->iterate(session_, Compare::kSpots);
-      plan.recorder->add(times, replay_->layers(), session_.times());
+      plan.recorder->add(times, replay_->layers(), session_.times(), session_.pull_times());
       tell(plan.number, RunProgress::Phase::kTiming, plan.timed + 1, plan.run->options.iterations);
     }
     plan.recorder->end_turn(session_.counts());

@@ -61,7 +61,7 @@ void Recorder::begin_turn(const EngineCounts& counts) {
 }
 
 void Recorder::add(const IterationTimes& times, std::span<const LayerTimes> layers,
-                   std::span<const MessageTimes> messages) {
+                   std::span<const MessageTimes> messages, std::span<const MessageTimes> pulls) {
   own_.iteration_seconds.push_back(in_seconds(times.end - times.start));
   own_.waited_seconds.push_back(times.waited.count());
   for (std::size_t i = 0; own_.rank == 0 && i < messages.size(); ++i) {
@@ -74,6 +74,8 @@ void Recorder::add(const IterationTimes& times, std::span<const LayerTimes> laye
   if (!trace_ || iteration > options_.trace_steps) return;
   traced_.emplace_back(std::vector(layers.begin(), layers.end()),
                        std::vector(messages.begin(), messages.end()));
+  std::vector<MessageTimes>& traced = traced_.back().second;
+  traced.insert(traced.end(), pulls.begin(), pulls.end());
   if (iteration == options_.trace_steps) write_traced();
 }
 

@@ -42,7 +42,7 @@ class Recorder {
   void begin_turn(const EngineCounts& counts);
   /// A timed iteration.
   void add(const IterationTimes& times, std::span<const LayerTimes> layers,
-           std::span<const MessageTimes> messages);
+           std::span<const MessageTimes> messages, std::span<const MessageTimes> pulls);
   void end_turn(const EngineCounts& counts);
   /// What the session said when the turn's plan was ended.
   void add(const PlanEnd& end);

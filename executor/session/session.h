@@ -144,6 +144,7 @@ class Session {
   bool wait(TensorId tensor) { return wait({tensor, tensor + 1}, Clock::now()); }
   /// As Engine's.
   std::span<const MessageTimes> times() { return engine().times(); }
+  std::span<const MessageTimes> pull_times() { return engine().pull_times(); }
   EngineCounts counts() { return engine().counts(); }
 
   /// Collective: no plan is in force, none of its messages is under way. A dedicated server comes back when

@@ -46,13 +46,18 @@ TraceWriter::TraceWriter(const TraceOptions& options, const Plan& plan, const Pr
     layer_names_.push_back(layer.name);
     for (const Tensor& tensor : layer.tensors) tensors.push_back(tensor.name);
   }
-  for (std::size_t i = 0; i < plan.messages.size(); ++i) {
-    const Message& message = plan.messages[i];
-    std::string name = fmt::format("message {}: {}", i, tensors[message.pieces.front().tensor]);
-    if (message.pieces.size() > 1) name += fmt::format(" +{}", message.pieces.size() - 1);
-    message_names_.push_back(std::move(name));
-    message_bytes_.push_back(message_bytes(message).count);
-  }
+  const auto add = [&](const char* kind, const std::vector<Message>& messages) {
+    for (std::size_t i = 0; i < messages.size(); ++i) {
+      const std::vector<Piece>& pieces = messages[i].pieces;
+      std::string name = fmt::format("{} {}: {}", kind, i, tensors[pieces.front().tensor]);
+      if (pieces.size() > 1) name += fmt::format(" +{}", pieces.size() - 1);
+      message_names_.push_back(std::move(name));
+      message_bytes_.push_back(message_bytes(messages[i]).count);
+    }
+  };
+  add("message", plan.messages);
+  pushed_ = message_names_.size();
+  add("pull", plan.pulls);
   const std::string header = fmt::format(
       "{{\"displayTimeUnit\":\"ms\",\"metadata\":{{\"plan\":{},\"model\":{},\"rank\":{},"
       "\"clock_offset_us\":{:.3f}}},\"traceEvents\":[\n",
@@ -116,10 +121,13 @@ void TraceWriter::write(int iteration, std::span<const LayerTimes> layers,
     const std::string arguments =
         fmt::format("{},\"bytes\":{},\"queued_us\":{:.3f},\"used_us\":{:.3f}", which, message_bytes_[i],
                     microseconds(times.queued), microseconds(times.used));
-    const int lane = kReduce + reduce.take(times.started, times.reduced);
-    name_lane(lane, "reduce");
-    event(message_names_[i], lane, times.started, times.reduced, arguments);
-    if (times.distributed <= times.distributing) continue;  // one stage only
+    if (i < pushed_) {
+      const int lane = kReduce + reduce.take(times.started, times.reduced);
+      name_lane(lane, "reduce");
+      event(message_names_[i], lane, times.started, times.reduced, arguments);
+      if (pushed_ < messages.size()) continue;                // what comes back is a pull
+      if (times.distributed <= times.distributing) continue;  // one stage only
+    }
     const int next = kDistribute + distribute.take(times.distributing, times.distributed);
     name_lane(next, "distribute");
     event(message_names_[i], next, times.distributing, times.distributed, arguments);
@@ -159,9 +167,10 @@ void write_predicted_trace(const std::string& path, const Plan& plan, const Prof
     layers.push_back({at(timeline.backward_start[i]), at(timeline.backward_end[i]),
                       at(timeline.forward_start[i]), at(timeline.forward_end[i])});
   }
+  std::vector<MessageSpan> spans = timeline.messages;
+  spans.insert(spans.end(), timeline.pulls.begin(), timeline.pulls.end());
   std::vector<MessageTimes> messages;
-  for (std::size_t i = 0; i < timeline.messages.size(); ++i) {
-    const MessageSpan& span = timeline.messages[i];
+  for (const MessageSpan& span : spans) {
     messages.push_back({at(span.released), at(span.reduce_start), at(span.reduce_end),
                         at(span.distribute_start), at(span.distribute_end), at(span.distribute_end)});
   }

@@ -46,8 +46,9 @@ class TraceWriter {
   void flush();
 
   const TraceOptions options_;
-  std::vector<std::string> layer_names_, message_names_;
+  std::vector<std::string> layer_names_, message_names_;  // messages, then pulls
   std::vector<std::size_t> message_bytes_;
+  std::size_t pushed_ = 0;   // messages; behind them are pulls
   std::vector<bool> named_;  // lanes
   std::string batch_;
   Clock::time_point first_ = Clock::time_point::max(), last_ = Clock::time_point::min();

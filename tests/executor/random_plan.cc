@@ -8,6 +8,7 @@
 
 #include "executor/roads/all_reduce/all_reduce.h"
 #include "perfmodel/base/overloaded.h"
+#include "perfmodel/common_parts.h"
 
 namespace commtune::testing {
 namespace {
@@ -103,6 +104,33 @@ std::vector<Road> roads_for(int workers) {
 
 namespace {
 
+/// What comes back, cut at random, asked for in any order that the messages allow.
+void pull_apart(Random& random, const Profile& profile, Plan& plan) {
+  std::vector<Piece> pieces = random_pieces(random, profile);
+  std::shuffle(pieces.begin(), pieces.end(), random);
+  for (const Piece& piece : pieces) {
+    if (plan.pulls.empty() || chance(random, 0.5)) plan.pulls.emplace_back();
+    plan.pulls.back().pieces.push_back(piece);
+  }
+  plan.order = Order::kList;
+  std::vector<std::uint32_t> missing(plan.pulls.size());
+  const CommonParts common = common_parts(plan);
+  for (const CommonPart& part : common.parts) ++missing[part.pull];
+  std::vector<Step> may;
+  for (std::uint32_t message = 0; message < plan.messages.size(); ++message) may.push_back({message});
+  while (!may.empty()) {
+    std::swap(may[below(random, may.size())], may.back());
+    const Step step = may.back();
+    may.pop_back();
+    plan.sequence.push_back(step);
+    if (step.stage == Stage::kDistribute) continue;
+    for (const std::uint32_t part : common.of_message[step.message]) {
+      const std::uint32_t pull = common.parts[part].pull;
+      if (--missing[pull] == 0) may.push_back({pull, Stage::kDistribute});
+    }
+  }
+}
+
 /// Half of the plans on servers that take messages whole say which takes what, and a third of all has
 /// windows.
 void deal_out(Random& random, Plan& plan) {
@@ -145,6 +173,7 @@ Plan plan_of(Random& random, const Profile& profile, int workers, const Road& ro
   const auto may_have_priorities = [&](const ParameterServer&) {
     const bool by_priority = chance(random, 0.7);
     plan.order = by_priority && !needs_one_order(road) ? Order::kPriority : Order::kList;
+    if (may_pull_apart(road) && chance(random, 0.4)) pull_apart(random, profile, plan);
   };
   match(road, may_decouple, may_have_priorities);
   deal_out(random, plan);

@@ -1,5 +1,6 @@
 #pragma once
-// Random small jobs: any road, any pieces, orders, releases, barriers and credits that check() accepts.
+// Random small jobs: any road, any pieces, pulls, orders, releases, barriers and credits that check()
+// accepts.
 
 #include <cstdint>
 #include <vector>

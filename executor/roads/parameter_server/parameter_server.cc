@@ -15,6 +15,11 @@ namespace {
 /// A push with this number is a worker's goodbye.
 constexpr std::uint32_t kGoodbye = kTagNumbers - 2;
 
+/// How many workers are between the first colocated server's and this one.
+int places_after_first(const ParameterServer& road, int workers, int worker) {
+  return (worker - road.first + workers) % workers;
+}
+
 /// How a part of a message is laid out over the servers.
 struct Layout {
   const ParameterServer& road;
@@ -37,12 +42,19 @@ struct Layout {
     return settings.chunk_for(bytes, road.assignment == Assignment::kEven ? road.servers : 1);
   }
   std::size_t chunks_of(int server) const { return chunks(slice_of(server).length, chunk_bytes()); }
+  std::size_t most_chunks() const {
+    std::size_t most = 0;
+    for (int server = 0; server < road.servers; ++server) most = std::max(most, chunks_of(server));
+    return most;
+  }
+  Range chunk_of(int server, std::size_t index) const {
+    return chunk(slice_of(server), chunk_bytes(), index);
+  }
+  /// The i-th server that a worker turns to: each starts with another one.
+  int ith_server(int worker, int i) const {
+    return (places_after_first(road, settings.workers, worker) + 1 + i) % road.servers;
+  }
 };
-
-/// How many workers are between the first colocated server's and this one.
-int places_after_first(const ParameterServer& road, int workers, int worker) {
-  return (worker - road.first + workers) % workers;
-}
 
 }  // namespace
 
@@ -60,8 +72,9 @@ int server_of(const ParameterServer& road, int workers, int rank) {
 /// One chunk's sum: what has come from each worker and not been added yet.
 struct Server::Sum {
   struct Part {
-    Scratch::Block block;  // remote workers'
-    Buffer data;           // empty: has not come
+    Scratch::Block block;    // remote workers'
+    Buffer data;             // empty: has not come
+    Group* taken = nullptr;  // waits for its being added
   };
   std::vector<Part> parts;       // by worker
   std::span<const int> pushers;  // whose parts there are
@@ -77,14 +90,9 @@ struct Server::Sum {
   Part& next_part() { return parts[static_cast<std::size_t>(pushers[next])]; }
 };
 
-/// A sum on its way back.
-struct Server::PullReply {
-  Scratch::Block total;
-  Group sends;
-};
-
 Server::Server(Communicator& communicator, Scratch& scratch, const RoadSettings& settings,
-               const HostLayout& hosts, const ParameterServer& road, std::vector<std::size_t> message_bytes)
+               const HostLayout& hosts, const ParameterServer& road, std::vector<std::size_t> message_bytes,
+               Answers answers)
     : communicator_(communicator),
       scratch_(scratch),
       settings_(settings),
@@ -109,6 +117,10 @@ Server::Server(Communicator& communicator, Scratch& scratch, const RoadSettings&
     next_answer_.emplace_back(begin.size() - 1, 0);
     part_chunks_.push_back(std::move(begin));
   }
+  if (answers == Answers::kAtOnce) return;
+  std::vector<std::size_t> all_chunks;
+  for (const PartChunks& begin : part_chunks_) all_chunks.push_back(begin.back());
+  held_.emplace(communicator, settings.workers, all_chunks);
 }
 
 Server::~Server() = default;
@@ -122,7 +134,6 @@ void Server::start() {
 }
 
 bool Server::finished() {
-  reap();
   bool all = true;
   for (const Task& task : serving_) {
     if (task.done()) {
@@ -170,6 +181,7 @@ Task Server::arrived(int worker, std::uint32_t number, Scratch::Block block, std
                 fmt::format("{} pushed to message {}: the plan has it push nothing there",
                             describe(communicator_.peers(), worker), number));
   }
+  if (held_ && bytes == 0) return held_->ask(worker, number);
   std::size_t& next = next_chunk_[static_cast<std::size_t>(worker)][number];
   const std::size_t index = begin + next;
   next = (next + 1) % (end - begin);
@@ -188,6 +200,18 @@ Task Server::offer(std::uint32_t number, std::size_t index, Buffer chunk, Group&
   sum.own_answered = &answered;
   sum.parts[static_cast<std::size_t>(communicator_.rank())].data = chunk;
   return advance(number, index, sum);
+}
+
+Task Server::offer_to_keep(std::uint32_t number, std::size_t index, Buffer chunk, Group& taken) {
+  Sum& sum = sum_of(number, index, 0);
+  Sum::Part& part = sum.parts[static_cast<std::size_t>(communicator_.rank())];
+  part.data = chunk;
+  part.taken = &taken;
+  return advance(number, index, sum);
+}
+
+Task Server::ask_here(std::uint32_t number, std::vector<Buffer> into, Group& answered) {
+  return held_->ask_here(number, std::move(into), answered);
 }
 
 Server::Sum& Server::sum_of(std::uint32_t number, std::size_t index, int part) {
@@ -221,13 +245,28 @@ Task Server::add_up(std::uint32_t number, std::size_t index, Sum& sum) {
     }
     AsyncOperation adding = add_next(sum);
     if (!adding.has_ended()) co_await adding;
+    Group* const taken = sum.next_part().taken;
     sum.next_part() = {};
+    if (taken != nullptr) taken->release();
   }
   co_await divided(settings_, communicator_.operations(), sum.result);
+  if (held_) co_return co_await keep(number, index);
   sum.complete = true;
   const PartChunks& begin = part_chunks_[number];
   const auto after = std::upper_bound(begin.begin(), begin.end(), index);
   co_await answer_complete(number, static_cast<std::size_t>(after - begin.begin()) - 1);
+}
+
+/// A worker that has its answer may push the same chunk of the next iteration: the sum makes room.
+Task Server::keep(std::uint32_t number, std::size_t index) {
+  std::unique_ptr<Sum> sum = std::move(under_way_[number][index]);
+  log_chunk(number);
+  PullReply& reply = replies_.start(std::move(sum->total));
+  const Buffer result = sum->result;
+  sum->next = 0;
+  sum->busy = false;
+  idle_sums_.push_back(std::move(sum));
+  co_await held_->complete(number, index, reply, result);
 }
 
 Task Server::answer_complete(std::uint32_t number, std::size_t part) {
@@ -272,13 +311,8 @@ void Server::log_chunk(std::uint32_t number) {
   if (log_.size() < log_.capacity()) log_.push_back({number, from, Clock::now()});
 }
 
-Server::PullReply& Server::send_back(std::uint32_t number, Sum& sum) {
-  reap();
-  if (idle_replies_.empty()) idle_replies_.push_back(std::make_unique<PullReply>());
-  replies_.push_back(std::move(idle_replies_.back()));
-  idle_replies_.pop_back();
-  PullReply& answer = *replies_.back();
-  answer.total = std::move(sum.total);
+PullReply& Server::send_back(std::uint32_t number, Sum& sum) {
+  PullReply& answer = replies_.start(std::move(sum.total));
   // Starting after its own rank, so that servers do not all answer the same worker first.
   const std::size_t pushers = sum.pushers.size();
   for (std::size_t i = 1; i <= pushers; ++i) {
@@ -287,19 +321,6 @@ Server::PullReply& Server::send_back(std::uint32_t number, Sum& sum) {
     communicator_.send(worker, make_tag(TagSpace::kDistribute, number), sum.result, answer.sends);
   }
   return answer;
-}
-
-void Server::reap() {
-  for (std::size_t i = 0; i < replies_.size();) {
-    if (replies_[i]->sends.pending() > 0) {
-      ++i;
-      continue;
-    }
-    replies_[i]->total = {};
-    idle_replies_.push_back(std::move(replies_[i]));
-    replies_[i] = std::move(replies_.back());
-    replies_.pop_back();
-  }
 }
 
 std::optional<Server::Late> Server::latest() const {
@@ -323,19 +344,14 @@ Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* he
   Communicator& communicator = message.communicator;
   const RoadSettings& settings = message.settings;
   const Layout layout{road, settings, message.number, message.data.bytes};
-  const std::size_t chunk_bytes = layout.chunk_bytes();
   Group pushes;
   Group answers;
-  std::size_t most = 0;
-  for (int server = 0; server < road.servers; ++server) most = std::max(most, layout.chunks_of(server));
   // Chunk by chunk over the servers, each worker starting with another one.
-  const int own = places_after_first(road, settings.workers, communicator.rank());
-  for (std::size_t index = 0; index < most; ++index) {
+  for (std::size_t index = 0; index < layout.most_chunks(); ++index) {
     for (int i = 0; i < road.servers; ++i) {
-      const int server = (own + 1 + i) % road.servers;
-      const Range whole = layout.slice_of(server);
-      if (index >= chunks(whole.length, chunk_bytes)) continue;
-      const Buffer bytes = message.part(chunk(whole, chunk_bytes, index));
+      const int server = layout.ith_server(communicator.rank(), i);
+      if (index >= layout.chunks_of(server)) continue;
+      const Buffer bytes = message.part(layout.chunk_of(server, index));
       const int rank = server_rank(road, settings.workers, server);
       if (rank == communicator.rank()) {
         answers.hold();
@@ -350,6 +366,46 @@ Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* he
   message.report(Stage::kReduce);
   co_await answers.empty();
   message.report(Stage::kDistribute);
+}
+
+Task push_stretch(RoadMessage stretch, const ParameterServer& road, Server* here, Group& pushes) {
+  Communicator& communicator = stretch.communicator;
+  const Layout layout{road, stretch.settings, stretch.number, stretch.data.bytes};
+  for (std::size_t index = 0; index < layout.most_chunks(); ++index) {
+    for (int i = 0; i < road.servers; ++i) {
+      const int server = layout.ith_server(communicator.rank(), i);
+      if (index >= layout.chunks_of(server)) continue;
+      const Buffer bytes = stretch.part(layout.chunk_of(server, index));
+      const int rank = server_rank(road, stretch.settings.workers, server);
+      if (rank == communicator.rank()) {
+        pushes.hold();
+        co_await here->offer_to_keep(stretch.number, index, bytes, pushes);
+      } else {
+        communicator.send(rank, make_tag(TagSpace::kReduce, stretch.number), bytes, pushes);
+      }
+    }
+  }
+}
+
+Task pull_stretch(RoadMessage stretch, const ParameterServer& road, Server* here, Group& answers) {
+  Communicator& communicator = stretch.communicator;
+  const Layout layout{road, stretch.settings, stretch.number, stretch.data.bytes};
+  for (int i = 0; i < road.servers; ++i) {
+    const int server = layout.ith_server(communicator.rank(), i);
+    std::vector<Buffer> into;
+    for (std::size_t index = 0; index < layout.chunks_of(server); ++index)
+      into.push_back(stretch.part(layout.chunk_of(server, index)));
+    if (into.empty()) continue;
+    const int rank = server_rank(road, stretch.settings.workers, server);
+    if (rank == communicator.rank()) {
+      for (std::size_t held = 0; held < into.size(); ++held) answers.hold();
+      co_await here->ask_here(stretch.number, std::move(into), answers);
+      continue;
+    }
+    for (const Buffer& each : into)
+      communicator.receive(rank, make_tag(TagSpace::kDistribute, stretch.number), each, answers);
+    communicator.send(rank, make_tag(TagSpace::kReduce, stretch.number), {}, answers);
+  }
 }
 
 Task say_goodbye(Communicator& communicator, const RoadSettings& settings, const ParameterServer& road) {

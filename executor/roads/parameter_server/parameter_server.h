@@ -18,11 +18,18 @@
 //
 // Tags: a push carries the message's number on TagSpace::kReduce, and a server takes pushes in whatever order
 // each worker chooses; an answer carries the same number on TagSpace::kDistribute.
+//
+// Pulls of their own (Plan::pulls): what is said here of a message holds for each stretch that is pushed in
+// one message and comes back in one pull. Sums are kept until a worker asks for them, by a push of nothing
+// (held_sums.h).
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "executor/roads/parameter_server/held_sums.h"
+#include "executor/roads/parameter_server/pull_replies.h"
 #include "executor/roads/parameter_server/pushers.h"
 #include "executor/roads/road.h"
 #include "perfmodel/plan.h"
@@ -40,6 +47,12 @@ struct Served {
   Clock::time_point from, until;
 };
 
+/// When a server sends a sum back.
+enum class Answers {
+  kAtOnce,  ///< as soon as it is complete
+  kAsked,   ///< to each worker when that has asked for it, too
+};
+
 /// One server: a coroutine per remote worker on the communication thread. It runs from start() until every
 /// worker has said goodbye.
 class Server {
@@ -47,7 +60,8 @@ class Server {
   /// hosts          of the run; read here only
   /// message_bytes  size of each message by its number; equal on all ranks
   Server(Communicator& communicator, Scratch& scratch, const RoadSettings& settings, const HostLayout& hosts,
-         const ParameterServer& road, std::vector<std::size_t> message_bytes);
+         const ParameterServer& road, std::vector<std::size_t> message_bytes,
+         Answers answers = Answers::kAtOnce);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -65,6 +79,11 @@ class Server {
   /// Ends when nothing more can be added for now.
   Task offer(std::uint32_t number, std::size_t index, Buffer chunk, Group& answered);
 
+  /// The same where sums are asked for: `taken` is released once the chunk has been added.
+  Task offer_to_keep(std::uint32_t number, std::size_t index, Buffer chunk, Group& taken);
+  /// And the colocated worker asks for a message's chunks (HeldSums::ask_here).
+  Task ask_here(std::uint32_t number, std::vector<Buffer> into, Group& answered);
+
   /// A sum that some workers have contributed to and others have not, for a while: who is being waited for.
   struct Late {
     std::uint32_t number = 0;
@@ -75,7 +94,6 @@ class Server {
 
  private:
   struct Sum;
-  struct PullReply;
   /// Where the chunks of a message's parts are in under_way_: part p's from begin[p] to begin[p + 1].
   using PartChunks = std::vector<std::size_t>;
   Task serve(int worker);
@@ -85,12 +103,12 @@ class Server {
   /// complete.
   Task advance(std::uint32_t number, std::size_t index, Sum& sum);
   Task add_up(std::uint32_t number, std::size_t index, Sum& sum);
+  Task keep(std::uint32_t number, std::size_t index);
   /// A worker expects a part's chunks in their order, in which sums on a device need not end.
   Task answer_complete(std::uint32_t number, std::size_t part);
   AsyncOperation add_next(Sum& sum);
   void log_chunk(std::uint32_t number);
   PullReply& send_back(std::uint32_t number, Sum& sum);
-  void reap();
 
   Communicator& communicator_;
   Scratch& scratch_;
@@ -104,7 +122,8 @@ class Server {
   std::vector<std::vector<std::unique_ptr<Sum>>> under_way_;  // [message][chunk]
   std::vector<std::vector<std::size_t>> next_answer_;         // [message][part], of the part's chunks
   std::vector<std::unique_ptr<Sum>> idle_sums_;
-  std::vector<std::unique_ptr<PullReply>> replies_, idle_replies_;
+  PullReplies replies_;
+  std::optional<HeldSums> held_;                  // where sums are asked for
   std::vector<Clock::time_point> first_arrival_;  // by message, of the sums under way
   std::vector<std::size_t> complete_chunks_;      // by message
   std::vector<Served> log_;
@@ -118,6 +137,11 @@ Task push_pull(RoadMessage message, const ParameterServer& road, Server* here);
 /// A worker's side of its part of a message: push every slice, take every answer in place.
 /// message  its data is the part
 Task push_pull_part(RoadMessage message, const ParameterServer& road, Server* here);
+
+/// The two ways of a stretch apart (Answers::kAsked, no local sum): all of it is pushed by the end of
+/// `pushes`, and back in place by that of `answers`. They end when nothing more can be started for now.
+Task push_stretch(RoadMessage stretch, const ParameterServer& road, Server* here, Group& pushes);
+Task pull_stretch(RoadMessage stretch, const ParameterServer& road, Server* here, Group& answers);
 
 /// Tells every remote server that this worker will push no more; each worker, once, after its last message.
 Task say_goodbye(Communicator& communicator, const RoadSettings& settings, const ParameterServer& road);

@@ -64,6 +64,25 @@ TEST(StepOrder, ADistributeWaitsForItsOwnReduceAndForItsTurn) {
   EXPECT_EQ(step_order.next()->message, 1U);
 }
 
+TEST(StepOrder, APullWaitsForAllThatItBringsBack) {
+  Plan plan;
+  plan.messages = {{{{1, 0_B, 8_B}}}, {{{0, 0_B, 8_B}}}};
+  plan.pulls = {{{{0, 0_B, 8_B}, {1, 0_B, 8_B}}}};
+  plan.sequence = {{0, Stage::kReduce}, {1, Stage::kReduce}, {0, Stage::kDistribute}};
+  StepOrder step_order(plan);
+  step_order.begin();
+  for (const std::uint32_t message : {0U, 1U}) {
+    step_order.release(message);
+    EXPECT_EQ(step_order.next()->stage, Stage::kReduce);
+    step_order.started();
+  }
+  step_order.reduced(0);
+  EXPECT_FALSE(step_order.next());
+  step_order.reduced(1);
+  ASSERT_TRUE(step_order.next());
+  EXPECT_EQ(step_order.next()->stage, Stage::kDistribute);
+}
+
 TEST(StepOrder, BeginsEveryIterationAfresh) {
   StepOrder step_order(plan_of(1));
   for (int iteration = 0; iteration < 2; ++iteration) {
