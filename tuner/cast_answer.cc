@@ -16,10 +16,12 @@ void make_of(Plan& plan, const Profile& profile, WireFormat wire) {
   plan.wire = wire;
   plan.profile = digest(profile);
   plan.layout = layout_digest(profile);
-  for (Message& message : plan.messages) {
-    for (Piece& piece : message.pieces) {
-      piece.offset = Bytes{larger * piece.offset.count};
-      piece.length = Bytes{larger * piece.length.count};
+  for (std::vector<Message>* messages : {&plan.messages, &plan.pulls}) {
+    for (Message& message : *messages) {
+      for (Piece& piece : message.pieces) {
+        piece.offset = Bytes{larger * piece.offset.count};
+        piece.length = Bytes{larger * piece.length.count};
+      }
     }
   }
 }

@@ -23,7 +23,8 @@ class CriticalPath {
  public:
   CriticalPath(const Timeline& timeline, const Plan& plan, bool shared_channel, Seconds iteration)
       : timeline_(timeline), plan_(plan), shared_channel_(shared_channel), same_(iteration * kSameMoment) {
-    for (std::size_t m = 0; m < timeline.messages.size(); ++m) {
+    if (!timeline.pulls.empty()) add_pulls();
+    for (std::size_t m = 0; timeline.pulls.empty() && m < timeline.messages.size(); ++m) {
       const MessageSpan& span = timeline.messages[m];
       const bool apart = span.distribute_start > span.reduce_end + same_;
       if (apart || !shared_channel) {
@@ -48,13 +49,40 @@ class CriticalPath {
   }
 
  private:
-  /// A message, or one stage of it, on its channel.
+  /// A message, or one stage of it, on its channel; a pull is the distribute stage of none.
   struct ChannelInterval {
     std::size_t message;
     Stage stage;
     Seconds from, until;
     const char* which;
+    bool pull = false;
   };
+
+  void add_pulls() {
+    for (std::size_t m = 0; m < timeline_.messages.size(); ++m) {
+      const MessageSpan& span = timeline_.messages[m];
+      intervals_.push_back({m, Stage::kReduce, span.reduce_start, span.reduce_end, ", push"});
+    }
+    for (std::size_t p = 0; p < timeline_.pulls.size(); ++p) {
+      const MessageSpan& span = timeline_.pulls[p];
+      intervals_.push_back({p, Stage::kDistribute, span.distribute_start, span.distribute_end, "", true});
+    }
+  }
+
+  /// What a pull waited for: the push that was summed last of all that it brings back, or what was before it
+  /// on its channel.
+  const ChannelInterval* before_pull(const ChannelInterval& pull) const {
+    const Seconds summed = timeline_.pulls[pull.message].released;
+    const ChannelInterval* before = nullptr;
+    for (const ChannelInterval& p : intervals_) {
+      if (p.from >= pull.from) continue;
+      if (p.stage == Stage::kReduce && pull.from <= summed + same_ && p.until >= summed - same_ &&
+          p.until <= summed + same_)
+        return &p;
+      if ((shared_channel_ || p.pull) && (before == nullptr || p.from > before->from)) before = &p;
+    }
+    return before;
+  }
 
   /// The last stretch of forward layers that ran without waiting; returns what it waited for, if for a
   /// message.
@@ -77,17 +105,22 @@ class CriticalPath {
 
   /// What this waited for: its gradient, its own reduce, or the interval before it on its channel.
   const ChannelInterval* through(const ChannelInterval& interval) {
-    const Message& message = plan_.messages[interval.message];
+    const Message& message = (interval.pull ? plan_.pulls : plan_.messages)[interval.message];
     steps_.push_back({CriticalStep::Kind::kMessage,
-                      fmt::format("message {} ({}{})", interval.message,
+                      fmt::format("{} {} ({}{})", interval.pull ? "pull" : "message", interval.message,
                                   format_size(wire_bytes(plan_, message)), interval.which),
                       interval.from, interval.until});
+    if (interval.pull) {
+      const ChannelInterval* before = before_pull(interval);
+      if (before == nullptr) through_backward(interval.from);
+      return before;
+    }
     const MessageSpan& span = timeline_.messages[interval.message];
     const ChannelInterval* own_reduce = nullptr;
     const ChannelInterval* before = nullptr;
     for (const ChannelInterval& p : intervals_) {
       if (p.from >= interval.from) continue;
-      if (p.message == interval.message) own_reduce = &p;
+      if (p.message == interval.message && !p.pull) own_reduce = &p;
       const bool same_channel = shared_channel_ || p.stage == interval.stage;
       if (same_channel && (before == nullptr || p.from > before->from)) before = &p;
     }

@@ -8,10 +8,10 @@
 // Small jobs (4 to 6 tensors, 2 to 8 workers) are drawn as those of `gap`, and solved by trying everything
 // that a method may choose: all fusions of neighbours (after OF-WFBP), these with 1 to 8 messages at once
 // (after ASC-WFBP), all numbers of tensors that go under the backward pass with all fusions of either side
-// (after US-Byte, after iPart), all windows among none, one block, four, and any (after D-Credit). Those of
-// which the rule, and not the optimum, is what their authors published must follow it in the tests of
-// tuner/methods. ByteScheduler is tuned on jobs of full size and compared with a full grid of its steps and
-// of half of them.
+// (after US-Byte; after iPart on dedicated servers, with all fusions of what comes back), all windows among
+// none, one block, four, and any (after D-Credit). Those of which the rule, and not the optimum, is what
+// their authors published must follow it in the tests of tuner/methods. ByteScheduler is tuned on jobs of
+// full size and compared with a full grid of its steps and of half of them.
 //
 // Targets: exact fusion within rounding of brute force; ByteScheduler on servers within 0.2 % of the doubly
 // fine grid at the 95th percentile; BytePS's servers by its hash (reference values of its code). What
@@ -38,6 +38,7 @@
 #include "tests/bench/made_up.h"
 #include "tuner/messages.h"
 #include "tuner/methods/byte_scheduler.h"
+#include "tuner/methods/ipart.h"
 #include "tuner/methods/method.h"
 #include "tuner/methods/wfbp.h"
 #include "tuner/server_keys.h"
@@ -108,9 +109,10 @@ double best_fusion(const Planning& job, const RoadOption& option, int most_at_on
   return best;
 }
 
-/// The last tensors go in groups as they appear, the first ones in groups in forward order.
-double best_in_two_phases(const Planning& job, const RoadOption& option, Bytes credit) {
-  double best = std::numeric_limits<double>::infinity();
+/// Told of every plan whose last tensors go in groups as they appear and the first ones in groups in forward
+/// order.
+void each_in_two_phases(const Planning& job, const RoadOption& option, Bytes credit,
+                        const std::function<void(Plan&)>& told) {
   const std::size_t tensors = job.work.tensors.size();
   const std::vector<Message> single = tuner::tensor_messages(job.profile);
   for (std::size_t back = 0; back <= tensors; ++back) {
@@ -135,10 +137,30 @@ double best_in_two_phases(const Planning& job, const RoadOption& option, Bytes c
         Plan plan = listed(job, option, std::move(messages));
         plan.barrier = Barrier::kPerLayer;
         plan.credit = credit;
-        best = std::min(best, time_of(job, option, plan));
+        told(plan);
       });
     });
   }
+}
+
+double best_in_two_phases(const Planning& job, const RoadOption& option, Bytes credit) {
+  double best = std::numeric_limits<double>::infinity();
+  each_in_two_phases(job, option, credit,
+                     [&](Plan& plan) { best = std::min(best, time_of(job, option, plan)); });
+  return best;
+}
+
+/// The same pushes with every way to fuse neighbours in what comes back, asked for in forward order.
+double best_pulled_apart(const Planning& job, const RoadOption& option) {
+  double best = std::numeric_limits<double>::infinity();
+  each_in_two_phases(job, option, tuner::kUnlimited, [&](Plan& plan) {
+    each_fusion(job.work.tensors.size(), [&](const std::vector<std::size_t>& sizes) {
+      plan.pulls = tuner::fused_messages(job.profile, sizes);
+      std::ranges::reverse(plan.pulls);
+      plan.sequence = tuner::pulls_behind_pushes(plan);
+      best = std::min(best, time_of(job, option, plan));
+    });
+  });
   return best;
 }
 
@@ -191,7 +213,8 @@ std::vector<Loss> losses(int jobs, std::mt19937_64& random) {
   for (int i = 0; i < jobs; ++i) {
     const bench::MadeUpJob drawn = small_job(random);
     const Planning ring = planning_of(drawn, AllReduce{}),
-                   servers = planning_of(drawn, ParameterServer{drawn.workers});
+                   servers = planning_of(drawn, ParameterServer{drawn.workers}),
+                   dedicated = planning_of(drawn, ParameterServer{drawn.workers, Placement::kDedicated});
     const auto lost = [&](Loss& loss, const Planning& job, double best) {
       if (!std::isfinite(best)) return;
       const RoadOption& option = job.roads.front();
@@ -201,7 +224,9 @@ std::vector<Loss> losses(int jobs, std::mt19937_64& random) {
     lost(all[0], ring, best_fusion(ring, ring.roads.front(), 1));
     lost(all[1], ring, best_fusion(ring, ring.roads.front(), 8));
     lost(all[2], ring, best_in_two_phases(ring, ring.roads.front(), Bytes{0}));
-    lost(all[3], servers, best_in_two_phases(servers, servers.roads.front(), tuner::kUnlimited));
+    lost(all[3], dedicated,
+         std::min(best_in_two_phases(dedicated, dedicated.roads.front(), tuner::kUnlimited),
+                  best_pulled_apart(dedicated, dedicated.roads.front())));
     lost(all[4], servers, best_windows(servers, servers.roads.front()));
   }
   return all;

@@ -13,6 +13,7 @@
 #include "tests/tuner/testbed.h"
 #include "tuner/doubt.h"
 #include "tuner/explain.h"
+#include "tuner/methods/ipart.h"
 #include "tuner/methods/wfbp.h"
 
 namespace commtune::tuner {
@@ -169,6 +170,30 @@ TEST(Explain, FollowsTheCriticalPathFromStartToEnd) {
       EXPECT_LE(e.improvements.size(), 3U);
       for (const Improvement& i : e.improvements) EXPECT_GT(i.gain, Seconds{0});
     }
+  }
+}
+
+TEST(Explain, FollowsTheCriticalPathThroughPulls) {
+  for (const Placement placement : {Placement::kColocated, Placement::kDedicated}) {
+    const Road road = ParameterServer{2, placement};
+    const Planning job(resnet(), gigabit(), 4, {road});
+    Entry entry;
+    entry.plan = wfbp(job, job.roads[0]);
+    // In halves: what appears last comes back first.
+    const std::size_t all = entry.plan.messages.size();
+    entry.plan.pulls.resize(2);
+    for (std::uint32_t message = 0; message < all; ++message) {
+      std::vector<Piece>& pieces = entry.plan.pulls[2 * message < all ? 1 : 0].pieces;
+      const std::vector<Piece>& pushed = entry.plan.messages[message].pieces;
+      pieces.insert(pieces.end(), pushed.begin(), pushed.end());
+    }
+    entry.plan.sequence = pulls_behind_pushes(entry.plan);
+    check(entry.plan, resnet());
+    entry.prediction = simulate(job.work, entry.plan, job.roads[0].cost);
+    const Explanation e = explain(resnet(), gigabit(), entry.plan);
+    expect_a_path(e, entry);
+    const auto pulls = [](const CriticalStep& step) { return step.what.starts_with("pull "); };
+    EXPECT_TRUE(std::ranges::any_of(e.critical_path, pulls)) << describe(road);
   }
 }
 

@@ -10,9 +10,6 @@ namespace commtune::tuner {
 
 namespace {
 
-/// Least sizes of forward messages that are tried: the first one's layer, doubled so many times less one.
-constexpr int kLeastSizes = 8;
-
 std::size_t next_left(const std::vector<std::uint64_t>& left, std::size_t tensor) {
   while (tensor < left.size() && left[tensor] == 0) ++tensor;
   return tensor;

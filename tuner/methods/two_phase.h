@@ -42,6 +42,9 @@ class BlockSplit {
   double now_ = 0;  ///< when the channel is free for the forward phase
 };
 
+/// Least sizes of forward messages that are tried: the first one's layer, doubled so many times less one.
+inline constexpr int kLeastSizes = 8;
+
 /// The plan with the least size of forward messages that simulates fastest: the first one's layer, or
 /// doublings of it. A barrier per layer; messages go in list order.
 Plan best_two_phase_plan(const Planning& job, const RoadOption& option, const BlockSplit& blocks,

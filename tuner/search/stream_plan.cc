@@ -52,7 +52,7 @@ StreamPlan stream_plan_of(const std::vector<SearchUnit>& units, const std::vecto
 }
 
 std::optional<StreamPlan> stream_plan_from(const Plan& plan, const GradientStream& stream) {
-  if (plan.order != Order::kList || plan.release != Release::kGradient) return {};
+  if (plan.order != Order::kList || plan.release != Release::kGradient || !plan.pulls.empty()) return {};
   struct Stretch {
     std::uint64_t begin, end;
     std::uint32_t message;

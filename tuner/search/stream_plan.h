@@ -65,7 +65,7 @@ StreamPlan stream_plan_of(const std::vector<SearchUnit>& units, const std::vecto
                           const GradientStream& stream, bool decoupled);
 
 /// The stream plan that becomes this plan's messages in its order; nothing where one of them is no stretch of
-/// the stream or the order is not the list's.
+/// the stream, the order is not the list's, or what comes back is cut otherwise.
 std::optional<StreamPlan> stream_plan_from(const Plan& plan, const GradientStream& stream);
 
 /// Where in the order the steps of two messages go that become one.

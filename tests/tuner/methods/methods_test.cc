@@ -174,6 +174,57 @@ TEST(IPart, AddsLayersAsLongAsTheirPushHides) {
   EXPECT_THAT(hidden_parts(job, {cost, cost}, 1), testing::ElementsAre(1, 1, 1, 1));
 }
 
+TEST(IPart, CutsPullsOnTheirOwnAndAsksForThemInForwardOrder) {
+  // Four layers whose pushes (8 ms) nearly hide under the backward pass (10 ms each), and answers that take
+  // 20 ms whatever they carry, on a channel of their own: one pull for all is best.
+  Profile profile;
+  profile.model = "four";
+  for (const char* name : {"a", "b", "c", "d"})
+    profile.layers.push_back({name, Seconds{1e-3}, Seconds{10e-3}, {}, {{name, 8000_B}}, 0});
+  RoadCost cost;
+  cost.reduce.alone = cost.reduce.occupancy = Curve{Seconds{0}, SecondsPerByte{1e-6}};
+  cost.distribute.alone = cost.distribute.occupancy = Curve{Seconds{20e-3}, SecondsPerByte{0}};
+  cost.both.alone = cost.both.occupancy = Curve{Seconds{20e-3}, SecondsPerByte{1e-6}};
+  cost.shared_channel = false;
+  cost.through_servers = true;
+  cost.measured_largest = 1_MiB;
+  const Planning job(profile, 4, {{ParameterServer{4, Placement::kDedicated}, cost}});
+  const RoadOption& option = job.roads.front();
+  const Plan plan = ipart(job, option);
+  check(plan, profile);
+  EXPECT_GT(plan.messages.size(), 2U);
+  ASSERT_EQ(plan.pulls.size(), 1U);
+  EXPECT_EQ(plan.pulls[0].pieces.size(), 4U);
+  // d and c at 20 .. 36 ms, what ends under the backward pass of b until 40, then a and the rest of b: 52;
+  // back at 72.
+  EXPECT_NEAR(simulate(job.work, plan, cost).iteration.count(), 76e-3, 1e-5);
+  EXPECT_EQ(plan.sequence, pulls_behind_pushes(plan));
+  // Where workers of a host sum first, what comes back is what went.
+  const RoadOption sums{ParameterServer{4, Placement::kDedicated, Assignment::kEven, LocalSum::kFirst}, cost};
+  EXPECT_TRUE(ipart(Planning(profile, 4, {sums}), sums).pulls.empty());
+  // So it is where both ways share a channel.
+  cost.shared_channel = true;
+  const RoadOption beside{ParameterServer{4}, cost};
+  EXPECT_TRUE(ipart(Planning(profile, 4, {beside}), beside).pulls.empty());
+}
+
+TEST(IPart, PutsAPullBehindTheLastPushThatItNeeds) {
+  Plan plan;
+  plan.messages = {{{{2, 0_B, 8_B}}}, {{{1, 0_B, 8_B}}}, {{{0, 0_B, 8_B}}}};
+  plan.pulls = {{{{0, 0_B, 8_B}}}, {{{2, 0_B, 8_B}, {1, 0_B, 8_B}}}};
+  EXPECT_EQ(pulls_behind_pushes(plan), (std::vector<Step>{{0, Stage::kReduce},
+                                                          {1, Stage::kReduce},
+                                                          {2, Stage::kReduce},
+                                                          {0, Stage::kDistribute},
+                                                          {1, Stage::kDistribute}}));
+  std::swap(plan.pulls[0], plan.pulls[1]);
+  EXPECT_EQ(pulls_behind_pushes(plan), (std::vector<Step>{{0, Stage::kReduce},
+                                                          {1, Stage::kReduce},
+                                                          {0, Stage::kDistribute},
+                                                          {2, Stage::kReduce},
+                                                          {1, Stage::kDistribute}}));
+}
+
 TEST(AscWfbp, LetsAsManyMessagesUnderWayAsPay) {
   const Planning job = planning(three_layers());
   const Plan plan = asc_wfbp(job, ring(job));
