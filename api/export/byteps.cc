@@ -74,6 +74,11 @@ Exported export_byteps(const Plan& plan, const Profile& profile, const ExportPla
   add_server_gaps(plan, profile, out);
   if (!plan.window.empty())
     out.not_expressed.push_back("messages have windows of their own; BytePS has one credit for all");
+  if (!plan.pulls.empty())
+    out.not_expressed.push_back(
+        fmt::format("what comes back is cut otherwise than what is pushed, into {} pulls; BytePS pulls what "
+                    "it pushed",
+                    plan.pulls.size()));
   if (shape.fused > 0)
     out.not_expressed.push_back(
         fmt::format("{} messages fuse several tensors; BytePS does not fuse", shape.fused));

@@ -33,6 +33,12 @@ std::string to_text(const tuner::Explanation& explanation, const Plan& plan, int
     text += fmt::format("{:<22} |{}|\n",
                         fmt::format("{:>3} {}", m, format_size(message_bytes(plan.messages[m]))), line);
   }
+  for (std::size_t p = 0; p < t.pulls.size(); ++p) {
+    const MessageSpan& span = t.pulls[p];
+    text += fmt::format("{:<22} |{}|\n",
+                        fmt::format("{:>3} {} back", p, format_size(message_bytes(plan.pulls[p]))),
+                        bar(span.distribute_start, span.distribute_end, whole, width, 'd'));
+  }
   std::string forward(static_cast<std::size_t>(width), ' ');
   for (std::size_t i = 0; i < t.forward_end.size(); ++i) {
     const std::string one = bar(t.forward_start[i], t.forward_end[i], whole, width, '>');

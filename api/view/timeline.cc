@@ -41,6 +41,36 @@ std::string label_of(const Message& message, const std::vector<NamedTensor>& ten
   return message.pieces.size() == 1 ? name : fmt::format("{} and {} more", name, message.pieces.size() - 1);
 }
 
+/// What of a plan with pulls comes back as one; of every other plan nothing.
+json pulls_to_json(const PlanView& view, const Timeline& timeline, const std::vector<NamedTensor>& tensors) {
+  json pulls = json::array();
+  for (std::size_t i = 0; i < view.plan.pulls.size(); ++i) {
+    const Message& pull = view.plan.pulls[i];
+    const MessageSpan& when = timeline.pulls[i];
+    pulls.push_back({{"index", i},
+                     {"bytes", message_bytes(pull).count},
+                     {"pieces", pull.pieces.size()},
+                     {"label", label_of(pull, tensors)},
+                     {"released_seconds", when.released.count()},
+                     {"distribute", span(when.distribute_start, when.distribute_end)}});
+  }
+  return pulls;
+}
+
+json pieces_to_json(const Message& message, const std::vector<NamedTensor>& tensors) {
+  json pieces = json::array();
+  for (const Piece& piece : message.pieces) {
+    const auto& [layer, tensor] = tensors.at(piece.tensor);
+    pieces.push_back({{"tensor", piece.tensor},
+                      {"name", tensor->name},
+                      {"layer", layer->name},
+                      {"offset_bytes", piece.offset.count},
+                      {"length_bytes", piece.length.count},
+                      {"whole", piece.length == tensor->bytes}});
+  }
+  return pieces;
+}
+
 json trace_event(const std::string& name, int thread, Seconds start, Seconds end, json arguments) {
   return {{"name", name},
           {"ph", "X"},
@@ -85,7 +115,8 @@ json timeline_to_json(const PlanView& view) {
           {"prediction", prediction_to_json(it.prediction)},
           {"bound_seconds", cast ? json(nullptr) : json(it.bound.count())},
           {"layers", std::move(layers)},
-          {"messages", std::move(messages)}};
+          {"messages", std::move(messages)},
+          {"pulls", pulls_to_json(view, it.timeline, tensors)}};
 }
 
 json timeline_to_trace(const PlanView& view) {
@@ -115,7 +146,15 @@ json timeline_to_trace(const PlanView& view) {
         {"message", i}, {"bytes", message_bytes(message).count}, {"pieces", message.pieces.size()}};
     const MessageSpan& when = t.messages[i];
     events.push_back(trace_event(label, kReduce, when.reduce_start, when.reduce_end, arguments));
-    events.push_back(trace_event(label, kDistribute, when.distribute_start, when.distribute_end, arguments));
+    if (view.plan.pulls.empty())
+      events.push_back(
+          trace_event(label, kDistribute, when.distribute_start, when.distribute_end, arguments));
+  }
+  for (std::size_t i = 0; i < view.plan.pulls.size(); ++i) {
+    const Message& pull = view.plan.pulls[i];
+    events.push_back(trace_event(
+        label_of(pull, tensors), kDistribute, t.pulls[i].distribute_start, t.pulls[i].distribute_end,
+        {{"pull", i}, {"bytes", message_bytes(pull).count}, {"pieces", pull.pieces.size()}}));
   }
   return {{"displayTimeUnit", "ms"},
           {"metadata",
@@ -132,22 +171,18 @@ json messages_to_json(const PlanView& view) {
   const json plan = commtune::to_json(view.plan);
   json rows = json::array();
   for (std::size_t i = 0; i < view.plan.messages.size(); ++i) {
-    json pieces = json::array();
-    for (const Piece& piece : view.plan.messages[i].pieces) {
-      const auto& [layer, tensor] = tensors.at(piece.tensor);
-      pieces.push_back({{"tensor", piece.tensor},
-                        {"name", tensor->name},
-                        {"layer", layer->name},
-                        {"offset_bytes", piece.offset.count},
-                        {"length_bytes", piece.length.count},
-                        {"whole", piece.length == tensor->bytes}});
-    }
     rows.push_back({{"index", i},
                     {"bytes", message_bytes(view.plan.messages[i]).count},
                     {"priority", view.plan.priority.at(i)},
-                    {"pieces", std::move(pieces)}});
+                    {"pieces", pieces_to_json(view.plan.messages[i], tensors)}});
     if (!view.plan.window.empty()) rows.back()["window_bytes"] = view.plan.window.at(i).count;
     if (!view.plan.server.empty()) rows.back()["server"] = view.plan.server.at(i);
+  }
+  json pulls = json::array();
+  for (std::size_t i = 0; i < view.plan.pulls.size(); ++i) {
+    pulls.push_back({{"index", i},
+                     {"bytes", message_bytes(view.plan.pulls[i]).count},
+                     {"pieces", pieces_to_json(view.plan.pulls[i], tensors)}});
   }
   return {{"plan", view.id ? json(*view.id) : json(nullptr)},
           {"method", view.plan.method},
@@ -155,7 +190,8 @@ json messages_to_json(const PlanView& view) {
           {"release", plan.at("release")},
           {"barrier", plan.at("barrier")},
           {"credit_bytes", plan.at("credit_bytes")},
-          {"rows", std::move(rows)}};
+          {"rows", std::move(rows)},
+          {"pulls", std::move(pulls)}};
 }
 
 }  // namespace commtune::api

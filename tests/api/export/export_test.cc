@@ -305,6 +305,8 @@ TEST(Export, BytepsGetsServersAndPartitions) {
   servers.credit = Bytes{8U << 20U};
   EXPECT_EQ(settings("byteps", servers).at("BYTEPS_SCHEDULING_CREDIT"), "2");
   EXPECT_THAT(gaps("byteps", plan(1)), Contains(HasSubstr("parameter servers only")));
+  servers.pulls = servers.messages;
+  EXPECT_THAT(gaps("byteps", servers), Contains(HasSubstr("cut otherwise than what is pushed")));
 }
 
 TEST(Export, NcclGetsTheAlgorithmWhereItHasOne) {

@@ -28,6 +28,7 @@ function timeline({ layers, messages }) {
     prediction: { iteration_seconds: end, compute_seconds: end / 2, exposed_seconds: 0, hidden_seconds: 0, communication_seconds: end / 2, binding: 'compute', basis: 'measured', extrapolated: false },
     layers: layers.map((layer, index) => ({ name: `layer ${index}`, backward: span(layer.backward), forward: span(layer.forward) })),
     messages: messages.map((message, index) => ({ index, bytes: 1024 * (index + 1), pieces: index + 3, label: `tensor ${index}`, released_seconds: message.reduce[0] / 1e3, reduce: span(message.reduce), distribute: span(message.distribute) })),
+    pulls: [],
   };
 }
 

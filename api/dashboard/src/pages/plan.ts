@@ -7,7 +7,7 @@ import { count, percent, plural, samplesRate, significant, size, time } from '..
 import { onLive } from '../live';
 import { Page, type Resource } from '../page';
 import { ago, badge, pageHead, stat } from '../parts/bits';
-import { messagesFigure } from '../parts/messages';
+import { messagesFigure, pullsFigure } from '../parts/messages';
 import { boundStat, choiceBadge, doubtfulNote, incompleteNote, rankingFigure, wireBadge } from '../parts/ranking';
 import { runForm } from '../parts/run_form';
 import { shown } from '../parts/states';
@@ -138,6 +138,7 @@ export class PlanPage extends Page {
         ${this.measured.value === undefined && this.timeline.value ? html`<p class="small muted">Measured: no run of this method's plan yet. Run it below, and it appears under the prediction on the same scale.</p>` : nothing}
       </section>
       <section class="card">${shown(this.messages, (messages) => messagesFigure(this, `${plan.id}-${method}`, messages, entry?.title ?? method))}</section>
+      ${this.messages.value?.pulls.length ? html`<section class="card">${pullsFigure(this, `${plan.id}-${method}`, this.messages.value, entry?.title ?? method)}</section>` : nothing}
       <div class="halves">
         <section class="card stack"><h2>Use it</h2>${shown(this.exports, (exports) => useFigure(plan, method, exports, this.target, (target) => this.exportTo(target)))}</section>
         <section class="card stack"><h2>Replay it</h2>${this.run(plan, answer)}</section>

@@ -42,7 +42,7 @@ function place(messages: Messages): { placed: Placed[]; total: number } {
   return { placed, total };
 }
 
-function messagesChart(key: string, messages: Messages): ChartSpec {
+function messagesChart(key: string, messages: Messages, noun: 'Message' | 'Pull' = 'Message'): ChartSpec {
   const { placed, total } = place(messages);
   const color = (one: Placed, colors: Palette): string => ({ fused: colors.series[0]!, cut: colors.series[1]!, single: colors.series[8]! })[kindOf(one.row, one.piece)];
   return {
@@ -56,11 +56,11 @@ function messagesChart(key: string, messages: Messages): ChartSpec {
         formatter: (item: { dataIndex: number }) => {
           const { row, piece } = placed[item.dataIndex]!;
           return tip(piece.name, [['layer', piece.layer], ['piece', piece.whole ? 'the whole tensor' : `${size(piece.offset_bytes)} + ${size(piece.length_bytes)}`], ['size', size(piece.length_bytes)]],
-            `message ${row.index}: ${size(row.bytes)} in ${plural(row.pieces.length, 'piece')}`);
+            `${noun.toLowerCase()} ${row.index}: ${size(row.bytes)} in ${plural(row.pieces.length, 'piece')}`);
         },
       },
       xAxis: { type: 'value', min: 0, max: total, interval: sizeStep(total), ...axis(colors, 'Place in the model, first layer left', { nameGap: 26, axisLabel: { color: colors.muted, fontSize: 11.5, hideOverlap: true, showMaxLabel: false, formatter: (bytes: number) => size(Math.round(bytes)) } }) },
-      yAxis: { type: 'value', inverse: true, min: -0.5, max: messages.rows.length - 0.5, minInterval: 1, ...axis(colors, 'Message', { nameGap: 40, axisTick: { show: false }, splitLine: { show: false }, axisLabel: { color: colors.muted, fontSize: 11.5, formatter: (value: number) => (Number.isInteger(value) ? String(value) : '') } }) },
+      yAxis: { type: 'value', inverse: true, min: -0.5, max: messages.rows.length - 0.5, minInterval: 1, ...axis(colors, noun, { nameGap: 40, axisTick: { show: false }, splitLine: { show: false }, axisLabel: { color: colors.muted, fontSize: 11.5, formatter: (value: number) => (Number.isInteger(value) ? String(value) : '') } }) },
       series: [{
         type: 'custom', animation: false, data: placed.map((one) => [one.from, one.row.index, one.to]), encode: { x: [0, 2], y: 1 },
         renderItem: (item: CustomSeriesRenderItemParams, api: CustomSeriesRenderItemAPI) => {
@@ -75,6 +75,8 @@ function messagesChart(key: string, messages: Messages): ChartSpec {
     } as never),
   };
 }
+
+const TENSORS_COLUMN = { title: 'Tensors', key: 'tensors', value: (row: Row): string => row.pieces.map((piece) => (piece.whole ? piece.name : `${piece.name} [${piece.offset_bytes}, ${piece.offset_bytes + piece.length_bytes})`)).join(' ') };
 
 export function messagesFigure(owner: object, key: string, messages: Messages, title: string): TemplateResult {
   const fused = messages.rows.filter((row) => row.pieces.length > 1).length;
@@ -96,8 +98,27 @@ export function messagesFigure(owner: object, key: string, messages: Messages, t
       ...(windows ? [{ title: 'Window', key: 'window', numeric: true, value: (row: Row) => row.window_bytes ?? 0, show: (row: Row) => size(row.window_bytes ?? 0) }] : []),
       ...(messages.rows.some((row) => row.server !== undefined) ? [{ title: 'Server', key: 'server', numeric: true, value: (row: Row) => row.server ?? 0 }] : []),
       { title: 'Pieces', key: 'pieces', numeric: true, value: (row) => row.pieces.length, show: (row) => count(row.pieces.length) },
-      { title: 'Tensors', key: 'tensors', value: (row) => row.pieces.map((piece) => (piece.whole ? piece.name : `${piece.name} [${piece.offset_bytes}, ${piece.offset_bytes + piece.length_bytes})`)).join(' ') },
+      TENSORS_COLUMN,
     ],
     json: messages,
+  });
+}
+
+/** The same of what comes back from the servers, where that is not what was pushed. */
+export function pullsFigure(owner: object, key: string, messages: Messages, title: string): TemplateResult {
+  const pulled: Messages = { ...messages, rows: messages.pulls.map((pull) => ({ ...pull, priority: pull.index })) };
+  const fused = pulled.rows.filter((row) => row.pieces.length > 1).length;
+  const text = `${plural(pulled.rows.length, 'pull')}, ${fused} fused: what comes back from the servers is cut otherwise than what was pushed.`;
+  return chartFigure<Row>({
+    id: 'pulls', title: `Pulls of ${title}`, text, size: pulled.rows.length > 24 ? 'tall' : '',
+    spoken: `Map of pulls: ${text}`,
+    chart: memo(owner, `pulls-${key}`, () => messagesChart(`pulls-${key}`, pulled, 'Pull')),
+    rows: pulled.rows,
+    columns: [
+      { title: 'Pull', key: 'index', numeric: true, value: (row) => row.index },
+      { title: 'Size', key: 'bytes', numeric: true, value: (row) => row.bytes, show: (row) => size(row.bytes) },
+      TENSORS_COLUMN,
+    ],
+    json: messages.pulls,
   });
 }

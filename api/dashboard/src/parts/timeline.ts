@@ -59,6 +59,14 @@ function exposedSpans(waits: readonly Interval[], lanes: readonly string[]): Spa
 
 const total = (intervals: readonly Interval[]): number => intervals.reduce((sum, one) => sum + one.end - one.start, 0);
 
+/** What comes back as one, where that is not what was pushed as one. */
+function pullSpans(timeline: Timeline): Loose[] {
+  return timeline.pulls.map((pull): Loose => ({
+    lane: 'Distribute', kind: 'distribute', name: `pull ${pull.index}: ${pull.label}`, start: pull.distribute.start_seconds, end: pull.distribute.end_seconds,
+    details: [['size', size(pull.bytes)], ['pieces', String(pull.pieces)], ['summed', time(pull.released_seconds)]],
+  }));
+}
+
 function messageSpans(timeline: Timeline): Loose[] {
   return timeline.messages.flatMap((message) => {
     const details = [['size', size(message.bytes)], ['pieces', String(message.pieces)], ['released', time(message.released_seconds)]] as const;
@@ -109,7 +117,7 @@ function build(timeline: Timeline, run: RunDetail | undefined): Built {
   const lasted = run?.median_seconds ?? 0;
   const waits = measuredWaits(messages, lasted);
   const computing = gapsBetween(waits, lasted).map((one): Loose => ({ ...one, lane: MEASURED[0]!, kind: 'backward', name: 'Computes: nothing is waited for', details: [] }));
-  const predicted = [...compute, ...messageSpans(timeline)];
+  const predicted = [...compute, ...messageSpans(timeline), ...pullSpans(timeline)];
   const of = (spans: readonly Loose[], lanes: readonly string[], rows: number): Span[] => lanes.flatMap((lane) => packed(spans.filter((span) => span.lane === lane), rows));
   const spans = [...exposedSpans(gaps, PREDICTED), ...of(predicted, PREDICTED, 6)];
   if (measured.length > 0) spans.push(...exposedSpans(waits, MEASURED), ...of([...computing, ...measured], MEASURED, 16));
