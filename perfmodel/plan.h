@@ -155,7 +155,8 @@ struct Plan {
   /// What comes back as one, where that is not what was pushed as one: every byte of every tensor exactly
   /// once. Empty: each message comes back as it went. With pulls the messages are what is pushed, and the
   /// sequence has every message's reduce and every pull's distribute once; a pull is asked for after all
-  /// messages that carry its bytes have been pushed, and nothing holds it back but the steps before it. Needs
+  /// messages that carry its bytes have been pushed, and nothing holds it back but the steps before it.
+  /// Servers that share their cards with workers send what is asked for before those push more. Needs
   /// may_pull_apart().
   std::vector<Message> pulls;
   Barrier barrier = Barrier::kFull;

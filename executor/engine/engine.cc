@@ -56,6 +56,10 @@ Urgency urgency_of(const Plan& plan, const TagNumbers& numbers) {
     for (const std::uint32_t number : pulls ? numbers.of_pull(message) : numbers.of_message(message))
       (stage == Stage::kReduce ? urgency.reduce : urgency.distribute)[number] = i;
   }
+  if (plan.pulls.empty()) return urgency;
+  // A worker may be an iteration ahead of another one. Where its pushes went before the sums that the other
+  // still waits for, the two would take turns, and each would leave the network idle for as long.
+  for (std::uint32_t& each : urgency.reduce) each += static_cast<std::uint32_t>(plan.sequence.size());
   return urgency;
 }
 

@@ -34,13 +34,13 @@ class HeldSums {
   struct Held {
     PullReply* reply = nullptr;  ///< not complete, or everybody has been answered: none
     Buffer sum;
-    int left = 0;               ///< workers that are to be answered
+    int left = 0;                ///< workers that are to be answered
     std::uint64_t complete = 0;  ///< in how many iterations so far
   };
   /// A worker may be ahead of others by an iteration, and ask again before they have asked once.
   struct Asker {
     bool asked = false;
-    std::size_t next = 0;       ///< chunk
+    std::size_t next = 0;        ///< chunk
     std::uint64_t answered = 0;  ///< in how many iterations so far
   };
   struct Number {
