@@ -20,7 +20,7 @@ before(async () => {
 after(() => lab.close());
 
 /** An iteration as the service tells it; times in milliseconds. */
-function timeline({ layers, messages }) {
+function timeline({ layers, messages, pulls = [] }) {
   const span = ([start, end]) => ({ start_seconds: start / 1e3, end_seconds: end / 1e3 });
   const end = Math.max(...layers.map(({ forward }) => forward[1])) / 1e3;
   return {
@@ -28,7 +28,7 @@ function timeline({ layers, messages }) {
     prediction: { iteration_seconds: end, compute_seconds: end / 2, exposed_seconds: 0, hidden_seconds: 0, communication_seconds: end / 2, binding: 'compute', basis: 'measured', extrapolated: false },
     layers: layers.map((layer, index) => ({ name: `layer ${index}`, backward: span(layer.backward), forward: span(layer.forward) })),
     messages: messages.map((message, index) => ({ index, bytes: 1024 * (index + 1), pieces: index + 3, label: `tensor ${index}`, released_seconds: message.reduce[0] / 1e3, reduce: span(message.reduce), distribute: span(message.distribute) })),
-    pulls: [],
+    pulls: pulls.map((pull, index) => ({ index, bytes: 4096 * (index + 1), pieces: index + 7, label: `tensor ${index}`, released_seconds: pull[0] / 1e3, distribute: span(pull) })),
   };
 }
 
@@ -55,6 +55,11 @@ const ITERATIONS = {
   'many messages behind the computation': timeline({
     layers: [{ backward: [50, 100], forward: [100, 150] }, { backward: [0, 50], forward: [150, 200] }],
     messages: crowd(50, 149, 60),
+  }),
+  'messages that come back in one pull behind the computation': timeline({
+    layers: [{ backward: [5, 10], forward: [15, 20] }, { backward: [0, 5], forward: [10, 15] }],
+    messages: [{ reduce: [5, 8], distribute: [8, 8] }, { reduce: [8, 9], distribute: [9, 9] }],
+    pulls: [[9.5, 14.9]],
   }),
 };
 
@@ -96,8 +101,9 @@ describe('the timeline', () => {
       assert.equal(spans.filter((span) => span.kind === 'reduce').length, answer.messages.length);
       for (const kind of ['reduce', 'distribute']) {
         for (const index of extremes(spans, kind)) {
-          const message = answer.messages[Number(spans[index].name.split(':')[0])];
-          const tip = await tab.pointAt('timeline', placeOf, index, `${message.index}: ${message.label}`);
+          const [number] = spans[index].name.split(':');
+          const message = number.startsWith('pull ') ? answer.pulls[Number(number.slice(5))] : answer.messages[Number(number)];
+          const tip = await tab.pointAt('timeline', placeOf, index, `${number}: ${message.label}`);
           assert.equal(tip.values.pieces, String(message.pieces));
           assert.match(tip.values.size, /^\S+\s(KiB|MiB)$/);
           assert.deepEqual(Object.keys(tip.values).slice(0, 3), ['from', 'to', 'for']);
