@@ -80,7 +80,8 @@ class Simulator::Engine {
     last_end_ = 0;
     smallest_ = ~std::uint64_t{0};
     largest_ = 0;
-    missing_.assign(plan.pulls.messages.begin(), plan.pulls.messages.end());
+    pulls_apart_ = !plan.pulls.empty();
+    if (pulls_apart_) missing_.assign(plan.pulls.messages.begin(), plan.pulls.messages.end());
     if (timeline_ == nullptr) return;
     timeline_->messages.assign(plan.messages(), {});
     timeline_->pulls.assign(plan.pulls.bytes.size(), {});
@@ -173,11 +174,11 @@ class Simulator::Engine {
   }
 
   /// Whether a step brings back what was not pushed as one.
-  bool pulls(const Step& step) const { return step.stage == Stage::kDistribute && !plan_->pulls.empty(); }
+  bool pulls(const Step& step) const { return pulls_apart_ && step.stage == Stage::kDistribute; }
 
   void take(const NetworkModel::Arrival& arrival) {
     const auto [message, stage] = by_urgency_[arrival.urgency];
-    if (!plan_->pulls.empty()) return take_apart(arrival);
+    if (pulls_apart_) return take_apart(arrival);
     if (timeline_ != nullptr) {
       record(message, stage, arrival.reduce);
       if (coupled_) record(message, Stage::kDistribute, arrival.distribute);
@@ -248,7 +249,7 @@ class Simulator::Engine {
 
   void order_sequence() {
     by_urgency_ = plan_->sequence;
-    distribute_.resize(plan_->pulls.empty() ? plan_->messages() : plan_->pulls.bytes.size());
+    distribute_.resize(pulls_apart_ ? plan_->pulls.bytes.size() : plan_->messages());
     for (std::uint32_t urgency = 0; urgency < steps_; ++urgency) {
       const Step& step = by_urgency_[urgency];
       (step.stage == Stage::kReduce ? reduce_ : distribute_)[step.message] = urgency;
@@ -376,6 +377,7 @@ class Simulator::Engine {
   const FlatPlan* plan_ = nullptr;
   Timeline* timeline_ = nullptr;
   bool coupled_ = true;
+  bool pulls_apart_ = false;  ///< the plan has pulls
   std::size_t steps_ = 0;
   double copy_ = 0;
   std::uint32_t in_turn_ = 0;  ///< servers that take messages whole
