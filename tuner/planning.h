@@ -38,6 +38,9 @@ struct RoadOption {
   RoadCost cost;
   Seconds bound{};      ///< lower_bound on this road
   Seconds simulated{};  ///< LowerBounds::simulated, which is no less; 0 where it was not computed
+  /// What the method's plan on another road takes: a method that tries many plans need not find the best of
+  /// this one where none is faster.
+  Seconds to_beat = kNoLimit;
   /// What no simulated plan on this road goes below: where a search may stop.
   Seconds floor() const { return std::max(bound, simulated); }
 };

@@ -109,6 +109,11 @@ std::vector<const RoadOption*> promising_roads(const Method& method, const Plann
   return promising;
 }
 
+RoadOption to_beat(RoadOption option, Seconds known) {
+  option.to_beat = known;
+  return option;
+}
+
 /// A method's plan on the road where it is fastest; nothing where the job has no road for it.
 std::optional<PredictedPlan> best_of(const Method& method, const Planning& job, Simulator& simulator,
                                      const OutOfTime& out_of_time) {
@@ -116,7 +121,9 @@ std::optional<PredictedPlan> best_of(const Method& method, const Planning& job, 
   for (const RoadOption* option : promising_roads(method, job, simulator)) {
     if (best && option->floor() >= best->prediction.iteration) break;
     if (is_out(out_of_time)) break;
-    Plan plan = method.build(job, *option);
+    Plan plan = best && method.untuned != nullptr
+                    ? method.build(job, to_beat(*option, best->prediction.iteration))
+                    : method.build(job, *option);
     plan.method = std::string(method.name);
     const Prediction prediction = simulator.run(plan, option->cost);
     if (!best || prediction.iteration < best->prediction.iteration)

@@ -122,7 +122,12 @@ Bytes partition_of(int step) {
 class SettingSearch {
  public:
   SettingSearch(const Planning& job, const RoadOption& option)
-      : job_(job), option_(option), cost_(rough(option.cost)), road_(cost_), simulator_(job.work) {
+      : job_(job),
+        option_(option),
+        cost_(rough(option.cost)),
+        road_(cost_),
+        simulator_(job.work),
+        fastest_(option.to_beat) {
     const Bytes largest = largest_tensor(job.work);
     while (job_.work.total_bytes / partition_of(first_).count > kMostPieces) ++first_;
     for (last_ = first_; partition_of(last_) < largest;) ++last_;
@@ -190,7 +195,7 @@ class SettingSearch {
   void decide_among_near() {
     std::ranges::stable_sort(near_, {}, &Tried::time);
     near_.resize(std::min(near_.size(), kFinalists));
-    fastest_ = kNoLimit;
+    fastest_ = option_.to_beat;
     for (const Tried& tried : near_) {
       const Seconds time = time_of_all_rounds(plan_with(tried.setting));
       if (time >= wanted()) continue;
@@ -268,7 +273,7 @@ class SettingSearch {
   };
   std::vector<Tried> near_;
   std::optional<Setting> best_;
-  Seconds fastest_ = kNoLimit;
+  Seconds fastest_;
 };
 
 }  // namespace

@@ -164,6 +164,20 @@ TEST(UsByte, CutsWhatIsUnderWayWhenTheBackwardPassEnds) {
   EXPECT_EQ(plan.messages[1].pieces.back().tensor, 0U);
 }
 
+TEST(ByteScheduler, LooksNoFurtherWhereAnotherRoadIsFaster) {
+  const Planning job = planning(three_layers());
+  RoadOption option = servers(job);
+  const auto time = [&](const Plan& plan) { return simulate(job.work, plan, option.cost).iteration; };
+  const Seconds best = time(tuned_byte_scheduler(job, option));
+  option.to_beat = best * 1.01;
+  EXPECT_EQ(time(tuned_byte_scheduler(job, option)), best);
+  // What cannot be found is not the best, but a plan all the same.
+  option.to_beat = best / 2;
+  const Plan plan = tuned_byte_scheduler(job, option);
+  EXPECT_NO_THROW(check(plan, job.profile));
+  EXPECT_GE(time(plan), best);
+}
+
 TEST(IPart, AddsLayersAsLongAsTheirPushHides) {
   // Appear at 1, 2, 3 and 4 s; 1 s and 0.1 s a byte. The first two: 2 + 1 + 2 = 5 s, three would take until
   // 3 + 1 + 3 = 7. By 6 s: the two, and then nothing that starts at 5 with a start-up of 1 hides a byte.
