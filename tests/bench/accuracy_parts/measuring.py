@@ -45,16 +45,12 @@ def cluster_of(network, name, switch):
 class Tuner(ours.Tuner):
     """The same command, for all methods of a ranking."""
 
-    def probe_to(self, largest, budget):
-        flags = ["-e", largest] + (["--budget", budget] if budget else [])
+    def probe_to(self, largest, budget, profile=None):
+        flags = ["-e", largest] + (["--budget", budget] if budget else []) + (["--for", str(profile)] if profile else [])
         return self._call("probe", *self._cluster.place, *flags, *self._extra)
 
     def rank(self, profile, more):
         return self._call("plan", str(profile), *self._cluster.place, *self._extra, *more)
-
-    def run_method(self, plan, method, warmup, iterations):
-        flags = ["--warmup", str(warmup), "--iterations", str(iterations), *self._cluster.place]
-        return self._call("run", str(plan), "--method", method, *flags, *self._extra)["runs"][0]["report"]
 
     def run_methods(self, plan, methods, warmup, iterations):
         """Their reports by method, of ranks that start once and run the plans in turn."""
@@ -73,7 +69,7 @@ def verified(report):
 
 def checked(tuner, plan, method, warmup, iterations):
     """The report of a run whose gradients were verified."""
-    return verified(tuner.run_method(plan, method, warmup, iterations))
+    return verified(tuner.run_methods(plan, [method], warmup, iterations)[method])
 
 
 def measure(tuner, plan, method, arguments):
@@ -146,9 +142,8 @@ def choice_again(rows, answer, tuner, watch, arguments, say):
     return again
 
 
-def probed(program, cluster, database, largest, budget, more):
-    tuner = Tuner(program, cluster, database, more)
-    tuner.probe_to(largest, budget)
+def probed(tuner, largest, budget, profile):
+    tuner.probe_to(largest, budget, profile)
     return tuner
 
 
@@ -162,7 +157,10 @@ def run_case(case, program, arguments, mode, say):
         databases = (Path(folder) / f"probe-{number}.db" for number in itertools.count())
         watch = Watch(cluster.status)
         largest, budget = arguments.largest or mode.largest, arguments.budget or mode.budget
-        tuner, disturbance = watch.calmly(lambda: probed(program, cluster, next(databases), largest, budget, arguments.tune_arg))
+        aim = profile if mode.probes_for_model else None
+        tuner, disturbance = watch.calmly(
+            lambda: probed(Tuner(program, cluster, next(databases), arguments.tune_arg), largest, budget, aim)
+        )
         answer = tuner.rank(profile, arguments.plan_arg)
         rows, again = mode.sweep(answer, tuner, watch, arguments, say)
     if not rows:

@@ -17,6 +17,7 @@ class Mode:
     counts: Callable = targets.counts  # (row, result): whether a target counts that row
     largest: str = "32M"  # message probed
     budget: str = ""  # of a probe
+    probes_for_model: bool = False  # tune probe --for
 
 
 def fixed(quick):
@@ -37,4 +38,4 @@ def here(ranks):
 def over_rdma(hosts):
     chosen = rdma.cases(hosts)
     label = f"rdma={hosts}"
-    return Mode(label, chosen, len(chosen), targets.over_rdma, measuring.in_one_session, lambda *_: True, rdma.LARGEST, rdma.BUDGET)
+    return Mode(label, chosen, len(chosen), targets.over_rdma, measuring.in_one_session, lambda *_: True, rdma.LARGEST, rdma.BUDGET, True)
