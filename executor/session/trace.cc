@@ -170,6 +170,7 @@ void write_predicted_trace(const std::string& path, const Plan& plan, const Prof
   std::vector<MessageSpan> spans = timeline.messages;
   spans.insert(spans.end(), timeline.pulls.begin(), timeline.pulls.end());
   std::vector<MessageTimes> messages;
+  messages.reserve(spans.size());
   for (const MessageSpan& span : spans) {
     messages.push_back({at(span.released), at(span.reduce_start), at(span.reduce_end),
                         at(span.distribute_start), at(span.distribute_end), at(span.distribute_end)});

@@ -180,10 +180,10 @@ TEST(Explain, FollowsTheCriticalPathThroughPulls) {
     Entry entry;
     entry.plan = wfbp(job, job.roads[0]);
     // In halves: what appears last comes back first.
-    const std::size_t all = entry.plan.messages.size();
+    const std::size_t half = entry.plan.messages.size() / 2;
     entry.plan.pulls.resize(2);
-    for (std::uint32_t message = 0; message < all; ++message) {
-      std::vector<Piece>& pieces = entry.plan.pulls[2 * message < all ? 1 : 0].pieces;
+    for (std::size_t message = 0; message < entry.plan.messages.size(); ++message) {
+      std::vector<Piece>& pieces = entry.plan.pulls[message < half ? 1 : 0].pieces;
       const std::vector<Piece>& pushed = entry.plan.messages[message].pieces;
       pieces.insert(pieces.end(), pushed.begin(), pushed.end());
     }
