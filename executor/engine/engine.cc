@@ -209,7 +209,7 @@ void Engine::find_carriers() {
     tensors_in_[message->number] = static_cast<std::int32_t>(message->tensors.size());
     for (const TensorId tensor : message->tensors) ++carriers_of_[tensor];
   }
-  for (const auto& message : pulls_.empty() ? messages_ : pulls_) {
+  for (const auto& message : bringing_back()) {
     for (const TensorId tensor : message->tensors) ++back_by_[tensor];
   }
   first_carrier_.push_back(0);
@@ -252,7 +252,7 @@ void Engine::begin_iteration() {
   // Only what the barrier asks for is counted: when that is zero, the communication thread touches it no
   // more.
   if (plan_.barrier == Barrier::kFull) {
-    all_left_ = static_cast<std::int32_t>(pulls_.empty() ? messages_.size() : pulls_.size());
+    all_left_ = static_cast<std::int32_t>(bringing_back().size());
   } else {
     for (std::size_t tensor = 0; tensor < left_.size(); ++tensor) left_[tensor] = back_by_[tensor];
   }
@@ -521,11 +521,17 @@ RoadMessage Engine::road_message(MessageState& message) {
           library_ ? &*library_ : nullptr};
 }
 
-RoadMessage Engine::stretch(MessageState& message, std::uint32_t number, std::size_t offset) {
-  RoadMessage road = road_message(message);
-  road.number = number;
-  road.data = message.data.part(offset, numbers_.bytes()[number]);
-  return road;
+std::vector<RoadMessage> Engine::stretches_of(MessageState& message) {
+  std::vector<RoadMessage> stretches;
+  stretches.reserve(message.numbers.size());
+  std::size_t offset = 0;
+  for (const std::uint32_t number : message.numbers) {
+    RoadMessage& stretch = stretches.emplace_back(road_message(message));
+    stretch.number = number;
+    stretch.data = message.data.part(offset, numbers_.bytes()[number]);
+    offset += stretch.data.bytes;
+  }
+  return stretches;
 }
 
 Task Engine::on_road(MessageState& message) {
@@ -583,11 +589,8 @@ Task Engine::run_push(MessageState& message) {
   message.data = message.buffer->data();
   const auto& servers = std::get<ParameterServer>(plan_.road);
   Group pushes;
-  std::size_t offset = 0;
-  for (const std::uint32_t number : message.numbers) {
-    co_await push_stretch(stretch(message, number, offset), servers, server_.get(), pushes);
-    offset += numbers_.bytes()[number];
-  }
+  for (const RoadMessage& stretch : stretches_of(message))
+    co_await push_stretch(stretch, servers, server_.get(), pushes);
   co_await pushes.empty();
   if (message.buffer->fused()) message.buffer->give_back(fusion_);
   MessageState::reached(&message, Stage::kReduce);
@@ -603,11 +606,8 @@ Task Engine::run_pull(MessageState& message) {
   message.data = message.buffer->data();
   const auto& servers = std::get<ParameterServer>(plan_.road);
   Group answers;
-  std::size_t offset = 0;
-  for (const std::uint32_t number : message.numbers) {
-    co_await pull_stretch(stretch(message, number, offset), servers, server_.get(), answers);
-    offset += numbers_.bytes()[number];
-  }
+  for (const RoadMessage& stretch : stretches_of(message))
+    co_await pull_stretch(stretch, servers, server_.get(), answers);
   co_await answers.empty();
   if (message.buffer->fused()) co_await message.buffer->scatter(fusion_, communicator_.operations());
   step_ended(message);

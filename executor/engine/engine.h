@@ -138,6 +138,10 @@ class Engine {
   Task run_distribute(MessageState& message);
   Task run_push(MessageState& message);
   Task run_pull(MessageState& pull);
+  /// What brings gradients back: the pulls of a plan that has some, the messages of every other.
+  const std::vector<std::unique_ptr<MessageState>>& bringing_back() const {
+    return pulls_.empty() ? messages_ : pulls_;
+  }
   bool is_pull(const NextStep& step) const { return !pulls_.empty() && step.stage == Stage::kDistribute; }
   Task on_road(MessageState& message);
   /// A library that sums in a memory in order starts behind what was asked of the memory before. Its
@@ -147,8 +151,8 @@ class Engine {
   /// What a worker has to say before it leaves; not valid() where nobody waits for it.
   Task leave_road();
   RoadMessage road_message(MessageState& message);
-  /// The stretch of a message or pull that travels by this number.
-  RoadMessage stretch(MessageState& message, std::uint32_t number, std::size_t offset);
+  /// Those of a message or pull under way, each of which travels by a number of its own.
+  std::vector<RoadMessage> stretches_of(MessageState& message);
   void give_back_credit(MessageState& message);
   void step_ended(MessageState& message);
   void hand_back(MessageState& message);

@@ -8,7 +8,7 @@
 
 #include "executor/roads/all_reduce/all_reduce.h"
 #include "perfmodel/base/overloaded.h"
-#include "perfmodel/common_parts.h"
+#include "tests/perfmodel/random_steps.h"
 
 namespace commtune::testing {
 namespace {
@@ -113,22 +113,7 @@ void pull_apart(Random& random, const Profile& profile, Plan& plan) {
     plan.pulls.back().pieces.push_back(piece);
   }
   plan.order = Order::kList;
-  std::vector<std::uint32_t> missing(plan.pulls.size());
-  const CommonParts common = common_parts(plan);
-  for (const CommonPart& part : common.parts) ++missing[part.pull];
-  std::vector<Step> may;
-  for (std::uint32_t message = 0; message < plan.messages.size(); ++message) may.push_back({message});
-  while (!may.empty()) {
-    std::swap(may[below(random, may.size())], may.back());
-    const Step step = may.back();
-    may.pop_back();
-    plan.sequence.push_back(step);
-    if (step.stage == Stage::kDistribute) continue;
-    for (const std::uint32_t part : common.of_message[step.message]) {
-      const std::uint32_t pull = common.parts[part].pull;
-      if (--missing[pull] == 0) may.push_back({pull, Stage::kDistribute});
-    }
-  }
+  plan.sequence = random_steps(random, plan);
 }
 
 /// Half of the plans on servers that take messages whole say which takes what, and a third of all has

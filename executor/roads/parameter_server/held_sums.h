@@ -3,7 +3,6 @@
 // worker has had its answer.
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "executor/base/task.h"

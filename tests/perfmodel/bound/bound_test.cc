@@ -9,9 +9,9 @@
 #include <random>
 
 #include "perfmodel/bound/preemptive_bound.h"
-#include "perfmodel/common_parts.h"
 #include "perfmodel/cost/topology.h"
 #include "perfmodel/fit/curve_ops.h"
+#include "tests/perfmodel/random_steps.h"
 
 namespace commtune {
 namespace {
@@ -198,26 +198,6 @@ TEST(LowerBound, NoPlanOfASmallJobLiesBelowIt) {
   EXPECT_LT(tightest, 1 + 5e-4) << "a bound that is never reached is too weak";
 }
 
-/// Steps in an order that the messages and pulls of the plan allow.
-std::vector<Step> random_steps(std::mt19937_64& random, const Plan& plan) {
-  const CommonParts common = common_parts(plan);
-  std::vector<std::uint32_t> missing(plan.pulls.size());
-  for (const CommonPart& part : common.parts) ++missing[part.pull];
-  std::vector<Step> may, steps;
-  for (std::uint32_t message = 0; message < plan.messages.size(); ++message) may.push_back({message});
-  while (!may.empty()) {
-    std::swap(may[random() % may.size()], may.back());
-    steps.push_back(may.back());
-    may.pop_back();
-    if (steps.back().stage == Stage::kDistribute) continue;
-    for (const std::uint32_t part : common.of_message[steps.back().message]) {
-      const std::uint32_t pull = common.parts[part].pull;
-      if (--missing[pull] == 0) may.push_back({pull, Stage::kDistribute});
-    }
-  }
-  return steps;
-}
-
 TEST(LowerBound, NoPlanWithPullsOfItsOwnLiesBelowIt) {
   std::mt19937_64 random(47);
   double tightest = std::numeric_limits<double>::infinity();
@@ -239,7 +219,7 @@ TEST(LowerBound, NoPlanWithPullsOfItsOwnLiesBelowIt) {
       every_ordered_partition(tensors, [&](std::size_t pulls, const std::vector<std::size_t>& pulled) {
         plan.pulls = messages_of(profile, pulls, pulled);
         for (int order = 0; order < 3; ++order) {
-          plan.sequence = random_steps(random, plan);
+          plan.sequence = testing::random_steps(random, plan);
           plan.credit = order == 0 ? 0_B : 1_MiB;
           best = std::min(best, simulator.run(plan, cost).iteration.count());
         }
