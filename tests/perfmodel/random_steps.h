@@ -18,6 +18,7 @@ inline std::vector<Step> random_steps(std::mt19937_64& random, const Plan& plan)
   for (const CommonPart& part : common.parts) ++missing[part.pull];
   std::vector<Step> may;
   std::vector<Step> steps;
+  may.reserve(plan.messages.size());
   for (std::uint32_t message = 0; message < plan.messages.size(); ++message) may.push_back({message});
   while (!may.empty()) {
     std::swap(may[random() % may.size()], may.back());
