@@ -66,7 +66,7 @@ double mean_regret(const std::vector<double>& times, const std::vector<double>& 
 }
 
 /// How much of its time the factors take from an entry in the draws in which it is the fastest, on average.
-/// without  its times without them; those of few draws serve in turn
+/// without  its times without them, which serve in turn
 double optimism_of(const std::vector<double>& times, const std::vector<double>& best,
                    const std::vector<double>& without) {
   double sum = 0;

@@ -84,6 +84,28 @@ std::vector<bool> in_the_race(const Times& times, double deviations) {
   return in;
 }
 
+/// Whether more draws would tell nothing of the choice: the entry's mean is surely more than the leader's by
+/// what anybody would notice, or surely not, with half of the distance to spare.
+bool is_told(const std::vector<double>& entry, const std::vector<double>& leader) {
+  const std::vector<double> seen(leader.begin(), leader.begin() + static_cast<std::ptrdiff_t>(entry.size()));
+  const Regret beyond = regret_beyond(entry, seen, seen);
+  const double of_mean =
+      kHeats.back().deviations * beyond.deviation / std::sqrt(static_cast<double>(entry.size()));
+  return of_mean <= std::abs(beyond.mean - kIndifferent) / 2;
+}
+
+/// Fills in the draws that were not simulated: what the leader takes there, by what the entry took beside it
+/// on one that was, each in turn. What moves all plans alike is so in every draw (a control variate).
+void fill_in(Times& times) {
+  const std::vector<double> leader = times[leader_of(times, best_of(times))];
+  for (std::vector<double>& of_entry : times) {
+    const std::size_t seen = of_entry.size();
+    of_entry.reserve(leader.size());
+    for (std::size_t d = seen; d < leader.size(); ++d)
+      of_entry.push_back(leader[d] * (of_entry[d % seen] / leader[d % seen]));
+  }
+}
+
 /// By entry the first one that is the same plan.
 std::vector<std::size_t> first_alike(const std::vector<Entry>& ranking) {
   std::vector<std::string> digests;
@@ -149,7 +171,11 @@ class Race {
       if (heat.draws < draws_) races = in_the_race(times_, heat.deviations);
     }
     if (draws_ > kHeats.back().draws) run_racers(races);
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      if (taken_[i]) run_until(i, draws_);  // the same on all
+    }
     if (late_) return std::nullopt;
+    fill_in(times_);
     return std::move(times_);
   }
 
@@ -196,42 +222,14 @@ class Race {
     return found->flat;
   }
 
-  /// The draws after the heat. The leader goes first: by its times others may be out of the race before the
-  /// last draw.
+  /// The draws after the last heat, of the leader all and of others as many as tell what they take beside it.
   void run_racers(const std::vector<bool>& races) {
     const std::size_t leader = leader_of(times_, best_of(times_));
     run_until(leader, draws_);
-    std::vector<std::size_t> left;
     for (std::size_t i = 0; i < plans_.size() && !late_; ++i) {
-      if (!races[i]) continue;
-      while (times_[i].size() < draws_ && !is_hopeless(i, leader) && in_time()) run_next(i);
-      if (times_[i].size() < draws_) left.push_back(i);
+      while (races[i] && times_[i].size() < draws_ && !is_told(times_[i], times_[leader]) && in_time())
+        run_next(i);
     }
-    if (late_ || !has_sure_winner()) return;
-    // Whether one is sure to be the best depends on how often anybody else is.
-    for (const std::size_t i : left) run_until(i, draws_);
-  }
-
-  /// Whether an entry was never faster than another one, and will regret more than that in the mean over all
-  /// draws, by what anybody would notice, even if in those that are left it were as fast as compute lets it
-  /// be. Then it cannot be chosen.
-  bool is_hopeless(std::size_t entry, std::size_t other) const {
-    const double compute = job_.work.real(job_.work.compute(), job_.work.compute());
-    double more = 0;  // sum over all draws; the best of a draw takes between `compute` and the other's time
-    for (std::size_t d = 0; d < draws_; ++d) {
-      const bool seen = d < times_[entry].size();
-      const double late = (seen ? times_[entry][d] : compute) - times_[other][d];
-      if (seen && late <= 0) return false;
-      more += late / (late > 0 ? times_[other][d] : compute);
-    }
-    return more > kIndifferent * static_cast<double>(draws_);
-  }
-
-  bool has_sure_winner() const {
-    const std::vector<double> best = best_of(times_);
-    return std::ranges::any_of(times_, [&](const std::vector<double>& times) {
-      return times.size() == best.size() && share_of_wins(times, best) >= kSure;
-    });
   }
 
   const Planning& job_;

@@ -16,7 +16,7 @@ inline constexpr double kSure = 0.9;
 /// Differences of regret that are rounding.
 inline constexpr double kSame = 1e-9;
 
-/// times[entry][draw]; fewer draws of an entry that is out of the race
+/// times[entry][draw]
 using Times = std::vector<std::vector<double>>;
 
 /// Whether nothing was faster on the draw, but for rounding.
@@ -39,8 +39,9 @@ struct Slowed {
   Simulator simulator;
 };
 
-/// Simulates the entries on the draws; nothing when time was out before the end. After each heat,
-/// of 4 draws, 8 and 16, a plan is simulated on no more of them that cannot be chosen.
+/// Times of the entries on the draws; nothing when time was out before the end. After each heat, of 4 draws,
+/// 8 and 16, a plan is simulated on no more of them that cannot be chosen, and after the last one that takes
+/// surely the same beside the leader. Its times on the others are the leader's, by what it took beside that.
 std::optional<Times> race(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
                           int draws, const OutOfTime& out_of_time);
 

@@ -214,8 +214,8 @@ TEST(Tune, GivesEveryEntryItsDoubt) {
   EXPECT_LT(answer.ranking.front().doubt->low, answer.ranking.front().doubt->high);
 }
 
-TEST(Doubt, MoreDrawsChangeNothingForPlansOutOfReach) {
-  // What is hopeless in each of the first sixteen is judged by those.
+TEST(Doubt, MoreDrawsChangeLittleForPlansOutOfReach) {
+  // What is hopeless in the first four is simulated on no more, and moves with the leader on the others.
   TuneOptions options;
   const Profile profile = *shipped_profile("resnet50");
   const auto of = [&](int draws) {
@@ -232,7 +232,9 @@ TEST(Doubt, MoreDrawsChangeNothingForPlansOutOfReach) {
     const bool hopeless = entry.prediction.iteration > 1.4 * many.front().prediction.iteration;
     const bool near = entry.prediction.iteration < 1.1 * many.front().prediction.iteration;
     if (hopeless) {
-      EXPECT_DOUBLE_EQ(same->doubt->expected_regret, entry.doubt->expected_regret) << entry.method;
+      EXPECT_NEAR(same->doubt->expected_regret, entry.doubt->expected_regret,
+                  0.05 * entry.doubt->expected_regret)
+          << entry.method;
     }
     out += hopeless ? 1 : 0;
     more += near && same->doubt->high != entry.doubt->high ? 1 : 0;
@@ -270,9 +272,9 @@ std::vector<Entry> drawn_to_the_end(std::vector<Entry> ranking, const Profile& p
 
 TEST(Doubt, WhoLeavesTheRaceWouldNotHaveBeenChosen) {
   int spared = 0;
-  for (const char* model : {"resnet50", "bert_base"}) {
+  for (const char* model : {"resnet50", "bert_base", "vgg16", "gpt2"}) {
     const Profile profile = *shipped_profile(model);
-    for (const double relative : {0.01, 0.03, 0.1}) {
+    for (const double relative : {0.01, 0.02, 0.03, 0.06, 0.1, 0.2}) {
       const Cluster cluster = doubtful(relative, 20e-6);
       const Answer answer = tune(profile, cluster);
       const std::vector<Entry> all = drawn_to_the_end(answer.ranking, profile, cluster, TuneOptions{}.draws);
