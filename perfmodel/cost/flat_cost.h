@@ -1,6 +1,7 @@
 #pragma once
 // Stage costs as the simulator's inner loop asks for them.
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -51,13 +52,25 @@ struct FlatCost {
 struct FlatRoad {
   const RoadCost* cost;
   FlatCost both, reduce, distribute;
+  int most_rounds;  ///< the cost's; with fewer a simulation takes less time and says less of who waits for
+                    ///< whom
   explicit FlatRoad(const RoadCost& road)
-      : cost(&road), both(road.both), reduce(road.reduce), distribute(road.distribute) {}
+      : cost(&road),
+        both(road.both),
+        reduce(road.reduce),
+        distribute(road.distribute),
+        most_rounds(road.most_rounds) {}
   /// Of both stages as one operation the part that is the first one's, by what each costs on its own.
   double reduce_share(double m) const {
     const double first = reduce.alone(m), second = distribute.alone(m);
     return first + second > 0 ? first / (first + second) : 1;
   }
 };
+
+/// The same road, simulated with so many rounds at most.
+inline FlatRoad with_rounds(FlatRoad road, int most) {
+  road.most_rounds = std::min(road.most_rounds, most);
+  return road;
+}
 
 }  // namespace commtune

@@ -27,7 +27,7 @@ Rounds no_more_than(int most, const Rounds& rounds) {
 void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credit& credit) {
   road_ = &road;
   shared_ = road.cost->shared_channel;
-  rounds_ = no_more_than(road.cost->most_rounds, road.cost->rounds);
+  rounds_ = no_more_than(road.most_rounds, road.cost->rounds);
   // One simulated round stands for several real ones, and bytes may be ahead of each of those.
   head_of_line_ = road.cost->head_of_line.count() * road.cost->rounds.both() / rounds_.both();
   now_ = 0;

@@ -61,6 +61,8 @@ class Simulator::Engine {
 
   std::uint64_t events() const { return events_; }
 
+  std::span<const std::uint32_t> started() const { return started_; }
+
  private:
   void begin(const FlatPlan& plan, const FlatRoad& road, Timeline* timeline) {
     const RoadCost& cost = *road.cost;
@@ -80,6 +82,8 @@ class Simulator::Engine {
     last_end_ = 0;
     smallest_ = ~std::uint64_t{0};
     largest_ = 0;
+    first_come_ = coupled_ && plan.order == Order::kPriority && !plan.overtakes;
+    started_.clear();
     pulls_apart_ = !plan.pulls.empty();
     if (pulls_apart_) missing_.assign(plan.pulls.messages.begin(), plan.pulls.messages.end());
     if (timeline_ == nullptr) return;
@@ -165,7 +169,10 @@ class Simulator::Engine {
     waiting_.erase(urgency);
     ++next_in_list_;
     ++events_;
-    if (coupled_) {
+    if (first_come_) {
+      network_.start(static_cast<std::uint32_t>(started_.size()), in_flight(step.message), clock_);
+      started_.push_back(step.message);
+    } else if (coupled_) {
       network_.start(urgency, in_flight(step.message), clock_);
     } else {
       network_.start(urgency, pulls(step) ? pull_in_flight(step.message) : in_flight(step.message),
@@ -177,7 +184,8 @@ class Simulator::Engine {
   bool pulls(const Step& step) const { return pulls_apart_ && step.stage == Stage::kDistribute; }
 
   void take(const NetworkModel::Arrival& arrival) {
-    const auto [message, stage] = by_urgency_[arrival.urgency];
+    const auto [message, stage] =
+        first_come_ ? Step{started_[arrival.urgency]} : by_urgency_[arrival.urgency];
     if (pulls_apart_) return take_apart(arrival);
     if (timeline_ != nullptr) {
       record(message, stage, arrival.reduce);
@@ -377,7 +385,9 @@ class Simulator::Engine {
   const FlatPlan* plan_ = nullptr;
   Timeline* timeline_ = nullptr;
   bool coupled_ = true;
-  bool pulls_apart_ = false;  ///< the plan has pulls
+  bool pulls_apart_ = false;            ///< the plan has pulls
+  bool first_come_ = false;             ///< the channel is given to what started first
+  std::vector<std::uint32_t> started_;  ///< then: messages in that order
   std::size_t steps_ = 0;
   double copy_ = 0;
   std::uint32_t in_turn_ = 0;  ///< servers that take messages whole
@@ -412,6 +422,8 @@ Prediction Simulator::run(const Plan& plan, const RoadCost& cost, Timeline* time
 Seconds Simulator::time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
   return engine_->time(plan, road, limit);
 }
+
+std::span<const std::uint32_t> Simulator::started() const { return engine_->started(); }
 
 std::uint64_t Simulator::events() const { return engine_->events(); }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,10 @@ class Simulator {
   /// T alone, for a search that tries thousands of plans on one road. Stops as soon as the plan is known to
   /// take longer than `limit`, and returns infinity then.
   Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit = kNoLimit);
+
+  /// The messages of the last run in the order in which they started, under a plan without overtaking
+  /// (FlatPlan::overtakes) that was simulated to its end. Valid until the next run.
+  std::span<const std::uint32_t> started() const;
 
   /// Number of message stages that this object has simulated: the unit of a search's budget.
   std::uint64_t events() const;

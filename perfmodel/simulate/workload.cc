@@ -74,6 +74,17 @@ void FlatPlan::add_pulls(const Plan& plan, const Workload& work) {
   for (const CommonPart& part : common.parts) pulls.of_message[part.message].push_back(part.pull);
 }
 
+void FlatPlan::rank_by_layer() {
+  rank.resize(messages());
+  std::uint32_t next = 0;
+  for (std::size_t end = messages(); end > 0;) {
+    std::size_t first = end;
+    while (first > 0 && lowest_layer[first - 1] == lowest_layer[end - 1]) --first;
+    for (std::size_t i = first; i < end; ++i) rank[i] = next++;
+    end = first;
+  }
+}
+
 void FlatPlan::rank_by(const std::vector<std::int32_t>& priority) {
   const auto is_rank = [this](std::int32_t each) {
     return each >= 0 && static_cast<std::size_t>(each) < messages();

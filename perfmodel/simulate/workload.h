@@ -62,6 +62,10 @@ struct FlatPlan {
   std::vector<std::uint32_t> server;  ///< as in Plan
   Release release = Release::kGradient;
   Order order = Order::kList;
+  /// Of kPriority and a coupled plan: whether a more urgent message overtakes on the channel what has started
+  /// before it. Without, priority decides what starts next and nothing else: so go the messages of the plan
+  /// whose list is that order (Simulator::started).
+  bool overtakes = true;
   Barrier barrier = Barrier::kFull;
   std::uint64_t credit = 0;
   std::vector<std::uint64_t> window;  ///< as in Plan
@@ -73,6 +77,8 @@ struct FlatPlan {
   void reserve(std::size_t messages);
   void add_message(std::uint64_t message_bytes, std::uint32_t lowest,
                    bool is_copied);  ///< ranks are not filled in
+  /// Lower layers first, in list order within each. Of messages that are listed last layer first.
+  void rank_by_layer();
 
  private:
   void rank_by(const std::vector<std::int32_t>& priority);

@@ -772,6 +772,34 @@ TEST(Simulate, AgreesWithANaiveReferenceOnRandomPlans) {
   }
 }
 
+TEST(Simulate, PriorityWithoutOvertakingIsAListOfWhatStarted) {
+  std::mt19937_64 random(20261127);
+  int reordered = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Job job = random_job(random);
+    job.plan.sequence.clear();
+    job.plan.order = Order::kPriority;
+    job.plan.credit = Bytes{random() % 200};
+    std::ranges::shuffle(job.plan.priority, random);
+    job.cost.rounds = {1 + static_cast<int>(random() % 9), 1 + static_cast<int>(random() % 9)};
+    job.cost.head_of_line = Seconds{0.5 * static_cast<double>(random() % 5)};
+    const Workload work(job.profile);
+    FlatPlan flat(job.plan, work);
+    flat.overtakes = false;
+    Simulator simulator(work);
+    const double time = simulator.run(flat, job.cost).iteration.count();
+    Plan listed = job.plan;
+    listed.order = Order::kList;
+    listed.messages.clear();
+    for (const std::uint32_t message : simulator.started())
+      listed.messages.push_back(job.plan.messages[message]);
+    ASSERT_EQ(listed.messages.size(), job.plan.messages.size());
+    ASSERT_NEAR(time_of(job.profile, listed, job.cost), time, 1e-9) << "round " << round;
+    reordered += listed.messages == job.plan.messages ? 0 : 1;
+  }
+  EXPECT_GT(reordered, 1000);
+}
+
 TEST(Simulate, WithoutLatenciesRoundsChangeWhoIsFirstButNotWhenAllHaveEnded) {
   std::mt19937_64 random(20261122);
   for (int round = 0; round < 2000; ++round) {
