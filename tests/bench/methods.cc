@@ -13,10 +13,10 @@
 // their authors published must follow it in the tests of tuner/methods. ByteScheduler is tuned on jobs of
 // full size and compared with a full grid of its steps and of half of them.
 //
-// Targets: exact fusion within rounding of brute force; ByteScheduler on servers within 0.2 % of the doubly
-// fine grid at the 95th percentile; BytePS's servers by its hash (reference values of its code). What
-// ByteScheduler loses on all-to-all roads, and the other constructors to brute force, is reported. Exits with
-// 1 where a target is missed.
+// Targets: exact fusion within rounding of brute force; ByteScheduler within 0.2 % of the doubly fine grid on
+// servers at the 95th percentile, and within 2 % on all-to-all roads, where a simulation takes many rounds;
+// BytePS's servers by its hash (reference values of its code). What the other constructors lose to brute
+// force is reported. Exits with 1 where a target is missed.
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ using tuner::Planning;
 using tuner::RoadOption;
 
 /// Exact fusion takes the last message served as the last to end.
-constexpr double kRounding = 1e-5, kGrid = 0.002;
+constexpr double kRounding = 1e-5, kGrid = 0.002, kGridAllToAll = 0.02;
 
 double time_of(const Planning& job, const RoadOption& option, const Plan& plan) {
   return simulate(job.work, plan, option.cost).iteration.count();
@@ -421,19 +421,16 @@ int judge(int jobs, std::uint64_t seed) {
   const double all_to_all = quantile(grids[0].fine, 0.95), grid = quantile(grids[1].fine, 0.95);
   print_server_loads();
   const bool hash = hashes_as_byteps();
-  const bool met = lost[0].worst() <= kRounding && grid <= kGrid && hash;
+  const bool met = lost[0].worst() <= kRounding && grid <= kGrid && all_to_all <= kGridAllToAll && hash;
   fmt::print(
       "RESULT methods jobs={} tuned_jobs={} seed={} exact_fusion_worst={:.2e} asc_wfbp_p95={:.5f} "
       "us_byte_p95={:.5f} "
       "ipart_p95={:.5f} d_credit_p95={:.5f} bytescheduler_grid_p95={:.5f} bytescheduler_a2a_grid_p95={:.5f} "
-      "byteps_hash={} seconds={:.1f} "
-      "excluded=bytescheduler_a2a_grid_p95:{}(judged-by-few-rounds) "
-      "met={}\n",
+      "byteps_hash={} seconds={:.1f} excluded=none met={}\n",
       jobs, tuned, seed, lost[0].worst(), quantile(lost[1].parts, 0.95), quantile(lost[2].parts, 0.95),
       quantile(lost[3].parts, 0.95), quantile(lost[4].parts, 0.95), grid, all_to_all,
       hash ? "same" : "differs",
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(), tuned,
-      met ? "yes" : "no");
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(), met ? "yes" : "no");
   return met ? 0 : 1;
 }
 

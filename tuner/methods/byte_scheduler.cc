@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
+#include <span>
 
 #include "tuner/messages.h"
 #include "tuner/methods/wfbp.h"
@@ -29,31 +29,6 @@ Plan by_priority(const Planning& job, const RoadOption& option, const ByteSchedu
   return plan;
 }
 
-/// Messages in the order in which they started.
-std::vector<std::size_t> started_order(const Timeline& timeline) {
-  std::vector<std::size_t> started(timeline.messages.size());
-  std::iota(started.begin(), started.end(), std::size_t{0});
-  std::stable_sort(started.begin(), started.end(), [&](std::size_t a, std::size_t b) {
-    return timeline.messages[a].reduce_start < timeline.messages[b].reduce_start;
-  });
-  return started;
-}
-
-/// The plan with its messages listed in this order, and going in it.
-FlatPlan in_order(const FlatPlan& plan, const std::vector<std::size_t>& order) {
-  FlatPlan listed;
-  listed.reserve(order.size());
-  listed.server.reserve(plan.server.size());
-  for (const std::size_t message : order) {
-    listed.add_message(plan.bytes[message], plan.lowest_layer[message], plan.copied[message] != 0);
-    if (!plan.server.empty()) listed.server.push_back(plan.server[message]);
-  }
-  listed.release = plan.release;
-  listed.barrier = plan.barrier;
-  listed.credit = plan.credit;
-  return listed;
-}
-
 Bytes largest_tensor(const Workload& work) {
   Bytes largest;
   for (const TensorRef& tensor : work.tensors) largest = std::max(largest, tensor.bytes);
@@ -63,17 +38,19 @@ Bytes largest_tensor(const Workload& work) {
 }  // namespace
 
 Plan frozen(const Planning& job, const RoadOption& option, Plan plan) {
-  Timeline timeline;
-  simulate(job.work, plan, option.cost, &timeline);
-  const std::vector<std::size_t> started = started_order(timeline);
+  FlatPlan flat(plan, job.work);
+  flat.overtakes = false;
+  Simulator simulator(job.work);
+  simulator.run(flat, option.cost);
+  const std::span<const std::uint32_t> started = simulator.started();
   std::vector<Message> messages;
   messages.reserve(started.size());
-  for (const std::size_t message : started) messages.push_back(std::move(plan.messages[message]));
+  for (const std::uint32_t message : started) messages.push_back(std::move(plan.messages[message]));
   plan.messages = std::move(messages);
   if (!plan.server.empty()) {
     std::vector<std::uint32_t> server;
     server.reserve(started.size());
-    for (const std::size_t message : started) server.push_back(plan.server[message]);
+    for (const std::uint32_t message : started) server.push_back(plan.server[message]);
     plan.server = std::move(server);
   }
   plan.priority = list_priorities(plan.messages.size());
@@ -102,30 +79,26 @@ constexpr std::uint64_t kMostBehind = 31;
 
 /// Where each message takes many rounds, settings are compared by simulating few of them, each for several;
 /// so many of the best are then simulated as they are.
-constexpr int kRoughRounds = 2;
-constexpr std::size_t kFinalists = 4;
-/// A finalist is no slower than the best of all by more than this.
-constexpr double kNear = 1.01;
-
-RoadCost rough(RoadCost cost) {
-  cost.most_rounds = std::min(cost.most_rounds, kRoughRounds);
-  return cost;
-}
-
+constexpr int kRoughRounds = 4;
+constexpr std::size_t kFinalists = 2;
 Bytes partition_of(int step) {
   return Bytes{static_cast<std::uint64_t>(
       std::llround(static_cast<double>(kFinest.count) * std::exp2(static_cast<double>(step) / kSteps)))};
 }
 
-/// Simulates settings, each once, and keeps the best. Smaller pieces, and fewer of them under way, are kinder
-/// to hosts than any model says: others must beat them by what can be told apart.
+/// Simulates settings, each once, and keeps the best. On all-to-all roads the best has hardly ever more than
+/// one piece behind the next one: that hides its start-up. Fewer pieces under way are kinder to hosts than
+/// any model says; so are smaller ones to servers, and larger ones where all ranks need each other for each
+/// piece. Others must beat them by what can be told apart.
 class SettingSearch {
  public:
   SettingSearch(const Planning& job, const RoadOption& option)
       : job_(job),
         option_(option),
-        cost_(rough(option.cost)),
-        road_(cost_),
+        road_(option.cost),
+        rough_road_(with_rounds(road_, kRoughRounds)),
+        prefers_large_(needs_one_order(option.road)),
+        few_behind_(prefers_large_ ? 1 : 3),
         simulator_(job.work),
         fastest_(option.to_beat) {
     const Bytes largest = largest_tensor(job.work);
@@ -135,10 +108,11 @@ class SettingSearch {
 
   /// A coarse grid, then around the best with ever smaller steps until none is better.
   void run() {
-    for (int step = first_; step < last_ + 2 * kSteps; step += 2 * kSteps) {
-      for (const std::uint64_t behind : {0, 3}) try_setting({std::min(step, last_), behind});
+    for (int step = 0; step < last_ - first_ + 2 * kSteps; step += 2 * kSteps) {
+      const int at = prefers_large_ ? std::max(last_ - step, first_) : std::min(first_ + step, last_);
+      for (const std::uint64_t behind : {std::uint64_t{0}, few_behind_}) try_setting({at, behind});
     }
-    for (int stride = kSteps; stride >= 1; stride /= 2) refine(stride);
+    for (int stride = kSteps / 2; stride >= 1; stride /= 2) refine(stride);
     if (is_rough()) decide_among_near();
   }
 
@@ -163,7 +137,7 @@ class SettingSearch {
   }
 
   bool is_rough() const {
-    return cost_.most_rounds < std::min(option_.cost.most_rounds, option_.cost.rounds.both());
+    return rough_road_.most_rounds < std::min(road_.most_rounds, option_.cost.rounds.both());
   }
   bool may_improve() const { return wanted() > option_.floor(); }
   Seconds wanted() const { return fastest_ * (1 - kMargin); }
@@ -180,16 +154,8 @@ class SettingSearch {
     fastest_ = time;
   }
 
-  /// Of the plan that these settings make on the road, as far as it may be the fastest. The order that
-  /// priority gives is frozen on roads that need one; with overtaking it is hardly ever slower than that.
-  Seconds time_of(const FlatPlan& plan) {
-    const Seconds limit = is_rough() ? fastest_ * kNear : wanted();
-    const Seconds time = simulator_.time(plan, road_, limit);
-    if (time >= limit || is_rough() || !needs_one_order(option_.road)) return time;
-    Timeline timeline;
-    simulator_.run(plan, cost_, &timeline);
-    return simulator_.time(in_order(plan, started_order(timeline)), road_, limit);
-  }
+  /// Of the plan that these settings make on the road, as far as it may be the fastest.
+  Seconds time_of(const FlatPlan& plan) { return simulator_.time(plan, rough_road_, wanted()); }
 
   /// The best of the finalists, with all their rounds.
   void decide_among_near() {
@@ -197,19 +163,11 @@ class SettingSearch {
     near_.resize(std::min(near_.size(), kFinalists));
     fastest_ = option_.to_beat;
     for (const Tried& tried : near_) {
-      const Seconds time = time_of_all_rounds(plan_with(tried.setting));
+      const Seconds time = simulator_.time(plan_with(tried.setting), road_, fastest_);
       if (time >= wanted()) continue;
       best_ = tried.setting;
       fastest_ = time;
     }
-  }
-
-  Seconds time_of_all_rounds(const FlatPlan& plan) {
-    const FlatRoad road(option_.cost);
-    if (!needs_one_order(option_.road)) return simulator_.time(plan, road, fastest_);
-    Timeline timeline;
-    simulator_.run(plan, option_.cost, &timeline);
-    return simulator_.time(in_order(plan, started_order(timeline)), road, fastest_);
   }
 
   const FlatPlan& plan_with(const Setting& setting) {
@@ -228,6 +186,7 @@ class SettingSearch {
     const std::vector<TensorRef>& tensors = job_.work.tensors;
     plan_.clear();
     plan_.order = Order::kPriority;
+    plan_.overtakes = !needs_one_order(option_.road);
     plan_.barrier = Barrier::kPerLayer;
     for (std::size_t tensor = tensors.size(); tensor-- > 0;) {
       std::uint64_t piece = 0;
@@ -239,20 +198,7 @@ class SettingSearch {
         left -= bytes;
       }
     }
-    rank_by_layer();
-  }
-
-  /// Lower layers first, in list order within each: layers are listed last first.
-  void rank_by_layer() {
-    const std::vector<std::uint32_t>& layer = plan_.lowest_layer;
-    plan_.rank.resize(layer.size());
-    std::uint32_t rank = 0;
-    for (std::size_t end = layer.size(); end > 0;) {
-      std::size_t first = end;
-      while (first > 0 && layer[first - 1] == layer[end - 1]) --first;
-      for (std::size_t i = first; i < end; ++i) plan_.rank[i] = rank++;
-      end = first;
-    }
+    plan_.rank_by_layer();
   }
 
   /// What a setting must win over one that was tried before.
@@ -260,8 +206,9 @@ class SettingSearch {
 
   const Planning& job_;
   const RoadOption& option_;
-  const RoadCost cost_;  ///< by which settings are compared
-  const FlatRoad road_;
+  const FlatRoad road_, rough_road_;  ///< settings are compared on the second
+  const bool prefers_large_;          ///< pieces
+  const std::uint64_t few_behind_;    ///< of the coarse grid, beside none
   Simulator simulator_;
   int first_ = 0, last_ = 0;  ///< steps: no more than kMostPieces, and no tensor is cut
   FlatPlan plan_;
