@@ -28,7 +28,7 @@ class LocalSearch {
 
   double run() {
     while (!done()) {
-      bool better = relocate();
+      bool better = !best_.by_layer && relocate();
       better = shift() || better;
       better = merge() || better;
       better = split() || better;
@@ -191,9 +191,14 @@ class LocalSearch {
     return false;
   }
 
-  /// Tries the steps of a new message at every place; for decoupled ones next to each other, or the reduce
-  /// beside its other half and the distribute anywhere.
+  /// Tries the steps of a new message at every place, where layers do not give it one; for decoupled ones
+  /// next to each other, or the reduce beside its other half and the distribute anywhere.
   bool insert_anywhere(const StreamPlan& halved, std::uint32_t message, std::uint32_t other) {
+    if (halved.by_layer) {
+      trial_ = halved;
+      order_by_layer(trial_);
+      return try_out();
+    }
     const std::size_t n = halved.steps.size();
     const std::size_t stride = n > kManySteps ? n / kManySteps + 1 : 1;
     for (std::size_t at = 0; at <= n && !done(); at += stride) {

@@ -64,9 +64,7 @@ class Search {
   SearchReport run() {
     if (stream_.tensors() > 0) try_preemptive_plans();
     if (stream_.tensors() > 0 && !good_enough()) {
-      std::vector<Promising> stream_plans = seeds();
-      for (std::size_t i = 0; i < std::min(kLocalSearches, stream_plans.size()) && !over(); ++i)
-        search_from(stream_plans[i]);
+      search_from_best(seeds());
     }
     if (stream_.tensors() > 0 && good_enough()) merge_messages();
     SearchReport report;
@@ -91,7 +89,7 @@ class Search {
   bool out() const { return is_out(options_.out_of_time); }
   bool over() const { return good_enough() || simulator_.events() >= options_.max_events || out(); }
 
-  /// The schedules by nested intervals on every road that could still win, the best first.
+  /// The schedules by nested intervals on every road that could still win.
   std::vector<Promising> seeds() {
     std::vector<const RoadOption*> roads = roads_;
     std::stable_sort(roads.begin(), roads.end(),
@@ -110,8 +108,6 @@ class Search {
         }
       }
     }
-    std::stable_sort(stream_plans.begin(), stream_plans.end(),
-                     [](const Promising& a, const Promising& b) { return a.time < b.time; });
     return stream_plans;
   }
 
@@ -137,25 +133,39 @@ class Search {
   /// The messages that are best where the more urgent overtakes, on roads over servers that all of them
   /// share and on which it may: as if nothing ever waited for what sockets hold, once, and in every round.
   void try_preemptive_plans() {
+    std::vector<Promising> found;
     for (const RoadOption* option : roads_) {
-      const RoadCost& cost = option->cost;
-      if (needs_one_order(option->road)) continue;
-      if (!cost.through_servers || !cost.shared_channel || cost.in_turn > 0) continue;
+      if (!may_overtake(*option)) continue;
       for (const int waits : {0, 1, 2}) {
         if (good_enough() || option->floor().count() >= best_time() || out()) break;
-        if (waits > 0 && cost.head_of_line == Seconds{0}) break;
-        Plan plan = preemptive_plan(*option, waits);
-        const Prediction prediction = simulator_.run(plan, cost);
-        if (prediction.iteration.count() < best_time()) best_ = {std::move(plan), prediction};
+        if (waits > 0 && option->cost.head_of_line == Seconds{0}) break;
+        Promising each{option, preemptive_plan(*option, waits), 0};
+        flatten(each.stream_plan, stream_, flat_);
+        each.time = simulator_.run(flat_, option->cost).iteration.count();
+        if (each.time < best_time()) keep(each);
+        found.push_back(std::move(each));
       }
     }
+    search_from_best(std::move(found));
     fastest_ = std::min(fastest_, best_time());
   }
 
-  Plan preemptive_plan(const RoadOption& option, int waits) const {
+  /// Local searches from the fastest of these.
+  void search_from_best(std::vector<Promising> found) {
+    std::ranges::stable_sort(found, {}, &Promising::time);
+    for (std::size_t i = 0; i < std::min(kLocalSearches, found.size()) && !over(); ++i) search_from(found[i]);
+  }
+
+  static bool may_overtake(const RoadOption& option) {
+    const RoadCost& cost = option.cost;
+    return !needs_one_order(option.road) && cost.through_servers && cost.shared_channel && cost.in_turn == 0;
+  }
+
+  StreamPlan preemptive_plan(const RoadOption& option, int waits) const {
     const std::vector<double> places =
         preemptive_messages(job_.work, preemptive_channel(option.cost, waits), job_.work.compute());
     StreamPlan stream_plan;
+    stream_plan.credit = kUnlimited;
     for (auto place = places.rbegin(); place != places.rend(); ++place) {
       const std::uint64_t from_front = std::min(static_cast<std::uint64_t>(*place), stream_.bytes()) /
                                        stream_.element() * stream_.element();
@@ -164,22 +174,20 @@ class Search {
         stream_plan.ends.push_back(stream_.cut(at));
     }
     stream_plan.ends.push_back(stream_.cut(stream_.bytes()));
-    for (std::uint32_t message = 0; message < stream_plan.ends.size(); ++message) {
-      stream_plan.steps.push_back({message, Stage::kReduce});
-    }
-    Plan plan = plan_of(stream_plan, stream_, job_, option.road);
-    plan.order = Order::kPriority;
-    plan.priority = layer_priorities(plan.messages, job_.work.tensors);
-    plan.credit = kUnlimited;
-    return plan;
+    order_by_layer(stream_plan);
+    return stream_plan;
   }
 
+  /// Where messages may overtake, in the order of a list first and from there by layer.
   void search_from(Promising& found) {
     const LocalSearchLimits limits{
         target(), std::min(options_.max_events, simulator_.events() + options_.max_events / kLocalSearches),
         options_.out_of_time};
     const double time = local_search(found.stream_plan, stream_, found.option->cost, simulator_, limits);
     if (time < best_time()) keep(found);
+    if (found.stream_plan.by_layer || !may_overtake(*found.option) || over()) return;
+    order_by_layer(found.stream_plan);
+    search_from(found);
   }
 
   /// The same in fewer messages, where communication hides with room to spare: on the network that was

@@ -100,9 +100,17 @@ void merge(StreamPlan& stream_plan, std::size_t message, Place place) {
   }
 }
 
+void order_by_layer(StreamPlan& stream_plan) {
+  stream_plan.by_layer = true;
+  stream_plan.decoupled = false;
+  stream_plan.steps.clear();
+  for (std::uint32_t message = 0; message < stream_plan.ends.size(); ++message)
+    stream_plan.steps.push_back({message, Stage::kReduce});
+}
+
 void flatten(const StreamPlan& stream_plan, const GradientStream& stream, FlatPlan& flat) {
   flat.clear();
-  flat.order = Order::kList;
+  flat.order = stream_plan.by_layer ? Order::kPriority : Order::kList;
   flat.release = Release::kGradient;
   flat.barrier = Barrier::kPerLayer;
   flat.credit = stream_plan.credit.count;
@@ -116,6 +124,7 @@ void flatten(const StreamPlan& stream_plan, const GradientStream& stream, FlatPl
   } else {
     for (const Step& step : stream_plan.steps) add(step.message);
   }
+  if (stream_plan.by_layer) flat.rank_by_layer();
 }
 
 Plan plan_of(const StreamPlan& stream_plan, const GradientStream& stream, const Planning& job,
@@ -137,7 +146,9 @@ Plan plan_of(const StreamPlan& stream_plan, const GradientStream& stream, const 
   } else {
     for (const Step& step : stream_plan.steps) plan.messages.push_back(message_of(step.message));
   }
-  plan.priority = list_priorities(plan.messages.size());
+  if (stream_plan.by_layer) plan.order = Order::kPriority;
+  plan.priority = stream_plan.by_layer ? layer_priorities(plan.messages, job.work.tensors)
+                                       : list_priorities(plan.messages.size());
   plan.barrier = Barrier::kPerLayer;
   plan.credit = stream_plan.credit;
   return plan;

@@ -54,6 +54,9 @@ struct StreamPlan {
   std::vector<Cut> ends;    ///< where each message ends; rising, the last at the end of the stream
   std::vector<Step> steps;  ///< coupled: one (kReduce) per message, else both stages
   bool decoupled = false;
+  /// Coupled, and with steps in the order of the stream: the lower a message's layer, the more urgent, and
+  /// the more urgent overtakes. Else messages go in the order of their steps.
+  bool by_layer = false;
   Bytes credit{};
 
   std::uint64_t begin(std::size_t message) const { return message == 0 ? 0 : ends[message - 1].at; }
@@ -72,6 +75,9 @@ std::optional<StreamPlan> stream_plan_from(const Plan& plan, const GradientStrea
 enum class Place { kOfFirst, kOfSecond };
 /// Makes a message and the next one in the stream one.
 void merge(StreamPlan& stream_plan, std::size_t message, Place place);
+
+/// The same messages, each whenever its layer is the most urgent (StreamPlan::by_layer).
+void order_by_layer(StreamPlan& stream_plan);
 
 /// For Simulator::run. Reuses the arrays of `flat`.
 void flatten(const StreamPlan& stream_plan, const GradientStream& stream, FlatPlan& flat);

@@ -11,6 +11,7 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
+#include "tuner/messages.h"
 #include "tuner/methods/mg_wfbp.h"
 #include "tuner/methods/wfbp.h"
 #include "tuner/search/local_search.h"
@@ -128,6 +129,57 @@ TEST(StreamPlan, BecomesTheSamePlanThatItWasJudgedAs) {
                        simulator.run(plan, ring.cost).iteration.count());
     }
   }
+}
+
+TEST(StreamPlan, ByLayerBecomesTheSamePlanToo) {
+  std::mt19937_64 random(41);
+  for (int round = 0; round < 100; ++round) {
+    const Planning job = random_planning(random, 30);
+    const GradientStream stream(job);
+    const RoadOption& servers = job.roads[1];
+    auto stream_plan = stream_plan_from(wfbp(job, servers), stream);
+    ASSERT_TRUE(stream_plan);
+    for (std::size_t left = random() % 20; left > 0 && stream_plan->ends.size() > 1; --left)
+      merge(*stream_plan, random() % (stream_plan->ends.size() - 1), Place::kOfFirst);
+    stream_plan->credit = kUnlimited;
+    order_by_layer(*stream_plan);
+    const Plan plan = plan_of(*stream_plan, stream, job, servers.road);
+    ASSERT_NO_THROW(check(plan, job.profile));
+    EXPECT_EQ(plan.order, Order::kPriority);
+    Simulator simulator(job.work);
+    FlatPlan flat;
+    flatten(*stream_plan, stream, flat);
+    ASSERT_DOUBLE_EQ(simulator.run(flat, servers.cost).iteration.count(),
+                     simulator.run(plan, servers.cost).iteration.count());
+  }
+}
+
+TEST(LocalSearch, CutsAndMergesWhatGoesByLayer) {
+  std::mt19937_64 random(42);
+  int faster = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Planning job = random_planning(random, 30);
+    const GradientStream stream(job);
+    const RoadOption& servers = job.roads[1];
+    Simulator simulator(job.work);
+    auto stream_plan = stream_plan_from(wfbp(job, servers), stream);
+    ASSERT_TRUE(stream_plan);
+    stream_plan->credit = kUnlimited;
+    order_by_layer(*stream_plan);
+    FlatPlan flat;
+    flatten(*stream_plan, stream, flat);
+    const double before = simulator.run(flat, servers.cost).iteration.count();
+    const double after =
+        local_search(*stream_plan, stream, servers.cost, simulator, {0, simulator.events() + 20'000});
+    const Plan plan = plan_of(*stream_plan, stream, job, servers.road);
+    ASSERT_NO_THROW(check(plan, job.profile));
+    EXPECT_EQ(plan.order, Order::kPriority);
+    EXPECT_DOUBLE_EQ(simulator.run(plan, servers.cost).iteration.count(), after);
+    EXPECT_GE(after, servers.bound.count() * (1 - 1e-12));
+    EXPECT_LE(after, before);
+    faster += after < 0.99 * before ? 1 : 0;
+  }
+  EXPECT_GT(faster, 10);
 }
 
 TEST(LocalSearch, NeverMakesAStreamPlanSlowerAndKeepsItValid) {
