@@ -8,8 +8,8 @@ namespace commtune::tuner {
 
 namespace {
 
-/// A move must win at least this part, so that rounding does not keep the search going.
-constexpr double kWorthwhile = 1e-6;
+/// A move must win at least this part: many smaller ones cost more simulations than they are worth.
+constexpr double kWorthwhile = kIndifferent / 20;
 /// In sequences longer than this a step is only moved to a place near its own, and a new one put at some
 /// places.
 constexpr std::size_t kManySteps = 32;

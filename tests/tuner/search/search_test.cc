@@ -320,6 +320,34 @@ TEST(JointSearch, IsNeverSlowerThanItsStartsNorBelowTheBound) {
   }
 }
 
+TEST(JointSearch, LeavesLittleToMovesOfWhatGoesByLayer) {
+  std::mt19937_64 random(43);
+  int by_layer = 0;
+  for (int round = 0; round < 60; ++round) {
+    const double alpha = std::pow(10, -5 + 2 * (static_cast<double>(random() % 100) / 100));
+    const Planning job(made_profile(random, 40),
+                       made_cluster(4, alpha, 1e-9 * static_cast<double>(1 + random() % 8)), 4,
+                       {ParameterServer{4}});
+    const RoadOption& servers = job.roads[0];
+    const Plan start = wfbp(job, servers);
+    const SearchReport report =
+        joint_search(job, {{start, simulate(job.work, start, servers.cost)}}, {.gap_limit = 0});
+    if (report.best.order != Order::kPriority || report.stop != StopReason::kNoBetter) continue;
+    Plan listed = report.best;
+    listed.order = Order::kList;
+    const GradientStream stream(job);
+    auto stream_plan = stream_plan_from(listed, stream);
+    if (!stream_plan) continue;
+    order_by_layer(*stream_plan);
+    Simulator simulator(job.work);
+    const double after =
+        local_search(*stream_plan, stream, servers.cost, simulator, {0, simulator.events() + 100'000});
+    EXPECT_GE(after, report.prediction.iteration.count() * (1 - 1e-4)) << "round " << round;
+    ++by_layer;
+  }
+  EXPECT_GT(by_layer, 10);
+}
+
 TEST(JointSearch, LetsNothingOvertakeWhereAllRanksNeedOneOrder) {
   std::mt19937_64 random(8);
   for (int round = 0; round < 40; ++round) {
