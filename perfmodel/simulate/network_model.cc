@@ -159,11 +159,13 @@ NetworkModel::Message& NetworkModel::put(std::uint32_t urgency, const Priced& pr
 
 template <typename Run>
 auto NetworkModel::of_kind(const ComputeClock& clock, const Run& run) {
-  if (!shared_ || clock.disturbed()) return run.template operator()<Kind{}>();
+  if (!shared_) return run.template operator()<Kind{}>();
   return either(limited_, [&]<bool kLimited>() {
     return either(head_of_line_ > 0, [&]<bool kAhead>() {
       return either(!server_free_.empty(), [&]<bool kInTurn>() {
-        return run.template operator()<Kind{kLimited, kAhead, kInTurn, false}>();
+        return either(clock.disturbed(), [&]<bool kSlows>() {
+          return run.template operator()<Kind{kLimited, kAhead, kInTurn, false, kSlows}>();
+        });
       });
     });
   });
@@ -180,8 +182,8 @@ void NetworkModel::begin(std::uint32_t urgency, ComputeClock& clock) {
   if (sends_alone && message.rounds > 1) return pass_alone(urgency, clock);
   of_kind(clock, [&]<Kind kKind>() {
     next_round<kKind>(urgency);
-    if (channels_[0].called || (kKind.rest && clock.disturbed())) serve<kKind>(0, clock);
-    if (kKind.rest && channels_[1].called) serve<kKind>(1, clock);  // a distribute that starts as a step
+    if (channels_[0].called) serve<kKind>(0, clock);
+    if (kKind.apart && channels_[1].called) serve<kKind>(1, clock);  // a distribute that starts as a step
   });
 }
 
@@ -243,18 +245,22 @@ double NetworkModel::advance(double until, Stops stops, ComputeClock& clock) {
 template <NetworkModel::Kind kKind>
 double NetworkModel::advance_to(double until, Stops stops, ComputeClock& clock) {
   const bool watches_credit = kKind.limited && stops.at_credit && limited_;
-  const bool stops_at_event = kKind.rest && stops.at_event, apart = kKind.rest && !shared_;
+  const bool stops_at_event = kKind.slows && stops.at_event;
   for (;;) {
     double next = std::min(until, channels_[0].ends);
-    if (apart) next = std::min(next, channels_[1].ends);
+    if (kKind.apart) next = std::min(next, channels_[1].ends);
     if (!coming_.empty()) next = std::min(next, coming_.soonest().at);
     const double credit = watches_credit ? credit_moment() : kNever;
     now_ = std::min(next, credit);
     while (!coming_.empty() && coming_.soonest().at <= now_) take_soonest<kKind>();
-    if (due(channels_[0]) || stops_at_event) serve<kKind>(0, clock);
-    if (apart && (due(channels_[1]) || stops_at_event)) serve<kKind>(1, clock);
+    bool served = false;  // only then do other times become busy
+    for (std::size_t number = 0; number < (kKind.apart ? 2 : 1); ++number) {
+      if (!due(channels_[number])) continue;
+      serve<kKind>(number, clock);
+      served = true;
+    }
     if (watches_credit && credit <= now_) account<kKind>(channels_[0]);
-    const bool stopped = stops_at_event || (watches_credit && credit_allows());
+    const bool stopped = (stops_at_event && served) || (watches_credit && credit_allows());
     if (stopped || now_ >= until || !arrived_.empty()) break;
   }
   if (kKind.limited && limited_) account<kKind>(channels_[0]);
@@ -305,7 +311,7 @@ inline double NetworkModel::room_in(const Channel& channel) const {
 /// Lets the channel's sockets accept the most urgent bytes until they are full.
 template <NetworkModel::Kind kKind>
 void NetworkModel::serve(std::size_t number, ComputeClock& clock) {
-  Channel& channel = channels_[kKind.rest ? number : 0];
+  Channel& channel = channels_[kKind.apart ? number : 0];
   account<kKind>(channel);
   if (channel.ends <= now_) taken<kKind>(channel);
   channel.called = false;
@@ -322,7 +328,7 @@ void NetworkModel::serve(std::size_t number, ComputeClock& clock) {
     take<kKind>(channel, message, now_, message.left);
     taken<kKind>(channel);
   }
-  if (kKind.rest && clock.disturbed()) occupy(number, clock);
+  if (kKind.slows && clock.disturbed()) occupy(number, clock);
 }
 
 void NetworkModel::occupy(std::size_t number, ComputeClock& clock) const {

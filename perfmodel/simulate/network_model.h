@@ -68,7 +68,7 @@ class NetworkModel {
   /// What ends an advance() early.
   struct Stops {
     bool at_credit;  ///< a message waits for the credit: stop when it allows that message to start
-    bool at_event;   ///< traffic slows compute, so any event may move `until`: stop at each
+    bool at_event;   ///< traffic slows compute, so `until` moves where a channel gets busy: stop there
   };
   /// Moves the clock to `until`, or to the earlier moment at which a message arrives or one of `stops`
   /// applies, and returns the moment reached, in seconds. If `until` is infinite, something must be under
@@ -157,7 +157,8 @@ class NetworkModel {
     bool limited = true;  ///< the credit may keep messages back
     bool ahead = true;    ///< sockets hold bytes ahead of the channel
     bool in_turn = true;  ///< servers take messages in turn
-    bool rest = true;     ///< two channels, or traffic slows compute
+    bool apart = true;    ///< each stage has a channel of its own
+    bool slows = true;    ///< traffic slows compute
   };
   /// run.operator()<kind>() for a kind that has all that this simulation needs.
   template <typename Run>
@@ -167,7 +168,7 @@ class NetworkModel {
   double credit_moment() const;
   template <Kind kKind>
   std::size_t channel_of(const Message& message) const {
-    return !kKind.rest || shared_ ? 0 : message.stage();
+    return kKind.apart ? message.stage() : 0;
   }
   void prepare(Priced& priced, const InFlightMessage& in_flight, const Rounds& rounds) const;
   void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;

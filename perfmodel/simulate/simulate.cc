@@ -139,7 +139,8 @@ class Simulator::Engine {
       for (; next != waiting_.none() && credit_allows(next); next = next_step()) start(next);
       if (network_.arrived().empty()) {
         if (clock_.disturbed() || release < now) release = next_release(now);
-        now = network_.advance(release, {next != waiting_.none(), clock_.disturbed()}, clock_);
+        now = network_.advance(release, {next != waiting_.none(), clock_.disturbed() && release < kNever},
+                               clock_);
         if (release <= now) {
           take_released();
           release = next_release(now);
