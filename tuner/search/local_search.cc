@@ -9,7 +9,7 @@ namespace commtune::tuner {
 namespace {
 
 /// A move must win at least this part: many smaller ones cost more simulations than they are worth.
-constexpr double kWorthwhile = kIndifferent / 20;
+constexpr double kWorthwhile = kIndifferent / 5;
 /// In sequences longer than this a step is only moved to a place near its own, and a new one put at some
 /// places.
 constexpr std::size_t kManySteps = 32;
