@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -31,8 +32,8 @@ struct Regret {
 };
 
 /// How much more an entry regrets than another one.
-Regret regret_beyond(const std::vector<double>& entry, const std::vector<double>& other,
-                     const std::vector<double>& best) {
+Regret regret_beyond(std::span<const double> entry, std::span<const double> other,
+                     std::span<const double> best) {
   const auto n = static_cast<double>(best.size());
   double sum = 0, squares = 0;
   bool always_more = true;
@@ -86,8 +87,8 @@ std::vector<bool> in_the_race(const Times& times, double deviations) {
 
 /// Whether more draws would tell nothing of the choice: the entry's mean is surely more than the leader's by
 /// what anybody would notice, or surely not, with half of the distance to spare.
-bool is_told(const std::vector<double>& entry, const std::vector<double>& leader) {
-  const std::vector<double> seen(leader.begin(), leader.begin() + static_cast<std::ptrdiff_t>(entry.size()));
+bool is_told(std::span<const double> entry, std::span<const double> leader) {
+  const std::span<const double> seen = leader.first(entry.size());
   const Regret beyond = regret_beyond(entry, seen, seen);
   const double of_mean =
       kHeats.back().deviations * beyond.deviation / std::sqrt(static_cast<double>(entry.size()));

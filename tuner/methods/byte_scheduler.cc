@@ -81,6 +81,7 @@ constexpr std::uint64_t kMostBehind = 31;
 /// so many of the best are then simulated as they are.
 constexpr int kRoughRounds = 4;
 constexpr std::size_t kFinalists = 2;
+
 Bytes partition_of(int step) {
   return Bytes{static_cast<std::uint64_t>(
       std::llround(static_cast<double>(kFinest.count) * std::exp2(static_cast<double>(step) / kSteps)))};
@@ -113,7 +114,7 @@ class SettingSearch {
       for (const std::uint64_t behind : {std::uint64_t{0}, few_behind_}) try_setting({at, behind});
     }
     for (int stride = kSteps / 2; stride >= 1; stride /= 2) refine(stride);
-    if (is_rough()) decide_among_near();
+    if (is_rough()) decide_among_last();
   }
 
   ByteSchedulerOptions best() const {
@@ -147,27 +148,23 @@ class SettingSearch {
       return;
     if (std::ranges::find(tried_, setting) != tried_.end()) return;
     tried_.push_back(setting);
-    const Seconds time = time_of(plan_with(setting));
-    if (time < kNoLimit) near_.push_back({setting, time});
-    if (time >= wanted()) return;
-    best_ = setting;
-    fastest_ = time;
+    if (beats(setting, rough_road_)) bests_.push_back(setting);
   }
 
-  /// Of the plan that these settings make on the road, as far as it may be the fastest.
-  Seconds time_of(const FlatPlan& plan) { return simulator_.time(plan, rough_road_, wanted()); }
+  /// Whether it wins over the best, which it becomes then.
+  bool beats(const Setting& setting, const FlatRoad& road) {
+    const Seconds time = simulator_.time(plan_with(setting), road, wanted());
+    if (time >= wanted()) return false;
+    best_ = setting;
+    fastest_ = time;
+    return true;
+  }
 
-  /// The best of the finalists, with all their rounds.
-  void decide_among_near() {
-    std::ranges::stable_sort(near_, {}, &Tried::time);
-    near_.resize(std::min(near_.size(), kFinalists));
+  /// The best of the last ones that were, with all their rounds; the fastest by few of them first.
+  void decide_among_last() {
     fastest_ = option_.to_beat;
-    for (const Tried& tried : near_) {
-      const Seconds time = simulator_.time(plan_with(tried.setting), road_, fastest_);
-      if (time >= wanted()) continue;
-      best_ = tried.setting;
-      fastest_ = time;
-    }
+    for (std::size_t i = 0; i < std::min(kFinalists, bests_.size()); ++i)
+      beats(bests_[bests_.size() - 1 - i], road_);
   }
 
   const FlatPlan& plan_with(const Setting& setting) {
@@ -214,11 +211,7 @@ class SettingSearch {
   FlatPlan plan_;
   Bytes cut_;
   std::vector<Setting> tried_;
-  struct Tried {
-    Setting setting;
-    Seconds time{};
-  };
-  std::vector<Tried> near_;
+  std::vector<Setting> bests_;  ///< each faster than those before it, by few rounds
   std::optional<Setting> best_;
   Seconds fastest_;
 };

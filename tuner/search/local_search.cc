@@ -133,6 +133,7 @@ class LocalSearch {
       bool merged = false;
       for (const Place place : {Place::kOfSecond, Place::kOfFirst}) {
         if (done() || merged) break;
+        if (best_.by_layer && place == Place::kOfFirst) break;  // the same again
         trial_ = best_;
         tuner::merge(trial_, message, place);
         merged = try_out();
@@ -177,6 +178,11 @@ class LocalSearch {
     const auto number = static_cast<std::uint32_t>(message);
     StreamPlan base = best_;
     base.ends.insert(base.ends.begin() + static_cast<std::ptrdiff_t>(message), stream_.cut(place));
+    if (base.by_layer) {  // both parts have their places
+      trial_ = std::move(base);
+      order_by_layer(trial_);
+      return try_out();
+    }
     for (Step& step : base.steps) {
       if (step.message > number) ++step.message;
     }
@@ -191,14 +197,9 @@ class LocalSearch {
     return false;
   }
 
-  /// Tries the steps of a new message at every place, where layers do not give it one; for decoupled ones
-  /// next to each other, or the reduce beside its other half and the distribute anywhere.
+  /// Tries the steps of a new message at every place; for decoupled ones next to each other, or the reduce
+  /// beside its other half and the distribute anywhere.
   bool insert_anywhere(const StreamPlan& halved, std::uint32_t message, std::uint32_t other) {
-    if (halved.by_layer) {
-      trial_ = halved;
-      order_by_layer(trial_);
-      return try_out();
-    }
     const std::size_t n = halved.steps.size();
     const std::size_t stride = n > kManySteps ? n / kManySteps + 1 : 1;
     for (std::size_t at = 0; at <= n && !done(); at += stride) {
