@@ -8,7 +8,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 import noise
-from accuracy_parts import coverage, drawn, local, output, targets
+from accuracy_parts import coverage, drawn, local, measuring, output, targets
 from accuracy_test import LATE, result, row
 from disturbance import Disturbance, Watch
 
@@ -55,18 +55,50 @@ class Coverage(unittest.TestCase):
 
 
 class RdmaTargets(unittest.TestCase):
+    ROWS = [row("a", 2.0, 2.2, chosen=True), row("b", 2.1, 2.1), row("c", 2.2, 2.0), row("d", 2.3, 2.4)]
+
+    def judged(self, fourth, again=None):
+        return targets.over_rdma([result([*self.ROWS[:3], row("d", 2.3, fourth)], again=row("a", 2.0, again) if again else None)])
+
     def test_the_fastest_method_may_stand_third(self):
-        rows = [row("a", 2.0, 2.2, chosen=True), row("b", 2.1, 2.1), row("c", 2.2, 2.0), row("d", 2.3, 2.4)]
-        judgement = targets.over_rdma([result(rows)])
-        self.assertEqual(goal(judgement, "fastest_rank_worst").value, 3)
+        judgement = self.judged(2.4)
+        self.assertEqual(goal(judgement, "first_3_behind").value, 0)
         self.assertTrue(all(each.met for each in judgement.goals))
-        self.assertIn("shortest_iteration=2.0s", judgement.notes)
-        rows[3] = row("d", 2.3, 1.9)
-        self.assertFalse(goal(targets.over_rdma([result(rows)]), "fastest_rank_worst").met)
+        self.assertEqual(judgement.notes, ("fastest_rank_worst=3(not-judged)", "shortest_iteration=2.0s"))
+        judgement = self.judged(1.9)
+        self.assertFalse(goal(judgement, "first_3_behind").met)
+        self.assertIn("fastest_rank_worst=4(not-judged)", judgement.notes)
+
+    def test_a_fourth_that_noise_may_have_made_the_fastest(self):
+        # Behind by 5.3 %: repeats 3 % apart allow that, 2 % do not, and 16 % say nothing.
+        for apart, word in ((2.266, "met"), (2.244, "missed"), (2.552, "too-noisy")):
+            self.assertEqual(noise.verdict(self.judged(1.9, again=apart).goals), word)
 
     def test_the_median_error_may_be_fifteen_per_cent(self):
         self.assertTrue(goal(targets.over_rdma([result([row("a", 1.14, 1.0, chosen=True)])]), "error_median").met)
         self.assertFalse(goal(targets.over_rdma([result([row("a", 1.16, 1.0, chosen=True)])]), "error_median").met)
+
+
+class ThereAndBack(unittest.TestCase):
+    def test_all_methods_run_from_both_ends_and_the_choice_between(self):
+        class Runs(list):
+            def run_methods(self, _plan, methods, _warmup, iterations):
+                self.append((methods, iterations))
+                first, last = sum(len(run) for run, _ in self[:-1]), len(methods)
+                seconds = dict(zip(methods, range(first + 1, first + last + 1)))
+                return {method: {"method": method, "check": {"tensors": 1}, "iteration_seconds": [float(at)] * iterations,
+                                 "median_seconds": float(at), "half_width_seconds": 0.5} for method, at in seconds.items()}
+
+        tuner, answer = Runs(), {"chosen": "a", "plans": {"a": 1}, "ranking": [
+            {"method": method, "road": "ring", "iteration_seconds": 1.0} for method in ("a", "b")]}
+        arguments = argparse.Namespace(method=[], warmup=0, iterations=3)
+        rows, second = measuring.there_and_back(answer, tuner, Watch(), arguments, lambda _: None)
+        self.assertEqual(tuner, [(["a", "b"], 3), (["a"], 6), (["b", "a"], 3)])
+        # 1st and 5th, 2nd and 4th; the choice alone 3rd: the same mean.
+        self.assertEqual([(one.method, one.measured, one.iterations) for one in rows], [("a", 3.0, 6), ("b", 3.0, 6)])
+        self.assertEqual((second.measured, second.iterations, second.half_width), (3.0, 6, 0.5))
+        arguments.method = ["b"]
+        self.assertIsNone(measuring.there_and_back(answer, Runs(), Watch(), arguments, lambda _: None)[1])
 
 
 class DrawnTargets(unittest.TestCase):
@@ -155,7 +187,7 @@ class Local(unittest.TestCase):
     def test_iterations_of_all_rounds_make_one_median(self):
         visits = [({"iteration_seconds": times, "median_seconds": times[1]}, Disturbance(stolen=stolen))
                   for times, stolen in (([1, 2, 9], 0.0), ([2, 3, 9], 0.04), ([3, 4, 9], 0.01), ([4, 5, 9], 0.0))]
-        report, disturbance = local.together(visits)
+        report, disturbance = measuring.together(visits)
         self.assertEqual((len(report["iteration_seconds"]), report["median_seconds"], disturbance.stolen), (12, 4, 0.04))
         # 2, 3, 4, 5: a deviation of 1.29 over sqrt(4), times 3.182.
         self.assertAlmostEqual(report["half_width_seconds"], 2.054, delta=0.001)

@@ -1,36 +1,17 @@
 """Ranks on this machine without emulated links, as api/quickstart shows first. Other work there comes and goes, so all methods
 run in turn, several times."""
 
-import math
-import statistics
-
-from disturbance import Disturbance
-
 from . import output
 from .cases import Case, Network
-from .measuring import checked, row_of, wanted
+from .measuring import checked, row_of, together, wanted
 
 MODELS = (("resnet50", 1, 0.252865), ("bert_base", 10, 0.3))  # the first as quickstart plans it: with its profile's own times
 LARGEST, BUDGET = "128M", "40s"  # of a probe, as there
 ROUNDS = 4  # even: as many forwards as backwards
-T_95 = 3.182  # Student's t of ROUNDS - 1 degrees of freedom
 
 
 def cases(ranks):
     return tuple(Case(model, Network(0, slots=count), divisor, compute) for count in ranks for model, divisor, compute in MODELS)
-
-
-def together(visits):
-    """One report of several runs, and the worst that disturbed one of them. The median's interval is that of the runs' medians, as
-    iterations of one run have more in common than runs have."""
-    iterations = [seconds for report, _ in visits for seconds in report["iteration_seconds"]]
-    medians = [report["median_seconds"] for report, _ in visits]
-    report = {
-        "iteration_seconds": iterations,
-        "median_seconds": statistics.median(iterations),
-        "half_width_seconds": T_95 * statistics.stdev(medians) / math.sqrt(len(medians)),
-    }
-    return report, Disturbance(max(disturbance.stolen for _, disturbance in visits))
 
 
 def in_turns(answer, tuner, watch, arguments, say):

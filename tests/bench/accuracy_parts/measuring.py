@@ -3,12 +3,17 @@
 import contextlib
 import itertools
 import json
+import math
+import statistics
 import tempfile
 from pathlib import Path
 
-from disturbance import Watch
+from disturbance import Disturbance, Watch
 from race_parts import emulated, ours
 from . import output, rdma, results
+
+
+T_95 = {2: 12.706, 4: 3.182}  # Student's t by the number of runs
 
 
 class Here:
@@ -99,6 +104,19 @@ def row_of(entry, answer, report, disturbance):
     )
 
 
+def together(visits):
+    """One report of several runs of a plan, and the worst that disturbed one of them. The median's interval is that of the runs'
+    medians, as iterations of one run have more in common than runs have; of one run, its own."""
+    iterations = [seconds for report, _ in visits for seconds in report["iteration_seconds"]]
+    medians = [report["median_seconds"] for report, _ in visits]
+    report = {"iteration_seconds": iterations, "median_seconds": statistics.median(iterations)}
+    if len(visits) == 1:
+        report["half_width_seconds"] = visits[0][0]["half_width_seconds"]
+    else:
+        report["half_width_seconds"] = T_95[len(visits)] * statistics.stdev(medians) / math.sqrt(len(medians))
+    return report, Disturbance(max(disturbance.stolen for _, disturbance in visits))
+
+
 def wanted(answer, methods):
     """The entries of a ranking that are of these methods, in its order; none named: all."""
     return [entry for entry in answer["ranking"] if not methods or entry["method"] in methods]
@@ -116,18 +134,32 @@ def one_by_one(answer, tuner, watch, arguments, say):
     return tuple(rows), choice_again(rows, answer, tuner, watch, arguments, say)
 
 
-def in_one_session(answer, tuner, watch, arguments, say):
-    """The same by ranks that start once, where starting them takes as long as many iterations."""
+def there_and_back(answer, tuner, watch, arguments, say):
+    """The same by ranks that start once for all methods, where starting them takes as long as many iterations: all methods, the
+    choice once more and as often, all methods from the last to the first. What gets slowly better or worse meets all alike."""
     plan = answer["plans"][answer["chosen"]]
     entries = wanted(answer, arguments.method)
     methods = [entry["method"] for entry in entries]
-    reports, disturbance = watch.calmly(lambda: tuner.run_methods(plan, methods, arguments.warmup, arguments.iterations))
+
+    def passes(order, iterations):
+        return watch.calmly(lambda: tuner.run_methods(plan, order, arguments.warmup, iterations))
+
+    def row(method, visits):
+        verified_visits = [(verified(reports[method]), disturbance) for reports, disturbance in visits]
+        return row_of(ours.entry_of(answer, method), answer, *together(verified_visits))
+
+    there = passes(methods, arguments.iterations)
+    choice = answer["chosen"] if answer["chosen"] in methods else None
+    middle = passes([choice], 2 * arguments.iterations) if choice else None
+    back = passes(methods[::-1], arguments.iterations)
+    rows = tuple(row(method, [there, back]) for method in methods)
+    again = row(choice, [middle]) if choice else None
     say(output.heading())
-    rows = []
-    for entry in entries:
-        rows.append(row_of(entry, answer, verified(reports[entry["method"]]), disturbance))
-        say(output.line(rows[-1]))
-    return tuple(rows), choice_again(rows, answer, tuner, watch, arguments, say)
+    for each in rows:
+        say(output.line(each))
+    if again:
+        say(output.line(again, again=True))
+    return rows, again
 
 
 def choice_again(rows, answer, tuner, watch, arguments, say):

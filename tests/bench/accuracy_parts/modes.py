@@ -38,4 +38,4 @@ def here(ranks):
 def over_rdma(hosts):
     chosen = rdma.cases(hosts)
     label = f"rdma={hosts}"
-    return Mode(label, chosen, len(chosen), targets.over_rdma, measuring.in_one_session, lambda *_: True, rdma.LARGEST, rdma.BUDGET, True)
+    return Mode(label, chosen, len(chosen), targets.over_rdma, measuring.there_and_back, lambda *_: True, rdma.LARGEST, rdma.BUDGET, True)
