@@ -193,7 +193,7 @@ def run_case(case, program, arguments, mode, say):
         tuner, disturbance = watch.calmly(
             lambda: probed(Tuner(program, cluster, next(databases), arguments.tune_arg), largest, budget, aim)
         )
-        answer = tuner.rank(profile, arguments.plan_arg)
+        answer = tuner.rank(profile, ([f"--check={mode.check}"] if mode.check else []) + arguments.plan_arg)
         rows, again = mode.sweep(answer, tuner, watch, arguments, say)
     if not rows:
         raise emulated.RaceError(f"{case.name}: no method is called {' or '.join(arguments.method)}")

@@ -18,6 +18,7 @@ class Mode:
     largest: str = "32M"  # message probed
     budget: str = ""  # of a probe
     probes_for_model: bool = False  # tune probe --for
+    check: str = ""  # time that the leading plans run before the answer (default: the product's)
 
 
 def fixed(quick):
@@ -38,4 +39,5 @@ def here(ranks):
 def over_rdma(hosts):
     chosen = rdma.cases(hosts)
     label = f"rdma={hosts}"
-    return Mode(label, chosen, len(chosen), targets.over_rdma, measuring.there_and_back, lambda *_: True, rdma.LARGEST, rdma.BUDGET, True)
+    return Mode(label, chosen, len(chosen), targets.over_rdma, measuring.there_and_back, lambda *_: True, rdma.LARGEST, rdma.BUDGET,
+                probes_for_model=True, check=rdma.CHECK)
