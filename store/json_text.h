@@ -13,4 +13,7 @@ std::string json_text(const nlohmann::json& value);
 /// for what is known last.
 std::string json_text_of_members(const std::map<std::string, std::string>& members);
 
+/// json_text() of an object some of whose members are written out already.
+std::string json_text(const nlohmann::json& object, const std::map<std::string, std::string>& written);
+
 }  // namespace commtune

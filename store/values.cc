@@ -24,6 +24,15 @@ std::string json_text_of_members(const std::map<std::string, std::string>& membe
   return text.empty() ? "{}" : text + "}";
 }
 
+std::string json_text(const nlohmann::json& object, const std::map<std::string, std::string>& written) {
+  std::map<std::string, std::string> members;
+  for (const auto& [name, value] : object.items()) {
+    const auto text = written.find(name);
+    members.emplace(name, text == written.end() ? json_text(value) : text->second);
+  }
+  return json_text_of_members(members);
+}
+
 namespace sql {
 namespace {
 

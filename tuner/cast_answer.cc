@@ -41,6 +41,7 @@ Answer cast_answer(const Profile& profile, const Cluster& cluster, const TuneOpt
   answer.bound_low.reset();
   for (Entry& entry : answer.ranking) {
     make_of(entry.plan, profile, options.wire);
+    entry.digest = digest(entry.plan);
     entry.bound = Seconds{0};
     entry.gap = 0;
   }

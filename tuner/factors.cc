@@ -108,7 +108,7 @@ Times with_factors(const Times& times, const std::vector<Entry>& ranking,
     const Plan& own = ranking[i].plan;
     const std::vector<double>& road =
         normals.of(own.transport.empty() ? describe(own.road) : describe(own.road) + "@" + own.transport);
-    const std::vector<double>& plan = normals.of(digest(own));
+    const std::vector<double>& plan = normals.of(plan_digest(ranking[i]));
     result[i].reserve(count);
     for (std::size_t d = 0; d < count; ++d) {
       const double z = std::sqrt(1 - response.own) * road[d] + std::sqrt(response.own) * plan[d];

@@ -114,20 +114,25 @@ std::vector<std::size_t> first_alike(const std::vector<Entry>& ranking) {
   digests.reserve(ranking.size());
   first.reserve(ranking.size());
   for (const Entry& entry : ranking) {
-    digests.push_back(digest(entry.plan));
+    digests.push_back(plan_digest(entry));
     first.push_back(static_cast<std::size_t>(std::find(digests.begin(), digests.end(), digests.back()) -
                                              digests.begin()));
   }
   return first;
 }
 
+/// Where each message takes many rounds, draws are simulated with so many: what a draw makes of an iteration,
+/// as a part of what the fitted costs make of it, is hardly another with fewer.
+constexpr int kRounds = 2;
+
 /// A draw of the fits: what roads cost, each once it is asked for, and the job where traffic is slowed by
 /// another contention.
 struct PricedDraw {
   struct PricedRoad {
-    explicit PricedRoad(RoadCost of_road) : cost(std::move(of_road)), flat(cost) {}
+    explicit PricedRoad(RoadCost of_road)
+        : cost(std::move(of_road)), flat(with_rounds(FlatRoad(cost), kRounds)) {}
     RoadCost cost;
-    FlatRoad flat;  ///< refers to `cost`
+    FlatRoad flat;  ///< refers to `cost`; of few rounds
   };
 
   PricedDraw(std::size_t roads, const Planning& job, const Cluster& cluster) : priced(roads) {
@@ -154,12 +159,14 @@ class Race {
     plans_.reserve(ranking.size());
     taken_.reserve(ranking.size());
     road_of_.reserve(ranking.size());
+    of_all_rounds_.reserve(ranking.size());
     for (const Entry& entry : ranking) {
       plans_.emplace_back(entry.plan, job.work);
       taken_.push_back(entry.run_deviation > 0 ? std::optional(entry.prediction.iteration.count())
                                                : std::nullopt);
       road_of_.push_back(static_cast<std::size_t>(std::find(roads_.begin(), roads_.end(), entry.plan.road) -
                                                   roads_.begin()));
+      of_all_rounds_.push_back(of_all_rounds(entry));
     }
   }
 
@@ -208,7 +215,17 @@ class Race {
   double simulated(std::size_t entry, std::size_t draw) {
     const FlatRoad& road = priced(draw, road_of_[entry]);
     Simulator& simulator = draws_so_far_[draw].slowed ? draws_so_far_[draw].slowed->simulator : simulator_;
-    return simulator.time(plans_[entry], road).count();
+    return of_all_rounds_[entry] * simulator.time(plans_[entry], road).count();
+  }
+
+  /// What an entry takes under the fitted costs over what it takes with few rounds.
+  double of_all_rounds(const Entry& entry) {
+    const RoadOption* option = job_.option_of(entry.plan.road);
+    if (option == nullptr) return 1;
+    const RoadCost& cost = option->cost;
+    if (entry.run_deviation > 0 || std::min(cost.most_rounds, cost.rounds.both()) <= kRounds) return 1;
+    const Seconds few = simulator_.time(plans_.back(), with_rounds(FlatRoad(cost), kRounds));
+    return few.count() > 0 ? entry.prediction.iteration / few : 1;
   }
 
   /// Roads whose plans are all out of the race are not priced any more.
@@ -244,6 +261,7 @@ class Race {
   std::vector<FlatPlan> plans_;
   std::vector<std::optional<double>> taken_;  ///< of plans that were run: seconds
   std::vector<std::size_t> road_of_;
+  std::vector<double> of_all_rounds_;
   Times times_;
   bool late_ = false;
 };

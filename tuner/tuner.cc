@@ -157,6 +157,7 @@ Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title,
     if (job.profile.batch > 0) entry.samples_per_second = job.workers * job.profile.batch / time;
     entry.speedup = job.workers * job.alone.count() / time;
   }
+  entry.digest = digest(candidate.plan);
   entry.messages = candidate.plan.messages.size();
   entry.server_imbalance = server_imbalance(candidate.plan);
   entry.plan = std::move(candidate.plan);
@@ -219,6 +220,7 @@ TransportJob job_over(const Cluster& cluster, std::string transport, const Profi
   Planning job(profile, cluster, workers,
                options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads,
                out_of_time);
+  job.thorough = options.thorough;
   if (options.roads.empty()) job.price_whole_messages(cluster);  // no others where roads are named
   require_usable_fit(job, cluster);
   std::optional<Planning> narrowed = with_roads(job, options.eligible, transport);
@@ -347,6 +349,10 @@ double intensity_of(const Profile& profile) {
 }
 
 }  // namespace
+
+std::string plan_digest(const Entry& entry) {
+  return entry.digest.empty() ? digest(entry.plan) : entry.digest;
+}
 
 Effort effort_of(const Entry& entry) {
   const Method* method = find_method(entry.method);

@@ -41,6 +41,8 @@ struct TuneOptions {
   std::vector<TransportRoad> eligible;
   /// What all plans cast gradients to. They lose something: their answer has no bounds (cast_answer.h).
   WireFormat wire = WireFormat::kAsIs;
+  /// Settings of named methods are searched several times as closely (byte_scheduler.h), which takes so long.
+  bool thorough = false;
   std::vector<PlanTime> runs;          ///< a plan whose run took anything else than predicted is ranked by it
   double gap_limit = 0.002;            ///< the joint search stops when its plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
@@ -77,6 +79,7 @@ struct Entry {
   std::string method;  ///< "mg-wfbp", "joint", ...; "mg-wfbp@tcp" where the cluster has several transports
   std::string title;   ///< "MG-WFBP", "MG-WFBP over tcp"
   Plan plan;
+  std::string digest;  ///< of the plan, where tune() made the entry: plan_digest()
   Prediction prediction;
   Seconds bound{};                           ///< of the plan's own road; 0 where it casts
   double gap = 0;                            ///< T / (bound over all roads) - 1
@@ -90,6 +93,9 @@ struct Entry {
   std::optional<MeasuredTime> measured;  ///< verify() only, of the plans that it ran
   std::string failure;                   ///< why the run of this plan failed; empty otherwise
 };
+
+/// Of the entry's plan; computed where the entry does not know it.
+std::string plan_digest(const Entry& entry);
 
 /// How much machinery the entry's method asks for; the joint plan counts as the most.
 Effort effort_of(const Entry& entry);

@@ -62,7 +62,7 @@ Keeping keeping_of(const TuneOutcome& outcome) {
   keeping.all = question.keep == Keep::kAll || question.verify;  // what is run is stored before
   if (!question.overrides.any()) keeping.fit = outcome.fit;
   keeping.fits = outcome.fits;
-  if (question.is_changed() && outcome.fit)
+  if ((question.is_changed() || question.thorough) && outcome.fit)
     keeping.question =
         record_of(outcome.made, question.overrides, outcome.made.cluster.name, outcome.fit, outcome.fits);
   if (!outcome.fit) keeping.given = &outcome.made.cluster;
@@ -109,7 +109,9 @@ WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutc
   chosen.texts = commtune::write_out(chosen.plan, profile, outcome.document.at("plan"));
   auto& ranking = written.ranking;
   ranking["chosen"] = "true";
-  ranking["answer"] = json_text_of_members(members_of(outcome.document, chosen.texts.plan));
+  std::map<std::string, std::string> members = members_of(outcome.document, chosen.texts.plan);
+  ranking["answer"] = json_text_of_members(members);
+  for (const char* same : {"ranking", "bounds", "doubtful"}) outcome.texts[same] = std::move(members.at(same));
   if (!keeping.question.is_null()) ranking["question"] = json_text(keeping.question);
   if (!keeping.fits.empty()) ranking["fits"] = json_text(keeping.fits);
   if (!outcome.runs.empty()) ranking["runs"] = json_text(outcome.runs);

@@ -21,6 +21,7 @@ Question JobFlags::question(Work& work) const {
   question.overrides = overrides;
   question.draws = options.draws;
   question.seed = options.seed;
+  question.thorough = options.thorough;
   question.keep = Keep::kAll;
   return question;
 }
@@ -47,6 +48,7 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
       ->capture_default_str();
   add_knob(command, knob::kDraws, flags.options.draws);
   add_knob(command, knob::kSeed, flags.options.seed);
+  add_knob(command, knob::kThorough, flags.options.thorough);
   add_override_flags(command, flags.overrides);
 }
 

@@ -26,7 +26,7 @@ Asked look_up(const Store& store, Question question, const FitAge& age) {
 }
 
 TuneOutcome answer(Asked asked, tuner::OutOfTime out_of_time) {
-  TuneOutcome outcome{std::move(asked), {}, {}, {}, 0, {}, {}, nullptr};
+  TuneOutcome outcome{std::move(asked), {}, {}, {}, 0, {}, {}, nullptr, {}};
   tuner::TuneOptions options = outcome.made.options;
   options.out_of_time = std::move(out_of_time);
   outcome.answer = tuner::tune(outcome.made.profile, outcome.made.cluster, options);

@@ -62,6 +62,8 @@ struct TuneOutcome : Asked {  // NOLINT(bugprone-exception-escape): moving a nlo
   std::map<std::string, RowId> plans;              ///< method -> stored plan
   std::map<std::string, std::vector<RowId>> runs;  ///< method -> those that measured its plan
   nlohmann::json document = nullptr;               ///< to_json(answer) once write_out() has made it
+  /// Of its members that answer_to_json() leaves as they are, and that are long; written out likewise.
+  std::map<std::string, std::string> texts;
 
   /// The entry of the chosen plan.
   const tuner::Entry& chosen() const { return answer.ranking.at(answer.chosen); }

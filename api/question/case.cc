@@ -100,6 +100,7 @@ Case make_case(const Question& question, const Allocation& allocation, Profile p
   made.options.limits = allocation.limits;
   made.options.draws = question.draws;
   made.options.seed = question.seed;
+  made.options.thorough = question.thorough;
   made.options.wire = question.wire;
   made.options.check();
   return made;
@@ -117,6 +118,7 @@ nlohmann::json record_of(const Case& made, const Overrides& overrides, const std
                         {"seed", made.options.seed},
                         {"overrides", to_json(overrides)}};
   if (made.options.limits.hashed) record["hashed"] = true;
+  if (made.options.thorough) record["thorough"] = true;
   if (made.options.wire != WireFormat::kAsIs) record["wire"] = to_string(made.options.wire);
   if (!fits.empty()) record["fits"] = fits;
   return record;
@@ -136,6 +138,7 @@ Case case_from_record(const nlohmann::json& record, const Profile& profile, cons
   made.options.limits.colocated_servers = record.at("servers").get<int>();
   made.options.limits.dedicated_servers = record.at("dedicated_servers").get<int>();
   made.options.limits.hashed = record.value("hashed", false);
+  made.options.thorough = record.value("thorough", false);
   if (const auto wire = record.find("wire"); wire != record.end())
     made.options.wire = wire_format_named(wire->get<std::string>());
   made.options.draws = record.at("draws").get<int>();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "api/rest/http/message.h"
 #include "api/view/outcome_json.h"
 #include "perfmodel/base/error.h"
+#include "store/json_text.h"
 #include "tuner/tuner.h"
 
 namespace commtune::api::rest {
@@ -181,9 +183,10 @@ PlanService::One PlanService::compute(Asked asked, const std::string& profile, A
                  nullptr,
                  0,
                  complete};
+    const std::map<std::string, std::string> written = std::move(outcome.texts);
     json document = answer_to_json(std::move(outcome));
     document.erase("cached");
-    const std::string text = to_text(document);
+    const std::string text = json_text(document, written);
     keeping.text = std::make_shared<const std::string>(with_cached(complete, text));
     keeping.plan = document.at("id").get<RowId>();
     auto kept = std::make_shared<const Kept>(std::move(keeping));
@@ -235,7 +238,7 @@ bool PlanService::keep(TuneOutcome& outcome, const json& record, const Caller& c
   const tuner::Entry& chosen = outcome.chosen();
   if (outcome.answer.complete && outcome.fit) {
     const auto reader = parts_.store.reader();
-    const auto known = reader->find_ranking(digest(chosen.plan), "question", record);
+    const auto known = reader->find_ranking(plan_digest(chosen), "question", record);
     if (known && known->predicted == chosen.prediction.iteration && is_complete(known->ranking) &&
         (question.keep != Keep::kAll || !known->ranking.at("plans").empty())) {
       outcome.plans = known->ranking.at("plans").get<std::map<std::string, RowId>>();

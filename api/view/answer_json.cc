@@ -78,7 +78,7 @@ nlohmann::json to_json(const tuner::Entry& entry) {
   nlohmann::json out = prediction_to_json(p);
   out["method"] = entry.method;
   out["title"] = entry.title;
-  out["plan_digest"] = digest(entry.plan);
+  out["plan_digest"] = plan_digest(entry);
   out["road"] = describe_road(entry.plan);
   if (!entry.plan.transport.empty()) out["transport"] = entry.plan.transport;
   out["communication_ratio"] = p.compute.count() > 0 ? p.communication / p.compute : 0;

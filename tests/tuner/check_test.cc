@@ -156,8 +156,9 @@ TEST(Check, ARoadPricedByFormulaIsRefittedToo) {
   const auto& plans = result.answer.check->plans;
   const auto servers = std::ranges::find(plans, kServers, &CheckedPlan::road);
   ASSERT_NE(servers, plans.end());
-  // The true road has curves of its own, of which 1.5 times the formula is not quite the form.
-  EXPECT_NEAR(servers->factor, 1.5, 0.1);
+  // The true road has curves of its own, of which 1.5 times the formula is not quite the form, and the plan
+  // hides most of what it sends, so that little of that makes much of a factor.
+  EXPECT_NEAR(servers->factor, 1.5, 0.3);
   const Plan& plan = result.plans[static_cast<std::size_t>(servers - plans.begin())];
   const RoadCost by_formula = scaled(road_cost(kServers, cluster, 4), servers->factor, servers->factor);
   EXPECT_NEAR(simulate(Workload(runs.profile()), plan, by_formula).iteration / servers->measured, 1, 0.01);

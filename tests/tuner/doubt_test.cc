@@ -176,7 +176,7 @@ TEST(Decide, LooksAtTheEdgeOnlyWhereThatIsSlowerThere) {
   options.max_events = 20'000;
   int ties = 0, differ = 0;
   double ratios = 0;
-  for (unsigned round = 0; round < 800; ++round) {
+  for (unsigned round = 0; round < 2000; ++round) {
     const Profile profile = made_profile(random, 8);
     const auto part = [&] { return static_cast<double>(random() % 100) / 100; };
     const double relative = 0.01 + 0.05 * part();

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <optional>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "tuner/messages.h"
 #include "tuner/methods/wfbp.h"
@@ -65,114 +67,149 @@ Plan byte_scheduler(const Planning& job, const RoadOption& option, const ByteSch
 
 namespace {
 
-/// A setting by its place on a logarithmic grid: partition = 2^(step / kSteps) * kFinest, and a credit of so
-/// many pieces beside the next one.
+/// A setting by its place on a logarithmic grid that begins at the largest tensor: partition = largest /
+/// 2^(cuts / kSteps), and a credit of largest * 2^(credit / kSteps) bytes. That is no multiple of the
+/// partition: what hides a start-up is often some small tensors.
 struct Setting {
-  int step = 0;
-  std::uint64_t behind = 0;
+  int cuts = 0;
+  int credit = 0;
   bool operator==(const Setting&) const = default;
 };
 
+constexpr int kSteps = 16;                                      // for a factor of 2
+constexpr int kNone = -12 * kSteps, kMostCredit = 3 * kSteps;  // that a credit may be
+constexpr int kLeastCredit = -10 * kSteps;                      // of the coarse grid, over the partition
 constexpr Bytes kFinest = 256_KiB;
-constexpr int kSteps = 8;  // for a factor of 2
-constexpr std::uint64_t kMostBehind = 31;
 
-/// Where each message takes many rounds, settings are compared by simulating few of them, each for several;
-/// so many of the best are then simulated as they are.
-constexpr int kRoughRounds = 4;
-constexpr std::size_t kFinalists = 2;
+/// How closely settings are searched, in steps.
+struct Closeness {
+  int cuts, credits;    ///< of the coarse grid
+  int most_credit;      ///< of it, over the partition
+  std::size_t starts;   ///< how many of the coarse grid's best the search goes on around
+  double stay;          ///< part of these that is left each time the steps are halved
+  int last;             ///< step
+};
+constexpr Closeness kQuick{4 * kSteps, 4 * kSteps, -kSteps, 1, 1, kSteps / 4},
+    kThorough{2 * kSteps, 2 * kSteps, 2 * kSteps, 12, 0.7, 1};
+/// How much slower than the best a setting of the coarse grid may be to be one of several starts.
+constexpr double kStartBehind = 0.05;
+/// Settings of the coarse grid are simulated with so many rounds of each message.
+constexpr int kCoarseRounds = 2;
 
-Bytes partition_of(int step) {
-  return Bytes{static_cast<std::uint64_t>(
-      std::llround(static_cast<double>(kFinest.count) * std::exp2(static_cast<double>(step) / kSteps)))};
-}
+struct Start {
+  Setting setting;
+  Seconds time{};
+};
 
-/// Simulates settings, each once, and keeps the best. On all-to-all roads the best has hardly ever more than
-/// one piece behind the next one: that hides its start-up. Fewer pieces under way are kinder to hosts than
-/// any model says; so are smaller ones to servers, and larger ones where all ranks need each other for each
-/// piece. Others must beat them by what can be told apart.
+/// Simulates settings, each once: a coarse grid of both, then around its best with ever smaller steps, as long
+/// as one of the neighbours is better. Fewer bytes under way are kinder to hosts than any model says; so are
+/// smaller pieces to servers, and larger ones where all ranks need each other for each piece. These are tried
+/// first, and others must beat them by what can be told apart.
 class SettingSearch {
  public:
   SettingSearch(const Planning& job, const RoadOption& option)
       : job_(job),
         option_(option),
         road_(option.cost),
-        rough_road_(with_rounds(road_, kRoughRounds)),
-        prefers_large_(needs_one_order(option.road)),
-        few_behind_(prefers_large_ ? 1 : 3),
+        coarse_road_(with_rounds(road_, kCoarseRounds)),
+        closeness_(job.thorough ? kThorough : kQuick),
+        largest_(largest_tensor(job.work)),
         simulator_(job.work),
         fastest_(option.to_beat) {
-    const Bytes largest = largest_tensor(job.work);
-    while (job_.work.total_bytes / partition_of(first_).count > kMostPieces) ++first_;
-    for (last_ = first_; partition_of(last_) < largest;) ++last_;
+    while (partition_of(most_cuts_ + 1) >= kFinest &&
+           job_.work.total_bytes / partition_of(most_cuts_ + 1).count <= kMostPieces)
+      ++most_cuts_;
   }
 
-  /// A coarse grid, then around the best with ever smaller steps until none is better.
-  void run() {
-    for (int step = 0; step < last_ - first_ + 2 * kSteps; step += 2 * kSteps) {
-      const int at = prefers_large_ ? std::max(last_ - step, first_) : std::min(first_ + step, last_);
-      for (const std::uint64_t behind : {std::uint64_t{0}, few_behind_}) try_setting({at, behind});
+  ByteSchedulerOptions best() {
+    scan();
+    for (int step = kSteps; step >= closeness_.last; step /= 2) {
+      for (Start& start : starts_) improve(start, step);
+      std::ranges::stable_sort(starts_, {}, &Start::time);
+      const double left = std::ceil(closeness_.stay * static_cast<double>(starts_.size()));
+      starts_.resize(std::min(starts_.size(), static_cast<std::size_t>(left)));
     }
-    for (int stride = kSteps / 2; stride >= 1; stride /= 2) refine(stride);
-    if (is_rough()) decide_among_last();
-  }
-
-  ByteSchedulerOptions best() const {
-    const Setting setting = best_.value_or(Setting{first_, 0});
-    const Bytes partition = partition_of(setting.step);
-    return {partition, Bytes{partition.count * setting.behind}};
+    const Setting setting = starts_.empty() ? Setting{0, kNone} : starts_.front().setting;
+    return {partition_of(setting.cuts), credit_of(setting.credit)};
   }
 
  private:
-  /// Larger and smaller pieces by this stride, more or fewer of them, and both at the same bytes, as long as
-  /// one of these is better.
-  void refine(int stride) {
-    for (std::optional<Setting> centre; best_ && centre != best_ && may_improve();) {
-      centre = best_;
-      const auto [step, behind] = *centre;
-      for (const int next : {step - stride, step + stride}) try_setting({next, behind});
-      for (const std::uint64_t next : {behind / 2, behind + 1, 2 * behind + 1}) try_setting({step, next});
-      try_setting({step - stride, behind + 1});
-      if (behind > 0) try_setting({step + stride, behind - 1});
+  Bytes partition_of(int cuts) const {
+    return Bytes{static_cast<std::uint64_t>(
+        std::ceil(static_cast<double>(largest_.count) * std::exp2(-static_cast<double>(cuts) / kSteps)))};
+  }
+  Bytes credit_of(int credit) const {
+    if (credit <= kNone) return Bytes{};
+    return Bytes{static_cast<std::uint64_t>(
+        std::llround(static_cast<double>(largest_.count) * std::exp2(static_cast<double>(credit) / kSteps)))};
+  }
+
+  /// The coarse grid: of each partition no credit, then parts of it. Its best become the starts.
+  void scan() {
+    std::vector<int> grid;
+    for (int cuts = 0; cuts <= most_cuts_; cuts += closeness_.cuts) grid.push_back(cuts);
+    if (2 * (most_cuts_ % closeness_.cuts) >= closeness_.cuts) grid.push_back(most_cuts_);
+    if (!needs_one_order(option_.road)) std::ranges::reverse(grid);
+    for (const int cuts : grid) scan_credits(cuts);
+    std::ranges::stable_sort(starts_, {}, &Start::time);
+    starts_.resize(std::min(starts_.size(), closeness_.starts));
+    if (coarse_road_.most_rounds >= std::min(road_.most_rounds, option_.cost.rounds.both())) return;
+    tried_.clear();
+    for (Start& start : starts_) start.time = time_of(start.setting, road_, kNoLimit);
+    std::erase_if(starts_, [&](const Start& start) { return start.time >= wanted(option_.to_beat); });
+  }
+
+  void scan_credits(int cuts) {
+    scan({cuts, kNone});
+    for (int i = (closeness_.most_credit - kLeastCredit) / closeness_.credits; i >= 0; --i) {
+      const int credit = closeness_.most_credit - i * closeness_.credits - cuts;
+      if (credit > kNone) scan({cuts, credit});
     }
   }
 
-  bool is_rough() const {
-    return rough_road_.most_rounds < std::min(road_.most_rounds, option_.cost.rounds.both());
-  }
-  bool may_improve() const { return wanted() > option_.floor(); }
-  Seconds wanted() const { return fastest_ * (1 - kMargin); }
-
-  void try_setting(const Setting& setting) {
-    if (setting.step < first_ || setting.step > last_ || setting.behind > kMostBehind || !may_improve())
-      return;
-    if (std::ranges::find(tried_, setting) != tried_.end()) return;
-    tried_.push_back(setting);
-    if (beats(setting, rough_road_)) bests_.push_back(setting);
+  void scan(const Setting& setting) {
+    if (!may_improve(fastest_)) return;
+    const Seconds limit = closeness_.starts > 1 ? fastest_ * (1 + kStartBehind) : wanted(fastest_);
+    const Seconds time = time_of(setting, coarse_road_, limit);
+    if (time >= limit) return;
+    starts_.push_back({setting, time});
+    fastest_ = std::min(fastest_, time);
   }
 
-  /// Whether it wins over the best, which it becomes then.
-  bool beats(const Setting& setting, const FlatRoad& road) {
-    const Seconds time = simulator_.time(plan_with(setting), road, wanted());
-    if (time >= wanted()) return false;
-    best_ = setting;
-    fastest_ = time;
+  /// Moves to a better neighbour as long as there is one: more or less credit, smaller or larger pieces, and
+  /// both at the same number of pieces.
+  void improve(Start& start, int step) {
+    constexpr std::pair<int, int> kDirections[] = {{0, -1}, {0, 1}, {-1, 0}, {1, 0}, {-1, 1}, {1, -1}};
+    for (bool better = true; better;) {
+      better = false;
+      const Setting centre = start.setting;
+      for (const auto& [cuts, credit] : kDirections)
+        better |= try_setting(start, {centre.cuts + step * cuts, std::max(centre.credit + step * credit, kNone)});
+    }
+  }
+
+  /// Whether it is better than the start, which becomes it then.
+  bool try_setting(Start& start, const Setting& setting) {
+    const bool exists = setting.cuts >= 0 && setting.cuts <= most_cuts_ && setting.credit <= kMostCredit;
+    if (!exists || !may_improve(start.time) || std::ranges::find(tried_, setting) != tried_.end())
+      return false;
+    const Seconds time = time_of(setting, road_, wanted(start.time));
+    if (time >= wanted(start.time)) return false;
+    start = {setting, time};
     return true;
   }
 
-  /// The best of the last ones that were, with all their rounds; the fastest by few of them first.
-  void decide_among_last() {
-    fastest_ = option_.to_beat;
-    for (std::size_t i = 0; i < std::min(kFinalists, bests_.size()); ++i)
-      beats(bests_[bests_.size() - 1 - i], road_);
-  }
+  static Seconds wanted(Seconds fastest) { return fastest * (1 - kMargin); }
+  bool may_improve(Seconds fastest) const { return wanted(fastest) > option_.floor(); }
 
-  const FlatPlan& plan_with(const Setting& setting) {
-    const Bytes partition = partition_of(setting.step);
+  /// At least the limit where it is that or more.
+  Seconds time_of(const Setting& setting, const FlatRoad& road, Seconds limit) {
+    tried_.push_back(setting);
+    const Bytes partition = partition_of(setting.cuts);
     if (cut_ != partition) cut(partition);
     cut_ = partition;
-    plan_.credit = partition.count * setting.behind;
-    return plan_;
+    plan_.credit = credit_of(setting.credit).count;
+    return simulator_.time(plan_, road, limit);
   }
 
   /// plan_ becomes FlatPlan(by_priority(...)), but for its credit.
@@ -203,25 +240,22 @@ class SettingSearch {
 
   const Planning& job_;
   const RoadOption& option_;
-  const FlatRoad road_, rough_road_;  ///< settings are compared on the second
-  const bool prefers_large_;          ///< pieces
-  const std::uint64_t few_behind_;    ///< of the coarse grid, beside none
+  const FlatRoad road_, coarse_road_;
+  const Closeness closeness_;
+  const Bytes largest_;
   Simulator simulator_;
-  int first_ = 0, last_ = 0;  ///< steps: no more than kMostPieces, and no tensor is cut
+  int most_cuts_ = 0;  ///< no more than kMostPieces, and none finer than kFinest
   FlatPlan plan_;
   Bytes cut_;
   std::vector<Setting> tried_;
-  std::vector<Setting> bests_;  ///< each faster than those before it, by few rounds
-  std::optional<Setting> best_;
+  std::vector<Start> starts_;
   Seconds fastest_;
 };
 
 }  // namespace
 
 Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option) {
-  SettingSearch search(job, option);
-  search.run();
-  return byte_scheduler(job, option, search.best());
+  return byte_scheduler(job, option, SettingSearch(job, option).best());
 }
 
 Plan untuned_byte_scheduler(const Planning& job, const RoadOption& option) {

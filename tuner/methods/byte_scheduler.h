@@ -23,11 +23,10 @@ struct ByteSchedulerOptions {
 /// the order that priority would give is simulated and frozen.
 Plan byte_scheduler(const Planning& job, const RoadOption& option, const ByteSchedulerOptions& settings);
 
-/// Partition and credit chosen by simulation: a coarse grid of both, then around its best by ever smaller
-/// steps, down to 2^(1/8) in the partition and one piece in the credit. Its authors' tuner finds them by
-/// Bayesian optimisation over runs; tests/bench/methods compares with a full grid of these steps and of half
-/// of them. Where each message takes many rounds, few of them are simulated until the last settings are left,
-/// and these may miss the best by several percent.
+/// Partition and credit chosen by simulation: a coarse grid of both, in bytes, then around its best by ever
+/// smaller steps, down to 2^(1/4). Its authors' tuner finds them by Bayesian optimisation over runs. Where the
+/// job asks to be thorough (Planning::thorough) around a dozen of the grid's best, down to 2^(1/16).
+/// tests/bench/methods compares with full grids.
 Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option);
 
 /// BytePS's partition, and a credit of three more.

@@ -1,10 +1,13 @@
 #include "api/actions/tune.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "api/view/answer_json.h"
+#include "api/view/outcome_json.h"
+#include "store/json_text.h"
 #include "tests/api/rest/made_lab.h"
 #include "tests/store/support.h"
 
@@ -40,6 +43,10 @@ TEST_F(KeepAnswerTest, TheChosenPlansRowHasTheWholeAnswer) {
   EXPECT_EQ(store_.find_plan(id)->ranking, expected);
   EXPECT_EQ(store_.find_plan(id)->plan, chosen().plan);
   EXPECT_EQ(outcome_.document, expected["answer"]);
+  const auto texts = outcome_.texts;
+  EXPECT_THAT(texts, ::testing::SizeIs(3));
+  const nlohmann::json said = answer_to_json(outcome_);
+  EXPECT_EQ(json_text(said, texts), json_text(said));
   // Letter by letter as the store writes JSON, so that the question finds it.
   EXPECT_EQ(store_.find_ranking(digest(chosen().plan), "question", question_)->id, id);
   for (const auto& [method, row] : others)
