@@ -111,7 +111,8 @@ WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutc
   ranking["chosen"] = "true";
   std::map<std::string, std::string> members = members_of(outcome.document, chosen.texts.plan);
   ranking["answer"] = json_text_of_members(members);
-  for (const char* same : {"ranking", "bounds", "doubtful"}) outcome.texts[same] = std::move(members.at(same));
+  for (const char* same : {"ranking", "bounds", "doubtful"})
+    outcome.texts[same] = std::move(members.at(same));
   if (!keeping.question.is_null()) ranking["question"] = json_text(keeping.question);
   if (!keeping.fits.empty()) ranking["fits"] = json_text(keeping.fits);
   if (!outcome.runs.empty()) ranking["runs"] = json_text(outcome.runs);

@@ -57,7 +57,8 @@ struct WrittenAnswer {  // NOLINT(bugprone-exception-escape): moving a nlohmann:
   std::map<std::string, std::string> ranking;  ///< the members of the chosen plan's but "plans", their ids
 };
 
-/// Needs no store, so any thread can. Fills in outcome.document and its texts. Throws what commtune::write_out throws.
+/// Needs no store, so any thread can. Fills in outcome.document and its texts. Throws what
+/// commtune::write_out throws.
 WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutcome& outcome);
 void keep_answer(Store& store, const Profile& profile, WrittenAnswer written, TuneOutcome& outcome);
 

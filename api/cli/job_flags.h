@@ -25,8 +25,8 @@ struct JobFlags {
   Question question(Work& work) const;
 };
 
-/// Adds MODEL, --cluster-file, --transport, --dedicated, --scale-bytes, --scale-time, --draws, --seed and --thorough. The
-/// flags must outlive the app.
+/// Adds MODEL, --cluster-file, --transport, --dedicated, --scale-bytes, --scale-time, --draws, --seed and
+/// --thorough. The flags must outlive the app.
 void add_job_flags(CLI::App& command, JobFlags& flags);
 
 }  // namespace commtune::api

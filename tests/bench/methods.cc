@@ -426,10 +426,10 @@ int judge(int jobs, int steps, std::uint64_t seed) {
   const int tuned = std::max(1, jobs / 4);
   const std::vector<GridLoss> grids = grid_losses(tuned, steps, random);
   fmt::print(
-      "\nByteScheduler over the best of a full grid of {} steps for a factor of 2\n{:<12} {:>5}   {:<31} {:<31} "
+      "\nByteScheduler over the best of a full grid of {} steps for a factor of 2\n{:<12} {:>5}   {:<31} "
+      "{:<31} "
       "{}\n",
-      steps, "", "jobs", "by the search, thorough",
-      "by the search", "by a grid of half the steps");
+      steps, "", "jobs", "by the search, thorough", "by the search", "by a grid of half the steps");
   const auto loss_text = [](const std::vector<double>& parts) {
     return fmt::format("p95 {:.3f} %, worst {:.3f} %", 100 * quantile(parts, 0.95), 100 * quantile(parts, 1));
   };
@@ -446,7 +446,8 @@ int judge(int jobs, int steps, std::uint64_t seed) {
       "RESULT methods jobs={} tuned_jobs={} steps={} seed={} exact_fusion_worst={:.2e} asc_wfbp_p95={:.5f} "
       "us_byte_p95={:.5f} "
       "ipart_p95={:.5f} d_credit_p95={:.5f} bytescheduler_p95={:.5f} bytescheduler_a2a_p95={:.5f} "
-      "bytescheduler_quick_p95={:.5f} bytescheduler_a2a_quick_p95={:.5f} bytescheduler_a2a_doubled_p95={:.5f} "
+      "bytescheduler_quick_p95={:.5f} bytescheduler_a2a_quick_p95={:.5f} "
+      "bytescheduler_a2a_doubled_p95={:.5f} "
       "byteps_hash={} seconds={:.1f} excluded=none met={}\n",
       jobs, tuned, steps, seed, lost[0].worst(), quantile(lost[1].parts, 0.95), quantile(lost[2].parts, 0.95),
       quantile(lost[3].parts, 0.95), quantile(lost[4].parts, 0.95), quantile(grids[1].thorough, 0.95),

@@ -76,18 +76,18 @@ struct Setting {
   bool operator==(const Setting&) const = default;
 };
 
-constexpr int kSteps = 16;                                      // for a factor of 2
+constexpr int kSteps = 16;                                     // for a factor of 2
 constexpr int kNone = -12 * kSteps, kMostCredit = 3 * kSteps;  // that a credit may be
-constexpr int kLeastCredit = -10 * kSteps;                      // of the coarse grid, over the partition
+constexpr int kLeastCredit = -10 * kSteps;                     // of the coarse grid, over the partition
 constexpr Bytes kFinest = 256_KiB;
 
 /// How closely settings are searched, in steps.
 struct Closeness {
-  int cuts, credits;    ///< of the coarse grid
-  int most_credit;      ///< of it, over the partition
-  std::size_t starts;   ///< how many of the coarse grid's best the search goes on around
-  double stay;          ///< part of these that is left each time the steps are halved
-  int last;             ///< step
+  int cuts, credits;   ///< of the coarse grid
+  int most_credit;     ///< of it, over the partition
+  std::size_t starts;  ///< how many of the coarse grid's best the search goes on around
+  double stay;         ///< part of these that is left each time the steps are halved
+  int last;            ///< step
 };
 constexpr Closeness kQuick{4 * kSteps, 4 * kSteps, -kSteps, 1, 1, kSteps / 4},
     kThorough{2 * kSteps, 2 * kSteps, 2 * kSteps, 12, 0.7, 1};
@@ -101,10 +101,10 @@ struct Start {
   Seconds time{};
 };
 
-/// Simulates settings, each once: a coarse grid of both, then around its best with ever smaller steps, as long
-/// as one of the neighbours is better. Fewer bytes under way are kinder to hosts than any model says; so are
-/// smaller pieces to servers, and larger ones where all ranks need each other for each piece. These are tried
-/// first, and others must beat them by what can be told apart.
+/// Simulates settings, each once: a coarse grid of both, then around its best with ever smaller steps, as
+/// long as one of the neighbours is better. Fewer bytes under way are kinder to hosts than any model says; so
+/// are smaller pieces to servers, and larger ones where all ranks need each other for each piece. These are
+/// tried first, and others must beat them by what can be told apart.
 class SettingSearch {
  public:
   SettingSearch(const Planning& job, const RoadOption& option)
@@ -184,7 +184,8 @@ class SettingSearch {
       better = false;
       const Setting centre = start.setting;
       for (const auto& [cuts, credit] : kDirections)
-        better |= try_setting(start, {centre.cuts + step * cuts, std::max(centre.credit + step * credit, kNone)});
+        better |=
+            try_setting(start, {centre.cuts + step * cuts, std::max(centre.credit + step * credit, kNone)});
     }
   }
 

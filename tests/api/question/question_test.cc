@@ -34,6 +34,7 @@ TEST(Question, AsksForChecksAsTheCommandLineDoes) {
   EXPECT_EQ(question_from_json(body({{"check", "5s"}})).check, Seconds{5});
   EXPECT_EQ(question_from_json(body({{"plan_time", "90s"}})).plan_time, Seconds{90});
   EXPECT_TRUE(question_from_json(body({{"hashed", true}})).allocation.limits.hashed);
+  EXPECT_TRUE(question_from_json(body({{"thorough", true}})).thorough);
   expect_refused({{"check", "5"}}, "check: ");
   expect_refused({{"check", "1ms"}}, "check: ");
   expect_refused({{"check", 5}}, "check: ");

@@ -110,6 +110,13 @@ class TwoDoors(ServiceTest):
                 with self.subTest(field):
                     self.assertRegex(text, rf"(?m)^ +{flag}\b")
 
+    def test_a_thorough_search_is_asked_for_alike_and_no_other_answer(self):
+        body = {"model": "resnet50", "cluster": "lab", "draws": 0, "keep": "none"}
+        quick, thorough = (self.server.ask("POST", "/v1/plans", {**body, "thorough": on}).json() for on in (False, True))
+        self.assertEqual((quick["cached"], thorough["cached"]), (False, False))
+        said = json.loads(self.tune("resnet50", "--cluster=lab", "--draws=0", "--keep=none", "--thorough", "--json"))
+        self.assertEqual(said["ranking"], thorough["ranking"])
+
     def test_candidates_are_compared_alike(self):
         places = [{"name": "both"}, {"name": "one", "nodes": "n1", "devices_per_node": 2}, {"name": "none", "nodes": "x"}]
         body = {"model": "resnet50", "cluster": "lab", "draws": 8, "keep": "none", "candidates": places}

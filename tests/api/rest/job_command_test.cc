@@ -89,9 +89,10 @@ TEST(JobCommand, ChecksForTheTimeOfTheRequest) {
   Question question;
   question.check = Seconds{2.5};
   question.allocation.limits.hashed = true;
+  question.thorough = true;
   question.cluster.transport = "mpi";
   EXPECT_THAT(command_on({}, "tune", tune_job_request(question, "resnet50")),
-              AllOf(Contains("resnet50"), Contains("--check=2.5s"), Contains("--hashed"),
+              AllOf(Contains("resnet50"), Contains("--check=2.5s"), Contains("--hashed"), Contains("--thorough"),
                     Contains("--transport=mpi"), Each(Not(StartsWith("--verify")))));
 }
 
