@@ -92,8 +92,8 @@ TEST(JobCommand, ChecksForTheTimeOfTheRequest) {
   question.thorough = true;
   question.cluster.transport = "mpi";
   EXPECT_THAT(command_on({}, "tune", tune_job_request(question, "resnet50")),
-              AllOf(Contains("resnet50"), Contains("--check=2.5s"), Contains("--hashed"), Contains("--thorough"),
-                    Contains("--transport=mpi"), Each(Not(StartsWith("--verify")))));
+              AllOf(Contains("resnet50"), Contains("--check=2.5s"), Contains("--hashed"),
+                    Contains("--thorough"), Contains("--transport=mpi"), Each(Not(StartsWith("--verify")))));
 }
 
 TEST(JobCommand, CastsAsTheRequestSays) {
