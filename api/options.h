@@ -147,7 +147,7 @@ inline constexpr Knob kSeed = knob_of(Takes::kCount, "seed", "--seed", "of the d
 inline constexpr Knob kThorough =
     knob_of(Takes::kTruth, "thorough", "--thorough",
             "search the settings of named methods so closely that hardly any other is 0.2 % faster; without "
-            "it some are 1 % faster, and planning takes a third to a half of the time");
+            "it some are 1 % faster or more, and planning takes about a fifth of the time");
 inline constexpr Knob kWire =
     knob_of(Takes::kName, "wire", "--wire",
             "plan for gradients of float32 that are cast to this type, bf16 or fp16, while they travel and "

@@ -84,13 +84,14 @@ constexpr Bytes kFinest = 256_KiB;
 /// How closely settings are searched, in steps.
 struct Closeness {
   int cuts, credits;   ///< of the coarse grid
+  int whole_credits;   ///< of it, where tensors are whole: there what is best may lie far apart
   int most_credit;     ///< of it, over the partition
   std::size_t starts;  ///< how many of the coarse grid's best the search goes on around
   double stay;         ///< part of these that is left each time the steps are halved
   int last;            ///< step
 };
-constexpr Closeness kQuick{4 * kSteps, 4 * kSteps, -kSteps, 1, 1, kSteps / 4},
-    kThorough{2 * kSteps, 2 * kSteps, 2 * kSteps, 12, 0.7, 1};
+constexpr Closeness kQuick{4 * kSteps, 4 * kSteps, 4 * kSteps, -kSteps, 1, 1, kSteps / 4},
+    kThorough{2 * kSteps, 2 * kSteps, kSteps / 4, 2 * kSteps, 24, 0.7, 1};
 /// How much slower than the best a setting of the coarse grid may be to be one of several starts.
 constexpr double kStartBehind = 0.05;
 /// Settings of the coarse grid are simulated with so many rounds of each message.
@@ -161,8 +162,9 @@ class SettingSearch {
 
   void scan_credits(int cuts) {
     scan({cuts, kNone});
-    for (int i = (closeness_.most_credit - kLeastCredit) / closeness_.credits; i >= 0; --i) {
-      const int credit = closeness_.most_credit - i * closeness_.credits - cuts;
+    const int step = cuts == 0 ? closeness_.whole_credits : closeness_.credits;
+    for (int i = (closeness_.most_credit - kLeastCredit) / step; i >= 0; --i) {
+      const int credit = closeness_.most_credit - i * step - cuts;
       if (credit > kNone) scan({cuts, credit});
     }
   }

@@ -25,7 +25,7 @@ Plan byte_scheduler(const Planning& job, const RoadOption& option, const ByteSch
 
 /// Partition and credit chosen by simulation: a coarse grid of both, in bytes, then around its best by ever
 /// smaller steps, down to 2^(1/4). Its authors' tuner finds them by Bayesian optimisation over runs. Where
-/// the job asks to be thorough (Planning::thorough) around a dozen of the grid's best, down to 2^(1/16).
+/// the job asks to be thorough (Planning::thorough) around two dozen of the grid's best, down to 2^(1/16).
 /// tests/bench/methods compares with full grids.
 Plan tuned_byte_scheduler(const Planning& job, const RoadOption& option);
 
