@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-from race_parts import archive, bound, explain, jobs, picture, pytorch, ranks, results
+from race_parts import archive, bound, explain, jobs, ours, picture, pytorch, ranks, results
 
 
 def profile(layers):
@@ -211,6 +211,15 @@ class Archive(unittest.TestCase):
             changed = dataclasses.replace(one.case, compute=one.case.compute * 2)
             archive.path_of(folder, one.case).rename(archive.path_of(folder, changed))
             self.assertIsNone(archive.load(folder, changed))
+
+
+class Program(unittest.TestCase):
+    def test_builds_with_sanitizers_are_told_apart(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertFalse(ours.is_sanitized(Path(folder)))
+            for value, sanitized in (("", False), ("OFF", False), ("thread", True), ("address,undefined", True)):
+                (Path(folder) / "CMakeCache.txt").write_text(f"A:BOOL=ON\nCOMMTUNE_SANITIZE:STRING={value}\nB:BOOL=ON\n", encoding="utf-8")
+                self.assertEqual(ours.is_sanitized(Path(folder)), sanitized, value)
 
 
 class Explanation(unittest.TestCase):

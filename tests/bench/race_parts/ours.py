@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -13,14 +14,20 @@ ROOT = Path(__file__).resolve().parents[3]
 DDP_PLAN = "ddp-25mib"  # the method that imitates DDP's default
 
 
+def is_sanitized(build):
+    """Whether programs of this build folder are many times slower than what they are to show."""
+    cache = build / "CMakeCache.txt"
+    return cache.exists() and re.search(r"^COMMTUNE_SANITIZE:\w+=(?!OFF$).+$", cache.read_text(encoding="utf-8"), re.MULTILINE) is not None
+
+
 def find_program(path):
-    """`tune`: as given, from COMMTUNE_TUNE, or the newest in a build folder of this repository."""
+    """`tune`: as given, from COMMTUNE_TUNE, or the newest in a build folder of this repository without sanitizers."""
     given = path or os.environ.get("COMMTUNE_TUNE")
     if given:
         if not os.access(given, os.X_OK):
             raise RaceError(f"tune = '{given}': no such program")
         return os.path.abspath(given)
-    found = glob.glob(str(ROOT / "build*" / "bin" / "tune"))
+    found = [tune for tune in glob.glob(str(ROOT / "build*" / "bin" / "tune")) if not is_sanitized(Path(tune).parents[1])]
     if not found:
         raise RaceError("tune is not built: cmake -S . -B build -G Ninja && ninja -C build (built elsewhere: --tune PATH)")
     return max(found, key=os.path.getmtime)
