@@ -1,6 +1,5 @@
 """How the time of a probe grows with the number of hosts: measured to 16, by formula beyond."""
 
-import json
 
 HOSTS = (2, 4, 8, 12, 16)
 BEYOND = (16, 64, 256, 1024)

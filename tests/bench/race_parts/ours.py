@@ -56,15 +56,21 @@ class Tuner:
     def probe(self):
         return self._call("probe", "--hosts", self._cluster.hostfile, *self._extra)
 
-    def plan(self, profile_path, directory):
-        """Ranks all methods; leaves each one's plan as DIRECTORY/METHOD.json."""
-        return self._call("plan", str(profile_path), "--out-dir", str(directory))
+    def plan(self, profile_path, directory, check=False):
+        """Ranks all methods; leaves each one's plan as DIRECTORY/METHOD.json.
 
-    def exported(self, plan_path, profile_path):
-        """Caps of DDP's buckets, in MiB, and the predicted time with them; None where DDP cannot run the plan's groups."""
-        document = self._said("export", str(plan_path), "--to", "ddp", "--model", str(profile_path))
+        check  the leading plans are run for some seconds, as they are for who names hosts"""
+        hosts = ["--hosts", self._cluster.hostfile] if check else []
+        return self._call("plan", str(profile_path), "--out-dir", str(directory), *hosts)
+
+    def exported(self, answer, method):
+        """Caps of DDP's buckets, in MiB, and the time that is predicted of DDP with them; None where it cannot run the groups of
+        that method's plan.
+
+        answer  what plan() returned: a plan that is named by its file alone leads to no cluster, and so to no prediction"""
+        document = self._said("export", str(answer["id"]), "--method", method, "--to", "ddp")
         caps = document["settings"].get("bucket_cap_mb_list")
-        return (json.loads(caps), document["predicted_seconds"].get("bucket_cap_mb_list")) if caps else None
+        return (json.loads(caps), document["predicted_seconds"]["bucket_cap_mb_list"]) if caps else None
 
     def run(self, plan_path, profile_path, warmup, iterations, trace=None):
         """Runs a plan once; every gradient is verified in an iteration before the timed ones."""
@@ -108,16 +114,16 @@ def entry_of(answer, method):
     raise RaceError(f"{method}: not in the ranking of tune plan")
 
 
-def fastest_list(tuner, answer, profile_path, directory):
-    """The plan that is predicted to be the fastest of those that DDP can be told as a list of buckets: its entry in the ranking, and
-    their caps. Raises RaceError where there is none."""
+def fastest_list(tuner, answer, directory):
+    """The plan with whose groups DDP is predicted to be the fastest, of those that it can be told as a list of buckets: its entry in
+    the ranking, and their caps. Raises RaceError where there is none."""
     found = []
     for entry in answer["ranking"]:
         path = directory / f"{entry['method']}.json"
         full_barrier = json.loads(path.read_text(encoding="utf-8"))["barrier"] == "full"
-        exported = tuner.exported(path, profile_path) if full_barrier else None
+        exported = tuner.exported(answer, entry["method"]) if full_barrier else None
         if exported:
-            found.append((exported[1] or entry["iteration_seconds"], entry, exported[0]))
+            found.append((exported[1], entry, exported[0]))
     if not found:
         raise RaceError("no plan of the ranking has a full barrier and groups that DDP could run")
     _, entry, caps = min(found, key=lambda each: each[0])

@@ -33,7 +33,7 @@ def variables(python, program):
     """Of a process that trains with the library that was built beside the `tune` program."""
     library = Path(program).parents[1] / "lib" / "libcommtune.so"
     if not library.exists():
-        raise RaceError(f"{library}: not built (cmake --build FOLDER --target commtune_c)")
+        raise RaceError(f"{library}: not built (cmake --build FOLDER --target commtune)")
     return {
         "COMMTUNE_LIBRARY": str(library),
         "PYTHONPATH": str(ROOT / "api" / "python"),
@@ -48,21 +48,21 @@ class Plans:
     """Of one model on one cluster: files, with what is predicted."""
 
     layer: Path  # the choice
-    full: Path  # the fastest of a full barrier
-    listed: Path  # the fastest that DDP can be told
+    full: Path  # the choice where its barrier is full, else the fastest of those
+    listed: Path  # the one with whose groups DDP is the fastest
     caps: list  # as it is told
     text: str  # for people
 
 
 def plans_of(tuner, profile_path, directory):
     """What a user of `tune` gets for this model."""
-    answer = tuner.plan(profile_path, directory)
+    answer = tuner.plan(profile_path, directory, check=True)
     chosen = ours.entry_of(answer, answer["chosen"])
     by_time = sorted(answer["ranking"], key=lambda entry: entry["iteration_seconds"])
-    full = next((entry for entry in by_time if barrier_of(directory, entry) == "full"), None)
+    full = next((entry for entry in [chosen, *by_time] if barrier_of(directory, entry) == "full"), None)
     if full is None:
         raise RaceError("no plan of the ranking has a full barrier")
-    listed, caps = ours.fastest_list(tuner, answer, profile_path, directory)
+    listed, caps = ours.fastest_list(tuner, answer, directory)
     text = f"layer: {chosen['title']}; full: {full['title']}; list: {listed['title']} in {len(caps)} buckets"
     files = [directory / f"{entry['method']}.json" for entry in (chosen, full, listed)]
     return Plans(*files, caps, text)
