@@ -5,7 +5,7 @@
 
 namespace commtune::cuda {
 
-Completions::Completions(const Gpu& gpu) : gpu_(gpu), waker_(std::make_shared<Waker>()) {}
+Completions::Completions(const Gpu& gpu) : gpu_(gpu) {}
 
 Completions::~Completions() {
   drain();
@@ -29,7 +29,7 @@ std::uint32_t Completions::add(CUstream stream) {
   Work work{.id = free_ids_.back(), .event = take_event()};
   work.event->record(stream);
   free_ids_.pop_back();
-  watches_.try_emplace(stream, gpu_, waker_).first->second.add(work.event);
+  watches_.try_emplace(stream, gpu_).first->second.add(work.event, [this] { waker_.call(); });
   under_way_.push_back(std::move(work));
   return under_way_.back().id;
 }

@@ -6,13 +6,33 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "executor/memory/cuda/device.h"
 #include "executor/memory/cuda/event_watch.h"
 
 namespace commtune::cuda {
+
+/// Whom to call, from any thread.
+class Waker {
+ public:
+  /// Nobody is being called any more when this returns.
+  void set(std::function<void()> wake) {
+    const std::lock_guard lock(mutex_);
+    wake_ = std::move(wake);
+  }
+  void call() {
+    const std::lock_guard lock(mutex_);
+    if (wake_) wake_();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::function<void()> wake_;
+};
 
 /// Numbers, small and used again, of work that was put on streams of one GPU. One thread, where the GPU is
 /// current; the call of `wake` comes from a thread of its own for each stream.
@@ -34,7 +54,7 @@ class Completions {
   void drain() noexcept;
 
   /// As Memory::wake_with().
-  void wake_with(std::function<void()> wake) { waker_->set(std::move(wake)); }
+  void wake_with(std::function<void()> wake) { waker_.set(std::move(wake)); }
 
  private:
   struct Work {
@@ -45,7 +65,7 @@ class Completions {
   std::shared_ptr<Event> take_event();
 
   const Gpu& gpu_;
-  const std::shared_ptr<Waker> waker_;
+  Waker waker_;
   std::map<CUstream, EventWatch> watches_;
   std::vector<Work> under_way_;  // in the order of add()
   std::vector<std::shared_ptr<Event>> free_events_;

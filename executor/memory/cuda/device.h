@@ -55,6 +55,22 @@ class Gpu : public GpuTraits {
   CUcontext context_ = nullptr;
 };
 
+/// A GPU is current in this thread, and at the end what was before: for calls from a thread that has other
+/// business.
+class GpuGuard {
+ public:
+  explicit GpuGuard(const Gpu& gpu) {
+    expect(driver().current_context(&before_), "cuCtxGetCurrent");
+    gpu.current();
+  }
+  ~GpuGuard() { driver().set_context(before_); }
+  GpuGuard(const GpuGuard&) = delete;
+  GpuGuard& operator=(const GpuGuard&) = delete;
+
+ private:
+  CUcontext before_ = nullptr;
+};
+
 /// How many GPUs this process may use; 0 where there is no driver.
 int gpu_count();
 

@@ -28,6 +28,7 @@ namespace commtune::cuda {
   FUNCTION(retain_context, cuDevicePrimaryCtxRetain)    \
   FUNCTION(release_context, cuDevicePrimaryCtxRelease)  \
   FUNCTION(set_context, cuCtxSetCurrent)                \
+  FUNCTION(current_context, cuCtxGetCurrent)            \
   FUNCTION(synchronize_context, cuCtxSynchronize)       \
   FUNCTION(priority_range, cuCtxGetStreamPriorityRange) \
   FUNCTION(allocate, cuMemAlloc)                        \

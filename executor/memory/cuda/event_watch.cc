@@ -4,13 +4,12 @@
 
 namespace commtune::cuda {
 
-EventWatch::EventWatch(const Gpu& gpu, std::shared_ptr<Waker> waker)
-    : waker_(std::move(waker)),
-      thread_([this, context = gpu.context()](const std::stop_token& stop) { watch(stop, context); }) {}
+EventWatch::EventWatch(const Gpu& gpu)
+    : thread_([this, context = gpu.context()](const std::stop_token& stop) { watch(stop, context); }) {}
 
-void EventWatch::add(std::shared_ptr<Event> event) {
+void EventWatch::add(std::shared_ptr<Event> event, std::function<void()> passed) {
   const std::lock_guard lock(mutex_);
-  events_.push_back(std::move(event));
+  events_.push_back({std::move(event), std::move(passed)});
   changed_.notify_one();
 }
 
@@ -18,12 +17,12 @@ void EventWatch::watch(const std::stop_token& stop, CUcontext context) {
   driver().set_context(context);
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return !events_.empty(); })) {
-    std::shared_ptr<Event> event = std::move(events_.front());
+    Notice next = std::move(events_.front());
     events_.pop_front();
     lock.unlock();
-    driver().synchronize_event(event->handle());  // who asks for the end hears of a failure
-    event.reset();
-    waker_->call();
+    driver().synchronize_event(next.event->handle());  // who asks for the end hears of a failure
+    next.event.reset();
+    next.passed();
     lock.lock();
   }
 }

@@ -1,13 +1,12 @@
 #include "executor/replay/cuda/gpu_replay.h"
 
-#include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "executor/memory/cuda/cuda_memory.h"
+#include "executor/memory/cuda/cuda_notices.h"
 #include "executor/memory/pool.h"
 #include "executor/memory/reduce.h"
 #include "executor/replay/cuda/device_clock.h"
@@ -20,59 +19,32 @@ namespace {
 using cuda::CudaMemory;
 using cuda::Stream;
 
-/// Says that gradients are ready, from the stream behind their layer.
+/// Says that gradients are ready, once the stream has come behind their layer.
 class ReadyNotices {
  public:
-  void begin() {
-    next_ = 0;
-    failure_ = nullptr;
-  }
+  explicit ReadyNotices(const cuda::Gpu& gpu) : notices_(gpu.number()) {}
+
+  void begin() { failure_ = nullptr; }
   void put(const Stream& computing, Session& session, TensorRange tensors) {
-    if (next_ == notices_.size()) notices_.emplace_back(*this);
-    Notice& notice = notices_[next_++];
-    notice.session = &session;
-    notice.tensors = tensors;
-    notice.event.record(computing);
-    notice.event.hold(stream_);
-    cuda::expect(cuda::driver().call_on_host(stream_.handle(), call, &notice), "cuLaunchHostFunc");
+    notices_.after(computing.handle(), [this, &session, tensors] {
+      try {
+        session.ready(tensors);
+      } catch (...) {
+        failure_ = std::current_exception();
+      }
+    });
   }
   /// Comes back when all have been said. Throws what one of them threw.
   void settle() {
-    stream_.synchronize();
-    const std::lock_guard lock(mutex_);
+    notices_.settle();
     if (failure_) std::rethrow_exception(failure_);
   }
   /// The same, whatever they threw.
-  void end() noexcept { cuda::driver().synchronize_stream(stream_.handle()); }
-  ~ReadyNotices() { end(); }
-  ReadyNotices() = default;
-  ReadyNotices(const ReadyNotices&) = delete;
-  ReadyNotices& operator=(const ReadyNotices&) = delete;
+  void end() { notices_.settle(); }
 
  private:
-  struct Notice {
-    explicit Notice(ReadyNotices& all) : owner(&all) {}
-    ReadyNotices* owner;
-    Session* session = nullptr;
-    TensorRange tensors{};
-    cuda::Event event;
-  };
-  /// On the driver's thread.
-  static void CUDA_CB call(void* data) noexcept {
-    const auto& notice = *static_cast<Notice*>(data);
-    try {
-      notice.session->ready(notice.tensors);
-    } catch (...) {
-      const std::lock_guard lock(notice.owner->mutex_);
-      notice.owner->failure_ = std::current_exception();
-    }
-  }
-
-  Stream stream_;
-  std::deque<Notice> notices_;  // of one iteration, used again in the next one
-  std::size_t next_ = 0;
-  std::mutex mutex_;
-  std::exception_ptr failure_;
+  std::exception_ptr failure_;  // written before settle() comes back
+  cuda::CudaNotices notices_;   // last: calls use the rest
 };
 
 /// A buffer of the GPU and its like on the host, for the elements that timed iterations compare.
@@ -98,7 +70,8 @@ class GpuReplay final : public Replay {
         computing_(Stream::Priority::kLowest),
         clock_(memory_.gpu()),
         whole_(memory_, gradient_bytes(), nullptr),
-        spots_(memory_, profile.tensor_count() * 3 * element_size(profile.type).count) {
+        spots_(memory_, profile.tensor_count() * 3 * element_size(profile.type).count),
+        notices_(memory_.gpu()) {
     std::size_t end = gradient_bytes();
     for (const TensorRef& each : tensors_of(profile)) {
       end -= each.bytes.count;

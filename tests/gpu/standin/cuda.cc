@@ -236,6 +236,11 @@ COMMTUNE_STANDIN_EXPORT CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
   g_current = context;
   return CUDA_SUCCESS;
 }
+COMMTUNE_STANDIN_EXPORT CUresult CUDAAPI cuCtxGetCurrent(CUcontext* context) {
+  if (in_host_function()) return CUDA_ERROR_NOT_PERMITTED;
+  *context = g_current;
+  return CUDA_SUCCESS;
+}
 COMMTUNE_STANDIN_EXPORT CUresult CUDAAPI cuCtxSynchronize() {
   const CUresult result = ready();
   if (result == CUDA_SUCCESS) streams().synchronize();

@@ -1,0 +1,38 @@
+#pragma once
+// A stream that stands still until a test lets it go on.
+
+#include <atomic>
+#include <future>
+
+#include "executor/memory/cuda/device.h"
+
+namespace commtune::testing {
+
+class StreamGate {
+ public:
+  /// What the stream is given from now on waits.
+  explicit StreamGate(const cuda::Stream& stream) : stream_(stream) {
+    cuda::expect(cuda::driver().call_on_host(stream.handle(), wait, this), "cuLaunchHostFunc");
+  }
+  /// Opens it, and waits for what the stream was given.
+  ~StreamGate() {
+    open();
+    cuda::driver().synchronize_stream(stream_.handle());
+  }
+  StreamGate(const StreamGate&) = delete;
+  StreamGate& operator=(const StreamGate&) = delete;
+
+  void open() {
+    if (!is_open_.exchange(true)) opened_.set_value();
+  }
+
+ private:
+  static void CUDA_CB wait(void* gate) noexcept { static_cast<StreamGate*>(gate)->passed_.wait(); }
+
+  const cuda::Stream& stream_;
+  std::atomic<bool> is_open_ = false;
+  std::promise<void> opened_;
+  const std::shared_future<void> passed_ = opened_.get_future().share();
+};
+
+}  // namespace commtune::testing
