@@ -160,6 +160,21 @@ TensorLayout layout_from(commtune_type type, std::span<const commtune_tensor> te
   return layout;
 }
 
+/// What a program says of its gradients.
+struct GivenLayout {
+  commtune_type type;
+  std::span<const commtune_tensor> tensors;
+  void* const* memory;  // an address a tensor, or nullptr
+};
+
+void lay_out(TrainingSession& training, const GivenLayout& given, std::optional<int> gpu) {
+  expect(given.tensors.data() != nullptr, "tensors must not be NULL");
+  training.set_layout(
+      layout_from(given.type, given.tensors),
+      given.memory == nullptr ? std::span<void* const>{} : std::span(given.memory, given.tensors.size()),
+      gpu);
+}
+
 BucketOptions bucket_options(const commtune_bucket_options* options) {
   BucketOptions buckets;
   if (options == nullptr) return buckets;
@@ -278,9 +293,14 @@ int commtune_ranks(const commtune_session* session) {
 commtune_code commtune_layout(commtune_session* session, commtune_type type, size_t count,
                               const commtune_tensor* tensors, void* const* memory) {
   return on(session, [&](TrainingSession& training) {
-    expect(tensors != nullptr, "tensors must not be NULL");
-    training.set_layout(commtune::api::layout_from(type, {tensors, count}),
-                        memory == nullptr ? std::span<void* const>{} : std::span(memory, count));
+    commtune::api::lay_out(training, {type, {tensors, count}, memory}, std::nullopt);
+  });
+}
+
+commtune_code commtune_layout_on_gpu(commtune_session* session, commtune_type type, size_t count,
+                                     const commtune_tensor* tensors, int gpu, void* const* memory) {
+  return on(session, [&](TrainingSession& training) {
+    commtune::api::lay_out(training, {type, {tensors, count}, memory}, gpu);
   });
 }
 
@@ -340,6 +360,10 @@ commtune_code commtune_begin(commtune_session* session) {
 
 commtune_code commtune_ready(commtune_session* session, size_t tensor) {
   return on(session, [&](TrainingSession& training) { training.ready(tensor); });
+}
+
+commtune_code commtune_ready_after(commtune_session* session, size_t tensor, void* stream) {
+  return on(session, [&](TrainingSession& training) { training.ready_after(tensor, stream); });
 }
 
 commtune_code commtune_is_back(commtune_session* session, size_t tensor, int* back) {

@@ -18,10 +18,10 @@
  * library. A code other than COMMTUNE_OK, COMMTUNE_PLAN_REFUSED or COMMTUNE_BAD_CALL ends the session: later
  * calls return it again, the other ranks are told why by commtune_abort() or commtune_destroy().
  *
- * Threads: commtune_ready(), commtune_is_back(), commtune_wait() and commtune_wait_all() may be called from
- * any thread, several at once, between commtune_begin() and the return of the last wait. Everything else is
- * called by one thread at a time, and not while one of those is under way. Several sessions may live in one
- * process. */
+ * Threads: commtune_ready(), commtune_ready_after(), commtune_is_back(), commtune_wait() and
+ * commtune_wait_all() may be called from any thread, several at once, between commtune_begin() and the return
+ * of the last wait. Everything else is called by one thread at a time, and not while one of those is under
+ * way. Several sessions may live in one process. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -114,6 +114,16 @@ typedef struct commtune_tensor {
 COMMTUNE_API commtune_code commtune_layout(commtune_session* session, commtune_type type, size_t count,
                                            const commtune_tensor* tensors, void* const* memory);
 
+/* The same, with gradients in the memory of an NVIDIA GPU.
+ *
+ * gpu      of this process, as CUDA counts them (0, 1, ... of CUDA_VISIBLE_DEVICES); it may be another one on
+ *          every rank. It is the current one of this thread afterwards. Dedicated servers need none
+ * memory   addresses on that GPU, which CUDA's allocators made; NULL: the library allocates there
+ * returns  COMMTUNE_UNAVAILABLE where this process can use no GPU, and says why */
+COMMTUNE_API commtune_code commtune_layout_on_gpu(commtune_session* session, commtune_type type, size_t count,
+                                                  const commtune_tensor* tensors, int gpu,
+                                                  void* const* memory);
+
 /* Where a gradient lies; NULL on a rank that does not train, without a layout, or for a tensor that there is
  * not. Memory that the library allocated goes with commtune_destroy(). */
 COMMTUNE_API void* commtune_gradient(const commtune_session* session, size_t tensor);
@@ -167,6 +177,11 @@ COMMTUNE_API commtune_code commtune_begin(commtune_session* session);
 /* Gradient `tensor` exists. Once an iteration each; from here until it is back its memory is the library's.
  */
 COMMTUNE_API commtune_code commtune_ready(commtune_session* session, size_t tensor);
+
+/* Gradient `tensor` exists, on a GPU, as soon as all that this stream was given so far has ended; the call
+ * does not wait for it. The stream (cudaStream_t; NULL: the default one) belongs to the layout's GPU. A
+ * result is complete when commtune_wait() returns, for all streams. */
+COMMTUNE_API commtune_code commtune_ready_after(commtune_session* session, size_t tensor, void* stream);
 
 /* back  1 if the tensor's memory has the result; 0 if not, also after a failure, which commtune_wait() tells
  */

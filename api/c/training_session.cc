@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "executor/memory/cuda/gpu_memory.h"
 #include "executor/transport/registry/make_transport.h"
 #include "perfmodel/base/error.h"
 
@@ -35,26 +36,31 @@ TrainingSession::~TrainingSession() {
   abort(failure_->what());
 }
 
-Gradients TrainingSession::allocate(const TensorLayout& layout) {
-  memory_ = std::make_unique<std::byte[]>(layout.bytes().count);
-  Gradients gradients(layout.tensors.size());
-  std::byte* next = memory_.get();
-  for (std::size_t i = layout.tensors.size(); i-- > 0;) {
-    gradients[i] = Buffer(next, layout.tensors[i].bytes.count);
-    next += layout.tensors[i].bytes.count;
-  }
-  return gradients;
+Buffer TrainingSession::allocate(std::size_t bytes) {
+  if (gpu_memory_) return on_gpu_.emplace(*gpu_memory_, bytes, nullptr).buffer();
+  memory_ = std::make_unique<std::byte[]>(bytes);
+  return {memory_.get(), bytes};
 }
 
-void TrainingSession::set_layout(TensorLayout layout, std::span<void* const> memory) {
+void TrainingSession::set_layout(TensorLayout layout, std::span<void* const> memory, std::optional<int> gpu) {
   refuse_when_over();
   if (session_) throw BadCall("the session has a layout already");
+  const auto empty = std::ranges::find(memory, nullptr);
+  if (empty != memory.end()) {
+    const auto tensor = static_cast<std::size_t>(empty - memory.begin());
+    throw BadCall(
+        fmt::format("memory[{}] is NULL: must be where {} lies", tensor, layout.tensors[tensor].name));
+  }
   if (transport_->peers().rank < workers()) {
-    if (memory.empty()) gradients_ = allocate(layout);
-    for (std::size_t i = 0; i < memory.size(); ++i) {
-      if (memory[i] == nullptr)
-        throw BadCall(fmt::format("memory[{}] is NULL: must be where {} lies", i, layout.tensors[i].name));
-      gradients_.emplace_back(static_cast<std::byte*>(memory[i]), layout.tensors[i].bytes.count);
+    try {
+      if (gpu) {
+        gpu_memory_ = make_gpu_memory(*gpu);
+        notices_ = make_stream_notices(*gpu);
+        options_.session.memory = gpu_memory_.get();
+      }
+      gradients_ = gradients_in(layout, memory);
+    } catch (const Error& error) {
+      end_by(error);  // the other ranks wait for this one
     }
   }
   layout_digest_ = digest(layout);
@@ -63,6 +69,20 @@ void TrainingSession::set_layout(TensorLayout layout, std::span<void* const> mem
   } catch (const Error& error) {
     end_by(error);
   }
+}
+
+Gradients TrainingSession::gradients_in(const TensorLayout& layout, std::span<void* const> memory) {
+  const Device device = gpu_memory_ ? gpu_memory_->device() : Device::kHost;
+  const Buffer whole = memory.empty() ? allocate(layout.bytes().count) : Buffer();
+  Gradients gradients(layout.tensors.size());
+  std::size_t place = 0;
+  for (std::size_t i = layout.tensors.size(); i-- > 0;) {
+    const std::size_t bytes = layout.tensors[i].bytes.count;
+    gradients[i] =
+        memory.empty() ? whole.part(place, bytes) : Buffer(static_cast<std::byte*>(memory[i]), bytes, device);
+    place += bytes;
+  }
+  return gradients;
 }
 
 void* TrainingSession::gradient(std::size_t tensor) const {
@@ -92,16 +112,21 @@ void TrainingSession::refuse_when_over() const {
   throw Error(*failure_);
 }
 
-void TrainingSession::end_by(const Error& error) {
+void TrainingSession::remember(const Error& error) {
   {
     const std::scoped_lock lock(mutex_);
     if (!failure_) failure_ = error;
   }
   over_ = true;
+}
+
+void TrainingSession::end_by(const Error& error) {
+  remember(error);
   throw;  // NOLINT(bugprone-exception-escape): called by handlers alone
 }
 
 void TrainingSession::carry_out(const std::function<void(Session&)>& call) {
+  if (notices_) notices_->settle();  // not while a thread of theirs is in the session
   Session& session = this->session();
   try {
     call(session);
@@ -153,6 +178,27 @@ void TrainingSession::ready(std::size_t tensor) {
     session.ready(id);
   } catch (const Error& error) {
     end_by(error);
+  }
+}
+
+void TrainingSession::ready_after(std::size_t tensor, void* stream) {
+  Session& session = this->session();
+  const TensorId id = checked(tensor);
+  if (!notices_)
+    throw BadCall(
+        "gradients lie in the host's memory, which no stream writes: commtune_ready() tells of them");
+  if (session.iteration() == 0) throw BadCall("no iteration has begun: commtune_begin() comes first");
+  const auto ended = [this, &session, id] {
+    try {
+      session.ready(id);
+    } catch (const Error& error) {
+      remember(error);
+    }
+  };
+  try {
+    notices_->after(stream, ended);
+  } catch (const Error& error) {
+    throw BadCall(fmt::format("stream: {}", error.what()));
   }
 }
 

@@ -14,6 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "executor/memory/cuda/stream_notices.h"
+#include "executor/memory/memory.h"
+#include "executor/memory/pool.h"
 #include "executor/session/session.h"
 #include "executor/transport/bootstrap/bootstrap.h"
 #include "executor/transport/transport_kind.h"
@@ -49,7 +52,8 @@ class TrainingSession {
   /// Collective, once.
   ///
   /// memory  one address a tensor on a rank that trains; empty: allocated here, the last tensor first
-  void set_layout(TensorLayout layout, std::span<void* const> memory);
+  /// gpu     whose memory that is, as make_gpu_memory() numbers them; nullopt: the host's
+  void set_layout(TensorLayout layout, std::span<void* const> memory, std::optional<int> gpu = std::nullopt);
   /// nullptr: there is no layout, or this rank does not train.
   void* gradient(std::size_t tensor) const;
   const std::string& layout_digest() const { return layout_digest_; }
@@ -66,6 +70,9 @@ class TrainingSession {
   std::string refusal() const;
   void begin();
   void ready(std::size_t tensor);
+  /// The same once all that the GPU's stream was given so far has ended; failures are the next wait's to
+  /// tell. Throws BadCall where gradients lie on the host.
+  void ready_after(std::size_t tensor, void* stream);
   bool is_back(std::size_t tensor);
   void wait(std::size_t tensor);
   void wait_all();
@@ -87,13 +94,17 @@ class TrainingSession {
   void wait_for(TensorRange tensors);
   /// Runs what may end the session, and remembers what ended it. After that every call throws it.
   void carry_out(const std::function<void(Session&)>& call);
+  void remember(const Error& error);
   [[noreturn]] void end_by(const Error& error);
   void refuse_when_over() const;
-  Gradients allocate(const TensorLayout& layout);
+  Buffer allocate(std::size_t bytes);
+  Gradients gradients_in(const TensorLayout& layout, std::span<void* const> memory);
 
   TrainingOptions options_;
   std::unique_ptr<Transport> transport_;
+  std::unique_ptr<Memory> gpu_memory_;   // where gradients lie on one
   std::unique_ptr<std::byte[]> memory_;  // of gradients that the caller did not bring
+  std::optional<Allocation> on_gpu_;     // the same on a GPU
   Gradients gradients_;
   std::string layout_digest_, plan_digest_;
   std::unique_ptr<Session> session_;
@@ -104,6 +115,8 @@ class TrainingSession {
   std::atomic<bool> over_{false};
   mutable std::mutex mutex_;      // guards the one below
   std::optional<Error> failure_;  // the first
+
+  std::unique_ptr<StreamNotices> notices_;  // of a GPU; last: its threads use the rest
 };
 
 }  // namespace commtune::api

@@ -165,18 +165,26 @@ class Session:
             expect(_library.waiting.commtune_join(ctypes.byref(options), ctypes.byref(self._handle)))
         self._address: int = self._handle.value or 0  # as an argument it is quicker than an object
         self._ready = _library.quick.commtune_ready
+        self._ready_after = _library.quick.commtune_ready_after
         self._wait = _library.waiting.commtune_wait
 
-    def layout(self, kind: TensorType, tensors: Sequence[tuple[str, int]], memory: Sequence[int]) -> None:
+    def layout(
+        self, kind: TensorType, tensors: Sequence[tuple[str, int]], memory: Sequence[int], *, gpu: int | None = None
+    ) -> None:
         """Collective, once: what travels, in the order in which the forward pass uses it.
 
-        ``tensors`` are names and sizes in bytes, ``memory`` addresses, which stay valid until :meth:`close`.
+        ``tensors`` are names and sizes in bytes, ``memory`` addresses, which stay valid until :meth:`close`: of the GPU
+        with that number, which is this thread's current one afterwards, or of the host.
         """
         if len(memory) != len(tensors):
             raise BadCall(f"memory: {len(memory)} addresses for {len(tensors)} tensors", "bad_call")
         rows = (_library.Tensor * len(tensors))(*[_library.Tensor(name.encode(), size) for name, size in tensors])
         addresses = (ctypes.c_void_p * len(memory))(*memory)
-        expect(_library.waiting.commtune_layout(self._address, _TYPES[kind], len(tensors), rows, addresses))
+        given = (self._address, _TYPES[kind], len(tensors), rows)
+        if gpu is None:
+            expect(_library.waiting.commtune_layout(*given, addresses))
+        else:
+            expect(_library.waiting.commtune_layout_on_gpu(*given, gpu, addresses))
 
     @property
     def layout_digest(self) -> str:
@@ -226,6 +234,11 @@ class Session:
     def ready(self, tensor: int) -> None:
         """A gradient exists; until it is back its memory is the library's."""
         if code := self._ready(self._address, tensor):
+            expect(code)
+
+    def ready_after(self, tensor: int, stream: int) -> None:
+        """The same, on a GPU, once all that a stream (``cudaStream_t``) was given so far has ended; does not wait for it."""
+        if code := self._ready_after(self._address, tensor, stream):
             expect(code)
 
     def is_back(self, tensor: int) -> bool:

@@ -17,6 +17,7 @@ extern "C" const char* name_of_a_code_in_c(void);
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::Each;
 using ::testing::FloatEq;
 using ::testing::HasSubstr;
@@ -348,6 +349,8 @@ TEST(CommtuneInC, CallsThatAreWrongSayWhyAndEndNothing) {
     ASSERT_EQ(commtune_adopt(session, answer.c_str()), COMMTUNE_OK) << commtune_last_message();
     EXPECT_EQ(commtune_ready(session, 4), COMMTUNE_BAD_CALL);
     EXPECT_THAT(commtune_last_message(), HasSubstr("tensor = 4: must be less than 4"));
+    EXPECT_EQ(commtune_ready_after(session, 0, nullptr), COMMTUNE_BAD_CALL);
+    EXPECT_THAT(commtune_last_message(), HasSubstr("gradients lie in the host's memory"));
     step(session, rank, 1.0F);
     ASSERT_EQ(commtune_leave(session), COMMTUNE_OK);
   });
@@ -474,6 +477,16 @@ TEST(CommtuneInC, CodesHaveNamesInBothLanguages) {
   EXPECT_THAT(name_of_a_code_in_c(), StrEq("peer_lost"));
   EXPECT_THAT(commtune_code_name(static_cast<commtune_code>(15)), StrEq("unknown"));
   EXPECT_THAT(commtune_version(), StrEq("0.1.0"));
+}
+
+TEST(CommtuneInC, AGpuThatThereIsNotEndsTheSession) {
+  on_ranks(1, [](int /*rank*/, commtune_session* session) {
+    const commtune_code code =
+        commtune_layout_on_gpu(session, COMMTUNE_FLOAT32, kTensors.size(), kTensors.data(), 999, nullptr);
+    EXPECT_THAT(code, AnyOf(COMMTUNE_UNAVAILABLE, COMMTUNE_BAD_INPUT)) << "without a driver, and with one";
+    EXPECT_THAT(commtune_last_message(), AnyOf(HasSubstr("CUDA"), HasSubstr("cuda"), HasSubstr("GPU 999")));
+    EXPECT_EQ(commtune_layout(session, COMMTUNE_FLOAT32, kTensors.size(), kTensors.data(), nullptr), code);
+  });
 }
 
 }  // namespace

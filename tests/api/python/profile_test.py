@@ -117,7 +117,7 @@ def test_what_hooks_take_is_taken_off():
         ((nn.ReLU(), torch.ones(1)), "nothing to send"),
         ((nn.Linear(2, 2).double(), torch.ones(1, 2)), "weight is of torch.float64"),
         ((nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2).half()), torch.ones(1, 2)), "several types"),
-        ((nn.Linear(2, 2),), "times need a model on cpu and its inputs"),
+        ((nn.Linear(2, 2),), "times need a model on cpu or cuda and its inputs"),
         (42, "the callable returned int"),
     ],
 )

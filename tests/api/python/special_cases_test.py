@@ -185,6 +185,10 @@ def test_parameters_of_several_types_are_refused():
     refused(ResidualNetwork, "parameters of several types.*float32.*bfloat16", change=lambda model: model.head.to(torch.bfloat16))
 
 
+def test_a_device_that_gradients_do_not_travel_from_is_refused():
+    refused(ResidualNetwork, "parameter stem.weight is on meta: gradients travel from cpu and cuda", change=lambda model: model.to("meta"))
+
+
 def test_double_precision_is_refused():
     refused(ResidualNetwork, "parameter stem.weight is of torch.float64", change=lambda model: model.double())
 

@@ -46,7 +46,10 @@ class DdpCommunication:
         self._number = {id(parameter): index for index, parameter in enumerate(self._gradients.parameters)}
         self._session = join(self._group, timeout)
         self._gradients.lay_out(self._session)
-        part = Part(self._session, ddp_model.module, self._group, "hook", probe_budget, JoinOptions(timeout=timeout))
+        joined = JoinOptions(timeout=timeout)
+        part = Part(
+            self._session, ddp_model.module, self._group, "hook", probe_budget, joined, self._gradients.on_gpu
+        )
         self._own = own_plan.begin(self, source, part)
         self._session.adopt(source.first(self._session, BucketOptions(per_layer=True)))
         self._left = 0  # parameters that this pass has not handed over yet
@@ -57,7 +60,8 @@ class DdpCommunication:
 
     def on_bucket(self, bucket: Any) -> torch.futures.Future[torch.Tensor]:
         """The hook: a bucket's (torch.distributed.GradBucket) gradients are there."""
-        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        devices: list[int | str | torch.device] = [self._gradients.device] if self._gradients.on_gpu else []
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future(devices=devices)
         # Buckets are built anew after the first pass: parameters say what is in them, not numbers.
         indices = [self._number[id(parameter)] for parameter in bucket.parameters()]
         try:
@@ -65,7 +69,7 @@ class DdpCommunication:
                 self._begin()
             for index, gradient in zip(indices, bucket.gradients(), strict=True):
                 self._gradients.views[index].copy_(gradient)
-                self._session.ready(index)
+                self._gradients.tell_ready(self._session, index)
             self._left -= len(indices)
             if self._left == 0 and self._own is not None:
                 self._own.made_all()

@@ -23,11 +23,15 @@ def trained_parameters(model: nn.Module) -> list[tuple[str, nn.Parameter]]:
     for name, parameter in rows:
         if isinstance(parameter, nn.parameter.UninitializedParameter):
             raise CommtuneError(f"parameter {name} is not initialized: run a forward pass of the lazy module first")
-        if parameter.device.type != "cpu":
-            raise CommtuneError(f"parameter {name} is on {parameter.device}: gradients travel from the host's memory only")
+        if parameter.device.type not in ("cpu", "cuda"):
+            raise CommtuneError(f"parameter {name} is on {parameter.device}: gradients travel from cpu and cuda")
         if type_of(parameter.dtype) is None:
             raise CommtuneError(f"parameter {name} is of {parameter.dtype}: float32, float16 and bfloat16 can travel")
     _expect_one_type(rows)
+    devices = {parameter.device: name for name, parameter in reversed(rows)}
+    if len(devices) > 1:
+        listed = ", ".join(f"{name} on {device}" for device, name in devices.items())
+        raise CommtuneError(f"parameters lie on several devices: {listed}; all gradients of a rank travel from one")
     return rows
 
 
@@ -49,8 +53,10 @@ class FlatGradients:
     def __init__(self, parameters: list[tuple[str, nn.Parameter]]) -> None:
         self.names = [name for name, _ in parameters]
         self.parameters = [parameter for _, parameter in parameters]
-        dtype = self.parameters[0].dtype
-        self.flat = torch.zeros(sum(parameter.numel() for parameter in self.parameters), dtype=dtype)
+        like = self.parameters[0]
+        self.device = like.device
+        numbers = sum(parameter.numel() for parameter in self.parameters)
+        self.flat = torch.zeros(numbers, dtype=like.dtype, device=self.device)
         self.views: list[torch.Tensor] = [self.flat] * len(self.parameters)
         place = 0
         for index in reversed(range(len(self.parameters))):
@@ -66,7 +72,25 @@ class FlatGradients:
             (name, parameter.numel() * parameter.element_size())
             for name, parameter in zip(self.names, self.parameters, strict=True)
         ]
-        session.layout(kind, tensors, [view.data_ptr() for view in self.views])
+        memory = [view.data_ptr() for view in self.views]
+        if not self.on_gpu:
+            session.layout(kind, tensors, memory)
+            return
+        with torch.cuda.device(self.device):  # whose number the layout leaves behind as the current one
+            torch.cuda.synchronize()  # the zeros are there for every stream
+            session.layout(kind, tensors, memory, gpu=self.device.index)
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a stream writes them, behind the host's back."""
+        return self.device.type == "cuda"
+
+    def tell_ready(self, session: Session, index: int) -> None:
+        """A gradient lies in its view, or will when the current stream has come there."""
+        if self.on_gpu:
+            session.ready_after(index, torch.cuda.current_stream(self.device).cuda_stream)
+        else:
+            session.ready(index)
 
     def take(self, index: int) -> None:
         """Makes the view this parameter's gradient; what autograd put elsewhere is copied."""

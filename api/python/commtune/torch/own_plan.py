@@ -89,12 +89,14 @@ class Part:
     waits: str  #: for what: "full", "layer", or "hook" for the buckets of DistributedDataParallel
     budget: float  #: seconds of the probe
     join: JoinOptions
+    on_gpu: bool  #: what would be timed and measured is the processor's work and the host's memory: no plan for that
 
 
 def begin(training: Trained, source: PlanSource, part: Part) -> OwnPlan | None:
     """Where rank 0 asks for "auto": what an earlier training has kept, or one that will be made. Collective."""
     known: list[Any] = [None] * part.session.ranks
-    dist.all_gather_object(known, (not source.has_answer, part.budget, platform.node()), group=part.group)
+    is_wanted = not source.has_answer and not part.on_gpu
+    dist.all_gather_object(known, (is_wanted, part.budget, platform.node()), group=part.group)
     is_auto, part.budget, _ = known[0]
     if not is_auto or part.session.ranks == 1:
         return None

@@ -1,6 +1,6 @@
 """A profile of a real model: its tensors, and how long each of its layers computes.
 
-    python -m commtune.torch.profile FILE:callable [--batch N] [--device cpu|meta] [--budget SECONDS]
+    python -m commtune.torch.profile FILE:callable [--batch N] [--device cpu|cuda|meta] [--budget SECONDS]
 
 ``callable(batch)`` makes the model and what one iteration is fed with: it returns ``(model, inputs)`` or
 ``(model, inputs, loss)``. ``inputs`` is a tensor, a tuple of arguments or a dictionary of keyword arguments; ``loss``
@@ -33,7 +33,47 @@ from commtune.torch.rendezvous import type_of
 WARM_UP = 2  # iterations before the first that counts: memory is touched, kernels are chosen
 LEAST, MOST = 5, 200  # iterations with hooks, and as many without
 
-Clock = Callable[[], float]
+
+class HostClock:
+    """Of the processor: what has returned has been computed."""
+
+    def restart(self) -> None:
+        """Moments are compared with later ones alone."""
+
+    def now(self) -> Any:
+        """A moment, for :meth:`seconds`."""
+        return time.perf_counter()
+
+    def seconds(self, moment: Any) -> float:
+        """Of a moment since the last restart, or since any other time."""
+        return float(moment)
+
+
+class GpuClock:
+    """Of the streams of the current GPU: a moment is when all has been computed that its stream was given before."""
+
+    def __init__(self) -> None:
+        self._first: Any = None
+
+    def restart(self) -> None:
+        """Nothing is under way."""
+        torch.cuda.synchronize()
+        self._first = self.now()
+
+    def now(self) -> Any:
+        """Waits for nothing."""
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def seconds(self, moment: Any) -> float:
+        """Waits until the moment has come."""
+        moment.synchronize()
+        return 1e-3 * float(self._first.elapsed_time(moment))
+
+
+Clock = HostClock | GpuClock
+Moments = list[tuple[float, int]]  #: seconds, and whose
 
 
 class ProfiledLayer:
@@ -80,8 +120,11 @@ def data_type(layers: list[ProfiledLayer]) -> str:
 class Iteration:
     """One training step's passes, without an optimizer."""
 
-    def __init__(self, model: nn.Module, inputs: Any, loss: Callable[[Any], torch.Tensor] | None) -> None:
+    def __init__(
+        self, model: nn.Module, inputs: Any, loss: Callable[[Any], torch.Tensor] | None, clock: Clock | None = None
+    ) -> None:
         self.model, self._loss = model, loss or sum_of
+        self.clock = clock or HostClock()
         self._arguments: tuple[Any, ...] = ()
         self._named: dict[str, Any] = {}
         if isinstance(inputs, dict):
@@ -92,11 +135,13 @@ class Iteration:
     def run(self) -> tuple[float, float, float]:
         """When it began, when the backward pass did, and when that ended."""
         self.model.zero_grad(set_to_none=True)
-        began = time.perf_counter()
+        self.clock.restart()
+        began = self.clock.now()
         loss = self._loss(self.model(*self._arguments, **self._named))
-        turned = time.perf_counter()
+        turned = self.clock.now()
         loss.backward()
-        return began, turned, time.perf_counter()
+        ended = self.clock.now()
+        return self.clock.seconds(began), self.clock.seconds(turned), self.clock.seconds(ended)
 
 
 def sum_of(result: Any) -> torch.Tensor:
@@ -113,15 +158,32 @@ def sum_of(result: Any) -> torch.Tensor:
 class Hooks:
     """When each layer began its forward pass, and when each of its gradients existed."""
 
-    def __init__(self, layers: list[ProfiledLayer], clock: Clock = time.perf_counter) -> None:
-        self._layers, self._clock = layers, clock
-        self.entered: list[tuple[float, int]] = []
-        self.gradients: list[tuple[float, int]] = []
+    def __init__(self, layers: list[ProfiledLayer], clock: Clock | None = None) -> None:
+        self._layers, self._clock = layers, clock or HostClock()
+        self._entered: list[tuple[Any, int]] = []
+        self._gradients: list[tuple[Any, int]] = []
+
+    def clear(self) -> None:
+        """Forgets what was."""
+        self._entered, self._gradients = [], []
+
+    @property
+    def entered(self) -> Moments:
+        """When layers began."""
+        return self._seconds(self._entered)
+
+    @property
+    def gradients(self) -> Moments:
+        """When gradients existed, by layer."""
+        return self._seconds(self._gradients)
+
+    def _seconds(self, moments: list[tuple[Any, int]]) -> Moments:
+        return [(self._clock.seconds(moment), index) for moment, index in moments]
 
     @contextlib.contextmanager
     def attached(self) -> Iterator[Hooks]:
         """While the block runs."""
-        self.entered, self.gradients = [], []
+        self.clear()
         handles: list[RemovableHandle] = []
         for index, layer in enumerate(self._layers):
             handles.append(layer.module.register_forward_pre_hook(self._enter(index)))
@@ -134,13 +196,13 @@ class Hooks:
                 handle.remove()
 
     def _enter(self, index: int) -> Callable[[nn.Module, Any], None]:
-        return lambda _module, _arguments: self.entered.append((self._clock(), index))
+        return lambda _module, _arguments: self._entered.append((self._clock.now(), index))
 
     def _appear(self, index: int) -> Callable[[torch.Tensor], None]:
-        return lambda _parameter: self.gradients.append((self._clock(), index))
+        return lambda _parameter: self._gradients.append((self._clock.now(), index))
 
 
-def forward_times(layers: int, began: float, ended: float, entered: list[tuple[float, int]]) -> list[float]:
+def forward_times(layers: int, began: float, ended: float, entered: Moments) -> list[float]:
     """The time from a layer's beginning to the next one's is the layer's; what comes before the first is the first's."""
     times = [0.0] * layers
     starts = [(began, entered[0][1]), *entered[1:]] if entered else [(began, 0)]
@@ -149,7 +211,7 @@ def forward_times(layers: int, began: float, ended: float, entered: list[tuple[f
     return times
 
 
-def backward_times(layers: int, turned: float, ended: float, gradients: list[tuple[float, int]]) -> list[float]:
+def backward_times(layers: int, turned: float, ended: float, gradients: Moments) -> list[float]:
     """So that each layer's gradients exist at the sum of the times of the layers from the last one to it."""
     complete = [0.0] * layers
     for moment, index in gradients:
@@ -179,13 +241,13 @@ def measure(iteration: Iteration, layers: list[ProfiledLayer], budget: float) ->
     Iterations with hooks and without take turns, so that both see the same minutes.
     """
     plain_forward, plain_backward = [], []
-    hooks = Hooks(layers)
+    hooks = Hooks(layers, iteration.clock)
     for _ in range(WARM_UP):
         iteration.run()
     until = time.monotonic() + budget
     count = 0
-    events: list[tuple[float, int]] = []
-    gradients: list[tuple[float, int]] = []
+    events: Moments = []
+    gradients: Moments = []
     while count < LEAST or (count < MOST and time.monotonic() < until):
         began, turned, ended = iteration.run()
         plain_forward.append(turned - began)
@@ -205,8 +267,8 @@ def measure(iteration: Iteration, layers: list[ProfiledLayer], budget: float) ->
 
 def _settle(
     layers: list[ProfiledLayer],
-    entered: list[tuple[float, int]],
-    gradients: list[tuple[float, int]],
+    entered: Moments,
+    gradients: Moments,
     whole_forward: float,
     whole_backward: float,
 ) -> None:
@@ -239,9 +301,10 @@ class StepProfiler:
     def made_all(self) -> None:
         """A backward pass has made all gradients."""
         ended = time.perf_counter()
-        if self._turned > self._began > 0 and self._hooks.entered:
+        entered = self._hooks.entered
+        if self._turned > self._began > 0 and entered:
             count = len(self._layers)
-            of_forward = forward_times(count, self._began, self._turned, self._hooks.entered)
+            of_forward = forward_times(count, self._began, self._turned, entered)
             of_backward = backward_times(count, self._turned, ended, self._hooks.gradients)
             for layer, forward, backward in zip(self._layers, of_forward, of_backward, strict=True):
                 layer.forward.append(forward)
@@ -263,7 +326,7 @@ class StepProfiler:
             layer.backward = [max(0.0, statistics.median(layer.backward) - cost * len(layer.tensors))]
         origin = {
             "how": "measured",
-            "device": f"{_processor()}, {torch.get_num_threads()} threads",
+            "device": _threads(),
             "source": f"{_SOURCE}: {self._count} steps of a training",
             "note": "The optimizer is not timed (update_seconds is 0). The hooks' own time is taken off.",
         }
@@ -272,8 +335,7 @@ class StepProfiler:
     def _begin(self, module: nn.Module, _arguments: Any) -> None:
         if module.training and torch.is_grad_enabled():
             self._settle()
-            self._hooks.entered.clear()
-            self._hooks.gradients.clear()
+            self._hooks.clear()
             self._began = time.perf_counter()
 
     def _turn(self, _module: nn.Module, _arguments: Any, _result: Any) -> None:
@@ -288,7 +350,7 @@ def _cost_of_hook(hooks: Hooks) -> float:
     for _ in range(calls):
         enter(None, None)  # type: ignore[arg-type]
     cost = (time.perf_counter() - before) / calls
-    hooks.entered.clear()
+    hooks.clear()
     return cost
 
 
@@ -303,13 +365,15 @@ def profile(made: Any, batch: int, budget: float) -> dict[str, Any]:
     devices = {parameter.device.type for parameter in model.parameters()}
     if devices == {"meta"}:
         origin = {"how": "derived", "device": "", "source": _SOURCE, "note": "Sizes only: all times are 0."}
-    elif devices == {"cpu"} and len(parts) in (2, 3):
-        count = measure(Iteration(model.train(), parts[1], parts[2] if len(parts) == 3 else None), layers, budget)
-        origin = _origin(count)
+    elif devices in ({"cpu"}, {"cuda"}) and len(parts) in (2, 3):
+        loss = parts[2] if len(parts) == 3 else None
+        clock = GpuClock() if devices == {"cuda"} else HostClock()
+        count = measure(Iteration(model.train(), parts[1], loss, clock), layers, budget)
+        origin = _origin(count, _gpu() if devices == {"cuda"} else _threads())
     else:
         raise CommtuneError(
             f"parameters are on {', '.join(sorted(devices))}, and the callable returned {len(parts)} of (model, inputs, "
-            "loss): times need a model on cpu and its inputs, sizes alone a model on meta"
+            "loss): times need a model on cpu or cuda and its inputs, sizes alone a model on meta"
         )
     return _document(model, batch, kind, origin, layers)
 
@@ -330,10 +394,10 @@ def _document(
 _SOURCE = f"commtune.torch.profile with PyTorch {torch.__version__}"
 
 
-def _origin(count: int) -> dict[str, str]:
+def _origin(count: int, device: str) -> dict[str, str]:
     return {
         "how": "measured",
-        "device": f"{_processor()}, {torch.get_num_threads()} threads",
+        "device": device,
         "source": f"{_SOURCE}: {count} iterations with hooks and as many without",
         "note": "Layers are in the order of the model's definition; the optimizer is not timed (update_seconds is 0). A "
         "layer's forward time ends where the next one's begins, a backward time when its last gradient exists. The hooks' "
@@ -347,6 +411,14 @@ def _processor() -> str:
     except OSError:
         lines = []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _threads() -> str:
+    return f"{_processor()}, {torch.get_num_threads()} threads"
+
+
+def _gpu() -> str:
+    return torch.cuda.get_device_name()
 
 
 def _layer(layer: ProfiledLayer) -> dict[str, Any]:
@@ -384,7 +456,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m commtune.torch.profile", description="The profile of a model, as JSON")
     parser.add_argument("callable", metavar="FILE:callable", help="callable(batch) returns (model, inputs[, loss])")
     parser.add_argument("--batch", type=int, default=1, help="samples of one iteration (default: %(default)s)")
-    parser.add_argument("--device", choices=["cpu", "meta"], default="cpu", help="where the model is made; meta: sizes only")
+    parser.add_argument(
+        "--device", choices=["cpu", "cuda", "meta"], default="cpu", help="where the model is made; meta: sizes only"
+    )
     parser.add_argument("--threads", type=int, default=0, help="that compute (default: PyTorch's own number)")
     parser.add_argument("--budget", type=float, default=20, help="seconds of measuring (default: %(default)s)")
     asked = parser.parse_args(arguments)
@@ -393,6 +467,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with contextlib.redirect_stdout(sys.stderr):  # whatever the user's file prints
             make = load(asked.callable)
+            if asked.device == "cuda" and not torch.cuda.is_available():
+                raise CommtuneError("--device cuda: this PyTorch can use no GPU here")
             with torch.device(asked.device):
                 made = make(asked.batch)
             document = profile(made, asked.batch, asked.budget)

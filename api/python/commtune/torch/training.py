@@ -48,7 +48,8 @@ def wrap(
     The model itself is trained on, as before; parameters and buffers become rank 0's.
 
     Args:
-        model: on the processor, with all its parameters; those that require gradients now are those that travel.
+        model: with all its parameters on one device, the processor or a GPU; those that require gradients now are those
+            that travel.
         optimizer: of its parameters.
         plan: a file, JSON text or a dictionary ("commtune/plan/1"), a service's plan
             ("http://host:8080/v1/plans/7"), "buckets" for DistributedDataParallel's own buckets over a ring, or
@@ -66,7 +67,8 @@ def wrap(
         transport: "tcp" or "verbs".
         subnet: addresses to use, such as "10.0.0.0/24".
         probe_budget: seconds that "auto" may stop the training for, once and between two steps, to measure the network
-            where nobody has a plan; 0: it never does. The plan that it makes is taken back where steps get slower.
+            where nobody has a plan; 0: it never does, nor for a model on a GPU. The plan that it makes is taken back where
+            steps get slower.
 
     Returns:
         The training's handle, for ``no_sync()``, ``adopt()``, ``statistics()`` and ``close()``.
@@ -119,7 +121,8 @@ class Training:
         self._gradients = FlatGradients(parameters)
         self._gradients.lay_out(self._session)
         self._source = source
-        part = Part(self._session, model, group, barrier, probe_budget, JoinOptions(timeout=timeout, **options))
+        joined = JoinOptions(timeout=timeout, **options)
+        part = Part(self._session, model, group, barrier, probe_budget, joined, self._gradients.on_gpu)
         self._own = own_plan.begin(self, source, part)
         self._adopt_first(barrier)
         self._synchronizes = True
@@ -256,7 +259,7 @@ class Training:
         try:
             self._gradients.take(index)
             self._missing.discard(index)
-            self._session.ready(index)
+            self._gradients.tell_ready(self._session, index)
         except CommtuneError as error:
             self._end(error)
             raise
@@ -302,12 +305,12 @@ class Training:
                 self._gradients.views[index].zero_()
             else:
                 self._gradients.take(index)
-            self._session.ready(index)
+            self._gradients.tell_ready(self._session, index)
         self._missing.clear()
 
     def _hand_out(self, unused: list[int]) -> None:
         """Parameters that other ranks used get the mean; those that nobody used keep what they had."""
-        used = torch.ones(len(self._gradients.parameters), dtype=torch.uint8)
+        used = torch.ones(len(self._gradients.parameters), dtype=torch.uint8, device=self._gradients.device)
         used[unused] = 0
         dist.all_reduce(used, op=dist.ReduceOp.MAX, group=self._group)
         for index in unused:
