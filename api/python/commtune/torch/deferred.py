@@ -49,6 +49,7 @@ class DeferredUpdates:
         self._training, self._model, self._optimizer, self._gradients = training, model, optimizer, gradients
         self._number = {id(parameter): index for index, parameter in enumerate(gradients.parameters)}
         self._states = [State.IDLE] * len(gradients.parameters)
+        self._due: set[int] = set()
         self._group_of = groups
         self._settings: list[dict[str, Any]] = []  # of each group, when step() was called
         self._read_early: set[int] = set()  # before their module's turn, as the first pass has shown
@@ -72,16 +73,35 @@ class DeferredUpdates:
         self.settle(range(len(self._states)))
 
     def settle(self, indices: Iterable[int]) -> None:
-        """Waits for these gradients, and applies their updates where they are due."""
+        """Waits for these gradients, and applies their updates where they are due.
+
+        While it has to wait it applies those of all others that are back: an optimizer's step costs about as much for one
+        layer as for many.
+        """
         if self._training._open:  # a recomputed layer, inside the backward pass: its update was made before
             return
-        late = [index for index in indices if self._states[index] is not State.IDLE]
+        late = {index for index in indices if self._states[index] is not State.IDLE}
         if not late:
             return
+        session = self._training._session
         with self._training._carrying_out():
+            if not all(session.is_back(index) for index in late):
+                self._apply(self._back() - late)
             for index in late:
-                self._training._session.wait(index)
+                session.wait(index)
+            self._apply(late)
+
+    def _back(self) -> set[int]:
+        """Those that are due and back; none as long as it is not known which parameters are read early."""
+        if self._watch is not None:
+            return set()
+        return {index for index in self._due if self._training._session.is_back(index)}
+
+    def _apply(self, back: set[int]) -> None:
+        """The updates of these, where they are due."""
+        late = sorted(back)
         due = [index for index in late if self._states[index] is State.DUE]
+        self._due.difference_update(due)
         for index in late:
             self._states[index] = State.IDLE
         kept = {index for index in late if self._gradients.parameters[index].grad is not None}
@@ -114,6 +134,7 @@ class DeferredUpdates:
             for group in self._optimizer.param_groups
         ]
         self._states = [State.DUE if state is State.UNDER_WAY else state for state in self._states]
+        self._due = {index for index, state in enumerate(self._states) if state is State.DUE}
 
     def _update(self, due: list[int]) -> None:
         """The optimizer's own step, with the groups as they were, for these parameters alone."""
