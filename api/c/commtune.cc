@@ -415,6 +415,13 @@ commtune_code commtune_leave(commtune_session* session) {
   return on(session, [](TrainingSession& training) { training.leave(); });
 }
 
+commtune_code commtune_look_for_lost(commtune_session* session, double seconds) {
+  return on(session, [&](TrainingSession& training) {
+    expect(seconds >= 0, "seconds: must be 0 or more");
+    training.look_for_lost(commtune::Seconds{seconds});
+  });
+}
+
 void commtune_abort(commtune_session* session, const char* why) {
   static_cast<void>(on(session, [&](TrainingSession& training) {
     training.abort(why == nullptr ? "a rank ended the session" : why);

@@ -226,6 +226,14 @@ COMMTUNE_API commtune_code commtune_serve(commtune_session* session);
 /* Collective: ends the session. Returns when no rank needs this one any more. */
 COMMTUNE_API commtune_code commtune_leave(commtune_session* session);
 
+/* For a program that has heard elsewhere that a rank may be gone, such as by an error of its own collectives:
+ * looks at all ranks for so long, also at those that nothing is awaited from. Between two iterations, or
+ * after the last wait of one.
+ *
+ * returns  COMMTUNE_PEER_LOST naming who is gone; COMMTUNE_OK: nobody that can be seen from here. Over
+ *          "verbs" nobody can that nothing is awaited from */
+COMMTUNE_API commtune_code commtune_look_for_lost(commtune_session* session, double seconds);
+
 /* Ends the session of every rank, without waiting for any of them; they are told why. Then only
  * commtune_destroy(). A job of Open MPI's ends altogether. */
 COMMTUNE_API void commtune_abort(commtune_session* session, const char* why);

@@ -237,6 +237,10 @@ void TrainingSession::leave() {
   told_ = true;
 }
 
+void TrainingSession::look_for_lost(Seconds within) {
+  carry_out([&](Session& session) { session.look_for_lost(within); });
+}
+
 void TrainingSession::abort(const std::string& why) noexcept {
   if (told_) return;
   told_ = true;

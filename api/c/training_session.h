@@ -78,6 +78,8 @@ class TrainingSession {
   void wait_all();
   void serve();
   void leave();
+  /// As Session's.
+  void look_for_lost(Seconds within);
   void abort(const std::string& why) noexcept;
 
   /// After the last wait of an iteration.

@@ -241,6 +241,11 @@ void Engine::rethrow_failure() const {
   if (failed_) std::rethrow_exception(failure_);
 }
 
+void Engine::watch_peers(bool all) {
+  watches_peers_ = all;
+  communicator_.transport().wake();
+}
+
 void Engine::begin_iteration() {
   rethrow_failure();
   check_all_back();
@@ -430,6 +435,7 @@ void Engine::run_until_finished() {
       if (served && (!goodbye.valid() || goodbye.done())) return note_counts();
     }
     communicator_.progress(next_watch_);
+    if (watches_peers_) communicator_.transport().check_peers();
   }
 }
 

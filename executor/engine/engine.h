@@ -98,6 +98,9 @@ class Engine {
 
   /// Throws what ended the communication thread, if anything did.
   void rethrow_failure() const;
+  /// Whether from now on the end of any peer ends the run, also of one that nothing is awaited from. Any
+  /// thread.
+  void watch_peers(bool all);
 
   /// By message, of the iteration whose gradients have all been waited for; valid until begin_iteration().
   /// Under a plan with pulls a message is back when the last of its bytes are.
@@ -195,7 +198,7 @@ class Engine {
   std::vector<std::atomic<std::int32_t>>
       left_;  // per-layer barrier, by tensor: messages not back; negative: failed
   std::atomic<std::int32_t> all_left_{0};  // full barrier: the same over all messages
-  std::atomic<bool> finishing_{false}, stopping_{false}, failed_{false};
+  std::atomic<bool> finishing_{false}, stopping_{false}, failed_{false}, watches_peers_{false};
   std::exception_ptr failure_;       // written before failed_ is set
   std::vector<MessageTimes> times_;  // by message, then by pull; whose turn it is, released_ and left_ say
   std::atomic<std::uint64_t> buffer_bytes_{0};

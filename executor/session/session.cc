@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "executor/engine/message_limits.h"
@@ -282,6 +283,24 @@ void Session::leave() {
   }
   if (notice_) notice_->end(deadline());
   barrier(communicator_, deadline());
+}
+
+void Session::look_for_lost(Seconds within) {
+  constexpr std::chrono::milliseconds kLook{10};
+  const Deadline until = Clock::now() + std::chrono::duration_cast<Clock::duration>(within);
+  if (!engine_) {
+    while (Clock::now() < until) {
+      communicator_.progress(std::min(until, Clock::now() + kLook));
+      communicator_.transport().check_peers();
+    }
+    return;
+  }
+  engine_->watch_peers(true);
+  while (Clock::now() < until) {
+    engine_->rethrow_failure();
+    std::this_thread::sleep_for(kLook);
+  }
+  engine_->watch_peers(false);
 }
 
 void Session::abort(std::string_view why) noexcept {

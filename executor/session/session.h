@@ -159,6 +159,12 @@ class Session {
   /// Collective: ends the plan and the session. Comes back when no rank needs this one any more.
   void leave();
 
+  /// For who has heard elsewhere that a rank may be gone: for so long all of them are looked at, also those
+  /// that nothing is awaited from.
+  ///
+  /// throws  what ended the run, such as Error{kPeerLost} naming a rank
+  void look_for_lost(Seconds within);
+
   /// Ends every rank of the job; they are told why. No other call follows.
   void abort(std::string_view why) noexcept;
 

@@ -131,6 +131,11 @@ class Transport {
   /// Error{kConflict} when a message is longer than its receive.
   virtual std::span<const Completion> wait(Deadline until) = 0;
 
+  /// As the last wait() left it: throws Error{kPeerLost} naming a peer that has gone, also one that no
+  /// transfer is under way with, whose end wait() leaves to the next transfer. A backend that cannot know
+  /// ignores it.
+  virtual void check_peers() {}
+
   /// Ends a concurrent or the next wait() early. Callable from any thread.
   virtual void wake() noexcept = 0;
 

@@ -101,6 +101,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "commtune_get_message_times": (c_int, (_SESSION, c_size_t, POINTER(Moments), POINTER(c_size_t))),
     "commtune_serve": (c_int, (_SESSION,)),
     "commtune_leave": (c_int, (_SESSION,)),
+    "commtune_look_for_lost": (c_int, (_SESSION, c_double)),
     "commtune_abort": (None, (_SESSION, c_char_p)),
     "commtune_destroy": (None, (_SESSION,)),
     "commtune_probe": (c_int, (POINTER(JoinOptions), POINTER(Probe), POINTER(c_void_p))),

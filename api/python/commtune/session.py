@@ -281,6 +281,13 @@ class Session:
         """Collective: ends the session."""
         expect(_library.waiting.commtune_leave(self._address))
 
+    def look_for_lost(self, seconds: float) -> None:
+        """Raises PeerLost naming a rank that is gone, if one can be seen to be within so long.
+
+        For who has heard of it elsewhere, such as by an error of the framework's own collectives.
+        """
+        expect(_library.waiting.commtune_look_for_lost(self._address, seconds))
+
     def abort(self, why: str) -> None:
         """Ends the session of every rank, which are told why."""
         _library.waiting.commtune_abort(self._address, why.encode())

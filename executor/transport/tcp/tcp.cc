@@ -81,6 +81,12 @@ class TcpTransport final : public Transport {
     [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
   }
 
+  void check_peers() override {
+    for (const tcp::PeerConnection& connection : connections_) {
+      if (connection) connection.check_open();
+    }
+  }
+
   void limit_messages(const MessageLimits& limits) override { limits_ = limits; }
 
   void set_pace(double bytes_per_second) override { options_.pace = bytes_per_second; }

@@ -81,13 +81,15 @@ class Trainee {
   void write(std::size_t tensor, float value) {
     const std::span<float> there = host(tensor);
     std::ranges::fill(there, value);
-    cuda::expect(cuda::driver().copy_to_device(address(tensor), there.data(), there.size_bytes(), stream_.handle()),
-                 "cuMemcpyHtoDAsync");
+    cuda::expect(
+        cuda::driver().copy_to_device(address(tensor), there.data(), there.size_bytes(), stream_.handle()),
+        "cuMemcpyHtoDAsync");
   }
   std::span<const float> read(std::size_t tensor) {
     const std::span<float> there = host(tensor);
-    cuda::expect(cuda::driver().copy_to_host(there.data(), address(tensor), there.size_bytes(), stream_.handle()),
-                 "cuMemcpyDtoHAsync");
+    cuda::expect(
+        cuda::driver().copy_to_host(there.data(), address(tensor), there.size_bytes(), stream_.handle()),
+        "cuMemcpyDtoHAsync");
     stream_.synchronize();
     return there;
   }
@@ -99,7 +101,8 @@ class Trainee {
   std::span<float> host(std::size_t tensor) const {
     std::size_t place = 0;
     for (std::size_t i = 0; i < tensor; ++i) place += layout().tensors[i].bytes.count;
-    return {reinterpret_cast<float*>(pinned_.get() + place), layout().tensors[tensor].bytes.count / sizeof(float)};
+    return {reinterpret_cast<float*>(pinned_.get() + place),
+            layout().tensors[tensor].bytes.count / sizeof(float)};
   }
 
   TrainingSession& session_;
@@ -166,7 +169,8 @@ TEST_F(OneRank, ASessionOnTheHostHasNoStreams) {
     session.set_layout(layout(), {});
     session.adopt(bucket_plan(layout(), 1));
     session.begin();
-    EXPECT_THAT([&] { session.ready_after(0, nullptr); }, ThrowsMessage<BadCall>(HasSubstr("no stream writes")));
+    EXPECT_THAT([&] { session.ready_after(0, nullptr); },
+                ThrowsMessage<BadCall>(HasSubstr("no stream writes")));
     for (std::size_t tensor = 0; tensor < layout().tensors.size(); ++tensor) session.ready(tensor);
     session.wait_all();
     session.leave();

@@ -32,6 +32,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 /// One rank's session and gradients, driven as a training program would: gradients become ready in any order
 /// on several threads, and are waited for on others.
@@ -589,6 +590,34 @@ TEST(Session, ARankThatLeavesBecauseOfAnErrorSaysWhy) {
         all_know.arrive_and_wait();
       },
       3);
+}
+
+/// Ranks that wait for nothing do not see who dies, until they are told to look.
+TEST(Session, LooksForRanksThatAreLost) {
+  constexpr int kRanks = 4;
+  std::latch all_know(kRanks - 1);
+  on_bootstraps(
+      kRanks,
+      [&](const std::shared_ptr<Bootstrap>& bootstrap) {
+        const auto transport = make_tcp_transport(bootstrap);
+        Trainer trainer(*transport, kTensors, kRanks);
+        Session& session = trainer.session();
+        session.look_for_lost(Seconds{0.02});
+        session.adopt(random_plan(3, kTensors, kRanks, AllReduce{}));
+        trainer.iterate(1);
+        session.look_for_lost(Seconds{0.02});
+        trainer.iterate(2);
+        if (session.rank() == 2) return;  // without a word
+        try {
+          session.look_for_lost(Seconds{60});
+          ADD_FAILURE() << "nobody was seen to be lost";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), ErrorCode::kPeerLost);
+          EXPECT_THAT(error.what(), StartsWith("lost rank 2 (host local0): "));
+        }
+        all_know.arrive_and_wait();
+      },
+      kRanks);
 }
 
 }  // namespace

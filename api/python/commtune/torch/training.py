@@ -25,6 +25,9 @@ from commtune.torch.rendezvous import Group, join, share_tensors
 
 Barrier = Literal["full", "layer"]
 
+#: Seconds in which a rank that the process group has missed is looked for.
+LOST_WITHIN = 5.0
+
 #: Models whose gradients travel.
 _WRAPPED: dict[nn.Module, Training] = {}
 
@@ -271,7 +274,8 @@ class Training:
         with self._carrying_out():
             self._source.before_pass(self._session)
             if self._own is not None:
-                self._own.before_pass()
+                with self._naming_who_is_lost():
+                    self._own.before_pass()
             self._session.begin()
         self._open = True
         self._missing = set(range(len(self._gradients.parameters)))
@@ -312,7 +316,8 @@ class Training:
         """Parameters that other ranks used get the mean; those that nobody used keep what they had."""
         used = torch.ones(len(self._gradients.parameters), dtype=torch.uint8, device=self._gradients.device)
         used[unused] = 0
-        dist.all_reduce(used, op=dist.ReduceOp.MAX, group=self._group)
+        with self._naming_who_is_lost():
+            dist.all_reduce(used, op=dist.ReduceOp.MAX, group=self._group)
         for index in unused:
             if used[index]:
                 self._gradients.parameters[index].grad = self._gradients.views[index]
@@ -332,6 +337,17 @@ class Training:
             self._end(error)
             raise
 
+    @contextlib.contextmanager
+    def _naming_who_is_lost(self) -> Iterator[None]:
+        """The process group's collectives say that a connection has failed, and seldom whose."""
+        try:
+            yield
+        except CommtuneError:
+            raise
+        except RuntimeError:
+            self._session.look_for_lost(LOST_WITHIN)
+            raise
+
     def _refuse(self, why: str) -> None:
         error = CommtuneError(why)
         self._end(error)
@@ -345,7 +361,8 @@ class Training:
         # A copy of the model has the same hook, and no part in this.
         def before(module: nn.Module, _arguments: Any) -> None:
             if module is self._model and module.training and self._synchronizes and torch.is_grad_enabled():
-                share_tensors(self._buffers, self._group)
+                with self._carrying_out(), self._naming_who_is_lost():
+                    share_tensors(self._buffers, self._group)
 
         return before
 
