@@ -222,9 +222,9 @@ class Race {
   double of_all_rounds(const Entry& entry) {
     const RoadOption* option = job_.option_of(entry.plan.road);
     if (option == nullptr) return 1;
-    const RoadCost& cost = option->cost;
-    if (entry.run_deviation > 0 || std::min(cost.most_rounds, cost.rounds.both()) <= kRounds) return 1;
-    const Seconds few = simulator_.time(plans_.back(), with_rounds(FlatRoad(cost), kRounds));
+    const FlatRoad road(option->cost);
+    if (entry.run_deviation > 0 || road.rounds() <= kRounds) return 1;
+    const Seconds few = simulator_.time(plans_.back(), with_rounds(road, kRounds));
     return few.count() > 0 ? entry.prediction.iteration / few : 1;
   }
 

@@ -60,6 +60,8 @@ struct FlatRoad {
         reduce(road.reduce),
         distribute(road.distribute),
         most_rounds(road.most_rounds) {}
+  /// Of a message that are simulated.
+  int rounds() const { return std::min(most_rounds, cost->rounds.both()); }
   /// Of both stages as one operation the part that is the first one's, by what each costs on its own.
   double reduce_share(double m) const {
     const double first = reduce.alone(m), second = distribute.alone(m);

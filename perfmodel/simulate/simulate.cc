@@ -15,6 +15,8 @@ namespace {
 
 /// Relative difference that adding the same times in another order may make.
 constexpr double kRounding = 1e-12;
+/// The same of as many as a plan has messages.
+constexpr double kRoundingOfMany = 1e-9;
 /// If less than this share of the iteration is exposed communication, compute is what binds it.
 constexpr double kNegligible = 0.01;
 
@@ -49,6 +51,7 @@ class Simulator::Engine {
   Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
     begin(plan, road, nullptr);
     give_up_ = work_.clock((limit - road.cost->straggling).count()) * (1 + kRounding);
+    if (limit < kNoLimit && road.cost->shared_channel) watched_ = &road;
     send_all();
     if (given_up()) return Seconds{kNever};
     finish();
@@ -78,6 +81,8 @@ class Simulator::Engine {
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
     give_up_ = kNever;
+    watched_ = nullptr;
+    not_started_ = least_end_ = least_tail_ = 0;
     waited_ = 0;
     last_end_ = 0;
     smallest_ = ~std::uint64_t{0};
@@ -91,8 +96,35 @@ class Simulator::Engine {
     timeline_->pulls.assign(plan.pulls.bytes.size(), {});
   }
 
-  /// True if the messages that have arrived already make the iteration longer than the limit.
-  bool given_up() const { return iteration_ > give_up_; }
+  /// True if the messages that have arrived already make the iteration longer than the limit, or those that
+  /// have not started.
+  bool given_up() const { return iteration_ > give_up_ || least_end_ > give_up_; }
+
+  /// All that has not started has to pass the one channel.
+  void watch_channel() {
+    channel_times_.clear();
+    for (const Step& step : by_urgency_) {
+      channel_times_.push_back(channel_time(step));
+      not_started_ += channel_times_.back();
+    }
+    least_tail_ = plan_->barrier == Barrier::kFull ? work_.total_update + work_.total_forward
+                                                   : work_.tail[work_.layers() - 1];
+  }
+
+  /// For how long a step occupies it.
+  double channel_time(const Step& step) const {
+    const InFlightMessage sent = pulls(step) ? pull_in_flight(step.message) : in_flight(step.message);
+    const FlatCost& cost = coupled_                       ? watched_->both
+                           : step.stage == Stage::kReduce ? watched_->reduce
+                                                          : watched_->distribute;
+    return std::min(cost.occupancy(sent.bytes), cost.alone(sent.bytes)) +
+           (coupled_ ? sent.copying : sent.copying / 2);
+  }
+
+  void note_start(std::uint32_t urgency, double now) {
+    not_started_ -= channel_times_[urgency];
+    least_end_ = (now + not_started_) * (1 - kRoundingOfMany) + least_tail_;
+  }
 
   /// Compute work that must be done before this message may go.
   double released_work(std::uint32_t message) const {
@@ -132,11 +164,15 @@ class Simulator::Engine {
   /// Simulates communication until every message has arrived, or the limit is exceeded.
   void send_all() {
     order_steps();
+    if (watched_ != nullptr) watch_channel();
     double now = 0, release = next_release(now);
     std::size_t arrived = 0;
     while (arrived < steps_ && !given_up()) {
       std::uint32_t next = next_step();
-      for (; next != waiting_.none() && credit_allows(next); next = next_step()) start(next);
+      for (; next != waiting_.none() && credit_allows(next); next = next_step()) {
+        if (watched_ != nullptr) note_start(next, now);
+        start(next);
+      }
       if (network_.arrived().empty()) {
         if (clock_.disturbed() || release < now) release = next_release(now);
         now = network_.advance(release, {next != waiting_.none(), clock_.disturbed() && release < kNever},
@@ -398,7 +434,11 @@ class Simulator::Engine {
   std::vector<double> arrival_;  ///< by layer: when the last message is back whose lowest layer it is
   double iteration_ = 0;         ///< before finish(): a lower limit of the result
   double waited_ = 0, last_end_ = 0;
-  double give_up_ = kNever;  ///< the simulation ends early once iteration_ exceeds this
+  double give_up_ = kNever;  ///< the simulation ends early once iteration_ or least_end_ exceeds this
+  const FlatRoad* watched_ = nullptr;      ///< whose channel says what the iteration takes at least; or none
+  std::vector<double> channel_times_;      ///< by urgency: seconds that a step occupies it
+  double not_started_ = 0;                 ///< the same of all steps that have not started
+  double least_end_ = 0, least_tail_ = 0;  ///< of the iteration, by that; of what follows the last message
   std::uint64_t smallest_ = 0, largest_ = 0, events_ = 0;
   std::vector<Step> by_urgency_;
   std::vector<std::uint32_t> reduce_, distribute_;  ///< by message (or pull): the urgency of its steps

@@ -154,7 +154,7 @@ class SettingSearch {
     for (const int cuts : grid) scan_credits(cuts);
     std::ranges::stable_sort(starts_, {}, &Start::time);
     starts_.resize(std::min(starts_.size(), closeness_.starts));
-    if (coarse_road_.most_rounds >= std::min(road_.most_rounds, option_.cost.rounds.both())) return;
+    if (coarse_road_.rounds() >= road_.rounds()) return;
     tried_.clear();
     for (Start& start : starts_) start.time = time_of(start.setting, road_, kNoLimit);
     std::erase_if(starts_, [&](const Start& start) { return start.time >= wanted(option_.to_beat); });
