@@ -235,7 +235,8 @@ class Race {
     std::unique_ptr<const PricedDraw::PricedRoad>& found = draws_so_far_[draw].priced[road];
     if (!found) {
       const Cluster& cluster = clusters_.draw(static_cast<int>(draw));
-      found = std::make_unique<const PricedDraw::PricedRoad>(road_cost(roads_[road], cluster, job_.workers));
+      found = std::make_unique<const PricedDraw::PricedRoad>(
+          road_cost(roads_[road], cluster, job_.workers, CostDetail::kTimes));
     }
     return found->flat;
   }

@@ -147,12 +147,13 @@ Calibration calibration_of_streams(const OperationFit& fit, const Cluster& clust
 /// cost asks several times, and every draw of the fits prices every road anew.
 class PricedRoad {
  public:
-  PricedRoad(const Road& priced, const Cluster& on, int by_workers)
-      : road(priced), cluster(on), workers(by_workers) {}
+  PricedRoad(const Road& priced, const Cluster& on, int by_workers, CostDetail wanted = CostDetail::kWhole)
+      : road(priced), cluster(on), workers(by_workers), detail(wanted) {}
 
   const Road& road;
   const Cluster& cluster;
   const int workers;
+  const CostDetail detail;
 
   const Topology& place() {
     if (!place_) place_ = topology_of(cluster, workers);
@@ -289,6 +290,20 @@ struct Measurements {
   }
 };
 
+/// Whether servers rather than workers' cards would set the pace, where a formula can tell.
+bool servers_bind(PricedRoad& priced) {
+  const auto binds = [&](const ParameterServer& road) {
+    try {
+      return priced.formula().server_binds;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::kNotFound) throw;
+      return priced.workers > road.servers;
+    }
+  };
+  return match(
+      priced.road, [](const AllReduce&) { return false; }, binds);
+}
+
 /// The measured cost of a road, or nothing when it was not measured at this N.
 std::optional<RoadCost> measured(PricedRoad& priced) {
   const Operations named = operations_of(priced.road);
@@ -316,6 +331,8 @@ std::optional<RoadCost> measured(PricedRoad& priced) {
   cost.distribute = distribute != nullptr ? second() : share_of(cost.both, priced, Stage::kDistribute);
   keep_measured_to_links(cost, priced);
   cost.basis = Basis::kMeasured;
+  if (priced.detail == CostDetail::kTimes) return cost;
+  cost.server_binds = servers_bind(priced);
   cost.explanation = "measured " + to_string(both != nullptr ? named.both : named.reduce) + ", " +
                      describe(priced.road) + ", " + counted(priced.workers, "worker") + ", " +
                      range_text(cost);
@@ -355,25 +372,12 @@ RoadCost by_formula(PricedRoad& priced) {
   cost.basis = Basis::kFormula;
   cost.measured_smallest = formula.smallest;
   cost.measured_largest = formula.largest;
+  if (priced.detail == CostDetail::kTimes) return cost;
   cost.explanation = "formula over link fits, " + describe(road) + ", " + counted(workers, "worker") +
                      (other != nullptr ? ", calibrated at " + counted(other->workers, "worker") : "") +
                      (stream != nullptr ? ", streams as " + describe(stream->road) : "") + ", " +
                      range_text(cost);
   return cost;
-}
-
-/// Whether servers rather than workers' cards would set the pace, where a formula can tell.
-bool servers_bind(PricedRoad& priced) {
-  const auto binds = [&](const ParameterServer& road) {
-    try {
-      return priced.formula().server_binds;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotFound) throw;
-      return priced.workers > road.servers;
-    }
-  };
-  return match(
-      priced.road, [](const AllReduce&) { return false; }, binds);
 }
 
 /// How an all-reduce algorithm sends.
@@ -498,7 +502,7 @@ std::optional<Formula> carried_streams(const Road& road, const Cluster& cluster,
   return streams_by_formula(priced);
 }
 
-RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
+RoadCost road_cost(const Road& road, const Cluster& cluster, int workers, CostDetail detail) {
   check_road(road, workers);
   RoadCost cost;
   if (workers == 1) {
@@ -506,9 +510,8 @@ RoadCost road_cost(const Road& road, const Cluster& cluster, int workers) {
     cost.measured_largest = Bytes{~std::uint64_t{0}};
     return cost;
   }
-  PricedRoad priced(road, cluster, workers);
+  PricedRoad priced(road, cluster, workers, detail);
   std::optional<RoadCost> direct = measured(priced);
-  if (direct) direct->server_binds = servers_bind(priced);
   cost = direct ? *std::move(direct) : by_formula(priced);
   match(
       road, [&](const AllReduce& all_reduce) { add_channel(cost, all_reduce, priced); },

@@ -42,6 +42,8 @@ struct Rounds {
   }
 };
 
+enum class CostDetail { kWhole, kTimes };
+
 struct RoadCost {
   StageCost both;                ///< the two stages as one operation (coupled plans, shared channel)
   StageCost reduce;              ///< first stage alone
@@ -90,7 +92,10 @@ Curve until_sent(const RoadCost& cost);
 /// Throws Error{kNotFound} when the cluster has neither a fit of the operation nor of the links that the
 /// formulas need; Error{kBadInput} when the road does not fit the number of workers. With one worker every
 /// cost is zero.
-RoadCost road_cost(const Road& road, const Cluster& cluster, int workers);
+///
+/// detail  kTimes: without `explanation` and `server_binds`, which a simulated time does not need
+RoadCost road_cost(const Road& road, const Cluster& cluster, int workers,
+                   CostDetail detail = CostDetail::kWhole);
 
 struct Formula;
 
