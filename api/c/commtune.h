@@ -227,8 +227,8 @@ COMMTUNE_API commtune_code commtune_serve(commtune_session* session);
 COMMTUNE_API commtune_code commtune_leave(commtune_session* session);
 
 /* For a program that has heard elsewhere that a rank may be gone, such as by an error of its own collectives:
- * looks at all ranks for so long, also at those that nothing is awaited from. Between two iterations, or
- * after the last wait of one.
+ * looks at all ranks for so long, also at those that nothing is awaited from. After commtune_layout(), and
+ * not while another call is under way.
  *
  * returns  COMMTUNE_PEER_LOST naming who is gone; COMMTUNE_OK: nobody that can be seen from here. Over
  *          "verbs" nobody can that nothing is awaited from */

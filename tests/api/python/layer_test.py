@@ -42,6 +42,28 @@ def test_step_remembers_what_a_scheduler_changes_afterwards():
     on_ranks(RANKS, body)
 
 
+def test_what_is_back_is_updated_together_while_a_layer_waits(monkeypatch):
+    def body(rank):
+        model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(10)))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        training = commtune.torch.wrap(model, optimizer, "buckets", barrier="layer")
+        updated = []
+        before = training._deferred._update
+        monkeypatch.setattr(training._deferred, "_update", lambda due: updated.append(list(due)) or before(due))
+        for number in range(4):
+            optimizer.zero_grad()
+            model(torch.ones(1, 4)).sum().backward()
+            optimizer.step()
+            training._session.wait_all()
+            if number == 2:  # the first pass after a step shows who reads early, and updates layer by layer
+                updated.clear()
+                monkeypatch.setattr(training._session, "is_back", lambda index: index > 1)
+        assert updated == [list(range(2, 20)), [0, 1]]
+        training.close()
+
+    on_ranks(RANKS, body)
+
+
 @pytest.mark.parametrize("optimizer_of", [torch.optim.AdamW, torch.optim.RMSprop])
 def test_optimizers_with_state_and_groups(optimizer_of):
     def body(rank):
