@@ -4,20 +4,20 @@
 #include <atomic>
 #include <future>
 
-#include "executor/memory/cuda/device.h"
+#include "executor/memory/cuda/driver.h"
 
 namespace commtune::testing {
 
 class StreamGate {
  public:
   /// What the stream is given from now on waits.
-  explicit StreamGate(const cuda::Stream& stream) : stream_(stream) {
-    cuda::expect(cuda::driver().call_on_host(stream.handle(), wait, this), "cuLaunchHostFunc");
+  explicit StreamGate(CUstream stream) : stream_(stream) {
+    cuda::expect(cuda::driver().call_on_host(stream, wait, this), "cuLaunchHostFunc");
   }
   /// Opens it, and waits for what the stream was given.
   ~StreamGate() {
     open();
-    cuda::driver().synchronize_stream(stream_.handle());
+    cuda::driver().synchronize_stream(stream_);
   }
   StreamGate(const StreamGate&) = delete;
   StreamGate& operator=(const StreamGate&) = delete;
@@ -29,7 +29,7 @@ class StreamGate {
  private:
   static void CUDA_CB wait(void* gate) noexcept { static_cast<StreamGate*>(gate)->passed_.wait(); }
 
-  const cuda::Stream& stream_;
+  const CUstream stream_;
   std::atomic<bool> is_open_ = false;
   std::promise<void> opened_;
   const std::shared_future<void> passed_ = opened_.get_future().share();

@@ -126,7 +126,7 @@ TEST_P(GpuGradients, TravelWhenTheirStreamHasWrittenThem) {
       if (step % 2 == 0) session.adopt(plan(rank, step == 2 ? 2 : 0));
       session.begin();
       {
-        StreamGate gate(trainee.stream());
+        StreamGate gate(trainee.stream().handle());
         for (std::size_t tensor = trainee.tensors(); tensor-- > 0;) {
           trainee.write(tensor, value_of(rank, step, tensor));
           session.ready_after(tensor, trainee.stream().handle());

@@ -3,14 +3,13 @@
 #include <cuda.h>
 #include <gmock/gmock.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "executor/memory/cuda/driver.h"
+#include "tests/gpu/stream_gate.h"
 
 namespace commtune::testing {
 namespace {
@@ -43,23 +42,18 @@ class StandinTest : public ::testing::Test {
     }
   }
 
-  static void CUDA_CB wait_for(void* flag) {
-    while (!*static_cast<std::atomic<bool>*>(flag)) std::this_thread::yield();
-  }
-
   CUstream streams_[2] = {};
   CUdeviceptr memory_ = 0;
 };
 
 TEST_F(StandinTest, AStreamKeepsItsOrderBesideOthers) {
-  std::atomic<bool> go = false;
   std::vector<unsigned char> seen(1);
   ASSERT_EQ(driver().set_bytes(memory_, 1, kBytes, streams_[0]), CUDA_SUCCESS);
-  ASSERT_EQ(driver().call_on_host(streams_[0], wait_for, &go), CUDA_SUCCESS);
+  StreamGate gate(streams_[0]);
   ASSERT_EQ(driver().set_bytes(memory_, 2, kBytes, streams_[0]), CUDA_SUCCESS);
   EXPECT_EQ(driver().query_stream(streams_[0]), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(driver().synchronize_stream(streams_[1]), CUDA_SUCCESS) << "the other stream is not held";
-  go = true;
+  gate.open();
   ASSERT_EQ(driver().copy_to_host(seen.data(), memory_, 1, streams_[0]), CUDA_SUCCESS);
   ASSERT_EQ(driver().synchronize_stream(streams_[0]), CUDA_SUCCESS);
   EXPECT_EQ(seen[0], 2);
@@ -67,18 +61,17 @@ TEST_F(StandinTest, AStreamKeepsItsOrderBesideOthers) {
 }
 
 TEST_F(StandinTest, AnEventHoldsAnotherStream) {
-  std::atomic<bool> go = false;
   CUevent event = nullptr;
   std::vector<unsigned char> seen(1);
   ASSERT_EQ(driver().create_event(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
-  ASSERT_EQ(driver().call_on_host(streams_[0], wait_for, &go), CUDA_SUCCESS);
+  StreamGate gate(streams_[0]);
   ASSERT_EQ(driver().set_bytes(memory_, 3, 1, streams_[0]), CUDA_SUCCESS);
   ASSERT_EQ(driver().record_event(event, streams_[0]), CUDA_SUCCESS);
   ASSERT_EQ(driver().wait_for_event(streams_[1], event, 0), CUDA_SUCCESS);
   ASSERT_EQ(driver().copy_to_host(seen.data(), memory_, 1, streams_[1]), CUDA_SUCCESS);
   EXPECT_EQ(driver().query_event(event), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(driver().query_stream(streams_[1]), CUDA_ERROR_NOT_READY);
-  go = true;
+  gate.open();
   ASSERT_EQ(driver().synchronize_stream(streams_[1]), CUDA_SUCCESS);
   EXPECT_EQ(seen[0], 3);
   EXPECT_EQ(driver().query_event(event), CUDA_SUCCESS);

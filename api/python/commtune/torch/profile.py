@@ -37,6 +37,11 @@ LEAST, MOST = 5, 200  # iterations with hooks, and as many without
 class HostClock:
     """Of the processor: what has returned has been computed."""
 
+    @property
+    def device(self) -> str:
+        """Whose time it is, as profiles name it."""
+        return f"{_processor()}, {torch.get_num_threads()} threads"
+
     def restart(self) -> None:
         """Moments are compared with later ones alone."""
 
@@ -54,6 +59,11 @@ class GpuClock:
 
     def __init__(self) -> None:
         self._first: Any = None
+
+    @property
+    def device(self) -> str:
+        """Whose time it is, as profiles name it."""
+        return torch.cuda.get_device_name()
 
     def restart(self) -> None:
         """Nothing is under way."""
@@ -121,10 +131,9 @@ class Iteration:
     """One training step's passes, without an optimizer."""
 
     def __init__(
-        self, model: nn.Module, inputs: Any, loss: Callable[[Any], torch.Tensor] | None, clock: Clock | None = None
+        self, model: nn.Module, inputs: Any, loss: Callable[[Any], torch.Tensor] | None, clock: Clock
     ) -> None:
-        self.model, self._loss = model, loss or sum_of
-        self.clock = clock or HostClock()
+        self.model, self._loss, self.clock = model, loss or sum_of, clock
         self._arguments: tuple[Any, ...] = ()
         self._named: dict[str, Any] = {}
         if isinstance(inputs, dict):
@@ -326,7 +335,7 @@ class StepProfiler:
             layer.backward = [max(0.0, statistics.median(layer.backward) - cost * len(layer.tensors))]
         origin = {
             "how": "measured",
-            "device": _threads(),
+            "device": HostClock().device,
             "source": f"{_SOURCE}: {self._count} steps of a training",
             "note": "The optimizer is not timed (update_seconds is 0). The hooks' own time is taken off.",
         }
@@ -369,7 +378,7 @@ def profile(made: Any, batch: int, budget: float) -> dict[str, Any]:
         loss = parts[2] if len(parts) == 3 else None
         clock = GpuClock() if devices == {"cuda"} else HostClock()
         count = measure(Iteration(model.train(), parts[1], loss, clock), layers, budget)
-        origin = _origin(count, _gpu() if devices == {"cuda"} else _threads())
+        origin = _origin(count, clock.device)
     else:
         raise CommtuneError(
             f"parameters are on {', '.join(sorted(devices))}, and the callable returned {len(parts)} of (model, inputs, "
@@ -411,14 +420,6 @@ def _processor() -> str:
     except OSError:
         lines = []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def _threads() -> str:
-    return f"{_processor()}, {torch.get_num_threads()} threads"
-
-
-def _gpu() -> str:
-    return torch.cuda.get_device_name()
 
 
 def _layer(layer: ProfiledLayer) -> dict[str, Any]:

@@ -50,7 +50,7 @@ TEST_F(CudaNoticesTest, ComeInAStreamsOrderOnceItHasComeThere) {
   note(notices, stream, 1);
   notices.settle();
   EXPECT_THAT(ended(), ElementsAre(1)) << "nothing was before it";
-  StreamGate gate(stream);
+  StreamGate gate(stream.handle());
   for (const int number : {2, 3, 4}) note(notices, stream, number);
   EXPECT_THAT(ended(), ElementsAre(1));
   gate.open();
@@ -62,7 +62,7 @@ TEST_F(CudaNoticesTest, OfOneStreamDoNotWaitForAnother) {
   const cuda::Stream slow;
   const cuda::Stream quick;
   cuda::CudaNotices notices(0);
-  StreamGate gate(slow);
+  StreamGate gate(slow.handle());
   note(notices, slow, 1);
   std::promise<void> told;
   notices.after(quick.handle(), [&] { told.set_value(); });
@@ -74,7 +74,7 @@ TEST_F(CudaNoticesTest, OfOneStreamDoNotWaitForAnother) {
 TEST_F(CudaNoticesTest, AreCalledBeforeTheirOwnerIsGone) {
   const cuda::Stream stream;
   auto notices = std::make_unique<cuda::CudaNotices>(0);
-  StreamGate gate(stream);
+  StreamGate gate(stream.handle());
   note(*notices, stream, 1);
   std::jthread opens([&] { gate.open(); });
   notices.reset();
