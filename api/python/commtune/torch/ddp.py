@@ -38,18 +38,14 @@ def ddp_hook(
 class DdpCommunication:
     """What :func:`ddp_hook` returns."""
 
-    def __init__(
-        self, ddp_model: DistributedDataParallel, source: PlanSource, timeout: float, probe_budget: float
-    ) -> None:
+    def __init__(self, ddp_model: DistributedDataParallel, source: PlanSource, timeout: float, probe_budget: float) -> None:
         self._group, self._source = ddp_model.process_group, source
         self._gradients = FlatGradients(trained_parameters(ddp_model.module))
         self._number = {id(parameter): index for index, parameter in enumerate(self._gradients.parameters)}
         self._session = join(self._group, timeout)
         self._gradients.lay_out(self._session)
         joined = JoinOptions(timeout=timeout)
-        part = Part(
-            self._session, ddp_model.module, self._group, "hook", probe_budget, joined, self._gradients.on_gpu
-        )
+        part = Part(self._session, ddp_model.module, self._group, "hook", probe_budget, joined, self._gradients.on_gpu)
         self._own = own_plan.begin(self, source, part)
         self._session.adopt(source.first(self._session, BucketOptions(per_layer=True)))
         self._left = 0  # parameters that this pass has not handed over yet

@@ -130,9 +130,7 @@ def data_type(layers: list[ProfiledLayer]) -> str:
 class Iteration:
     """One training step's passes, without an optimizer."""
 
-    def __init__(
-        self, model: nn.Module, inputs: Any, loss: Callable[[Any], torch.Tensor] | None, clock: Clock
-    ) -> None:
+    def __init__(self, model: nn.Module, inputs: Any, loss: Callable[[Any], torch.Tensor] | None, clock: Clock) -> None:
         self.model, self._loss, self.clock = model, loss or sum_of, clock
         self._arguments: tuple[Any, ...] = ()
         self._named: dict[str, Any] = {}
