@@ -34,6 +34,7 @@ double TargetState::message_time(Bytes size) const {
     return target.startup.count() + target.beta.value * bytes;
   }
   const auto above = points.lower_bound(size);
+  if (above != points.end() && above->first == size) return above->second.times.median();
   if (above == points.begin()) {
     return std::min(above->second.times.median(), target.startup.count() + target.beta.value * bytes);
   }
