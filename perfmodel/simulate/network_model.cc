@@ -11,8 +11,8 @@ double of_bytes(const FlatCost& cost, double bytes, double time) {
 
 /// run.operator()<value>().
 template <typename Run>
-auto either(bool value, const Run& run) {
-  return value ? run.template operator()<true>() : run.template operator()<false>();
+void either(bool value, const Run& run) {
+  value ? run.template operator()<true>() : run.template operator()<false>();
 }
 
 /// The same stages in at most `most` rounds.
@@ -24,7 +24,7 @@ Rounds no_more_than(int most, const Rounds& rounds) {
 
 }  // namespace
 
-void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credit& credit) {
+void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credit& credit, bool slows) {
   road_ = &road;
   shared_ = road.cost->shared_channel;
   rounds_ = no_more_than(road.most_rounds, road.cost->rounds);
@@ -49,6 +49,10 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   varies_ = credit.varies;
   under_way_ = under_way_until_ = 0;
   bytes_time_ = {};
+  of_kind(slows, [&]<Kind kKind>() {
+    advance_ = &NetworkModel::advance_to<kKind>;
+    first_round_ = &NetworkModel::first_round<kKind>;
+  });
 }
 
 void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight, ComputeClock& clock) {
@@ -158,13 +162,13 @@ NetworkModel::Message& NetworkModel::put(std::uint32_t urgency, const Priced& pr
 }
 
 template <typename Run>
-auto NetworkModel::of_kind(const ComputeClock& clock, const Run& run) {
+void NetworkModel::of_kind(bool slows, const Run& run) {
   if (!shared_) return run.template operator()<Kind{}>();
-  return either(limited_, [&]<bool kLimited>() {
-    return either(head_of_line_ > 0, [&]<bool kAhead>() {
-      return either(!server_free_.empty(), [&]<bool kInTurn>() {
-        return either(clock.disturbed(), [&]<bool kSlows>() {
-          return run.template operator()<Kind{kLimited, kAhead, kInTurn, false, kSlows}>();
+  either(limited_, [&]<bool kLimited>() {
+    either(head_of_line_ > 0, [&]<bool kAhead>() {
+      either(!server_free_.empty(), [&]<bool kInTurn>() {
+        either(slows, [&]<bool kSlows>() {
+          run.template operator()<Kind{kLimited, kAhead, kInTurn, false, kSlows}>();
         });
       });
     });
@@ -180,11 +184,14 @@ void NetworkModel::begin(std::uint32_t urgency, ComputeClock& clock) {
   if (travelling_++ == 0) under_way_until_ = std::max(under_way_until_, now_);
   const bool sends_alone = limited_ && !varies_ && credit_ == 0 && message.counted == message.rounds;
   if (sends_alone && message.rounds > 1) return pass_alone(urgency, clock);
-  of_kind(clock, [&]<Kind kKind>() {
-    next_round<kKind>(urgency);
-    if (channels_[0].called) serve<kKind>(0, clock);
-    if (kKind.apart && channels_[1].called) serve<kKind>(1, clock);  // a distribute that starts as a step
-  });
+  (this->*first_round_)(urgency, clock);
+}
+
+template <NetworkModel::Kind kKind>
+void NetworkModel::first_round(std::uint32_t urgency, ComputeClock& clock) {
+  next_round<kKind>(urgency);
+  if (channels_[0].called) serve<kKind>(0, clock);
+  if (kKind.apart && channels_[1].called) serve<kKind>(1, clock);  // a distribute that starts as a step
 }
 
 /// With credit 0 for all no other message may send before this one has sent everything, so all its rounds but
@@ -238,14 +245,9 @@ void NetworkModel::ComingQueue::make_room() {
 /// True if serve() has to be called now.
 bool NetworkModel::due(const Channel& channel) const { return channel.called || channel.ends <= now_; }
 
-double NetworkModel::advance(double until, Stops stops, ComputeClock& clock) {
-  return of_kind(clock, [&]<Kind kKind>() { return advance_to<kKind>(until, stops, clock); });
-}
-
 template <NetworkModel::Kind kKind>
-double NetworkModel::advance_to(double until, Stops stops, ComputeClock& clock) {
-  const bool watches_credit = kKind.limited && stops.at_credit && limited_;
-  const bool stops_at_event = kKind.slows && stops.at_event;
+double NetworkModel::advance_to(double until, bool stops_at_credit, ComputeClock& clock) {
+  const bool watches_credit = kKind.limited && stops_at_credit && limited_;
   for (;;) {
     double next = std::min(until, channels_[0].ends);
     if (kKind.apart) next = std::min(next, channels_[1].ends);
@@ -253,15 +255,11 @@ double NetworkModel::advance_to(double until, Stops stops, ComputeClock& clock) 
     const double credit = watches_credit ? credit_moment() : kNever;
     now_ = std::min(next, credit);
     while (!coming_.empty() && coming_.soonest().at <= now_) take_soonest<kKind>();
-    bool served = false;  // only then do other times become busy
     for (std::size_t number = 0; number < (kKind.apart ? 2 : 1); ++number) {
-      if (!due(channels_[number])) continue;
-      serve<kKind>(number, clock);
-      served = true;
+      if (due(channels_[number])) serve<kKind>(number, clock);
     }
     if (watches_credit && credit <= now_) account<kKind>(channels_[0]);
-    const bool stopped = (stops_at_event && served) || (watches_credit && credit_allows());
-    if (stopped || now_ >= until || !arrived_.empty()) break;
+    if (now_ >= until || !arrived_.empty() || (watches_credit && credit_allows())) break;
   }
   if (kKind.limited && limited_) account<kKind>(channels_[0]);
   return now_;

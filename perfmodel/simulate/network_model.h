@@ -50,7 +50,8 @@ class NetworkModel {
   /// Empties the network. The road must live until the next reset.
   /// messages  number of messages that will be started
   /// credit    that limits how many may be under way
-  void reset(const FlatRoad& road, std::size_t messages, const Credit& credit);
+  /// slows     whether traffic slows compute: what the clock of all calls says (ComputeClock::disturbed)
+  void reset(const FlatRoad& road, std::size_t messages, const Credit& credit, bool slows);
 
   /// The next message to start has a credit of its own. Only where Credit::varies.
   void set_credit(std::uint64_t bytes) { credit_ = static_cast<double>(bytes); }
@@ -65,15 +66,12 @@ class NetworkModel {
   /// only the bytes of pushes count.
   bool credit_allows() const { return !limited_ || sending_ == 0 || over_credit() <= kRounding; }
 
-  /// What ends an advance() early.
-  struct Stops {
-    bool at_credit;  ///< a message waits for the credit: stop when it allows that message to start
-    bool at_event;   ///< traffic slows compute, so `until` moves where a channel gets busy: stop there
-  };
-  /// Moves the clock to `until`, or to the earlier moment at which a message arrives or one of `stops`
-  /// applies, and returns the moment reached, in seconds. If `until` is infinite, something must be under
-  /// way.
-  double advance(double until, Stops stops, ComputeClock& clock);
+  /// Moves the clock to `until`, or to the earlier moment at which a message arrives, and returns the moment
+  /// reached, in seconds. If `until` is infinite, something must be under way.
+  /// stops_at_credit  a message waits for the credit: the moment at which it may start is the end too
+  double advance(double until, bool stops_at_credit, ComputeClock& clock) {
+    return (this->*advance_)(until, stops_at_credit, clock);
+  }
   /// Messages whose end is known since the last forget_arrived(). The end may lie in the future.
   const std::vector<Arrival>& arrived() const { return arrived_; }
   void forget_arrived() { arrived_.clear(); }
@@ -162,7 +160,7 @@ class NetworkModel {
   };
   /// run.operator()<kind>() for a kind that has all that this simulation needs.
   template <typename Run>
-  auto of_kind(const ComputeClock& clock, const Run& run);
+  void of_kind(bool slows, const Run& run);
 
   double over_credit() const { return unsent_ - credit_; }
   double credit_moment() const;
@@ -176,10 +174,12 @@ class NetworkModel {
   void price_server(Message& message) const;
   Message& put(std::uint32_t urgency, const Priced& priced);
   void begin(std::uint32_t urgency, ComputeClock& clock);
+  template <Kind kKind>
+  void first_round(std::uint32_t urgency, ComputeClock& clock);
   void pass_alone(std::uint32_t urgency, ComputeClock& clock);
   double after_server(const Message& message, double left);
   template <Kind kKind>
-  double advance_to(double until, Stops stops, ComputeClock& clock);
+  double advance_to(double until, bool stops_at_credit, ComputeClock& clock);
   template <Kind kKind>
   void next_round(std::uint32_t urgency);
   template <Kind kKind>
@@ -216,6 +216,9 @@ class NetworkModel {
   bool varies_ = false;
   double under_way_ = 0, under_way_until_ = 0;
   std::array<double, 2> bytes_time_{};
+  // Of the kind of this simulation.
+  double (NetworkModel::*advance_)(double, bool, ComputeClock&) = nullptr;
+  void (NetworkModel::*first_round_)(std::uint32_t, ComputeClock&) = nullptr;
 };
 
 }  // namespace commtune

@@ -76,7 +76,8 @@ class Simulator::Engine {
     clock_.reset(cost.interference);
     coupled_ = plan.sequence.empty();
     steps_ = coupled_ ? plan.messages() : plan.sequence.size();
-    network_.reset(road, steps_, {plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes, !plan.window.empty()});
+    network_.reset(road, steps_, {plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes, !plan.window.empty()},
+                   clock_.disturbed());
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
@@ -174,9 +175,9 @@ class Simulator::Engine {
         start(next);
       }
       if (network_.arrived().empty()) {
-        if (clock_.disturbed() || release < now) release = next_release(now);
-        now = network_.advance(release, {next != waiting_.none(), clock_.disturbed() && release < kNever},
-                               clock_);
+        now = network_.advance(release, next != waiting_.none(), clock_);
+        // What was sent meanwhile may have slowed compute: a release comes no sooner than was thought.
+        if (release <= now && clock_.disturbed()) release = next_release(now);
         if (release <= now) {
           take_released();
           release = next_release(now);

@@ -24,7 +24,7 @@ class Network {
   explicit Network(RoadCost cost, std::uint64_t credit = 1 << 20, double kappa = 0)
       : cost_(std::move(cost)), flat_(cost_) {
     clock_.reset(kappa);
-    model_.reset(flat_, 8, {.bytes = credit, .most = 1 << 20});
+    model_.reset(flat_, 8, {.bytes = credit, .most = 1 << 20}, clock_.disturbed());
   }
 
   void start(std::uint32_t urgency, double bytes, double copying = 0) {
@@ -37,17 +37,17 @@ class Network {
   }
   /// Lets pass what happens until then.
   void pass(double until) {
-    while (model_.advance(until, kEachEvent, clock_) < until) collect();
+    while (model_.advance(until, false, clock_) < until) collect();
     collect();
   }
   void end() {
     while (under_way_ > 0) {
-      model_.advance(std::numeric_limits<double>::infinity(), kEachEvent, clock_);
+      model_.advance(std::numeric_limits<double>::infinity(), false, clock_);
       collect();
     }
   }
   /// When the credit allows another message; no later than `until`.
-  double pass_until_credit(double until) { return model_.advance(until, {true, false}, clock_); }
+  double pass_until_credit(double until) { return model_.advance(until, true, clock_); }
   /// When every worker has a message; what has not come is an error of the test's.
   double arrival(std::uint32_t urgency) const { return arrivals_.at(urgency).distribute.end; }
   const NetworkModel::Arrival& intervals(std::uint32_t urgency) const { return arrivals_.at(urgency); }
@@ -57,8 +57,6 @@ class Network {
   ComputeClock& clock() { return clock_; }
 
  private:
-  static constexpr NetworkModel::Stops kEachEvent{false, true};
-
   void collect() {
     for (const NetworkModel::Arrival& arrival : model_.arrived()) arrivals_[arrival.urgency] = arrival;
     under_way_ -= static_cast<int>(model_.arrived().size());
@@ -246,11 +244,11 @@ TEST(NetworkModel, KnowsNothingOfWhatWasBeforeItWasReset) {
   clock.reset(0);
   NetworkModel model;
   for (int i = 0; i < 2; ++i) {
-    model.reset(road, 2, {.bytes = 0, .most = 100});
+    model.reset(road, 2, {.bytes = 0, .most = 100}, false);
     EXPECT_EQ(model.under_way(), 0);
     model.start(0, {0, 40, 0}, clock);
     model.start(1, {1, 40, 0}, clock);
-    model.advance(std::numeric_limits<double>::infinity(), {false, true}, clock);
+    model.advance(std::numeric_limits<double>::infinity(), false, clock);
   }
 }
 
