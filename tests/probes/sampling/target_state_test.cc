@@ -7,7 +7,8 @@
 namespace commtune::probes {
 namespace {
 
-/// Streams whose messages take 4.5 ms, where links of 15 us made believe that it would be hundreds of times less.
+/// Streams whose messages take 4.5 ms, where links of 15 us made believe that it would be hundreds of times
+/// less.
 TargetState far_dearer_than_guessed() {
   TargetState state;
   state.target.quantity.in_flight = kStreaming;
