@@ -397,7 +397,7 @@ void Follower::measure_pair(const Command& command, FollowerReport& report) {
 /// the source reports.
 ///
 /// room  bytes of each of a message's two places
-/// work  done with them, into the first and from the second; what takes time
+/// work  done with them, into the first and from the second, no later than the third; what takes time
 template <typename Work>
 void Follower::measure_on_memory(const Command& command, std::size_t room, Places places, const Work& work,
                                  FollowerReport& report) {
@@ -405,26 +405,27 @@ void Follower::measure_on_memory(const Command& command, std::size_t room, Place
   const bool reports = communicator_.rank() == command.quantity.source;
   wait_for_start(command.start);
   report.head.started = now();
+  const Deadline until = at(report.head.started + command.limit);
   for (std::size_t i = 0; i < static_cast<std::size_t>(command.messages); ++i) {
     const Nanoseconds start = now();
-    wait_for(work(memory_.place(0, i), memory_.place(1, i)));
+    wait_for(work(memory_.place(0, i), memory_.place(1, i), until), until);
     if (reports) report.ends.push_back(after(start));
   }
 }
 
 /// On the host it has ended.
-void Follower::wait_for(const AsyncOperation& operation) {
-  while (!operation.has_ended()) communicator_.progress(Clock::now() + std::chrono::seconds(1));
+void Follower::wait_for(const AsyncOperation& operation, Deadline until) {
+  progress_until([&] { return operation.has_ended(); }, until);
 }
 
 /// What is summed has just arrived; what is copied, a gradient, was written long before.
 void Follower::measure_memory(const Command& command, FollowerReport& report) {
   MemoryQueue& operations = communicator_.operations();
   if (command.quantity.subject != Subject::kSum) {
-    const auto copy = [&](Buffer into, ConstBuffer from) { return operations.copy(into, from); };
+    const auto copy = [&](Buffer into, ConstBuffer from, Deadline) { return operations.copy(into, from); };
     return measure_on_memory(command, command.bytes, Places::kAll, copy, report);
   }
-  const auto sum = [&](Buffer into, ConstBuffer from) {
+  const auto sum = [&](Buffer into, ConstBuffer from, Deadline) {
     return operations.add(DataType::kFloat32, into, from);
   };
   measure_on_memory(command, command.bytes, Places::kOne, sum, report);
@@ -436,14 +437,16 @@ void Follower::measure_casts(const Command& command, FollowerReport& report) {
   const DataType type = wire_type(command.quantity.wire, DataType::kFloat32);
   MemoryQueue& operations = communicator_.operations();
   if (command.quantity.subject == Subject::kCastSum) {
-    const auto sum = [&](Buffer into, ConstBuffer from) { return operations.add(type, into, from); };
+    const auto sum = [&](Buffer into, ConstBuffer from, Deadline) {
+      return operations.add(type, into, from);
+    };
     measure_on_memory(command, command.bytes, Places::kOne, sum, report);
   } else {
     std::atomic<std::uint64_t> overflows{0};
-    const auto cast = [&](Buffer room, Buffer gradient) {
+    const auto cast = [&](Buffer room, Buffer gradient, Deadline until) {
       const Buffer wire = room.first(command.bytes);
       const std::span<const Buffer> parts(&gradient, 1);
-      wait_for(operations.encode(type, wire, parts, 1.0F));
+      wait_for(operations.encode(type, wire, parts, 1.0F), until);
       return operations.decode(parts, type, wire, overflows);
     };
     // A gradient has twice the bytes.

@@ -93,7 +93,7 @@ class Follower {
   LibraryQueue* library_of(const Command& command);
   /// All ranks call it, also those that have no part in the command.
   void join_library(const Command& command);
-  void wait_for(const AsyncOperation& operation);
+  void wait_for(const AsyncOperation& operation, Deadline until);
   /// Starts the job's tasks and makes progress until all are done.
   void finish(Job& job, Deadline until);
   /// Makes progress until it is so; throws GaveUp at the deadline.

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "executor/transport/local/local.h"
+#include "tests/executor/memory/manual_memory.h"
 
 namespace commtune::probes {
 namespace {
@@ -51,6 +52,32 @@ TEST(Follower, AMeasurementThatWasGivenUpMayStillGoOn) {
   EXPECT_EQ(first.head.failed, Failure::kGaveUp);
   EXPECT_EQ(first.head.waited_for, 1);
   EXPECT_TRUE(first.ends.empty());
+}
+
+/// What a rank reports whose memory begins an operation and never ends it.
+FollowerReport on_memory_that_hangs(Subject subject) {
+  Command command;
+  command.action = Action::kMeasure;
+  command.quantity.subject = subject;
+  command.quantity.source = 0;
+  command.messages = 2;
+  command.bytes = 4096;
+  command.quantity.wire = WireFormat::kBfloat16;  // of casts
+  command.limit = std::chrono::milliseconds(20);
+  auto transports = make_local_transports(1);
+  testing::ManualMemory memory;
+  Communicator communicator(*transports[0], memory);
+  Follower follower(communicator);
+  return follower.perform(command);
+}
+
+TEST(Follower, AMemoryThatHangsIsGivenUp) {
+  for (const Subject subject : {Subject::kCopy, Subject::kSum, Subject::kCast, Subject::kCastSum}) {
+    const FollowerReport report = on_memory_that_hangs(subject);
+    EXPECT_EQ(report.head.failed, Failure::kGaveUp);
+    EXPECT_EQ(report.head.waited_for, -1);
+    EXPECT_TRUE(report.ends.empty());
+  }
 }
 
 /// Why each of two ranks could not sum by a library.
