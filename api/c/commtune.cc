@@ -373,6 +373,13 @@ commtune_code commtune_is_back(commtune_session* session, size_t tensor, int* ba
   });
 }
 
+commtune_code commtune_are_back(commtune_session* session, size_t tensors, unsigned char* back) {
+  return on(session, [&](TrainingSession& training) {
+    expect(back != nullptr, "back must not be NULL");
+    training.are_back({back, tensors});
+  });
+}
+
 commtune_code commtune_wait(commtune_session* session, size_t tensor) {
   return on(session, [&](TrainingSession& training) { training.wait(tensor); });
 }

@@ -18,10 +18,10 @@
  * library. A code other than COMMTUNE_OK, COMMTUNE_PLAN_REFUSED or COMMTUNE_BAD_CALL ends the session: later
  * calls return it again, the other ranks are told why by commtune_abort() or commtune_destroy().
  *
- * Threads: commtune_ready(), commtune_ready_after(), commtune_is_back(), commtune_wait() and
- * commtune_wait_all() may be called from any thread, several at once, between commtune_begin() and the return
- * of the last wait. Everything else is called by one thread at a time, and not while one of those is under
- * way. Several sessions may live in one process. */
+ * Threads: commtune_ready(), commtune_ready_after(), commtune_is_back(), commtune_are_back(), commtune_wait()
+ * and commtune_wait_all() may be called from any thread, several at once, between commtune_begin() and the
+ * return of the last wait. Everything else is called by one thread at a time, and not while one of those is
+ * under way. Several sessions may live in one process. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -186,6 +186,11 @@ COMMTUNE_API commtune_code commtune_ready_after(commtune_session* session, size_
 /* back  1 if the tensor's memory has the result; 0 if not, also after a failure, which commtune_wait() tells
  */
 COMMTUNE_API commtune_code commtune_is_back(commtune_session* session, size_t tensor, int* back);
+/* The same of all tensors at once.
+ *
+ * tensors  of the layout
+ * back     as many bytes */
+COMMTUNE_API commtune_code commtune_are_back(commtune_session* session, size_t tensors, unsigned char* back);
 
 /* Returns when the tensor's memory has the result over all workers; under a plan whose barrier is full, when
  * all tensors' have. */

@@ -207,6 +207,16 @@ bool TrainingSession::is_back(std::size_t tensor) {
   return session().plan() != nullptr && session().is_back(id);
 }
 
+void TrainingSession::are_back(std::span<unsigned char> back) {
+  Session& session = this->session();
+  const std::size_t count = layout().tensors.size();
+  if (back.size() != count) throw BadCall(fmt::format("tensors = {}: must be {}", back.size(), count));
+  const bool planned = session.plan() != nullptr;
+  for (std::size_t tensor = 0; tensor < count; ++tensor) {
+    back[tensor] = planned && session.is_back(static_cast<TensorId>(tensor)) ? 1 : 0;
+  }
+}
+
 void TrainingSession::wait_for(TensorRange tensors) {
   Session& session = this->session();
   if (session.iteration() == 0) throw BadCall("no iteration has begun: commtune_begin() comes first");

@@ -74,6 +74,8 @@ class TrainingSession {
   /// tell. Throws BadCall where gradients lie on the host.
   void ready_after(std::size_t tensor, void* stream);
   bool is_back(std::size_t tensor);
+  /// 1 for each tensor that is, 0 for the others. Throws BadCall unless there is a place for each.
+  void are_back(std::span<unsigned char> back);
   void wait(std::size_t tensor);
   void wait_all();
   void serve();

@@ -2,7 +2,7 @@
 
 import ctypes
 import os
-from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_size_t, c_ubyte, c_uint64, c_void_p
 from pathlib import Path
 
 AllGather = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)
@@ -95,6 +95,7 @@ _SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
     "commtune_ready": (c_int, (_SESSION, c_size_t)),
     "commtune_ready_after": (c_int, (_SESSION, c_size_t, c_void_p)),
     "commtune_is_back": (c_int, (_SESSION, c_size_t, POINTER(c_int))),
+    "commtune_are_back": (c_int, (_SESSION, c_size_t, POINTER(c_ubyte))),
     "commtune_wait": (c_int, (_SESSION, c_size_t)),
     "commtune_wait_all": (c_int, (_SESSION,)),
     "commtune_get_statistics": (c_int, (_SESSION, POINTER(Counts))),

@@ -163,6 +163,7 @@ class Session:
         self.rank, self.ranks = rank, ranks
         with rendezvous.raising():
             expect(_library.waiting.commtune_join(ctypes.byref(options), ctypes.byref(self._handle)))
+        self._back: ctypes.Array[ctypes.c_ubyte] = (ctypes.c_ubyte * 0)()
         self._address: int = self._handle.value or 0  # as an argument it is quicker than an object
         self._ready = _library.quick.commtune_ready
         self._ready_after = _library.quick.commtune_ready_after
@@ -178,6 +179,7 @@ class Session:
         """
         if len(memory) != len(tensors):
             raise BadCall(f"memory: {len(memory)} addresses for {len(tensors)} tensors", "bad_call")
+        self._back = (ctypes.c_ubyte * len(tensors))()
         rows = (_library.Tensor * len(tensors))(*[_library.Tensor(name.encode(), size) for name, size in tensors])
         addresses = (ctypes.c_void_p * len(memory))(*memory)
         given = (self._address, _TYPES[kind], len(tensors), rows)
@@ -246,6 +248,11 @@ class Session:
         back = ctypes.c_int()
         expect(_library.quick.commtune_is_back(self._address, tensor, ctypes.byref(back)))
         return bool(back.value)
+
+    def are_back(self) -> bytes:
+        """Of each tensor 1 where :meth:`is_back` says so, else 0."""
+        expect(_library.quick.commtune_are_back(self._address, len(self._back), self._back))
+        return bytes(self._back)
 
     def wait(self, tensor: int) -> None:
         """Returns when a gradient's memory has the result."""

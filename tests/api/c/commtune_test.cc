@@ -108,6 +108,9 @@ void step(commtune_session* session, int rank, float mean) {
     int back = 0;
     ASSERT_EQ(commtune_is_back(session, tensor, &back), COMMTUNE_OK);
     EXPECT_EQ(back, 1);
+    std::array<unsigned char, kTensors.size()> all{};
+    ASSERT_EQ(commtune_are_back(session, all.size(), all.data()), COMMTUNE_OK);
+    EXPECT_EQ(all[tensor], 1);
     EXPECT_THAT(gradient(session, tensor), Each(FloatEq(mean * static_cast<float>(tensor + 1))));
   }
 }
@@ -349,6 +352,9 @@ TEST(CommtuneInC, CallsThatAreWrongSayWhyAndEndNothing) {
     ASSERT_EQ(commtune_adopt(session, answer.c_str()), COMMTUNE_OK) << commtune_last_message();
     EXPECT_EQ(commtune_ready(session, 4), COMMTUNE_BAD_CALL);
     EXPECT_THAT(commtune_last_message(), HasSubstr("tensor = 4: must be less than 4"));
+    unsigned char one = 0;
+    EXPECT_EQ(commtune_are_back(session, 1, &one), COMMTUNE_BAD_CALL);
+    EXPECT_THAT(commtune_last_message(), HasSubstr("tensors = 1: must be 4"));
     EXPECT_EQ(commtune_ready_after(session, 0, nullptr), COMMTUNE_BAD_CALL);
     EXPECT_THAT(commtune_last_message(), HasSubstr("gradients lie in the host's memory"));
     step(session, rank, 1.0F);

@@ -12,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.checkpoint import checkpoint
 
 import commtune.torch
+from commtune.torch import deferred
 
 RANKS, STEPS = 2, 8
 
@@ -57,8 +58,30 @@ def test_what_is_back_is_updated_together_while_a_layer_waits(monkeypatch):
             training._session.wait_all()
             if number == 2:  # the first pass after a step shows who reads early, and updates layer by layer
                 updated.clear()
-                monkeypatch.setattr(training._session, "is_back", lambda index: index > 1)
+                monkeypatch.setattr(training._session, "are_back", lambda: bytes([0, 0] + [1] * 18))
         assert updated == [list(range(2, 20)), [0, 1]]
+        training.close()
+
+    on_ranks(RANKS, body)
+
+
+def test_the_next_layers_are_updated_together_as_long_as_that_costs_less_than_a_call(monkeypatch):
+    def body(rank):
+        model = nn.Sequential(*(nn.Linear(4, 4, bias=False) for _ in range(10)))  # 64 bytes each
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        training = commtune.torch.wrap(model, optimizer, "buckets", barrier="layer")
+        updated = []
+        before = training._deferred._update
+        monkeypatch.setattr(training._deferred, "_update", lambda due: updated.append(list(due)) or before(due))
+        monkeypatch.setattr(deferred, "TOGETHER_BYTES", 250)
+        monkeypatch.setattr(training._session, "are_back", lambda: bytes([1] * 10))
+        for _ in range(4):
+            updated.clear()
+            optimizer.zero_grad()
+            model(torch.ones(1, 4)).sum().backward()
+            optimizer.step()
+            training._session.wait_all()
+        assert updated == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
         training.close()
 
     on_ranks(RANKS, body)

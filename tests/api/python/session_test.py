@@ -81,6 +81,7 @@ class Sessions(unittest.TestCase):
                     for index, gradient in enumerate(member.gradients):
                         self.assertEqual(set(gradient), {1.0 + index})
                     self.assertTrue(session.is_back(0))
+                    self.assertEqual(session.are_back(), bytes([1] * len(member.gradients)))
                 statistics = session.statistics()
                 self.assertEqual((statistics.iterations, statistics.gradient_bytes), (6, 12040))
                 self.assertEqual(len(session.message_times()), statistics.messages)

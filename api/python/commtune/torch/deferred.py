@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from commtune.torch.training import Training
 
 
+#: What one call of the optimizer updates at most, beside what it must.
+TOGETHER_BYTES = 512 << 10
+
+
 class UnderWay(torch.Tensor):
     """In the place of a gradient that is under way: whatever would read it raises."""
 
@@ -50,6 +54,7 @@ class DeferredUpdates:
         self._number = {id(parameter): index for index, parameter in enumerate(gradients.parameters)}
         self._states = [State.IDLE] * len(gradients.parameters)
         self._due: set[int] = set()
+        self._bytes = [parameter.numel() * parameter.element_size() for parameter in gradients.parameters]
         self._group_of = groups
         self._settings: list[dict[str, Any]] = []  # of each group, when step() was called
         self._read_early: set[int] = set()  # before their module's turn, as the first pass has shown
@@ -75,8 +80,8 @@ class DeferredUpdates:
     def settle(self, indices: Iterable[int]) -> None:
         """Waits for these gradients, and applies their updates where they are due.
 
-        While it has to wait it applies those of all others that are back: an optimizer's step costs about as much for one
-        layer as for many.
+        With them, and while it has to wait, it applies those of the next layers that are back: a call of the optimizer costs
+        as much as the update of ``TOGETHER_BYTES``.
         """
         if self._training._open:  # a recomputed layer, inside the backward pass: its update was made before
             return
@@ -85,17 +90,28 @@ class DeferredUpdates:
             return
         session = self._training._session
         with self._training._carrying_out():
-            if not all(session.is_back(index) for index in late):
-                self._apply(self._back() - late)
+            back = session.are_back()
+            while not all(back[index] for index in late) and (others := self._next(back)):
+                self._apply(others)
+                back = session.are_back()
             for index in late:
                 session.wait(index)
-            self._apply(late)
+            self._apply(late | self._next(session.are_back()))
 
-    def _back(self) -> set[int]:
-        """Those that are due and back; none as long as it is not known which parameters are read early."""
+    def _next(self, back: bytes) -> set[int]:
+        """The next in the model's order that are due and back, for one call of the optimizer.
+
+        None as long as it is not known which parameters are read early.
+        """
+        found: set[int] = set()
         if self._watch is not None:
-            return set()
-        return {index for index in self._due if self._training._session.is_back(index)}
+            return found
+        size = 0
+        for index in sorted(self._due):
+            if back[index] and size < TOGETHER_BYTES:
+                found.add(index)
+                size += self._bytes[index]
+        return found
 
     def _apply(self, back: set[int]) -> None:
         """The updates of these, where they are due."""
