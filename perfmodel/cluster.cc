@@ -313,6 +313,13 @@ Cluster& over_transport(Cluster& cluster, std::string_view transport) {
   return const_cast<Cluster&>(over_transport(std::as_const(cluster), transport));
 }
 
+double link_rate(const Cluster& cluster) {
+  const auto link = cluster.links.find(LinkClass::kInterHost);
+  if (link == cluster.links.end() || link->second.alone.curve.empty()) return 0;
+  const double beta = link->second.alone.curve.pieces().back().beta.value;
+  return beta > 0 ? 1 / beta : 0;
+}
+
 const OperationFit* find_operation(const Cluster& cluster, const Road& road, Operation operation,
                                    int workers) {
   const auto found =

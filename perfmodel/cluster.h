@@ -133,6 +133,9 @@ std::string transports_of(const Cluster& cluster);
 const OperationFit* find_operation(const Cluster& cluster, const Road& road, Operation operation,
                                    int workers);
 
+/// What a long message reaches between two hosts, in bytes a second; 0: not known.
+double link_rate(const Cluster& cluster);
+
 /// Reads "commtune/cluster/1". Errors as in profile_from_json.
 Cluster cluster_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Cluster& cluster);

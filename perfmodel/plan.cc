@@ -23,6 +23,7 @@ namespace {
 // Bounds that keep every sum within 64 bits: 2^22 pieces of at most kLargestTensor bytes.
 constexpr std::size_t kMostPieces = std::size_t{1} << 22;
 constexpr std::uint64_t kLargestCredit = std::uint64_t{1} << 62;
+constexpr double kFastestPace = 1e15;
 
 constexpr std::string_view kPlanFormat = "commtune/plan/1";
 constexpr std::pair<std::string_view, Release> kReleases[] = {{"gradient", Release::kGradient},
@@ -69,6 +70,7 @@ void visit_fields(Visitor& visit, Given& plan) {
   visit("messages", plan.messages, fields::ListOf{0, kMostPieces, fields::Object{}});
   visit("priority", plan.priority,
         fields::ListOf{0, kMostPieces, fields::Signed{Priority::min(), Priority::max()}});
+  visit.when_set(fields::aside("pace_bytes_per_second"), plan.pace, fields::Real{0, kFastestPace});
   const std::size_t messages = plan.messages.size();
   visit.when_set("server", plan.server, fields::ListOf{0, kMostPieces, fields::Whole{0, kMostProcesses - 1}});
   visit.when_set("window_bytes", plan.window,

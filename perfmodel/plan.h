@@ -170,6 +170,10 @@ struct Plan {
   /// One per message: its own in place of the credit, so that how much is in flight may vary over the
   /// iteration. Of a decoupled plan's message it holds for both stages. Empty: the credit for all.
   std::vector<Bytes> window;
+  /// What a rank sends to other hosts at most, in bytes a second: the rate of the links that the plan was
+  /// priced on. Faster than that, bytes queue in the network, where nothing urgent overtakes them. 0: not
+  /// known. What the plan is does not depend on it, nor does its digest.
+  double pace = 0;
   bool operator==(const Plan&) const = default;
 };
 

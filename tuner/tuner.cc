@@ -273,8 +273,10 @@ Decision decide_among(const std::vector<Entry>& ranking, const std::vector<std::
   return {entries[decision.chosen], decision.clear};
 }
 
-/// Names a plan by its transport, where the cluster has several.
-PredictedPlan labelled(PredictedPlan candidate, const std::string& transport) {
+/// A plan with the pace of the links that it was priced on, and by its transport's name, where the cluster
+/// has several.
+PredictedPlan labelled(PredictedPlan candidate, const Cluster& cluster, const std::string& transport) {
+  candidate.plan.pace = link_rate(cluster);
   if (transport.empty()) return candidate;
   candidate.plan.transport = transport;
   candidate.plan.method = method_over(candidate.plan.method, transport);
@@ -289,8 +291,8 @@ void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& op
   std::optional<PredictedPlan> start;  // the fastest of those on preferred roads
   const auto add = [&](PredictedPlan candidate, std::string title) {
     if (!over.transport.empty()) title.append(" over ").append(over.transport);
-    answer.ranking.push_back(
-        entry_of(over.job, labelled(std::move(candidate), over.transport), std::move(title), options.runs));
+    answer.ranking.push_back(entry_of(over.job, labelled(std::move(candidate), *over.cluster, over.transport),
+                                      std::move(title), options.runs));
   };
   for (const Method& method : methods()) {
     std::optional<PredictedPlan> candidate = best_of(method, preferred, simulator, out_of_time);

@@ -24,14 +24,6 @@
 namespace commtune::api {
 namespace {
 
-/// What a long message reaches between two hosts.
-double link_rate(const Cluster& cluster) {
-  const auto link = cluster.links.find(LinkClass::kInterHost);
-  if (link == cluster.links.end() || link->second.alone.curve.empty()) return 0;
-  const double beta = link->second.alone.curve.pieces().back().beta.value;
-  return beta > 0 ? 1 / beta : 0;
-}
-
 /// A plan's own wish goes before what its cluster was probed over.
 void choose_transport(PlannedJob& job) {
   const std::string& wanted = job.plan.transport;

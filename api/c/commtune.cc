@@ -107,6 +107,7 @@ TrainingOptions training_options(const commtune_join_options& options) {
   if (options.transport != nullptr) training.transport = options.transport;
   if (options.subnet != nullptr) training.network.subnet = options.subnet;
   training.network.pace = options.pace_bytes_per_second;
+  training.session.at_the_plans_pace = options.pace_bytes_per_second == 0;
   expect(options.timeout_seconds >= 0, "timeout_seconds: must be 0 or more");
   expect(options.result == COMMTUNE_MEAN || options.result == COMMTUNE_SUM,
          "result: must be COMMTUNE_MEAN or COMMTUNE_SUM");

@@ -80,7 +80,7 @@ typedef struct commtune_join_options {
   void* context;                  /* handed to all_gather */
   const char* transport;          /* "tcp" (NULL), "mpi" (only without all_gather), "verbs" */
   const char* subnet;             /* addresses to use, such as "10.0.0.0/24"; NULL: any that ranks share */
-  double pace_bytes_per_second;   /* that a connection sends to another host at most; 0: no limit */
+  double pace_bytes_per_second;   /* that a rank sends to other hosts at most; 0: what the plan says */
   double timeout_seconds;         /* longest wait for any one message, or for ranks to agree; 0: 60 */
   uint64_t chunk_bytes;           /* longest transfer; 0: as the transport likes */
   commtune_result result;         /* of every gradient, over the workers */

@@ -13,7 +13,7 @@ void visit_fields(Visitor& visit, Given& overrides) {
   visit_knob(visit, knob::kLatencyScale, overrides.latency_scale);
   visit_knob(visit, knob::kDeviceSpeedScale, overrides.device_speed_scale);
   visit_knob(visit, knob::kGradientScale, overrides.gradient_scale);
-  visit.when_set(knob::kBatch.name, overrides.batch, whole(knob::kBatch));
+  visit.when_set(fields::Field(knob::kBatch.name), overrides.batch, whole(knob::kBatch));
 }
 
 template <typename Visitor, fields::Of<Allocation> Given>

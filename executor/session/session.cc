@@ -107,7 +107,7 @@ const Plan* Session::known(const std::string& digest) const {
 
 void Session::remember(const Plan& plan) {
   const std::string name = digest(plan);
-  if (known(name) != nullptr) return;
+  std::erase_if(known_, [&](const auto& each) { return each.first == name; });
   known_.emplace_back(name, plan);
   if (known_.size() > kKnownPlans) known_.pop_front();
 }
@@ -158,7 +158,9 @@ bool Session::adopt(const std::optional<Plan>& plan) {
   Announcement announcement;
   if (rank() == 0 && plan) {
     announcement.digest = digest(*plan);
-    if (known(announcement.digest) == nullptr) announcement.plan = plan;
+    // Of the same digest, another pace is to be told.
+    if (const Plan* told = known(announcement.digest); told == nullptr || *told != *plan)
+      announcement.plan = plan;
   }
   announcement = commtune::announce(communicator_, announcement, patience());
   if (announcement.digest.empty()) {
@@ -202,6 +204,7 @@ void Session::start(Plan plan) {
   plan_ = std::move(plan);
   settings_ = make_settings(*plan_, layout_.type, options_.result, traits());
   if (rank() >= ranks_of(*plan_)) return;
+  if (options_.at_the_plans_pace) communicator_.transport().set_pace(plan_->pace);
   engine_ =
       std::make_unique<Engine>(communicator_, *plan_, layout_, gradients_,
                                EngineOptions{settings_, options_.timeout,

@@ -57,6 +57,9 @@ struct SessionOptions {
   /// Rank 0 may announce() plans. Each worker then keeps a receive posted for that as long as a plan is in
   /// force, so that the session is over with leave() or abort() only, and not with the object alone.
   bool announced_plans = false;
+  /// Whether a plan's own pace holds while it is in force; else the transport keeps the one that it was made
+  /// with.
+  bool at_the_plans_pace = false;
   std::vector<Fact> facts;  ///< what else all ranks must have in common
   /// This rank's own objections to a plan, which it throws as an Error; may be empty. Called with plans that
   /// suit the layout.

@@ -15,7 +15,7 @@
 //                                         sees all but fields::aside(name)
 //   when_set(name, value, rule, usual)    written only where it is not the usual value, by default T{}, and
 //                                         seen by the digest only then: what was stored before there was
-//                                         such a field keeps its digest
+//                                         such a field keeps its digest. Not at all where it is aside(name)
 
 #include <algorithm>
 #include <concepts>
@@ -148,8 +148,8 @@ class KnownKeys {
     names_.push_back(field.name);
   }
   template <typename T, typename Rule>
-  void when_set(std::string_view name, T& /*value*/, const Rule& /*rule*/, const T& /*usual*/ = {}) {
-    names_.push_back(name);
+  void when_set(const Field& field, T& /*value*/, const Rule& /*rule*/, const T& /*usual*/ = {}) {
+    names_.push_back(field.name);
   }
   void check() const { place_.expect_keys(names_); }
 
@@ -222,13 +222,13 @@ class Reader {
   }
   template <typename T, typename Rule>
   void operator()(const Field& field, T& value, const Rule& rule) {
-    if (field.may_be_missing) return when_set(field.name, value, rule);
+    if (field.may_be_missing) return when_set(field, value, rule);
     const JsonPlace child = place_[field.name];
     read_value(child, value, rule);
   }
   template <typename T, typename Rule>
-  void when_set(std::string_view name, T& value, const Rule& rule, const T& /*usual*/ = {}) {
-    if (const auto child = place_.find(name)) read_value(*child, value, rule);
+  void when_set(const Field& field, T& value, const Rule& rule, const T& /*usual*/ = {}) {
+    if (const auto child = place_.find(field.name)) read_value(*child, value, rule);
   }
 
  private:
@@ -290,8 +290,8 @@ class Writer {
     object_[std::string(field.name)] = written(value, rule);
   }
   template <typename T, typename Rule>
-  void when_set(std::string_view name, const T& value, const Rule& rule, const T& usual = {}) {
-    if (!is_usual(value, usual)) object_[std::string(name)] = written(value, rule);
+  void when_set(const Field& field, const T& value, const Rule& rule, const T& usual = {}) {
+    if (!is_usual(value, usual)) object_[std::string(field.name)] = written(value, rule);
   }
 
  private:
@@ -348,9 +348,9 @@ class Adder {
     if (pass_ == Pass::kAlways && field.in_digest) add_value(digest_, value, rule);
   }
   template <typename T, typename Rule>
-  void when_set(std::string_view name, const T& value, const Rule& rule, const T& usual = {}) {
-    if (pass_ == Pass::kAlways || is_usual(value, usual)) return;
-    std::string label(name);
+  void when_set(const Field& field, const T& value, const Rule& rule, const T& usual = {}) {
+    if (pass_ == Pass::kAlways || !field.in_digest || is_usual(value, usual)) return;
+    std::string label(field.name);
     std::replace(label.begin(), label.end(), '_', '-');
     digest_.add(label);
     add_value(digest_, value, rule);

@@ -216,7 +216,8 @@ TEST(OptionalKeys, EnterADigestOnlyWhenSet) {
 TEST(OptionalKeys, AreLeftOutWhereNothingIsSaid) {
   const std::filesystem::path newest = folder_of(schemas().back());
   const nlohmann::json ring = document_of(newest / "plan-ring.json");
-  EXPECT_FALSE(ring.contains("layout") || ring.contains("window_bytes") || ring.contains("pulls"));
+  EXPECT_FALSE(ring.contains("layout") || ring.contains("window_bytes") || ring.contains("pulls") ||
+               ring.contains("pace_bytes_per_second"));
   EXPECT_FALSE(document_of(newest / "plan-servers-dedicated.json").contains("server"));
   const nlohmann::json road = document_of(newest / "plan-servers.json").at("road");
   EXPECT_FALSE(road.contains("local_sum") || road.contains("first"));

@@ -173,6 +173,13 @@ TEST(Plan, WithoutALayoutKeepsTheDigestOfBeforeThereWasOne) {
   EXPECT_EQ(plan_from_json(to_json(plan)), plan);
 }
 
+TEST(Plan, KeepsThePaceOfItsLinksWhichMakesItNoOther) {
+  const Plan plan = changed([](Plan& p) { p.pace = 1.25e8; });
+  EXPECT_EQ(plan_from_json(to_json(plan)), plan);
+  EXPECT_EQ(digest(plan), digest(fused_and_cut()));
+  EXPECT_FALSE(to_json(fused_and_cut()).contains("pace_bytes_per_second"));
+}
+
 TEST(Plan, NamesALibraryOnlyWhereItSumsByOne) {
   const Plan unnamed = changed([](Plan& p) { p.road = AllReduce{Collective::kLibrary}; });
   EXPECT_FALSE(to_json(unnamed).contains("library"));
@@ -443,6 +450,8 @@ TEST(PlanFromJson, NamesThePathTheRuleAndTheValue) {
                 j["sequence"] = {{{"message", 2}, {"stage", "reduce"}}};
               }),
               StartsWith("sequence[0].message: expected an integer of at most 1"));
+  EXPECT_THAT(reading_complaint([](json& j) { j["pace_bytes_per_second"] = -1; }),
+              HasSubstr("pace_bytes_per_second"));
   EXPECT_THAT(reading_complaint([](json& j) { j["credit_bytes"] = "4M"; }),
               StartsWith("credit_bytes: expected an integer"));
   EXPECT_THAT(reading_complaint([](json& j) { j["colour"] = "red"; }), StartsWith("colour: unknown key"));

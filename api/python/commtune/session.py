@@ -38,7 +38,7 @@ class JoinOptions:
     workers: int = 0  #: that train, the ranks behind them serve; 0: all
     transport: str = "tcp"  #: "tcp" or "verbs"
     subnet: str | None = None  #: addresses to use, such as "10.0.0.0/24"
-    pace_bytes_per_second: float = 0.0  #: that a connection sends to another host at most; 0: no limit
+    pace_bytes_per_second: float = 0.0  #: that a rank sends to other hosts at most; 0: what the plan says
     timeout: float = 60.0  #: seconds that a rank waits for any one message
     result: Literal["mean", "sum"] = "mean"  #: of every gradient
     announced_plans: bool = False  #: rank 0 may :meth:`Session.announce` plans

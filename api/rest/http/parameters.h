@@ -41,8 +41,8 @@ class QueryReader {
     value = request_.parameter(std::string(field.name));
   }
   template <typename T, typename Rule>
-  void when_set(std::string_view name, T& value, const Rule& rule, const T& /*usual*/ = {}) {
-    (*this)(fields::Field(name), value, rule);
+  void when_set(const fields::Field& field, T& value, const Rule& rule, const T& /*usual*/ = {}) {
+    (*this)(field, value, rule);
   }
 
  private:

@@ -1,6 +1,9 @@
-// A session cuts messages as its transport likes them, unless it was told otherwise.
+// A session cuts messages as its transport likes them, unless it was told otherwise; and where it is to, it
+// sends at its plan's pace.
 
 #include <gtest/gtest.h>
+
+#include <array>
 
 #include "executor/session/session.h"
 #include "tests/executor/random_plan.h"
@@ -25,8 +28,11 @@ class WithTraits final : public Transport {
     return inner_.receive(from, tag, data);
   }
   std::span<const Completion> wait(Deadline until) override { return inner_.wait(until); }
+  void set_pace(double bytes_per_second) override { pace = bytes_per_second; }
   void wake() noexcept override { inner_.wake(); }
   void abort(std::string_view why) noexcept override { inner_.abort(why); }
+
+  double pace = 7;  ///< that it was made with
 
  private:
   Transport& inner_;
@@ -67,6 +73,35 @@ TEST(SessionTraits, HaveTheLongestTransferThatWasAskedFor) {
     EXPECT_EQ(settings.chunk, 8_KiB);
     EXPECT_EQ(settings.window, kTraits.window);
   });
+}
+
+/// Of the transport, under a plan of pace 1000 and then under one that says nothing.
+std::array<double, 2> paces(Transport& transport, bool at_the_plans_pace) {
+  WithTraits asked(transport);
+  const Profile profile = profile_of({1000});
+  std::vector<float> values(1000);
+  SessionOptions options;
+  options.workers = transport.peers().size();
+  options.at_the_plans_pace = at_the_plans_pace;
+  Session session(asked, layout_of(profile), {std::as_writable_bytes(std::span(values))}, options);
+  Plan plan = wait_free_plan(profile, options.workers, AllReduce{});
+  std::array<double, 2> found{};
+  plan.pace = 1000;
+  session.adopt(plan);
+  found[0] = asked.pace;
+  plan.pace = 0;
+  session.adopt(plan);
+  found[1] = asked.pace;
+  session.leave();
+  return found;
+}
+
+TEST(SessionPace, IsThePlansWhereItIsToBe) {
+  on_ranks(2, [](Transport& transport) { EXPECT_EQ(paces(transport, true), (std::array{1000.0, 0.0})); });
+}
+
+TEST(SessionPace, IsElseTheTransports) {
+  on_ranks(2, [](Transport& transport) { EXPECT_EQ(paces(transport, false), (std::array{7.0, 7.0})); });
 }
 
 }  // namespace
