@@ -47,8 +47,8 @@ def variables(python, program):
 class Plans:
     """Of one model on one cluster: files, with what is predicted."""
 
-    layer: Path  # the choice
-    full: Path  # the choice where its barrier is full, else the fastest of those
+    layer: Path  # the choice where its barrier is per-layer, else the fastest of those
+    full: Path  # the same where it is full
     listed: Path  # the one with whose groups DDP is the fastest
     caps: list  # as it is told
     text: str  # for people
@@ -58,18 +58,20 @@ def plans_of(tuner, profile_path, directory):
     """What a user of `tune` gets for this model."""
     answer = tuner.plan(profile_path, directory, check=True)
     chosen = ours.entry_of(answer, answer["chosen"])
-    by_time = sorted(answer["ranking"], key=lambda entry: entry["iteration_seconds"])
-    full = next((entry for entry in [chosen, *by_time] if barrier_of(directory, entry) == "full"), None)
-    if full is None:
-        raise RaceError("no plan of the ranking has a full barrier")
+    best_first = [chosen, *sorted(answer["ranking"], key=lambda entry: entry["iteration_seconds"])]
+    layer, full = (fastest_of(directory, best_first, barrier) for barrier in ("per-layer", "full"))
     listed, caps = ours.fastest_list(tuner, answer, directory)
-    text = f"layer: {chosen['title']}; full: {full['title']}; list: {listed['title']} in {len(caps)} buckets"
-    files = [directory / f"{entry['method']}.json" for entry in (chosen, full, listed)]
+    text = f"layer: {layer['title']}; full: {full['title']}; list: {listed['title']} in {len(caps)} buckets"
+    files = [directory / f"{entry['method']}.json" for entry in (layer, full, listed)]
     return Plans(*files, caps, text)
 
 
-def barrier_of(directory, entry):
-    return json.loads((directory / f"{entry['method']}.json").read_text(encoding="utf-8"))["barrier"]
+def fastest_of(directory, best_first, barrier):
+    """The first of some entries whose plan has that barrier."""
+    for entry in best_first:
+        if json.loads((directory / f"{entry['method']}.json").read_text(encoding="utf-8"))["barrier"] == barrier:
+            return entry
+    raise RaceError(f"no plan of the ranking has a {barrier} barrier")
 
 
 def systems_of(plans):
