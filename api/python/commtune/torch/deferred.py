@@ -54,7 +54,7 @@ class DeferredUpdates:
         self._number = {id(parameter): index for index, parameter in enumerate(gradients.parameters)}
         self._states = [State.IDLE] * len(gradients.parameters)
         self._due: set[int] = set()
-        self._bytes = [parameter.numel() * parameter.element_size() for parameter in gradients.parameters]
+        self._bytes = [view.nbytes for view in gradients.views]
         self._group_of = groups
         self._settings: list[dict[str, Any]] = []  # of each group, when step() was called
         self._read_early: set[int] = set()  # before their module's turn, as the first pass has shown
@@ -94,9 +94,10 @@ class DeferredUpdates:
             while not all(back[index] for index in late) and (others := self._next(back)):
                 self._apply(others)
                 back = session.are_back()
+            waits = not all(back[index] for index in late)
             for index in late:
                 session.wait(index)
-            self._apply(late | self._next(session.are_back()))
+            self._apply(late | self._next(session.are_back() if waits else back))
 
     def _next(self, back: bytes) -> set[int]:
         """The next in the model's order that are due and back, for one call of the optimizer.
@@ -108,7 +109,9 @@ class DeferredUpdates:
             return found
         size = 0
         for index in sorted(self._due):
-            if back[index] and size < TOGETHER_BYTES:
+            if size >= TOGETHER_BYTES:
+                break
+            if back[index]:
                 found.add(index)
                 size += self._bytes[index]
         return found
