@@ -86,7 +86,7 @@ struct Times {
 
 /// A session over gradients of so many bytes each, one message each, in turns with the bare calls.
 Times measure(Transport& transport, Memory& memory, std::size_t bytes) {
-  const Profile profile = testing::profile_of(std::vector<std::size_t>(kMessages, bytes / sizeof(float)));
+  const Profile profile = tests::profile_of(std::vector<std::size_t>(kMessages, bytes / sizeof(float)));
   const Buffer whole = memory.allocate(bytes * kMessages);
   Gradients gradients;
   for (int i = kMessages; i-- > 0;)
@@ -99,7 +99,7 @@ Times measure(Transport& transport, Memory& memory, std::size_t bytes) {
   {
     Session session(transport, layout_of(profile), gradients, options);
     Bare bare(session.communicator(), gradients);
-    Plan plan = testing::wait_free_plan(profile, kRanks, AllReduce{Collective::kLibrary});
+    Plan plan = tests::wait_free_plan(profile, kRanks, AllReduce{Collective::kLibrary});
     plan.credit = profile.gradient_bytes();  // as the bare calls: all at once
     session.adopt(plan);
     const TensorRange all{0, kMessages};
@@ -165,7 +165,7 @@ void judge(const std::vector<std::size_t>& sizes, const std::vector<Row>& rows, 
 
 int run() {
   const std::vector<std::size_t> sizes{std::size_t{64} << 10U, std::size_t{1} << 20U, std::size_t{16} << 20U};
-  const auto ends = testing::ends_of_gpu_ranks(kRanks, [&](Transport& transport, Memory& memory) {
+  const auto ends = tests::ends_of_gpu_ranks(kRanks, [&](Transport& transport, Memory& memory) {
     std::vector<Row> rows;
     rows.reserve(sizes.size());
     for (const std::size_t bytes : sizes) rows.push_back(row_of(measure(transport, memory, bytes)));
@@ -185,6 +185,6 @@ int run() {
 }  // namespace commtune::bench
 
 int main() {
-  return commtune::bench::exit_status("gpu_executor", commtune::testing::why_no_gpu_ranks,
+  return commtune::bench::exit_status("gpu_executor", commtune::tests::why_no_gpu_ranks,
                                       commtune::bench::run);
 }

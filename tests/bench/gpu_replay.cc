@@ -32,7 +32,7 @@ double seconds_of_iteration(Transport& transport, Memory& memory, const Profile&
   SessionOptions options;
   options.memory = &memory;
   Session session(transport, layout_of(profile), replay->gradients(), options);
-  const Plan plan = testing::wait_free_plan(profile, 1, AllReduce{Collective::kRing});
+  const Plan plan = tests::wait_free_plan(profile, 1, AllReduce{Collective::kRing});
   session.adopt(plan);
   replay->follow(plan);
   std::vector<double> first;
@@ -55,8 +55,8 @@ double seconds_of_profile(const Profile& profile) {
 
 /// A whole run by NCCL, all elements compared in the first iteration.
 void run_ranks(int ranks, const Profile& profile) {
-  const auto ends = testing::ends_of_gpu_ranks(ranks, [&](Transport& transport, Memory& /*memory*/) {
-    const Plan plan = testing::wait_free_plan(profile, ranks, AllReduce{Collective::kLibrary});
+  const auto ends = tests::ends_of_gpu_ranks(ranks, [&](Transport& transport, Memory& /*memory*/) {
+    const Plan plan = tests::wait_free_plan(profile, ranks, AllReduce{Collective::kLibrary});
     RunOptions options;
     options.device = DeviceKind::kCuda;
     options.iterations = 6;
@@ -75,7 +75,7 @@ void run_ranks(int ranks, const Profile& profile) {
 
 /// On one rank, in a process of its own: this one goes on to fork.
 int judge_alone(const std::vector<std::string>& names) {
-  const auto ends = testing::ends_of_gpu_ranks(1, [&](Transport& transport, Memory& memory) {
+  const auto ends = tests::ends_of_gpu_ranks(1, [&](Transport& transport, Memory& memory) {
     double worst = 0;
     double worst_aa = 0;
     for (const std::string& name : names) {
@@ -109,6 +109,5 @@ int run() {
 }  // namespace commtune::bench
 
 int main() {
-  return commtune::bench::exit_status("gpu_replay", commtune::testing::why_no_gpu_ranks,
-                                      commtune::bench::run);
+  return commtune::bench::exit_status("gpu_replay", commtune::tests::why_no_gpu_ranks, commtune::bench::run);
 }

@@ -295,7 +295,7 @@ bool is_on_standin() {
 int run() {
   const std::filesystem::path results =
       std::filesystem::temp_directory_path() / fmt::format("commtune-gpu-tuning-{}", getpid());
-  int status = end_of(testing::ends_of_gpu_ranks(kRanks, [&](Transport& transport, Memory& memory) {
+  int status = end_of(tests::ends_of_gpu_ranks(kRanks, [&](Transport& transport, Memory& memory) {
     Place place(transport, memory);
     know_times(place, results);
     std::fflush(stdout);
@@ -306,7 +306,7 @@ int run() {
   double ours = 0, nccls = 0;
   std::ifstream(results) >> table >> tunings >> ours >> nccls;
   setenv("NCCL_TUNER_PLUGIN", plugin_file().c_str(), 1);
-  status = end_of(testing::ends_of_gpu_ranks(kRanks, [&](Transport& transport, Memory& memory) {
+  status = end_of(tests::ends_of_gpu_ranks(kRanks, [&](Transport& transport, Memory& memory) {
     Place place(transport, memory);
     use_plugin(place, table, results);
     std::fflush(stdout);
@@ -329,6 +329,5 @@ int run() {
 }  // namespace commtune::bench
 
 int main() {
-  return commtune::bench::exit_status("gpu_tuning", commtune::testing::why_no_gpu_ranks,
-                                      commtune::bench::run);
+  return commtune::bench::exit_status("gpu_tuning", commtune::tests::why_no_gpu_ranks, commtune::bench::run);
 }

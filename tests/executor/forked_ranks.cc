@@ -15,7 +15,7 @@
 #include "executor/base/descriptor.h"
 #include "perfmodel/base/error.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 /// What travels between a rank and the process that started it: an order's letter, then so many bytes.
@@ -138,4 +138,4 @@ std::vector<RankEnd> on_forked_ranks(int n,
   return ends;
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -8,7 +8,7 @@
 
 #include "executor/transport/bootstrap/bootstrap.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// How a rank's process ended.
 struct RankEnd {
@@ -27,4 +27,4 @@ std::vector<RankEnd> on_forked_ranks(int n,
                                      const std::function<std::string(std::shared_ptr<Bootstrap>)>& body,
                                      ForkedHosts hosts = ForkedHosts::kOneEach);
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

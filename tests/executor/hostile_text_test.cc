@@ -11,13 +11,11 @@
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
 
 TEST(HostileText, ALengthThatNobodyCouldAllocateIsRefused) {
   on_ranks(2, [](Transport& transport) {
@@ -53,4 +51,4 @@ TEST(HostileText, LongTextsTravelWithinTheLimitOfAMessage) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

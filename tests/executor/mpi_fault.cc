@@ -18,8 +18,8 @@ int main(int argc, char** argv) {
   const int rank = transport->peers().rank;
   const int ranks = transport->peers().size();
   const bool fails = rank == ranks - 1;
-  const Profile profile = testing::profile_of({20000, 300, 50000}, Seconds{2e-3});
-  Plan plan = testing::wait_free_plan(profile, ranks, AllReduce{});
+  const Profile profile = tests::profile_of({20000, 300, 50000}, Seconds{2e-3});
+  Plan plan = tests::wait_free_plan(profile, ranks, AllReduce{});
   if (how == "disagree" && fails) plan.credit = Bytes{1};
   RunOptions options;
   options.iterations = 1000;

@@ -17,10 +17,10 @@ int main() {
   try {
     int runs = 0;
     for (int workers = std::max(1, ranks - 3); workers <= ranks; ++workers) {
-      std::vector<Road> roads = testing::roads_for(workers);
+      std::vector<Road> roads = tests::roads_for(workers);
       roads.emplace_back(AllReduce{Collective::kLibrary});
       for (const Road& road : roads) {
-        const auto job = testing::random_job(17 + static_cast<std::uint64_t>(runs), workers, road);
+        const auto job = tests::random_job(17 + static_cast<std::uint64_t>(runs), workers, road);
         if (ranks_of(job.plan) != ranks) continue;
         RunOptions options;
         options.iterations = 3;

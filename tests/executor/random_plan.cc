@@ -10,7 +10,7 @@
 #include "perfmodel/base/overloaded.h"
 #include "tests/perfmodel/random_steps.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using Random = std::mt19937_64;
@@ -212,4 +212,4 @@ Plan wait_free_plan(const Profile& profile, int workers, const Road& road) {
   return plan;
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

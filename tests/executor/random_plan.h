@@ -8,7 +8,7 @@
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 struct RandomJob {
   Profile profile;
@@ -31,4 +31,4 @@ Profile profile_of(const std::vector<std::size_t>& elements, Seconds layer = Sec
 /// A message per tensor, last layer first; no credit, full barrier.
 Plan wait_free_plan(const Profile& profile, int workers, const Road& road);
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

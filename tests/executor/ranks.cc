@@ -4,7 +4,7 @@
 #include <exception>
 #include <thread>
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 /// ends  a rank's each: of a job that abort() ends
@@ -42,4 +42,4 @@ void on_bootstraps(int n, const std::function<void(const std::shared_ptr<Bootstr
 
 void synchronize(Bootstrap& bootstrap) { bootstrap.all_gather({}, Clock::now() + std::chrono::seconds(200)); }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

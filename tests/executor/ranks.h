@@ -1,13 +1,17 @@
 #pragma once
 // Ranks as threads of the test.
 
+#include <chrono>
 #include <functional>
 #include <memory>
 
 #include "executor/transport/local/local.h"
 #include "executor/transport/local/local_bootstrap.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
+
+/// A time limit that comes long after what a test waits for.
+inline Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
 
 /// Runs body on n ranks at once, each with its end of a local transport, and returns when all have returned.
 /// Rethrows the exception of the lowest rank that threw, after telling the others that it is gone.
@@ -20,4 +24,4 @@ void on_bootstraps(int n, const std::function<void(const std::shared_ptr<Bootstr
 /// Comes back after all ranks have called it.
 void synchronize(Bootstrap& bootstrap);
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -7,7 +7,7 @@
 
 #include "executor/transport/transport.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// Ranks by the number of the host of each; host names are "h" and that number.
 inline Peers peers_of(int rank, std::vector<int> node) {
@@ -64,4 +64,4 @@ class RecordingTransport final : public Transport {
   std::vector<Completion> ended_, reported_;
 };
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -10,7 +10,7 @@
 #include "perfmodel/plan.h"
 #include "tests/store/every_row.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 constexpr Collective kCollectives[] = {
@@ -274,4 +274,4 @@ void make_database(const std::filesystem::path& path) {
   make_every_row(path, rows);
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

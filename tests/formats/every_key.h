@@ -12,7 +12,7 @@
 #include "probes/analysis/fit_cluster.h"
 #include "probes/sample.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// Plans, profiles, clusters, reports of runs, samples and settings as this program writes them, by name.
 /// What a name begins with, up to the first '-', says what it is.
@@ -34,4 +34,4 @@ std::vector<probes::ProbeSample> every_sample();
 /// whenever it is read.
 void make_database(const std::filesystem::path& path);
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -27,7 +27,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::text_of_database;
+using tests::text_of_database;
 
 std::filesystem::path folder_of(int schema) {
   return std::filesystem::path(COMMTUNE_FORMATS) / ("schema-" + std::to_string(schema));
@@ -66,7 +66,7 @@ nlohmann::json written_back(const std::string& name, const nlohmann::json& docum
 }
 
 std::string newer_complaint(const std::string& name, const nlohmann::json& document) {
-  return testing::error_of([&] { written_back(name, document); }).what();
+  return tests::error_of([&] { written_back(name, document); }).what();
 }
 
 std::string digest_of(const std::string& name, const nlohmann::json& document) {
@@ -101,7 +101,7 @@ TEST_P(EveryKey, DocumentsKeepTheirDigests) {
     if (kind_of(name) == "profile") {
       EXPECT_EQ(layout_digest(profile_from_json(document(name))), digests_.at("layout of " + name));
     } else {
-      EXPECT_NO_THROW(check(plan_from_json(document(name)), testing::made_up_profile())) << name;
+      EXPECT_NO_THROW(check(plan_from_json(document(name)), tests::made_up_profile())) << name;
     }
   }
   const Cluster cluster = cluster_from_json(document("cluster-fitted"));
@@ -112,7 +112,7 @@ TEST_P(EveryKey, DocumentsKeepTheirDigests) {
 }
 
 TEST_P(EveryKey, DatabasesHoldWhatTheDocumentsSay) {
-  const testing::TempFolder folder;
+  const tests::TempFolder folder;
   std::filesystem::copy_file(folder_ / "store.db", folder / "store.db");
   const Store store = Store::open(folder / "store.db");
   EXPECT_THAT(store.examine(), IsEmpty());
@@ -122,7 +122,7 @@ TEST_P(EveryKey, DatabasesHoldWhatTheDocumentsSay) {
   for (const PlanSummary& summary : store.plans({}, {1000, 0}).rows) {
     const PlanRow row = store.find_plan(summary.id).value();
     EXPECT_EQ(digest(row.plan), row.digest);
-    EXPECT_EQ(row.layout, layout_digest(testing::made_up_profile()));
+    EXPECT_EQ(row.layout, layout_digest(tests::made_up_profile()));
     digests.insert(row.digest);
   }
   for (const std::string& name : names()) {
@@ -164,17 +164,17 @@ TEST(NewestEveryKey, DocumentsAreStillWrittenBitForBit) {
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(newest))
     files += entry.path().extension() == ".json" ? 1 : 0;
-  const auto documents = testing::every_document();
+  const auto documents = tests::every_document();
   EXPECT_EQ(files, documents.size() + 1);
   for (const auto& [name, document] : documents)
     EXPECT_EQ(document.dump(1) + "\n", text_of(newest / (name + ".json"))) << name;
-  EXPECT_EQ(testing::every_digest().dump(1) + "\n", text_of(newest / "digests.json"));
+  EXPECT_EQ(tests::every_digest().dump(1) + "\n", text_of(newest / "digests.json"));
 }
 
 TEST(NewestEveryKey, RowsAreStillWrittenBitForBit) {
-  const testing::TempFolder folder;
+  const tests::TempFolder folder;
   std::filesystem::copy_file(folder_of(schemas().back()) / "store.db", folder / "stored.db");
-  testing::make_database(folder / "made.db");
+  tests::make_database(folder / "made.db");
   const std::string stored = text_of_database(folder / "stored.db");
   EXPECT_EQ(text_of_database(folder / "made.db"), stored);
   for (const char* table : {"answers", "clusters", "fit_curves", "fits", "job_log", "jobs", "layouts",

@@ -46,7 +46,7 @@ class Formats : public ::testing::TestWithParam<std::string> {
   }
 
   const nlohmann::json digests_ = document("digests.json");
-  testing::TempFolder folder_;
+  tests::TempFolder folder_;
 };
 
 Profile timed_again(Profile profile) {

@@ -29,10 +29,10 @@ int main(int argc, char** argv) {
     const std::filesystem::path folder = argv[1];
     if (!std::filesystem::create_directory(folder))
       throw std::runtime_error(folder.string() + " is there already");
-    for (const auto& [name, document] : commtune::testing::every_document())
+    for (const auto& [name, document] : commtune::tests::every_document())
       write(folder / (name + ".json"), document);
-    write(folder / "digests.json", commtune::testing::every_digest());
-    commtune::testing::make_database(folder / "store.db");
+    write(folder / "digests.json", commtune::tests::every_digest());
+    commtune::tests::make_database(folder / "store.db");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "commtune-make-every-key: %s\n", error.what());
     return 1;

@@ -13,7 +13,7 @@
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 class DeviceGradients {
  public:
@@ -72,4 +72,4 @@ class DeviceGradients {
   Gradients gradients_;
 };
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

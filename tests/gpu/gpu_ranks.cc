@@ -15,7 +15,7 @@
 #include "executor/transport/tcp/tcp.h"
 #include "tests/executor/forked_ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 constexpr unsigned kRankSeconds = 100;
@@ -86,4 +86,4 @@ void on_gpu_ranks(int n, const std::function<void(Transport&, Memory&)>& body) {
     EXPECT_EQ(ends[rank], "") << "rank " << rank << " of " << n;
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -9,7 +9,7 @@
 #include "executor/memory/memory.h"
 #include "executor/transport/transport.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// Why ranks cannot be tested here; empty: they can. Asked in a process of its own: a process that has loaded
 /// NVIDIA's driver cannot fork ranks that use it.
@@ -23,4 +23,4 @@ std::vector<std::string> ends_of_gpu_ranks(int n, const std::function<void(Trans
 /// not done after 100 s are ended.
 void on_gpu_ranks(int n, const std::function<void(Transport&, Memory&)>& body);
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

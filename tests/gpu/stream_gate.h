@@ -6,7 +6,7 @@
 
 #include "executor/memory/cuda/driver.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 class StreamGate {
  public:
@@ -35,4 +35,4 @@ class StreamGate {
   const std::shared_future<void> passed_ = opened_.get_future().share();
 };
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -163,7 +163,7 @@ TEST(Cluster, SurvivesJson) {
 }
 
 template <typename Change>
-std::string complaint(const Change& change) {
+std::string cluster_complaint(const Change& change) {
   nlohmann::json json = to_json(four_hosts());
   change(json);
   return bad_input([&] { cluster_from_json(json); });
@@ -171,35 +171,35 @@ std::string complaint(const Change& change) {
 
 TEST(ClusterFromJson, NamesThePathTheRuleAndTheValue) {
   using json = nlohmann::json;
-  EXPECT_EQ(complaint([](json& j) { j["hosts"][2]["slots"] = 0; }),
+  EXPECT_EQ(cluster_complaint([](json& j) { j["hosts"][2]["slots"] = 0; }),
             "hosts[2].slots: expected a positive integer, got 0");
-  EXPECT_THAT(complaint([](json& j) { j["hosts"][2]["compute_factor"] = 0; }),
+  EXPECT_THAT(cluster_complaint([](json& j) { j["hosts"][2]["compute_factor"] = 0; }),
               StartsWith("hosts[2].compute_factor: expected a number from"));
-  EXPECT_THAT(complaint([](json& j) { j["hosts"][2]["name"] = ""; }),
+  EXPECT_THAT(cluster_complaint([](json& j) { j["hosts"][2]["name"] = ""; }),
               StartsWith("hosts[2].name: expected 1 to 255"));
-  EXPECT_THAT(complaint([](json& j) { j["links"]["inter-galactic"] = json::object(); }),
+  EXPECT_THAT(cluster_complaint([](json& j) { j["links"]["inter-galactic"] = json::object(); }),
               StartsWith("links.inter-galactic: unknown key"));
-  EXPECT_EQ(complaint([](json& j) { j["links"]["inter-host"].erase("alone"); }),
+  EXPECT_EQ(cluster_complaint([](json& j) { j["links"]["inter-host"].erase("alone"); }),
             "links.inter-host.alone: missing");
   EXPECT_THAT(
-      complaint([](json& j) { j["operations"][0]["alone"]["curve"][1]["alpha_seconds"] = 0; }),
+      cluster_complaint([](json& j) { j["operations"][0]["alone"]["curve"][1]["alpha_seconds"] = 0; }),
       testing::AllOf(StartsWith("operations[0].alone.curve: curve piece 1"), HasSubstr("never falls")));
-  EXPECT_THAT(
-      complaint([](json& j) { j["operations"][0]["alone"]["curve"][0]["beta_seconds_per_byte"] = -1; }),
-      StartsWith("operations[0].alone.curve[0].beta_seconds_per_byte: expected a number from 0"));
-  EXPECT_THAT(complaint([](json& j) { j["operations"][0]["alone"]["covariance"].push_back(1); }),
+  EXPECT_THAT(cluster_complaint(
+                  [](json& j) { j["operations"][0]["alone"]["curve"][0]["beta_seconds_per_byte"] = -1; }),
+              StartsWith("operations[0].alone.curve[0].beta_seconds_per_byte: expected a number from 0"));
+  EXPECT_THAT(cluster_complaint([](json& j) { j["operations"][0]["alone"]["covariance"].push_back(1); }),
               HasSubstr("at most 16 elements"));
-  EXPECT_THAT(complaint([](json& j) { j["operations"][0]["alone"]["covariance"].erase(3); }),
+  EXPECT_THAT(cluster_complaint([](json& j) { j["operations"][0]["alone"]["covariance"].erase(3); }),
               HasSubstr("expected none or 16"));
-  EXPECT_THAT(complaint([](json& j) { j["operations"][0]["alone"]["largest_bytes"] = 3; }),
+  EXPECT_THAT(cluster_complaint([](json& j) { j["operations"][0]["alone"]["largest_bytes"] = 3; }),
               StartsWith("operations[0].alone.largest_bytes: expected at least smallest_bytes = 4"));
-  EXPECT_THAT(complaint([](json& j) { j["operations"][0]["operation"] = "all-lose"; }),
+  EXPECT_THAT(cluster_complaint([](json& j) { j["operations"][0]["operation"] = "all-lose"; }),
               StartsWith("operations[0].operation: expected one of \"all-reduce\""));
-  EXPECT_THAT(complaint([](json& j) {
+  EXPECT_THAT(cluster_complaint([](json& j) {
                 j["interference"] = {{"value", 1e300}, {"half_width", 0}};
               }),
               StartsWith("interference.value: expected a number"));
-  EXPECT_THAT(complaint([](json& j) { j["facts"]["mtu"] = 1500; }),
+  EXPECT_THAT(cluster_complaint([](json& j) { j["facts"]["mtu"] = 1500; }),
               StartsWith("facts.mtu: expected text, got 1500"));
 }
 

@@ -118,7 +118,7 @@ TEST(Profile, ScalesSizesAndTimes) {
 
 /// What reading says of a document that `change` has spoilt.
 template <typename Change>
-std::string complaint(const Change& change) {
+std::string profile_complaint(const Change& change) {
   nlohmann::json json = to_json(two_layers());
   change(json);
   return bad_input([&] { profile_from_json(json); });
@@ -126,30 +126,30 @@ std::string complaint(const Change& change) {
 
 TEST(ProfileFromJson, NamesThePathTheRuleAndTheValue) {
   using json = nlohmann::json;
-  EXPECT_EQ(complaint([](json& j) { j["layers"][2]["tensors"][0]["bytes"] = -4; }),
+  EXPECT_EQ(profile_complaint([](json& j) { j["layers"][2]["tensors"][0]["bytes"] = -4; }),
             "layers[2].tensors[0].bytes: expected a positive integer, got -4");
-  EXPECT_EQ(complaint([](json& j) { j["layers"][2]["tensors"][0]["bytes"] = 6; }),
+  EXPECT_EQ(profile_complaint([](json& j) { j["layers"][2]["tensors"][0]["bytes"] = 6; }),
             "layers[2].tensors[0].bytes: expected a multiple of the element size 4, got 6");
-  EXPECT_THAT(complaint([](json& j) { j["layers"][2]["tensors"][0]["bytes"] = UINT64_MAX; }),
+  EXPECT_THAT(profile_complaint([](json& j) { j["layers"][2]["tensors"][0]["bytes"] = UINT64_MAX; }),
               StartsWith("layers[2].tensors[0].bytes: expected an integer of at most"));
-  EXPECT_THAT(complaint([](json& j) { j["layers"][1]["forward_seconds"] = -1e-3; }),
+  EXPECT_THAT(profile_complaint([](json& j) { j["layers"][1]["forward_seconds"] = -1e-3; }),
               StartsWith("layers[1].forward_seconds: expected a number from 0"));
-  EXPECT_EQ(complaint([](json& j) { j["layers"][1].erase("backward_seconds"); }),
+  EXPECT_EQ(profile_complaint([](json& j) { j["layers"][1].erase("backward_seconds"); }),
             "layers[1].backward_seconds: missing");
-  EXPECT_THAT(complaint([](json& j) { j["layers"][1]["backwards"] = 1; }),
+  EXPECT_THAT(profile_complaint([](json& j) { j["layers"][1]["backwards"] = 1; }),
               StartsWith("layers[1].backwards: unknown key; known here: name, forward_seconds"));
-  EXPECT_EQ(complaint([](json& j) { j["layers"] = json::array(); }),
+  EXPECT_EQ(profile_complaint([](json& j) { j["layers"] = json::array(); }),
             "layers: expected at least 1 elements, got 0");
-  EXPECT_EQ(complaint([](json& j) { j["layers"] = 7; }), "layers: expected an array, got 7");
-  EXPECT_EQ(complaint([](json& j) { j["batch"] = -1; }),
+  EXPECT_EQ(profile_complaint([](json& j) { j["layers"] = 7; }), "layers: expected an array, got 7");
+  EXPECT_EQ(profile_complaint([](json& j) { j["batch"] = -1; }),
             "batch: expected an integer that is not negative, got -1");
-  EXPECT_THAT(complaint([](json& j) { j["data_type"] = "float64"; }),
+  EXPECT_THAT(profile_complaint([](json& j) { j["data_type"] = "float64"; }),
               StartsWith("data_type: expected one of \"float32\", \"float16\", \"bfloat16\", got"));
-  EXPECT_THAT(complaint([](json& j) { j["origin"]["how"] = "guessed"; }),
+  EXPECT_THAT(profile_complaint([](json& j) { j["origin"]["how"] = "guessed"; }),
               StartsWith("origin.how: expected one of"));
-  EXPECT_THAT(complaint([](json& j) { j["format"] = "commtune/profile/7"; }),
+  EXPECT_THAT(profile_complaint([](json& j) { j["format"] = "commtune/profile/7"; }),
               HasSubstr("expected \"commtune/profile/1\""));
-  EXPECT_EQ(complaint([](json& j) { j = nullptr; }), "document: expected an object, got null");
+  EXPECT_EQ(profile_complaint([](json& j) { j = nullptr; }), "document: expected an object, got null");
 }
 
 TEST(ProfileFromJson, LetsOptionalPartsBeAbsent) {

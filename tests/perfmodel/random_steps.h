@@ -9,7 +9,7 @@
 #include "perfmodel/common_parts.h"
 #include "perfmodel/plan.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// Any order that the plan's messages and pulls allow.
 inline std::vector<Step> random_steps(std::mt19937_64& random, const Plan& plan) {
@@ -33,4 +33,4 @@ inline std::vector<Step> random_steps(std::mt19937_64& random, const Plan& plan)
   return steps;
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -21,7 +21,7 @@
 #include "executor/transport/verbs/verbs.h"
 #include "tests/executor/forked_ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 constexpr int kRounds = 1000;
@@ -87,7 +87,7 @@ std::unique_ptr<Transport> make(std::string_view kind, const char* place,
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is thrown ends the bench
   using namespace commtune;
@@ -96,11 +96,11 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is
     fmt::print(stderr, "usage: verbs_bench verbs CARD CARD | tcp NETWORK NETWORK\n");
     return 2;
   }
-  const auto ends = testing::on_forked_ranks(2, [&](std::shared_ptr<Bootstrap> bootstrap) {
+  const auto ends = tests::on_forked_ranks(2, [&](std::shared_ptr<Bootstrap> bootstrap) {
     const char* const place = argv[2 + bootstrap->peers().rank];
-    const auto transport = testing::make(kind, place, std::move(bootstrap));
-    const double latency = testing::half_round_trip(*transport);
-    const double rate = testing::bytes_per_second(*transport);
+    const auto transport = tests::make(kind, place, std::move(bootstrap));
+    const double latency = tests::half_round_trip(*transport);
+    const double rate = tests::bytes_per_second(*transport);
     return fmt::format("latency_us={:.2f} bandwidth_mb={:.1f}", latency * 1e6, rate / 1e6);
   });
   fmt::print("{}\n", ends[1].said);

@@ -3,8 +3,8 @@
 namespace commtune {
 namespace {
 
-using testing::bare_cluster;
-using testing::memory_store;
+using tests::bare_cluster;
+using tests::memory_store;
 
 TEST(Clusters, AreReadBackAsTheyWere) {
   Store store = memory_store();
@@ -19,7 +19,7 @@ TEST(Clusters, AreReadBackAsTheyWere) {
   ASSERT_EQ(row->hosts.size(), 2U);
   EXPECT_EQ(row->hosts[1].name, "beta");
   EXPECT_EQ(row->hosts[1].slots, 2);
-  EXPECT_EQ(row->origin.created, testing::noon());
+  EXPECT_EQ(row->origin.created, tests::noon());
   EXPECT_EQ(row->origin.version, "0.1.0");
 }
 
@@ -28,8 +28,8 @@ TEST(Clusters, UnchangedMachinesAreOneRowSeenAgain) {
   const RowId first = store.put_cluster(bare_cluster());
   EXPECT_EQ(store.put_cluster(bare_cluster()), first);
   const auto row = store.find_cluster(first);
-  EXPECT_EQ(row->origin.created, testing::noon());
-  EXPECT_EQ(row->seen, testing::noon() + std::chrono::seconds(1));
+  EXPECT_EQ(row->origin.created, tests::noon());
+  EXPECT_EQ(row->seen, tests::noon() + std::chrono::seconds(1));
 }
 
 TEST(Clusters, KeepWhatWasLastSeenBesideWhatTheyWereFoundWith) {
@@ -45,23 +45,23 @@ TEST(Clusters, KeepWhatWasLastSeenBesideWhatTheyWereFoundWith) {
   cluster.facts["kernel"] = "6.5";
   EXPECT_EQ(store.find_cluster(id)->newest_facts, cluster.facts);
   EXPECT_EQ(store.find_cluster(id)->facts, bare_cluster().facts);
-  EXPECT_THAT(testing::error_of([&] { store.see_facts(9, {}); }),
-              testing::IsError(ErrorCode::kNotFound, "cluster 9"));
+  EXPECT_THAT(tests::error_of([&] { store.see_facts(9, {}); }),
+              tests::IsError(ErrorCode::kNotFound, "cluster 9"));
 }
 
 TEST(Clusters, HaveAStateThatChangesWithWhatPredictionsRestOn) {
   Store store = memory_store();
   EXPECT_FALSE(store.cluster_state("lab"));
-  const RowId session = testing::running_session(store);
+  const RowId session = tests::running_session(store);
   const ClusterState bare = store.cluster_state("lab").value();
   EXPECT_EQ(bare.cluster, store.find_cluster("lab")->id);
   EXPECT_FALSE(bare.fit);
-  testing::stored_plan(store);
+  tests::stored_plan(store);
   store.put_cluster(bare_cluster());  // the same, seen again
   store.put_cluster(bare_cluster("other"));
   EXPECT_EQ(store.cluster_state("lab"), bare);
 
-  const RowId fit = store.add_fit({.session = session, .cluster = testing::fitted_cluster()});
+  const RowId fit = store.add_fit({.session = session, .cluster = tests::fitted_cluster()});
   const ClusterState fitted = store.cluster_state("lab").value();
   EXPECT_EQ(fitted.fit, fit);
   store.see_facts(bare.cluster, {{"kernel", "6.5"}});
@@ -129,7 +129,7 @@ TEST(Clusters, ChangedMachinesAreAnotherRowOfTheSameName) {
 }
 
 TEST(Clusters, TheLatestSeenIsCurrentEvenWithinOneTickOfTheClock) {
-  Store store = Store::open(":memory:", {.clock = testing::noon});
+  Store store = Store::open(":memory:", {.clock = tests::noon});
   const RowId first = store.put_cluster(bare_cluster());
   Cluster changed = bare_cluster();
   changed.fingerprint = "fedcba9876543210";
@@ -146,8 +146,8 @@ TEST(Clusters, AbsentOnesAreEmpty) {
 
 TEST(Clusters, NeedAName) {
   Store store = memory_store();
-  EXPECT_THAT(testing::error_of([&] { store.put_cluster(bare_cluster("")); }),
-              testing::IsError(ErrorCode::kBadInput, "cluster.name"));
+  EXPECT_THAT(tests::error_of([&] { store.put_cluster(bare_cluster("")); }),
+              tests::IsError(ErrorCode::kBadInput, "cluster.name"));
 }
 
 TEST(Clusters, KeepNamesThatLookLikeSql) {
@@ -180,12 +180,12 @@ TEST(Clusters, AreListedNewestFirstPageByPage) {
 
 TEST(Clusters, RefuseSenselessPages) {
   Store store = memory_store();
-  EXPECT_THAT(testing::error_of([&] { store.clusters({.limit = 0}); }),
-              testing::IsError(ErrorCode::kBadInput, "limit = 0"));
-  EXPECT_THAT(testing::error_of([&] { store.clusters({.limit = 1001}); }),
-              testing::IsError(ErrorCode::kBadInput, "limit = 1001"));
-  EXPECT_THAT(testing::error_of([&] { store.clusters({.after = -1}); }),
-              testing::IsError(ErrorCode::kBadInput, "after = -1"));
+  EXPECT_THAT(tests::error_of([&] { store.clusters({.limit = 0}); }),
+              tests::IsError(ErrorCode::kBadInput, "limit = 0"));
+  EXPECT_THAT(tests::error_of([&] { store.clusters({.limit = 1001}); }),
+              tests::IsError(ErrorCode::kBadInput, "limit = 1001"));
+  EXPECT_THAT(tests::error_of([&] { store.clusters({.after = -1}); }),
+              tests::IsError(ErrorCode::kBadInput, "after = -1"));
 }
 
 }  // namespace

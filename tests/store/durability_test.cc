@@ -12,10 +12,10 @@
 namespace commtune {
 namespace {
 
-using testing::ChildProcess;
-using testing::small_sample;
-using testing::TempFolder;
-using testing::write_number;
+using tests::ChildProcess;
+using tests::small_sample;
+using tests::TempFolder;
+using tests::write_number;
 
 constexpr std::size_t kBatch = 20;
 
@@ -50,8 +50,8 @@ TEST(Killed, WriterLosesNothingAcknowledgedAndLeavesNothingHalfDone) {
   const TempFolder folder;
   const auto path = folder / "store.db";
   Store parent = Store::open(path);
-  const RowId session = testing::running_session(parent);
-  parent = testing::memory_store();  // closed: the children must find the file as a killed process leaves it
+  const RowId session = tests::running_session(parent);
+  parent = tests::memory_store();  // closed: the children must find the file as a killed process leaves it
 
   std::mt19937 random(4711);
   std::vector<std::int64_t> acknowledged;
@@ -100,9 +100,9 @@ TEST(TwoProcesses, WriteAtOnce) {
   const TempFolder folder;
   const auto path = folder / "store.db";
   Store store = Store::open(path);
-  const RowId first = testing::running_session(store, "first");
-  const RowId second = testing::running_session(store, "second");
-  store = testing::memory_store();
+  const RowId first = tests::running_session(store, "first");
+  const RowId second = tests::running_session(store, "second");
+  store = tests::memory_store();
   constexpr int kSamples = 100;
   const auto append = [&path](RowId session) {
     Store own = Store::open(path);
@@ -126,7 +126,7 @@ TEST(KilledSession, IsStillRunningUntilSomebodySaysOtherwise) {
   const auto path = folder / "store.db";
   ChildProcess prober([&](int pipe) {
     Store store = Store::open(path);
-    const RowId session = testing::running_session(store);
+    const RowId session = tests::running_session(store);
     store.append_sample(session, small_sample());
     write_number(pipe, session);
     pause();

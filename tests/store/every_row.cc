@@ -9,7 +9,7 @@
 #include "store/stored_replies.h"
 #include "store/tokens.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 constexpr std::chrono::milliseconds kPatience{5000};
@@ -144,4 +144,4 @@ std::string text_of_database(const std::filesystem::path& path) {
   return text;
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

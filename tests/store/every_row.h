@@ -11,7 +11,7 @@
 #include "perfmodel/profile.h"
 #include "store/rows.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 struct EveryRow {
   Cluster cluster;
@@ -28,4 +28,4 @@ void make_every_row(const std::filesystem::path& path, const EveryRow& rows);
 /// The database's schema and, table by table, every row with every column as SQL writes it.
 std::string text_of_database(const std::filesystem::path& path);
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -3,11 +3,11 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::fitted_cluster;
-using testing::IsError;
-using testing::memory_store;
-using testing::running_session;
+using tests::error_of;
+using tests::fitted_cluster;
+using tests::IsError;
+using tests::memory_store;
+using tests::running_session;
 
 TEST(Fits, AreWholeClusterSnapshots) {
   Store store = memory_store();
@@ -41,7 +41,7 @@ TEST(Fits, DoNotOutliveTheMachinesTheyDescribe) {
   Store store = memory_store();
   const RowId session = running_session(store);
   store.add_fit({.session = session, .cluster = fitted_cluster()});
-  Cluster changed = testing::bare_cluster();
+  Cluster changed = tests::bare_cluster();
   changed.fingerprint = "fedcba9876543210";
   store.put_cluster(changed);
   EXPECT_FALSE(store.current_fit("lab"));

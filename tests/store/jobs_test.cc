@@ -8,15 +8,15 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::IsError;
+using tests::error_of;
+using tests::IsError;
 
 class JobsTest : public ::testing::Test {
  protected:
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   Jobs jobs_{store_};
-  RowId lab_ = store_.put_cluster(testing::bare_cluster("lab"));
-  RowId attic_ = store_.put_cluster(testing::bare_cluster("attic"));
+  RowId lab_ = store_.put_cluster(tests::bare_cluster("lab"));
+  RowId attic_ = store_.put_cluster(tests::bare_cluster("attic"));
 
   RowId probe(RowId cluster) { return jobs_.enqueue({.kind = "probe", .cluster = cluster}); }
 };
@@ -145,7 +145,7 @@ TEST_F(JobsTest, RefuseWhatIsOutOfOrder) {
 }
 
 TEST(Jobs, AreEachTakenByOneOfSeveralProcesses) {
-  const testing::TempFolder folder;
+  const tests::TempFolder folder;
   const auto path = folder / "store.db";
   constexpr int kJobs = 40;
   {
@@ -159,11 +159,11 @@ TEST(Jobs, AreEachTakenByOneOfSeveralProcesses) {
   const auto take_all = [&](int pipe) {
     Store store = Store::open(path);
     while (const auto job = Jobs(store).take_next("x")) {
-      testing::write_number(pipe, job->id);
+      tests::write_number(pipe, job->id);
     }
   };
-  const testing::ChildProcess one(take_all);
-  const testing::ChildProcess two(take_all);
+  const tests::ChildProcess one(take_all);
+  const tests::ChildProcess two(take_all);
   std::multiset<std::int64_t> taken;
   std::int64_t id = 0;
   for (const auto* child : {&one, &two}) {

@@ -11,11 +11,11 @@
 namespace commtune {
 namespace {
 
-using testing::bare_cluster;
-using testing::error_of;
-using testing::error_without_rights;
-using testing::IsError;
-using testing::TempFolder;
+using tests::bare_cluster;
+using tests::error_of;
+using tests::error_without_rights;
+using tests::IsError;
+using tests::TempFolder;
 using namespace std::chrono_literals;
 
 std::string read_file(const std::filesystem::path& path) {
@@ -37,8 +37,8 @@ void run_sql(const std::filesystem::path& path, const std::string& sql) {
 /// A store with a few hundred samples, closed.
 void make_store(const std::filesystem::path& path) {
   Store store = Store::open(path);
-  const RowId session = testing::running_session(store);
-  store.append_samples(session, std::vector<NewSample>(300, testing::small_sample()));
+  const RowId session = tests::running_session(store);
+  store.append_samples(session, std::vector<NewSample>(300, tests::small_sample()));
 }
 
 TEST(Open, CreatesTheFileAndItsFolders) {
@@ -160,7 +160,7 @@ TEST(OpenReadOnly, SeesWhatAWriterHasJustStored) {
 TEST(OpenReadOnly, WorksInAFolderThatMayNotBeWritten) {
   const TempFolder folder;
   make_store(folder / "store.db");
-  testing::forbid_writing(folder.path());
+  tests::forbid_writing(folder.path());
   EXPECT_EQ(error_without_rights([&] {
               const Store store = Store::open(folder / "store.db", {.access = Access::kReadOnly});
               if (!store.find_cluster("lab")) {
@@ -182,7 +182,7 @@ TEST(Open, SaysThatAFileIsReadOnly) {
 
 TEST(Open, SaysThatAFolderIsReadOnly) {
   const TempFolder folder;
-  testing::forbid_writing(folder.path());
+  tests::forbid_writing(folder.path());
   EXPECT_THAT(error_without_rights([&] { Store::open(folder / "store.db"); }),
               ::testing::HasSubstr("store.db: its folder may not be written (Permission denied)"));
   EXPECT_THAT(error_without_rights([&] { Store::open(folder / "a/store.db"); }),
@@ -236,9 +236,9 @@ TEST(Open, ARowThatMakesNoSenseIsNamed) {
 TEST(Open, OfManyProcessesAtOnceCreatesOneStore) {
   const TempFolder folder;
   const auto path = folder / "store.db";
-  std::vector<std::unique_ptr<testing::ChildProcess>> children;
+  std::vector<std::unique_ptr<tests::ChildProcess>> children;
   for (const char* name : {"a", "b", "c", "d"}) {
-    children.push_back(std::make_unique<testing::ChildProcess>(
+    children.push_back(std::make_unique<tests::ChildProcess>(
         [&path, name](int) { Store::open(path).put_cluster(bare_cluster(name)); }));
   }
   for (const auto& child : children) {
@@ -257,7 +257,7 @@ TEST(Reader, IsAnotherConnectionThatOnlyReads) {
   EXPECT_TRUE(reader.find_cluster("lab"));
   EXPECT_THAT(error_of([&] { reader.put_cluster(bare_cluster("attic")); }),
               IsError(ErrorCode::kStorage, "read-only"));
-  EXPECT_THAT(error_of([] { testing::memory_store().reader(); }), IsError(ErrorCode::kBadInput, ":memory:"));
+  EXPECT_THAT(error_of([] { tests::memory_store().reader(); }), IsError(ErrorCode::kBadInput, ":memory:"));
 }
 
 }  // namespace

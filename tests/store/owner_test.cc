@@ -18,7 +18,7 @@ TEST(Owner, IsHereAsLongAsItsProcessIs) {
   EXPECT_FALSE(is_gone(this_process()));
   std::string name;
   {
-    const testing::ChildProcess child([](int pipe) {
+    const tests::ChildProcess child([](int pipe) {
       const std::string own = this_process();
       [[maybe_unused]] const auto written = ::write(pipe, own.data(), own.size());
       ::close(pipe);

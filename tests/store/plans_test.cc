@@ -8,16 +8,16 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::IsError;
-using testing::memory_store;
-using testing::small_plan;
-using testing::small_profile;
+using tests::error_of;
+using tests::IsError;
+using tests::memory_store;
+using tests::small_plan;
+using tests::small_profile;
 
 TEST(Plans, AreReadBackWithWhereTheyCameFrom) {
   Store store = memory_store();
-  const RowId session = testing::running_session(store);
-  const RowId fit = store.add_fit({.session = session, .cluster = testing::fitted_cluster()});
+  const RowId session = tests::running_session(store);
+  const RowId fit = store.add_fit({.session = session, .cluster = tests::fitted_cluster()});
   const RowId profile = store.put_profile(small_profile());
   const RowId id = store.add_plan({.plan = small_plan("joint"),
                                    .profile = profile,
@@ -49,7 +49,7 @@ TEST(Plans, BelongToTheLayoutOfTheirProfile) {
   Store store = memory_store();
   Plan plan = small_plan();
   plan.layout = layout_digest(small_profile());
-  const auto of_before = store.find_plan(testing::stored_plan(store));
+  const auto of_before = store.find_plan(tests::stored_plan(store));
   EXPECT_EQ(of_before->plan.layout, "");
   EXPECT_EQ(of_before->layout, plan.layout);
   Profile again = small_profile();
@@ -99,7 +99,7 @@ TEST(JsonText, OfMembersIsThatOfTheObject) {
 
 TEST(Plans, MayComeWithoutAFit) {
   Store store = memory_store();
-  const auto row = store.find_plan(testing::stored_plan(store));
+  const auto row = store.find_plan(tests::stored_plan(store));
   ASSERT_TRUE(row);
   EXPECT_FALSE(row->fit);
   EXPECT_FALSE(row->cluster);
@@ -167,8 +167,8 @@ TEST(Plans, MustSuitTheirProfile) {
 
 TEST(Plans, AreFoundByTheStartOfTheirDigest) {
   Store store = memory_store();
-  testing::stored_plan(store);
-  const RowId newest = testing::stored_plan(store);
+  tests::stored_plan(store);
+  const RowId newest = tests::stored_plan(store);
   const std::string whole = digest(small_plan());
   EXPECT_EQ(store.find_plan(whole)->id, newest);
   EXPECT_EQ(store.find_plan(whole.substr(0, 4))->id, newest);
@@ -178,11 +178,11 @@ TEST(Plans, AreFoundByTheStartOfTheirDigest) {
 
 TEST(Plans, AreListedByClusterOrAltogether) {
   Store store = memory_store();
-  const RowId session = testing::running_session(store);
-  const RowId fit = store.add_fit({.session = session, .cluster = testing::fitted_cluster()});
+  const RowId session = tests::running_session(store);
+  const RowId fit = store.add_fit({.session = session, .cluster = tests::fitted_cluster()});
   const RowId there =
       store.add_plan({.plan = small_plan(), .profile = store.put_profile(small_profile()), .fit = fit});
-  const RowId anywhere = testing::stored_plan(store);
+  const RowId anywhere = tests::stored_plan(store);
   EXPECT_EQ(store.plans().rows.at(0).id, anywhere);
   const auto lab = store.plans(store.find_session(session)->cluster);
   ASSERT_EQ(lab.rows.size(), 1U);

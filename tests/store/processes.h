@@ -15,7 +15,7 @@
 #include <system_error>
 #include <utility>
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// A child process with a pipe from it to us. Killed and collected at the end, if it still runs.
 class ChildProcess {
@@ -114,4 +114,4 @@ inline void forbid_writing(const std::filesystem::path& folder) {
   std::filesystem::permissions(folder, std::filesystem::perms(0555));
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

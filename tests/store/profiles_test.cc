@@ -3,8 +3,8 @@
 namespace commtune {
 namespace {
 
-using testing::memory_store;
-using testing::small_profile;
+using tests::memory_store;
+using tests::small_profile;
 
 TEST(Profiles, AreReadBackAsTheyWere) {
   Store store = memory_store();
@@ -77,8 +77,8 @@ TEST(Profiles, ThatCouldNotBeReadAgainAreRefused) {
   Store store = memory_store();
   Profile hollow = small_profile();
   hollow.layers.clear();
-  EXPECT_THAT(testing::error_of([&] { store.put_profile(hollow); }),
-              testing::IsError(ErrorCode::kBadInput, "layers"));
+  EXPECT_THAT(tests::error_of([&] { store.put_profile(hollow); }),
+              tests::IsError(ErrorCode::kBadInput, "layers"));
   EXPECT_TRUE(store.profiles().rows.empty());
 }
 

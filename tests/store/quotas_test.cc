@@ -11,14 +11,14 @@ constexpr TokenId kOne = 1, kOther = 2;
 
 class QuotasTest : public ::testing::Test {
  protected:
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   Quotas quotas_{store_};
   Jobs jobs_{store_};
-  RowId lab_ = store_.put_cluster(testing::bare_cluster("lab"));
+  RowId lab_ = store_.put_cluster(tests::bare_cluster("lab"));
 
   RowId plan(std::optional<TokenId> token) {
-    return store_.add_plan({.plan = testing::small_plan(),
-                            .profile = store_.put_profile(testing::small_profile(), token),
+    return store_.add_plan({.plan = tests::small_plan(),
+                            .profile = store_.put_profile(tests::small_profile(), token),
                             .predicted = Seconds{0.012},
                             .token = token});
   }
@@ -97,12 +97,12 @@ TEST_F(QuotasTest, AJobThatIsQueuedAgainStaysWhoseItWas) {
 TEST_F(QuotasTest, AnAnswerIsCountedWhileItIsKept) {
   StoredReplies answers(store_);
   const auto count = [&] { return quotas_.count(Held::kAnswers, kOne); };
-  answers.claim({"first", "digest", kOne}, testing::noon());
-  answers.claim({"first", "digest", kOne}, testing::noon());
-  answers.claim({"second", "digest", kOne}, testing::noon());
-  answers.claim({"nobody's", "digest"}, testing::noon());
+  answers.claim({"first", "digest", kOne}, tests::noon());
+  answers.claim({"first", "digest", kOne}, tests::noon());
+  answers.claim({"second", "digest", kOne}, tests::noon());
+  answers.claim({"nobody's", "digest"}, tests::noon());
   EXPECT_EQ(count(), 2);
-  const Timestamp late = testing::noon() + std::chrono::hours(1);
+  const Timestamp late = tests::noon() + std::chrono::hours(1);
   EXPECT_EQ(answers.claim({"first", "digest", kOne}, late).claim, Claim::kOurs) << "it was abandoned";
   EXPECT_EQ(count(), 2);
   answers.release("second");

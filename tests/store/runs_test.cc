@@ -3,10 +3,10 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::IsError;
-using testing::memory_store;
-using testing::stored_plan;
+using tests::error_of;
+using tests::IsError;
+using tests::memory_store;
+using tests::stored_plan;
 
 RunResult good_result() {
   return {.state = WorkState::kComplete,
@@ -23,7 +23,7 @@ RunResult good_result() {
 TEST(Runs, KeepWhatWasMeasuredWhereAndWithWhat) {
   Store store = memory_store();
   const RowId plan = stored_plan(store);
-  const RowId cluster = store.put_cluster(testing::bare_cluster());
+  const RowId cluster = store.put_cluster(tests::bare_cluster());
   const RowId id = store.start_run({.plan = plan,
                                     .cluster = cluster,
                                     .hosts = {{"alpha", 2}, {"beta", 2}},
@@ -68,7 +68,7 @@ TEST(Runs, SayWhetherSomebodyAnswersForThem) {
 TEST(Runs, ThatNobodyCarriesOutAnyMoreAreInterrupted) {
   Store store = memory_store();
   const RowId plan = stored_plan(store);
-  const RowId cluster = store.put_cluster(testing::bare_cluster());
+  const RowId cluster = store.put_cluster(tests::bare_cluster());
   const RowId gone = store.start_run({.plan = plan, .owner = "gone"});
   const RowId here = store.start_run({.plan = plan, .owner = "here"});
   const RowId session = store.start_session({.cluster = cluster, .owner = "gone"});
@@ -123,7 +123,7 @@ TEST(Runs, AreListedByPlanByClusterOrAltogether) {
   Store store = memory_store();
   const RowId first = stored_plan(store);
   const RowId second = stored_plan(store, "joint");
-  const RowId cluster = store.put_cluster(testing::bare_cluster());
+  const RowId cluster = store.put_cluster(tests::bare_cluster());
   store.add_run({.plan = first}, good_result());
   const RowId there = store.add_run({.plan = second, .cluster = cluster}, good_result());
   EXPECT_EQ(store.runs().rows.size(), 2U);

@@ -5,11 +5,11 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::IsError;
-using testing::memory_store;
-using testing::running_session;
-using testing::small_sample;
+using tests::error_of;
+using tests::IsError;
+using tests::memory_store;
+using tests::running_session;
+using tests::small_sample;
 
 TEST(Samples, AreReadBackToTheLastBit) {
   Store store = memory_store();
@@ -38,7 +38,7 @@ TEST(Samples, AreReadBackToTheLastBit) {
   EXPECT_EQ(row.half_width, given.half_width);
   EXPECT_EQ(row.repetitions, 3);
   EXPECT_EQ(row.raw_seconds, given.raw_seconds);
-  EXPECT_GT(row.at, testing::noon());
+  EXPECT_GT(row.at, tests::noon());
 }
 
 TEST(Samples, MayLackRoadOperationRanksDetailAndRawTimes) {

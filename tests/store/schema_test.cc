@@ -12,7 +12,7 @@
 namespace commtune {
 namespace {
 
-using testing::TempFolder;
+using tests::TempFolder;
 using namespace std::chrono_literals;
 
 /// The tables of version 1 as they were released, apart from the sources, so that an edit of a released step
@@ -373,7 +373,7 @@ TEST_P(Migration, KeepsEverything) {
   const auto cluster = store.find_cluster("lab");
   ASSERT_TRUE(cluster);
   EXPECT_EQ(cluster->hosts.at(0).name, "alpha");
-  EXPECT_EQ(cluster->origin.created, testing::noon());
+  EXPECT_EQ(cluster->origin.created, tests::noon());
   const auto session = store.running_session(cluster->id);
   ASSERT_TRUE(session);
   EXPECT_EQ(session->budget, Seconds{8});
@@ -409,9 +409,9 @@ TEST_P(Migration, LeadsToTheSameTablesAsANewFile) {
 }
 
 TEST_P(Migration, IsNotDoneByWhoOnlyReads) {
-  EXPECT_THAT(testing::error_of([&] { Store::open(path_, {.access = Access::kReadOnly}); }),
-              testing::IsError(ErrorCode::kStorage, "the store has version " + std::to_string(GetParam()) +
-                                                        "; open it once for writing"));
+  EXPECT_THAT(tests::error_of([&] { Store::open(path_, {.access = Access::kReadOnly}); }),
+              tests::IsError(ErrorCode::kStorage, "the store has version " + std::to_string(GetParam()) +
+                                                      "; open it once for writing"));
 }
 
 TEST_P(Migration, ThatFailsLeavesTheFileAsItWas) {

@@ -3,14 +3,14 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::IsError;
-using testing::memory_store;
-using testing::running_session;
+using tests::error_of;
+using tests::IsError;
+using tests::memory_store;
+using tests::running_session;
 
 TEST(Sessions, AreReadBackAsTheyWere) {
   Store store = memory_store();
-  const RowId cluster = store.put_cluster(testing::bare_cluster());
+  const RowId cluster = store.put_cluster(tests::bare_cluster());
   const RowId id = store.start_session({.cluster = cluster,
                                         .settings = {{"sizes", {4, 8}}},
                                         .budget = Seconds{8},
@@ -51,7 +51,7 @@ TEST(Sessions, EndOnceAndNotAsRunning) {
 
 TEST(Sessions, OneRunsOnAClusterAtATime) {
   Store store = memory_store();
-  const RowId cluster = store.put_cluster(testing::bare_cluster());
+  const RowId cluster = store.put_cluster(tests::bare_cluster());
   store.start_session({.cluster = cluster, .owner = "alpha pid 7"});
   EXPECT_THAT(error_of([&] { store.start_session({.cluster = cluster}); }),
               IsError(ErrorCode::kConflict, "(alpha pid 7): one at a time"));
@@ -63,7 +63,7 @@ TEST(Sessions, AreResumedAfterAnInterruption) {
   const RowId id = running_session(store);
   const RowId cluster = store.find_session(id)->cluster;
   EXPECT_FALSE(store.resumable_session(cluster));  // it runs
-  store.append_sample(id, testing::small_sample());
+  store.append_sample(id, tests::small_sample());
   store.end_session(id, WorkState::kInterrupted);
   ASSERT_TRUE(store.resumable_session(cluster));
   EXPECT_EQ(store.resumable_session(cluster)->id, id);
@@ -75,7 +75,7 @@ TEST(Sessions, AreResumedAfterAnInterruption) {
   EXPECT_EQ(row->owner, "alpha pid 8");
   EXPECT_EQ(row->resumed, 1);
   EXPECT_EQ(row->samples, 1);
-  store.append_sample(id, testing::small_sample());
+  store.append_sample(id, tests::small_sample());
   EXPECT_EQ(store.all_samples(id).size(), 2U);
 }
 

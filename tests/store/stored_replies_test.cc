@@ -5,10 +5,10 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::IsError;
-using testing::memory_store;
-using testing::noon;
+using tests::error_of;
+using tests::IsError;
+using tests::memory_store;
+using tests::noon;
 
 TEST(StoredReplies, AreGivenAgainForTheSameRequest) {
   Store store = memory_store();

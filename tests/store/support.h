@@ -16,7 +16,7 @@
 #include "perfmodel/profile.h"
 #include "store/store.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// A folder that goes away with the object.
 class TempFolder {
@@ -156,4 +156,4 @@ inline RowId stored_plan(Store& store, const std::string& method = "bsp-a2a") {
                          .predicted = Seconds{0.012}});
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

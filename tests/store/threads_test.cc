@@ -9,9 +9,9 @@ namespace commtune {
 namespace {
 
 TEST(Threads, ReadersSeeWholeTransactionsOnlyAndNeverGoBack) {
-  const testing::TempFolder folder;
+  const tests::TempFolder folder;
   Store store = Store::open(folder / "store.db");
-  const RowId session = testing::running_session(store);
+  const RowId session = tests::running_session(store);
   constexpr std::size_t kPairs = 100;
   std::atomic<bool> done = false;
   std::atomic<int> wrong = 0;
@@ -34,7 +34,7 @@ TEST(Threads, ReadersSeeWholeTransactionsOnlyAndNeverGoBack) {
   for (int i = 0; i < 4; ++i) {
     readers.emplace_back(read);
   }
-  const std::vector<NewSample> pair(2, testing::small_sample());
+  const std::vector<NewSample> pair(2, tests::small_sample());
   for (std::size_t i = 0; i < kPairs; ++i) {
     store.append_samples(session, pair);
   }
@@ -47,15 +47,15 @@ TEST(Threads, ReadersSeeWholeTransactionsOnlyAndNeverGoBack) {
 }
 
 TEST(Threads, WritersTakeTurns) {
-  const testing::TempFolder folder;
+  const tests::TempFolder folder;
   const auto path = folder / "store.db";
   Store store = Store::open(path);
-  const RowId session = testing::running_session(store);
+  const RowId session = tests::running_session(store);
   constexpr int kSamples = 50;
   const auto append = [&] {
     Store own = Store::open(path);
     for (int i = 0; i < kSamples; ++i) {
-      own.append_sample(session, testing::small_sample());
+      own.append_sample(session, tests::small_sample());
     }
   };
   {

@@ -24,7 +24,7 @@ TEST(Timestamp, BeforeTheEpochIsReadBackEqual) {
 }
 
 TEST(Timestamp, TextOrderIsTimeOrder) {
-  const Timestamp early = testing::noon();
+  const Timestamp early = tests::noon();
   const Timestamp late = early + std::chrono::milliseconds(1);
   EXPECT_LT(to_iso8601(early), to_iso8601(late));
 }
@@ -34,8 +34,8 @@ TEST(Timestamp, RefusesWhatIsNoTime) {
        {"", "yesterday", "2026-11-21", "2026-11-21T02:26:56", "2026-13-01T00:00:00Z", "2026-02-29T00:00:00Z",
         "2026-01-01T24:00:00Z", "2026-01-01T00:60:00Z", "2026-01-01 00:00:00Z", "2026-01-01T00:00:00,000Z",
         "2026-01-01T00:00:00.0x0Z", "-026-01-01T00:00:00Z"}) {
-    EXPECT_THAT(testing::error_of([&] { timestamp_from_iso8601(text); }),
-                testing::IsError(ErrorCode::kBadInput, "2026-11-21T02:26:56.123Z"))
+    EXPECT_THAT(tests::error_of([&] { timestamp_from_iso8601(text); }),
+                tests::IsError(ErrorCode::kBadInput, "2026-11-21T02:26:56.123Z"))
         << text;
   }
 }

@@ -5,16 +5,16 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::IsError;
-using testing::memory_store;
+using tests::error_of;
+using tests::IsError;
+using tests::memory_store;
 
 NewToken small_token() {
   return {.name = "scheduler",
           .scopes = {"read", "plan"},
           .salt = {std::byte{0}, std::byte{255}},
           .hash = {std::byte{1}, std::byte{0}, std::byte{2}},
-          .expires = testing::noon() + std::chrono::hours(1)};
+          .expires = tests::noon() + std::chrono::hours(1)};
 }
 
 TEST(Tokens, AreReadBackToTheLastByte) {
@@ -36,11 +36,11 @@ TEST(Tokens, AreValidUntilTheyExpireOrAreRevoked) {
   Tokens tokens(store);
   const RowId id = tokens.add(small_token());
   const auto hour = std::chrono::hours(1);
-  EXPECT_TRUE(tokens.find(id)->valid(testing::noon()));
-  EXPECT_FALSE(tokens.find(id)->valid(testing::noon() + hour));
+  EXPECT_TRUE(tokens.find(id)->valid(tests::noon()));
+  EXPECT_FALSE(tokens.find(id)->valid(tests::noon() + hour));
   tokens.revoke(id);
   const auto revoked = tokens.find(id)->revoked;
-  EXPECT_FALSE(tokens.find(id)->valid(testing::noon()));
+  EXPECT_FALSE(tokens.find(id)->valid(tests::noon()));
   tokens.revoke(id);
   EXPECT_EQ(tokens.find(id)->revoked, revoked);
   EXPECT_EQ(tokens.list().rows.size(), 1U);

@@ -12,14 +12,14 @@
 namespace commtune {
 namespace {
 
-using testing::bare_cluster;
-using testing::error_of;
-using testing::IsError;
-using testing::TempFolder;
+using tests::bare_cluster;
+using tests::error_of;
+using tests::IsError;
+using tests::TempFolder;
 using namespace std::chrono_literals;
 
 TEST(Atomically, KeepsAllOrNothing) {
-  Store store = testing::memory_store();
+  Store store = tests::memory_store();
   store.atomically([&] {
     store.put_cluster(bare_cluster("a"));
     store.put_cluster(bare_cluster("b"));
@@ -34,7 +34,7 @@ TEST(Atomically, KeepsAllOrNothing) {
 }
 
 TEST(Atomically, AnInnerFailureThatIsCaughtUndoesItsOwnPartOnly) {
-  Store store = testing::memory_store();
+  Store store = tests::memory_store();
   store.atomically([&] {
     store.put_cluster(bare_cluster("outer"));
     EXPECT_THROW(store.atomically([&] {
@@ -73,7 +73,7 @@ TEST(Lock, AStoreOpensWhileAnotherProcessWrites) {
 
 /// Appends samples of 8 KiB until the store refuses; how many it took.
 std::size_t fill(Store& store, RowId session) {
-  NewSample sample = testing::small_sample();
+  NewSample sample = tests::small_sample();
   sample.raw_seconds.assign(1024, 1e-3);
   std::size_t stored = 0;
   const Error error = error_of([&] {
@@ -98,7 +98,7 @@ TEST(FullDisk, LosesNothingThatWasStoredBefore) {
   std::size_t stored = 0;
   {
     Store store = Store::open(path, {.max_size = 1_MiB});
-    session = testing::running_session(store);
+    session = tests::running_session(store);
     stored = fill(store, session);
     EXPECT_GT(stored, 50U);
     EXPECT_EQ(store.all_samples(session).size(), stored);
@@ -110,13 +110,13 @@ TEST(FullDisk, LosesNothingThatWasStoredBefore) {
   EXPECT_EQ(store.all_samples(session).size(), stored);
   EXPECT_EQ(store.find_session(session)->error, "the disk is full");
   store.resume_session(session, "");
-  store.append_sample(session, testing::small_sample());  // there is space again
+  store.append_sample(session, tests::small_sample());  // there is space again
 }
 
 TEST(FullDisk, UndoesTheWholeTransactionEvenIfTheFailureInItIsSwallowed) {
   const TempFolder folder;
   Store store = Store::open(folder / "store.db", {.max_size = 1_MiB});
-  const RowId session = testing::running_session(store);
+  const RowId session = tests::running_session(store);
   EXPECT_THROW(store.atomically([&] {
     fill(store, session);
     store.put_cluster(bare_cluster("attic"));
@@ -159,7 +159,7 @@ TEST(FullDisk, ForRealLosesNothingThatWasStoredBefore) {
   std::size_t stored = 0;
   {
     Store store = Store::open(path);
-    session = testing::running_session(store);
+    session = tests::running_session(store);
     stored = fill(store, session);
     EXPECT_GT(stored, 20U);
     EXPECT_EQ(store.all_samples(session).size(), stored);

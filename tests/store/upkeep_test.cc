@@ -17,16 +17,16 @@
 namespace commtune {
 namespace {
 
-using testing::error_of;
-using testing::IsError;
-using testing::TempFolder;
+using tests::error_of;
+using tests::IsError;
+using tests::TempFolder;
 
 TEST(Backup, IsAStoreOfThatMoment) {
   const TempFolder folder;
   Store store = Store::open(folder / "store.db");
-  store.put_cluster(testing::bare_cluster("before"));
+  store.put_cluster(tests::bare_cluster("before"));
   store.backup(folder / "backup.db");
-  store.put_cluster(testing::bare_cluster("after"));
+  store.put_cluster(tests::bare_cluster("after"));
   const Store copy = Store::open(folder / "backup.db");
   EXPECT_TRUE(copy.find_cluster("before"));
   EXPECT_FALSE(copy.find_cluster("after"));
@@ -35,9 +35,9 @@ TEST(Backup, IsAStoreOfThatMoment) {
 
 TEST(Backup, ReplacesTheOneBeforeAndLeavesNothingElse) {
   const TempFolder folder;
-  Store store = testing::memory_store();
+  Store store = tests::memory_store();
   store.backup(folder / "backup.db");
-  store.put_cluster(testing::bare_cluster());
+  store.put_cluster(tests::bare_cluster());
   store.backup(folder / "backup.db");
   EXPECT_TRUE(Store::open(folder / "backup.db").find_cluster("lab"));
   const std::filesystem::directory_iterator files(folder.path());
@@ -46,10 +46,10 @@ TEST(Backup, ReplacesTheOneBeforeAndLeavesNothingElse) {
 
 TEST(Backup, ThatFailsLeavesTheOneBefore) {
   const TempFolder folder;
-  Store store = testing::memory_store();
-  store.put_cluster(testing::bare_cluster());
+  Store store = tests::memory_store();
+  store.put_cluster(tests::bare_cluster());
   store.backup(folder / "backup.db");
-  const testing::ChildProcess without_space([&](int) {
+  const tests::ChildProcess without_space([&](int) {
     const rlimit few{4096, 4096};
     setrlimit(RLIMIT_FSIZE, &few);
     signal(SIGXFSZ, SIG_IGN);
@@ -67,7 +67,7 @@ TEST(HostileFolder, LinkUnderTheNameOfABackupIsNotFollowed) {
   const TempFolder folder;
   std::ofstream(folder / "victim") << "dear";
   std::filesystem::create_symlink(folder / "victim", folder / "backup.db");
-  testing::memory_store().backup(folder / "backup.db");
+  tests::memory_store().backup(folder / "backup.db");
   EXPECT_EQ(std::filesystem::file_size(folder / "victim"), 4U);
   EXPECT_FALSE(std::filesystem::is_symlink(folder / "backup.db"));
 }
@@ -80,7 +80,7 @@ TEST(HostileFolder, LinkUnderTheNameOfAPartialBackupIsNotFollowed) {
     std::error_code ignored;
     while (!done) std::filesystem::create_symlink(folder / "victim", folder / "backup.db.partial", ignored);
   });
-  Store store = testing::memory_store();
+  Store store = tests::memory_store();
   for (int i = 0; i < 20; ++i) {
     store.backup(folder / "backup.db");
   }
@@ -92,7 +92,7 @@ TEST(Backup, DoesNotTouchAStoreInUse) {
   const TempFolder folder;
   Store store = Store::open(folder / "store.db");
   Store other = Store::open(folder / "other.db");
-  other.put_cluster(testing::bare_cluster());
+  other.put_cluster(tests::bare_cluster());
   EXPECT_THAT(error_of([&] { store.backup(folder / "store.db"); }),
               IsError(ErrorCode::kBadInput, "cannot be its own backup"));
   std::filesystem::create_symlink(folder / "store.db", folder / "link.db");
@@ -106,11 +106,11 @@ TEST(Backup, WhileOthersWriteHasWholeTransactionsOnly) {
   const TempFolder folder;
   const auto path = folder / "store.db";
   Store store = Store::open(path);
-  const RowId session = testing::running_session(store);
+  const RowId session = tests::running_session(store);
   std::atomic<bool> done = false;
   std::jthread writer([&] {
     Store own = Store::open(path);
-    const std::vector<NewSample> pair(2, testing::small_sample());
+    const std::vector<NewSample> pair(2, tests::small_sample());
     while (!done) {
       own.append_samples(session, pair);
     }
@@ -127,20 +127,20 @@ TEST(Backup, WhileOthersWriteHasWholeTransactionsOnly) {
 class PruneTest : public ::testing::Test {
  protected:
   PruneTest() {
-    cluster_ = store_.put_cluster(testing::bare_cluster());
+    cluster_ = store_.put_cluster(tests::bare_cluster());
     for (int i = 0; i < 2; ++i) {
       const RowId session = store_.start_session({.cluster = cluster_});
-      store_.append_samples(session, std::vector<NewSample>(3, testing::small_sample()));
+      store_.append_samples(session, std::vector<NewSample>(3, tests::small_sample()));
       store_.end_session(session, WorkState::kComplete);
       sessions_.push_back(session);
-      fits_.push_back(store_.add_fit({.session = session, .cluster = testing::fitted_cluster()}));
-      plans_.push_back(store_.add_plan({.plan = testing::small_plan(),
-                                        .profile = store_.put_profile(testing::small_profile()),
+      fits_.push_back(store_.add_fit({.session = session, .cluster = tests::fitted_cluster()}));
+      plans_.push_back(store_.add_plan({.plan = tests::small_plan(),
+                                        .profile = store_.put_profile(tests::small_profile()),
                                         .fit = fits_.back()}));
     }
     run_ = store_.add_run({.plan = plans_[0], .cluster = cluster_}, {.iteration_seconds = {0.1}});
   }
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   RowId cluster_ = 0, run_ = 0;
   std::vector<RowId> sessions_, fits_, plans_;
 };
@@ -168,8 +168,8 @@ TEST_F(PruneTest, KeepsWhatAKeptRunRefersTo) {
 }
 
 TEST_F(PruneTest, TakesOnlyWhatIsOldEnough) {
-  EXPECT_EQ(store_.prune({.before = testing::noon()}).runs, 0);
-  const Timestamp tomorrow = testing::noon() + std::chrono::days(1);
+  EXPECT_EQ(store_.prune({.before = tests::noon()}).runs, 0);
+  const Timestamp tomorrow = tests::noon() + std::chrono::days(1);
   EXPECT_EQ(store_.prune({.before = tomorrow, .keep = 1}).runs, 0);
   EXPECT_EQ(store_.prune({.before = tomorrow}).runs, 1);
 }
@@ -185,7 +185,7 @@ TEST_F(PruneTest, OnlyCountsInADryRun) {
 TEST_F(PruneTest, SparesWhatRunsAndWhatCanBeResumed) {
   const RowId run = store_.start_run({.plan = plans_[1]});
   const RowId session = store_.start_session({.cluster = cluster_});
-  store_.append_sample(session, testing::small_sample());
+  store_.append_sample(session, tests::small_sample());
   store_.prune({.keep = 0});
   EXPECT_TRUE(store_.find_run(run));
   EXPECT_TRUE(store_.find_plan(plans_[1]));
@@ -196,7 +196,7 @@ TEST_F(PruneTest, SparesWhatRunsAndWhatCanBeResumed) {
 }
 
 TEST_F(PruneTest, TakesClustersThatWereReplacedAndAreReferredToByNothing) {
-  Cluster changed = testing::bare_cluster("attic");
+  Cluster changed = tests::bare_cluster("attic");
   store_.put_cluster(changed);
   changed.fingerprint = "fedcba9876543210";
   const RowId current = store_.put_cluster(changed);
@@ -211,8 +211,8 @@ TEST_F(PruneTest, TakesEndedJobsWithTheirLogsAndOldAnswers) {
   jobs.append_log(ended, "a line");
   jobs.request_cancel(ended);
   const RowId queued = jobs.enqueue({.kind = "probe", .cluster = cluster_});
-  StoredReplies(store_).claim({"k", "digest"}, testing::noon());
-  const PruneReport report = store_.prune({.before = testing::noon() + std::chrono::days(1)});
+  StoredReplies(store_).claim({"k", "digest"}, tests::noon());
+  const PruneReport report = store_.prune({.before = tests::noon() + std::chrono::days(1)});
   EXPECT_EQ(report.jobs, 1);
   EXPECT_EQ(report.answers, 1);
   EXPECT_FALSE(jobs.find(ended));
@@ -231,8 +231,8 @@ TEST(Prune, MakesTheFileSmaller) {
   Bytes freed;
   {
     Store store = Store::open(path);
-    const RowId session = testing::running_session(store);
-    store.append_samples(session, std::vector<NewSample>(2000, testing::small_sample()));
+    const RowId session = tests::running_session(store);
+    store.append_samples(session, std::vector<NewSample>(2000, tests::small_sample()));
     store.end_session(session, WorkState::kComplete);
     freed = store.prune({.keep = 0}).freed;
   }
@@ -243,7 +243,7 @@ TEST(Prune, MakesTheFileSmaller) {
 TEST(Examine, FindsWhatTheQuickCheckDoesNot) {
   const TempFolder folder;
   const auto path = folder / "store.db";
-  { testing::running_session(*std::make_unique<Store>(Store::open(path))); }
+  { tests::running_session(*std::make_unique<Store>(Store::open(path))); }
   sql::DatabaseConnection(path, sql::DatabaseConnection::Mode::kReadWrite, std::chrono::seconds(1))
       .execute("PRAGMA foreign_keys = OFF; DELETE FROM clusters");
   const Store store = Store::open(path);

@@ -24,7 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-const Road kRing = AllReduce{};
 const Road kServers = ParameterServer{4};
 
 void add_fit(Cluster& cluster, const Road& road, double beta, double deviation) {

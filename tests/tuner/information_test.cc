@@ -12,7 +12,7 @@
 namespace commtune::tuner {
 namespace {
 
-const Road kRing{AllReduce{Collective::kRing}}, kHalving{AllReduce{Collective::kHalvingDoubling}};
+const Road kHalving{AllReduce{Collective::kHalvingDoubling}};
 
 /// Four hosts with two roads, of which the second is dearer by this ratio.
 Cluster two_roads(double dearer, double first_deviation, double second_deviation) {

@@ -30,14 +30,14 @@ Cluster probed(const std::vector<NcclFit>& fits, double deviation = 0) {
   return cluster;
 }
 
-NcclFit all_reduce(const NcclTuning& tuning, const Fit& fit) {
+NcclFit all_reduce_by(const NcclTuning& tuning, const Fit& fit) {
   return {Operation::kAllReduce, tuning, 4, fit};
 }
 
 TEST(NcclTunings, AreTheFastestOfEachSize) {
   // The first is faster than the second up to 50,000 B, and that one than NCCL's choice by 50 us everywhere.
-  const NcclTuningTable table = nccl_tunings(
-      probed({all_reduce(kRingLl, fitted(10e-6, 1.8e-9)), all_reduce(kRingSimple, fitted(50e-6, 1e-9))}));
+  const NcclTuningTable table = nccl_tunings(probed(
+      {all_reduce_by(kRingLl, fitted(10e-6, 1.8e-9)), all_reduce_by(kRingSimple, fitted(50e-6, 1e-9))}));
   ASSERT_EQ(table.choices.size(), 1U);
   const NcclChoices& choices = table.choices.front();
   EXPECT_EQ(choices.ranks, 4);
@@ -53,26 +53,26 @@ TEST(NcclTunings, AreTheFastestOfEachSize) {
 
 TEST(NcclTunings, LeaveWhatNcclDoesAsFastItself) {
   // Faster up to 90,000 B alone.
-  const Cluster cluster = probed({all_reduce(kRingLl, fitted(10e-6, 2e-9))});
+  const Cluster cluster = probed({all_reduce_by(kRingLl, fitted(10e-6, 2e-9))});
   const NcclChoices choices = nccl_tunings(cluster).choices.front();
   ASSERT_EQ(choices.ranges.size(), 1U);
   EXPECT_NEAR(static_cast<double>(choices.ranges[0].last.count), 90'000, 1);
-  EXPECT_THAT(nccl_tunings(probed({all_reduce(kRingLl, fitted(100e-6, 1e-9))})).choices.front().ranges,
+  EXPECT_THAT(nccl_tunings(probed({all_reduce_by(kRingLl, fitted(100e-6, 1e-9))})).choices.front().ranges,
               IsEmpty());
 }
 
 TEST(NcclTunings, LeaveWhatTheFitsCannotTellApart) {
   const Fit faster = fitted(95e-6, 0.95e-9, 0.015);
-  EXPECT_EQ(nccl_tunings(probed({all_reduce(kTreeLl, faster)}, 0.01)).choices.front().ranges.size(), 1U);
-  EXPECT_THAT(nccl_tunings(probed({all_reduce(kTreeLl, faster)}, 0.05)).choices.front().ranges, IsEmpty());
+  EXPECT_EQ(nccl_tunings(probed({all_reduce_by(kTreeLl, faster)}, 0.01)).choices.front().ranges.size(), 1U);
+  EXPECT_THAT(nccl_tunings(probed({all_reduce_by(kTreeLl, faster)}, 0.05)).choices.front().ranges, IsEmpty());
 }
 
 TEST(NcclTunings, PreferTheSimplestOfThoseThatAreAsFast) {
   NcclTuning with_channels = kRingSimple;
   with_channels.channels = 2;
-  const Cluster cluster = probed({all_reduce(with_channels, fitted(50e-6, 0.50e-9, 0.02)),
-                                  all_reduce(kRingSimple, fitted(50e-6, 0.51e-9, 0.02)),
-                                  all_reduce(kTreeLl, fitted(50e-6, 0.6e-9, 0.02))});
+  const Cluster cluster = probed({all_reduce_by(with_channels, fitted(50e-6, 0.50e-9, 0.02)),
+                                  all_reduce_by(kRingSimple, fitted(50e-6, 0.51e-9, 0.02)),
+                                  all_reduce_by(kTreeLl, fitted(50e-6, 0.6e-9, 0.02))});
   const NcclChoices choices = nccl_tunings(cluster).choices.front();
   ASSERT_FALSE(choices.ranges.empty());
   EXPECT_EQ(choices.ranges.back().tuning, kRingSimple);
@@ -82,7 +82,7 @@ TEST(NcclTunings, KeepToSizesThatWereMeasured) {
   Fit few = fitted(1e-6, 1e-10);
   few.smallest = 4_KiB;
   few.largest = 16_KiB;
-  const NcclChoices choices = nccl_tunings(probed({all_reduce(kTreeLl, few)})).choices.front();
+  const NcclChoices choices = nccl_tunings(probed({all_reduce_by(kTreeLl, few)})).choices.front();
   ASSERT_EQ(choices.ranges.size(), 1U);
   EXPECT_EQ(choices.ranges[0].first, 4_KiB);
   EXPECT_EQ(choices.ranges[0].last, 16_KiB);
@@ -98,7 +98,7 @@ TEST(NcclTunings, AreNoneWithoutNcclsOwnChoiceToCompareWith) {
 }
 
 TEST(NcclTunings, CountTheHostsOfTheirRanks) {
-  Cluster cluster = probed({all_reduce(kRingLl, fitted(10e-6, 1e-9))});
+  Cluster cluster = probed({all_reduce_by(kRingLl, fitted(10e-6, 1e-9))});
   cluster.hosts = {{"a", 2}, {"b", 2}, {"c", 4}};
   EXPECT_EQ(nccl_tunings(cluster).choices.front().nodes, 2);
 }

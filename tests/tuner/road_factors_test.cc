@@ -18,8 +18,6 @@ namespace {
 
 using ::testing::SizeIs;
 
-const Road kRing = AllReduce{};
-
 /// A ring on which ResNet-50's 161 messages of its own cost their start-ups, and one of all its bytes.
 Cluster made_ring(double deviation) {
   Cluster cluster = made_cluster(4, 100e-6, 0.8e-9);

@@ -1,15 +1,25 @@
 #pragma once
 // Clusters and jobs made up for the tuner's tests.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <string_view>
 
 #include "perfmodel/cluster.h"
 #include "perfmodel/profile.h"
+#include "tuner/tuner.h"
 
 namespace commtune::tuner {
+
+inline const Road kRing = AllReduce{Collective::kRing};
+
+/// The ranking's entry of that method, which there is.
+inline const Entry& entry_of(const Answer& answer, std::string_view method) {
+  return *std::ranges::find(answer.ranking, method, &Entry::method);
+}
 
 /// Hosts of one rank each, joined by links of this latency (of which a tenth is overhead) and time per byte.
 inline Cluster made_cluster(int hosts, double alpha_seconds, double beta_seconds_per_byte) {

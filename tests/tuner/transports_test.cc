@@ -25,8 +25,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-const Road kRing = AllReduce{};
-
 Cluster over(const std::string& transport, double alpha, double beta, double doubt = 0) {
   Cluster cluster = made_cluster(4, alpha, beta);
   cluster.transport = transport;

@@ -42,10 +42,6 @@ TEST(Tune, PlansHaveThePaceOfTheLinksThatTheyWerePricedOn) {
   for (const Entry& entry : small_answer().ranking) EXPECT_NEAR(entry.plan.pace, 1 / 8e-9, 1) << entry.method;
 }
 
-const Entry& entry_of(const Answer& answer, std::string_view method) {
-  return *std::ranges::find(answer.ranking, method, &Entry::method);
-}
-
 TEST(Tune, SystemsThatHandOutPiecesWholeAreRankedOnServersThatTakeThemSo) {
   TuneOptions options;
   options.workers = 4;

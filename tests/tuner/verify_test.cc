@@ -74,10 +74,6 @@ class MadeRuns {
   Random random_;
 };
 
-const Entry& entry_of(const Answer& answer, const std::string& method) {
-  return *std::ranges::find(answer.ranking, method, &Entry::method);
-}
-
 std::vector<std::string> methods_of(const Answer& answer) {
   std::vector<std::string> methods;
   for (const Entry& entry : answer.ranking) methods.push_back(entry.method);

@@ -74,16 +74,16 @@ class CheckTest : public ::testing::Test {
     return samples;
   }
 
-  testing::TempFolder folder_;
+  tests::TempFolder folder_;
   MadeRanks ranks_{folder_.path()};
-  const Profile profile_ = testing::small_profile();
+  const Profile profile_ = tests::small_profile();
   Settings settings_ = [] {
     Settings settings;
     settings.start_timeout = settings.silence_timeout = settings.fit_age = Seconds{1000};
     return settings;
   }();
   Environment environment_;
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   Cancellation cancellation_;
   Context context_{settings_, environment_, store_, cancellation_, {}};
   Question question_;
@@ -188,8 +188,8 @@ TEST_F(CheckTest, AGivenClusterIsStoredWithItsCorrectedCosts) {
 
 TEST_F(CheckTest, WhatNoClusterIsCannotBeRun) {
   question_.overrides.bandwidth_scale = 2;
-  EXPECT_THAT(testing::error_of([&] { tune_job(context_, question_, placing_); }),
-              testing::IsError(ErrorCode::kBadInput, "overrides: "));
+  EXPECT_THAT(tests::error_of([&] { tune_job(context_, question_, placing_); }),
+              tests::IsError(ErrorCode::kBadInput, "overrides: "));
 }
 
 TEST_F(CheckTest, OneWorkerHasNothingToCheck) {
@@ -204,8 +204,8 @@ TEST_F(CheckTest, AnInterruptionEndsIt) {
                   Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
   for (const char* name : {"all-to-all", "servers"})
     ranks_.write(name, to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
-  EXPECT_THAT(testing::error_of([&] { tune_job(context, question_, placing_); }),
-              testing::IsError(ErrorCode::kInterrupted, "interrupted"));
+  EXPECT_THAT(tests::error_of([&] { tune_job(context, question_, placing_); }),
+              tests::IsError(ErrorCode::kInterrupted, "interrupted"));
   EXPECT_EQ(store_.current_fit("lab")->id, fit_);
 }
 

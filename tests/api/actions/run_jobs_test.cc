@@ -34,7 +34,7 @@ class RunJobs : public ::testing::Test {
     settings_.start_timeout = settings_.silence_timeout = Seconds{1000};
     for (const char* method : {"first", "second", "third"}) {
       RunRequest& request = requests_.emplace_back();
-      request.job.plan = testing::small_plan(method);
+      request.job.plan = tests::small_plan(method);
       request.job.profile = profile_;
       request.job.plan_id =
           store_.add_plan({.plan = request.job.plan, .profile = store_.put_profile(profile_)});
@@ -59,13 +59,13 @@ class RunJobs : public ::testing::Test {
   }
   RunRow row(const RunOutcome& outcome) const { return store_.find_run(outcome.run).value(); }
 
-  const Profile profile_ = testing::small_profile();
+  const Profile profile_ = tests::small_profile();
   const Failed failed_{ErrorCode::kPeerLost, "rank 2 on n2 went away"};
-  testing::TempFolder folder_;
+  tests::TempFolder folder_;
   MadeRanks ranks_{folder_.path()};
   Settings settings_;
   Environment environment_;
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   Cancellation cancellation_;
   Context context_{settings_, environment_, store_, cancellation_, {}};
   std::vector<RunRequest> requests_;

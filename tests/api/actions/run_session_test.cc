@@ -40,7 +40,7 @@ class RunSessionTest : public ::testing::Test {
 
   RunRequest request(const std::string& method, const Road& road = AllReduce{}) {
     RunRequest request;
-    request.job.plan = testing::small_plan(method);
+    request.job.plan = tests::small_plan(method);
     request.job.plan.workers = 3;
     request.job.plan.road = road;
     request.job.profile = profile_;
@@ -58,12 +58,12 @@ class RunSessionTest : public ::testing::Test {
                      "cat '" + ranks_.file("report") + "'");
   }
 
-  const Profile profile_ = testing::small_profile();
-  testing::TempFolder folder_;
+  const Profile profile_ = tests::small_profile();
+  tests::TempFolder folder_;
   MadeRanks ranks_{folder_.path()};
   Settings settings_;
   Environment environment_;
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   Cancellation cancellation_;
   Context context_{settings_, environment_, store_, cancellation_, {}};
 };
@@ -97,8 +97,8 @@ TEST_F(RunSessionTest, APlanThatNeedsMoreRanksThanThereAreHasThemStartedAgain) {
   run(session, request("bsp-a2a"));
   EXPECT_THAT(ranks_.starts(), ElementsAre(HasSubstr("-np 4 "), HasSubstr("-np 5 ")));
   RunRequest most = request("bsp-ps", ParameterServer{3, Placement::kDedicated, Assignment::kEven});
-  EXPECT_THAT(testing::error_of([&] { run(session, most); }),
-              testing::IsError(ErrorCode::kBadInput, "is for 6 ranks, the hosts offer 5"));
+  EXPECT_THAT(tests::error_of([&] { run(session, most); }),
+              tests::IsError(ErrorCode::kBadInput, "is for 6 ranks, the hosts offer 5"));
   run(session, request("bsp-a2a"));
   EXPECT_EQ(session.starts(), 2);
 }
@@ -126,8 +126,8 @@ TEST_F(RunSessionTest, APlanThatFailsEndsItselfOnly) {
   on("wfbp-a2a", "failed");
   RunSession session(0);
   const RowId before = run(session, request("bsp-a2a")).run;
-  EXPECT_THAT(testing::error_of([&] { run(session, request("wfbp-a2a")); }),
-              testing::IsError(ErrorCode::kPeerLost, "rank 2 on n2 went away"));
+  EXPECT_THAT(tests::error_of([&] { run(session, request("wfbp-a2a")); }),
+              tests::IsError(ErrorCode::kPeerLost, "rank 2 on n2 went away"));
   const auto failed = store_.find_run(before + 1);
   EXPECT_EQ(failed->state, WorkState::kFailed);
   EXPECT_THAT(failed->iteration_seconds, ElementsAre(0.25));
@@ -141,8 +141,8 @@ TEST_F(RunSessionTest, APlanThatFailsEndsItselfOnly) {
 TEST_F(RunSessionTest, APlanThatIsRefusedLeavesTheRanksThere) {
   on("wfbp-a2a", "refused");
   RunSession session(0);
-  EXPECT_THAT(testing::error_of([&] { run(session, request("wfbp-a2a")); }),
-              testing::IsError(ErrorCode::kBadInput, "no such road"));
+  EXPECT_THAT(tests::error_of([&] { run(session, request("wfbp-a2a")); }),
+              tests::IsError(ErrorCode::kBadInput, "no such road"));
   run(session, request("bsp-a2a"));
   EXPECT_EQ(session.starts(), 1);
 }
@@ -156,19 +156,19 @@ TEST_F(RunSessionTest, AnInterruptionKeepsWhatIsFinished) {
   RunSession other(0);
   Context context{settings_, environment_, store_, cancellation_,
                   Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
-  EXPECT_THAT(testing::error_of([&] { other.run(context, request("wfbp-a2a")); }),
-              testing::IsError(ErrorCode::kInterrupted, "interrupted"));
+  EXPECT_THAT(tests::error_of([&] { other.run(context, request("wfbp-a2a")); }),
+              tests::IsError(ErrorCode::kInterrupted, "interrupted"));
   EXPECT_EQ(store_.find_run(finished)->state, WorkState::kComplete);
   EXPECT_EQ(store_.find_run(finished + 1)->state, WorkState::kInterrupted);
-  EXPECT_THAT(testing::error_of([&] { other.run(context, request("bsp-a2a")); }),
-              testing::IsError(ErrorCode::kInterrupted, "before anything was started"));
+  EXPECT_THAT(tests::error_of([&] { other.run(context, request("bsp-a2a")); }),
+              tests::IsError(ErrorCode::kInterrupted, "before anything was started"));
 }
 
 TEST_F(RunSessionTest, RanksThatEndWithoutAReportAreAFailure) {
   ranks_.for_plans("bsp", "cat '" + ranks_.file("last") + "'; exit 0", "false");
   RunSession session(0);
-  EXPECT_THAT(testing::error_of([&] { run(session, request("bsp-a2a")); }),
-              testing::IsError(ErrorCode::kUnavailable, "ended before they had reported"));
+  EXPECT_THAT(tests::error_of([&] { run(session, request("bsp-a2a")); }),
+              tests::IsError(ErrorCode::kUnavailable, "ended before they had reported"));
   EXPECT_THAT(store_.runs().rows, SizeIs(Gt(1U)));
 }
 

@@ -21,10 +21,10 @@ using ::testing::HasSubstr;
 /// The made-up lab, whose plan 1 is for small_profile(), and what an action needs.
 class FindJobsTest : public ::testing::Test {
  protected:
-  FindJobsTest() { make_lab(store_, testing::small_profile()); }
+  FindJobsTest() { make_lab(store_, tests::small_profile()); }
 
   static Profile timed_again() {
-    Profile profile = testing::small_profile();
+    Profile profile = tests::small_profile();
     for (Layer& layer : profile.layers) layer.backward *= 3;
     return profile;
   }
@@ -41,10 +41,10 @@ class FindJobsTest : public ::testing::Test {
   }
   Plan chosen() const { return store_.find_plan(1)->plan; }
 
-  testing::TempFolder folder_;
+  tests::TempFolder folder_;
   Settings settings_;
   Environment environment_;
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   Cancellation cancellation_;
   std::vector<std::string> notes_;
   Context context_{settings_, environment_, store_, cancellation_,
@@ -58,7 +58,7 @@ TEST_F(FindJobsTest, AStoredPlanIsFoundByIdDigestAndAsTheLatest) {
     EXPECT_EQ(look_up_plan(store_, name)->id, 1) << name;
   }
   EXPECT_FALSE(look_up_plan(store_, "77"));
-  EXPECT_THAT(testing::error_of([&] { find("77"); }), testing::IsError(ErrorCode::kNotFound, "plan \"77\""));
+  EXPECT_THAT(tests::error_of([&] { find("77"); }), tests::IsError(ErrorCode::kNotFound, "plan \"77\""));
 }
 
 TEST_F(FindJobsTest, AStoredPlanRunsWithTheTimesOfItsModelTimedAgain) {
@@ -104,17 +104,17 @@ TEST_F(FindJobsTest, APlanFileWhoseProfileIsNotKnownTakesTheNewestOfItsLayout) {
   const PlannedJob job = find(written(plan, true)).at(0);
   EXPECT_EQ(commtune::digest(job.profile), chosen().profile);
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("another one of the same layout")));
-  EXPECT_THAT(testing::error_of([&] { find(written(plan, false)); }),
-              testing::IsError(ErrorCode::kNotFound, "name it with --model"));
+  EXPECT_THAT(tests::error_of([&] { find(written(plan, false)); }),
+              tests::IsError(ErrorCode::kNotFound, "name it with --model"));
 }
 
 TEST_F(FindJobsTest, AnotherLongestTransferThanWasProbedIsRefused) {
   RunRequest request{.job = find("1").at(0), .placing = {}, .options = {}};
   request.options.chunk = 256_KiB;
-  EXPECT_THAT(testing::error_of([&] { run_jobs(context_, {request}); }),
-              testing::IsError(
-                  ErrorCode::kBadInput,
-                  "--chunk 256.0 KiB: cluster lab was probed with transfers of up to 60.0 KiB (assumed)"));
+  EXPECT_THAT(
+      tests::error_of([&] { run_jobs(context_, {request}); }),
+      tests::IsError(ErrorCode::kBadInput,
+                     "--chunk 256.0 KiB: cluster lab was probed with transfers of up to 60.0 KiB (assumed)"));
   EXPECT_EQ(request.chunk(), 256_KiB);
   request.options.chunk = {};
   EXPECT_EQ(request.chunk(), Bytes{0}) << "as the transport likes";
@@ -123,10 +123,10 @@ TEST_F(FindJobsTest, AnotherLongestTransferThanWasProbedIsRefused) {
 }
 
 TEST_F(FindJobsTest, AnotherLayoutIsRefused) {
-  const auto other = store_.put_profile(scaled(testing::small_profile(), 0.5, 1));
+  const auto other = store_.put_profile(scaled(tests::small_profile(), 0.5, 1));
   const std::string digest = store_.find_profile(other)->digest;
-  EXPECT_THAT(testing::error_of([&] { find("1", digest); }),
-              testing::IsError(ErrorCode::kBadInput, "plan 1 with model " + digest + ": layout"));
+  EXPECT_THAT(tests::error_of([&] { find("1", digest); }),
+              tests::IsError(ErrorCode::kBadInput, "plan 1 with model " + digest + ": layout"));
 }
 
 }  // namespace

@@ -25,9 +25,9 @@ class KeepAnswerTest : public ::testing::Test {
   }
   const tuner::Entry& chosen() const { return outcome_.answer.ranking.at(outcome_.answer.chosen); }
 
-  const Profile profile_ = commtune::testing::small_profile();
+  const Profile profile_ = commtune::tests::small_profile();
   const nlohmann::json question_{{"seed", 1}, {"who", "\"me\""}};
-  Store store_ = commtune::testing::memory_store();
+  Store store_ = commtune::tests::memory_store();
   TuneOutcome outcome_;
 };
 

@@ -73,16 +73,16 @@ class VerifyTest : public ::testing::Test {
     return *std::ranges::find(outcome.answer.ranking, method, &tuner::Entry::method);
   }
 
-  testing::TempFolder folder_;
+  tests::TempFolder folder_;
   MadeRanks ranks_{folder_.path()};
-  const Profile profile_ = testing::small_profile();
+  const Profile profile_ = tests::small_profile();
   Settings settings_ = [] {
     Settings settings;
     settings.start_timeout = settings.silence_timeout = settings.fit_age = Seconds{1000};
     return settings;
   }();
   Environment environment_;
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   Cancellation cancellation_;
   std::vector<Progressed> progress_;
   Context context_{settings_, environment_, store_, cancellation_,
@@ -176,11 +176,11 @@ TEST_F(VerifyTest, PlansOfFewerRanksRunOnTheFirstOnes) {
 TEST_F(VerifyTest, HostsThatHaveTooFewRanksAreRefusedBeforeAnythingIsDone) {
   const auto before = store_.plans().rows.front().id;
   placing_.hosts = parse_host_list("n1:3");
-  EXPECT_THAT(testing::error_of([&] { tune_job(context_, question_, placing_); }),
-              testing::IsError(ErrorCode::kBadInput, "verify: the job has 4 ranks, the hosts offer 3"));
+  EXPECT_THAT(tests::error_of([&] { tune_job(context_, question_, placing_); }),
+              tests::IsError(ErrorCode::kBadInput, "verify: the job has 4 ranks, the hosts offer 3"));
   (*question_.verify).plans = 1;
-  EXPECT_THAT(testing::error_of([&] { tune_job(context_, question_, placing_); }),
-              testing::IsError(ErrorCode::kBadInput, "plans = 1: must be at least 2"));
+  EXPECT_THAT(tests::error_of([&] { tune_job(context_, question_, placing_); }),
+              tests::IsError(ErrorCode::kBadInput, "plans = 1: must be at least 2"));
   EXPECT_EQ(store_.plans().rows.front().id, before);
 }
 
@@ -189,11 +189,11 @@ TEST_F(VerifyTest, AnInterruptionEndsPlanningAndRunning) {
   Context context{settings_, environment_, store_, cancellation_,
                   Listener{[this](const Progressed&) { cancellation_.cancel(); }, {}}};
   ranks_.write("slow", to_line(Progressed{"timing", 0.5, {}}) + "\n" + run_of_seconds(0.2));
-  EXPECT_THAT(testing::error_of([&] { tune_job(context, question_, placing_); }),
-              testing::IsError(ErrorCode::kInterrupted, "interrupted"));
+  EXPECT_THAT(tests::error_of([&] { tune_job(context, question_, placing_); }),
+              tests::IsError(ErrorCode::kInterrupted, "interrupted"));
   const auto stored = store_.plans().rows.front().id;
-  EXPECT_THAT(testing::error_of([&] { tune_job(context, question_, placing_); }),
-              testing::IsError(ErrorCode::kInterrupted, "while planning"));
+  EXPECT_THAT(tests::error_of([&] { tune_job(context, question_, placing_); }),
+              tests::IsError(ErrorCode::kInterrupted, "while planning"));
   EXPECT_EQ(store_.plans().rows.front().id, stored);
 }
 

@@ -21,8 +21,8 @@
 namespace commtune::api::testing {
 namespace {
 
-using commtune::testing::on_bootstraps;
-using commtune::testing::StreamGate;
+using commtune::tests::on_bootstraps;
+using commtune::tests::StreamGate;
 using ::testing::Each;
 using ::testing::FloatEq;
 using ::testing::HasSubstr;

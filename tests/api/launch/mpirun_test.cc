@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-MpirunOptions options(const std::string& list) {
+MpirunOptions mpirun_options(const std::string& list) {
   MpirunOptions made;
   made.hosts = parse_host_list(list);
   made.rank_command = {"/opt/tune-rank"};
@@ -26,7 +26,7 @@ MpirunOptions options(const std::string& list) {
 
 TEST(Mpirun, FillsTheHostsInOrder) {
   EXPECT_THAT(
-      mpirun_command(options("h1:4,h2:2"), {}),
+      mpirun_command(mpirun_options("h1:4,h2:2"), {}),
       ElementsAre("mpirun", "-np", "6", "--host", "h1:4,h2:2", "--map-by", "slot", "--bind-to", "none",
                   "--mca", "plm_rsh_args", "-o BatchMode=yes -o ConnectTimeout=10", "/opt/tune-rank"));
 }
@@ -34,9 +34,9 @@ TEST(Mpirun, FillsTheHostsInOrder) {
 TEST(Mpirun, AllowsTheSuperuserOnlyWhenItIs) {
   LaunchSite site;
   site.superuser = true;
-  EXPECT_THAT(mpirun_command(options("h1:1"), site), Contains("--allow-run-as-root"));
+  EXPECT_THAT(mpirun_command(mpirun_options("h1:1"), site), Contains("--allow-run-as-root"));
   site.superuser = false;
-  EXPECT_THAT(mpirun_command(options("h1:1"), site), Not(Contains("--allow-run-as-root")));
+  EXPECT_THAT(mpirun_command(mpirun_options("h1:1"), site), Not(Contains("--allow-run-as-root")));
 }
 
 TEST(Mpirun, OversubscribesOnlyWhereSlotsSaySo) {
@@ -51,7 +51,7 @@ TEST(Mpirun, OversubscribesOnlyWhereSlotsSaySo) {
 }
 
 TEST(Mpirun, LeavesTheRemoteAgentToThoseWhoChoseOne) {
-  MpirunOptions chosen = options("h1:1,h2:1");
+  MpirunOptions chosen = mpirun_options("h1:1,h2:1");
   chosen.remote_agent_chosen = true;
   EXPECT_THAT(mpirun_command(chosen, {}), Not(Contains("plm_rsh_args")));
   chosen.remote_agent_chosen = false;
@@ -60,7 +60,7 @@ TEST(Mpirun, LeavesTheRemoteAgentToThoseWhoChoseOne) {
 }
 
 TEST(Mpirun, HandsExtraArgumentsOnUnchanged) {
-  MpirunOptions extra = options("h1:1");
+  MpirunOptions extra = mpirun_options("h1:1");
   extra.extra = {"--mca", "btl", "tcp,self", "-x", "A=b c"};
   const std::vector<std::string> argv = mpirun_command(extra, {});
   const std::vector<std::string> tail(argv.end() - 6, argv.end());
@@ -86,7 +86,7 @@ TEST(Mpirun, UnknownSlotsAreLeftToOpenMpi) {
 }
 
 TEST(Mpirun, RefusesMoreRanksThanSlots) {
-  MpirunOptions many = options("h1:2,h2:2");
+  MpirunOptions many = mpirun_options("h1:2,h2:2");
   many.ranks = 5;
   try {
     mpirun_command(many, {});

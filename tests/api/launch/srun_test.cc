@@ -12,7 +12,7 @@ using testing::Contains;
 using testing::Not;
 using testing::StartsWith;
 
-MpirunOptions options(const std::string& list) {
+MpirunOptions srun_options(const std::string& list) {
   MpirunOptions made;
   made.program = "/usr/bin/srun";
   made.hosts = parse_host_list(list);
@@ -21,14 +21,14 @@ MpirunOptions options(const std::string& list) {
 }
 
 TEST(Srun, IsChosenByItsName) {
-  EXPECT_EQ(launch_command(options("h1:2"), {}), srun_command(options("h1:2")));
-  MpirunOptions other = options("h1:2");
+  EXPECT_EQ(launch_command(srun_options("h1:2"), {}), srun_command(srun_options("h1:2")));
+  MpirunOptions other = srun_options("h1:2");
   other.program = "/opt/srun/mpirun";
   EXPECT_THAT(launch_command(other, {}), Contains("-np"));
 }
 
 TEST(Srun, PlacesRanksOnTheHostsOfTheAllocation) {
-  const auto argv = srun_command(options("n[1-2]:2"));
+  const auto argv = srun_command(srun_options("n[1-2]:2"));
   for (const char* part :
        {"--ntasks=4", "--nodes=2", "--nodelist=n1,n2", "--ntasks-per-node=2", "--mpi=pmix"})
     EXPECT_THAT(argv, Contains(part));
@@ -36,7 +36,7 @@ TEST(Srun, PlacesRanksOnTheHostsOfTheAllocation) {
 }
 
 TEST(Srun, TakesNoMoreHostsThanTheRanksNeed) {
-  MpirunOptions few = options("n[1-4]:2");
+  MpirunOptions few = srun_options("n[1-4]:2");
   few.ranks = 3;
   EXPECT_THAT(srun_command(few), Contains("--nodelist=n1,n2"));
   few.ranks = 9;
@@ -44,13 +44,13 @@ TEST(Srun, TakesNoMoreHostsThanTheRanksNeed) {
 }
 
 TEST(Srun, LeavesThisMachineToTheAllocation) {
-  MpirunOptions here = options("h1:1");
+  MpirunOptions here = srun_options("h1:1");
   here.hosts = local_hosts(2);
   EXPECT_THAT(srun_command(here), Contains("--ntasks=2"));
   EXPECT_THAT(srun_command(here), Not(Contains(StartsWith("--nodelist"))));
 }
 
-TEST(Srun, RefusesDifferentSlots) { EXPECT_THROW(srun_command(options("n1:2,n2:4")), Error); }
+TEST(Srun, RefusesDifferentSlots) { EXPECT_THROW(srun_command(srun_options("n1:2,n2:4")), Error); }
 
 }  // namespace
 }  // namespace commtune::api

@@ -24,8 +24,8 @@ TEST_F(AnswerTest, IsOfTheHostsThatTheJobWouldHave) {
   EXPECT_EQ(outcome.answer.workers, 2);
   EXPECT_TRUE(find_stored_plan(store_, "latest").ranking.contains("question"));
   question_.allocation.nodes = "n9";
-  EXPECT_THAT(commtune::testing::error_of([&] { job(); }),
-              commtune::testing::IsError(ErrorCode::kNotFound, "n9"));
+  EXPECT_THAT(commtune::tests::error_of([&] { job(); }),
+              commtune::tests::IsError(ErrorCode::kNotFound, "n9"));
 }
 
 TEST_F(AnswerTest, ToAWhatIfBelongsToNoFit) {
@@ -78,8 +78,8 @@ TEST_F(AnswerTest, IsExplainedWhereThatIsAskedFor) {
   question_.explain = "bsp-ps";
   EXPECT_EQ(job().explained->plan.method, "bsp-ps");
   question_.explain = "bsp-pss";
-  EXPECT_THAT(commtune::testing::error_of([&] { job(); }),
-              commtune::testing::IsError(ErrorCode::kNotFound, "did you mean \"bsp-ps\"?"));
+  EXPECT_THAT(commtune::tests::error_of([&] { job(); }),
+              commtune::tests::IsError(ErrorCode::kNotFound, "did you mean \"bsp-ps\"?"));
 }
 
 TEST_F(AnswerTest, HasTwoFormsThatAgree) {

@@ -13,8 +13,8 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 void expect_candidate_refused(const std::string& text, const std::string& why) {
-  EXPECT_THAT(commtune::testing::error_of([&] { candidate_from_text(text); }),
-              commtune::testing::IsError(ErrorCode::kBadInput, why));
+  EXPECT_THAT(commtune::tests::error_of([&] { candidate_from_text(text); }),
+              commtune::tests::IsError(ErrorCode::kBadInput, why));
 }
 
 TEST(Candidate, IsSaidAtAShellByItsNameAndFlags) {

@@ -26,7 +26,7 @@ constexpr Seconds kMonth{30 * 86400.0};
 
 class FitMarksTest : public ::testing::Test {
  protected:
-  FitMarksTest() { make_lab(store_, testing::small_profile()); }
+  FitMarksTest() { make_lab(store_, tests::small_profile()); }
 
   FitRow fit() const { return store_.current_fit("lab").value(); }
   FitMarks marks_after(hours age) const {
@@ -36,7 +36,7 @@ class FitMarksTest : public ::testing::Test {
   TuneOutcome tuned(bool strict = false) {
     settings_.fit_age = Seconds{1e8};
     Question question;
-    question.profile = testing::small_profile();
+    question.profile = tests::small_profile();
     question.cluster.name = "lab";
     question.draws = 0;
     question.strict = strict;
@@ -46,7 +46,7 @@ class FitMarksTest : public ::testing::Test {
 
   Settings settings_;
   Environment environment_;
-  Store store_ = testing::memory_store();
+  Store store_ = tests::memory_store();
   Cancellation cancellation_;
 };
 
@@ -81,9 +81,8 @@ TEST_F(FitMarksTest, WhatWasSeenLastIsComparedWhenAPlanIsMade) {
 TEST_F(FitMarksTest, StrictRefusesADifferenceAndNamesIt) {
   store_.see_facts(fit().cluster, {{"host.n2.cpu", "another one"}});
   const std::int64_t plans = store_.plans().rows.front().id;
-  EXPECT_THAT(
-      testing::error_of([&] { tuned(true); }),
-      testing::IsError(ErrorCode::kConflict, "cpu of n2: made up when it was fitted, another one now"));
+  EXPECT_THAT(tests::error_of([&] { tuned(true); }),
+              tests::IsError(ErrorCode::kConflict, "cpu of n2: made up when it was fitted, another one now"));
   EXPECT_EQ(store_.plans().rows.front().id, plans);
 }
 

@@ -16,8 +16,8 @@
 namespace commtune::api {
 namespace {
 
-using commtune::testing::error_of;
-using commtune::testing::IsError;
+using commtune::tests::error_of;
+using commtune::tests::IsError;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;

@@ -19,14 +19,14 @@ class LabTest : public ::testing::Test {
     question_.draws = 0;
   }
 
-  const Profile profile_ = commtune::testing::small_profile();
+  const Profile profile_ = commtune::tests::small_profile();
   const Settings settings_ = [] {
     Settings settings;
     settings.fit_age = Seconds{1000};
     return settings;
   }();
   Environment environment_;
-  Store store_ = commtune::testing::memory_store();
+  Store store_ = commtune::tests::memory_store();
   Cancellation cancellation_;
   Context context_{settings_, environment_, store_, cancellation_, {}};
   Question question_;

@@ -38,8 +38,8 @@ TEST_F(PlanLookup, FindsTheMethodsOfARanking) {
   }
   EXPECT_EQ(method_of(row_, "chosen").plan, row_.id);
   EXPECT_EQ(method_of(row_, "worst").method, slowest().method);
-  EXPECT_THAT(testing::error_of([&] { method_of(row_, "wfbq"); }),
-              testing::IsError(ErrorCode::kNotFound, "not in the ranking"));
+  EXPECT_THAT(tests::error_of([&] { method_of(row_, "wfbq"); }),
+              tests::IsError(ErrorCode::kNotFound, "not in the ranking"));
 }
 
 TEST_F(PlanLookup, APlanThatWasNotStoredIsMadeAgain) {
@@ -61,8 +61,8 @@ TEST_F(PlanLookup, AndIsRunInPlaceOfTheChosenOne) {
 
 TEST_F(PlanLookup, OnlyTheChosenPlanLeadsToOthers) {
   const PlannedJob job = find_jobs(context_, {"latest", {}, {}}, {"worst"}).front();
-  EXPECT_THAT(testing::error_of([&] { ranking_of(store_.find_plan(job.plan_id).value()); }),
-              testing::IsError(ErrorCode::kBadInput, "not the chosen one"));
+  EXPECT_THAT(tests::error_of([&] { ranking_of(store_.find_plan(job.plan_id).value()); }),
+              tests::IsError(ErrorCode::kBadInput, "not the chosen one"));
 }
 
 }  // namespace

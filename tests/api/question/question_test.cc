@@ -17,8 +17,8 @@ nlohmann::json body(const nlohmann::json& more = nlohmann::json::object()) {
 }
 
 void expect_refused(const nlohmann::json& more, const std::string& why) {
-  EXPECT_THAT(testing::error_of([&] { question_from_json(body(more)); }),
-              testing::IsError(ErrorCode::kBadInput, why));
+  EXPECT_THAT(tests::error_of([&] { question_from_json(body(more)); }),
+              tests::IsError(ErrorCode::kBadInput, why));
 }
 
 TEST(Question, OfAModelAndAClusterRunsNothing) {

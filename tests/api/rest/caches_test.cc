@@ -19,7 +19,7 @@ namespace commtune::api::rest {
 namespace {
 
 /// The made-up lab, with fit 1.
-Store made_lab_store(const commtune::testing::TempFolder& folder) {
+Store made_lab_store(const commtune::tests::TempFolder& folder) {
   Store store = Store::open(folder / "store.db", {.version = "test"});
   make_lab(store, synthetic_profile(2, Bytes{1 << 20}, Seconds{1e-3}, Seconds{2e-3}));
   return store;
@@ -39,7 +39,7 @@ class FitCacheTest : public ::testing::Test {
 
   Cluster lab() { return store_.reader()->current_fit("lab")->snapshot; }
 
-  const commtune::testing::TempFolder folder_;
+  const commtune::tests::TempFolder folder_;
   StoreAccess store_;
   FitCache cache_;
 };
@@ -49,7 +49,7 @@ TEST_F(FitCacheTest, IsNotReadAgainForPlansAndRunsThatWereStored) {
   const FitPointer first = cache_.find("lab").fits.at(0).fit;
   for (int i = 0; i < 3; ++i) {
     const std::uint64_t before = store_.generation();
-    store_.write([](Store& store) { commtune::testing::stored_plan(store); });
+    store_.write([](Store& store) { commtune::tests::stored_plan(store); });
     store_.write([](Store& store) { store.add_run(run_of(1), result_of(0.3)); });
     EXPECT_NE(store_.generation(), before);  // the store did change
     EXPECT_EQ(cache_.find("lab").fits.at(0).fit, first);
@@ -58,7 +58,7 @@ TEST_F(FitCacheTest, IsNotReadAgainForPlansAndRunsThatWereStored) {
 }
 
 TEST_F(FitCacheTest, IsNotReadAgainForAnotherClustersProbe) {
-  store_.write([](Store& store) { add_fit(store, commtune::testing::fitted_cluster("other")); });
+  store_.write([](Store& store) { add_fit(store, commtune::tests::fitted_cluster("other")); });
   EXPECT_EQ(cache_.find("lab").all->fit, 1);
   EXPECT_EQ(cache_.reads(), 1U);
   EXPECT_EQ(cache_.find("other").all->fit, 2);
@@ -73,15 +73,15 @@ TEST_F(FitCacheTest, SeesANewFit) {
 
 /// The process is there first: SQLite's connections must not be carried through a fork.
 TEST(FitCache, SeesAFitThatAnotherProcessStored) {
-  const commtune::testing::TempFolder folder;
+  const commtune::tests::TempFolder folder;
   const Cluster cluster = made_lab_store(folder).current_fit("lab")->snapshot;
   std::array<int, 2> go{};
   ASSERT_EQ(::pipe(go.data()), 0);
-  commtune::testing::ChildProcess child([&](int pipe) {
+  commtune::tests::ChildProcess child([&](int pipe) {
     char word = 0;
     if (::read(go[0], &word, 1) != 1) throw std::runtime_error("nobody said go");
     Store store = Store::open(folder / "store.db", {.version = "another"});
-    commtune::testing::write_number(pipe, add_fit(store, cluster));
+    commtune::tests::write_number(pipe, add_fit(store, cluster));
   });
   StoreAccess store(Store::open(folder / "store.db", {.version = "test"}));
   FitCache cache(store);
@@ -128,7 +128,7 @@ TEST_F(FitCacheTest, SeesAFitOverAnotherTransport) {
 
 TEST_F(FitCacheTest, DoesNotRememberClustersThatThereAreNot) {
   EXPECT_FALSE(cache_.find("cellar").registered);
-  store_.write([](Store& store) { add_fit(store, commtune::testing::fitted_cluster("cellar")); });
+  store_.write([](Store& store) { add_fit(store, commtune::tests::fitted_cluster("cellar")); });
   EXPECT_TRUE(cache_.find("cellar").all);
 }
 

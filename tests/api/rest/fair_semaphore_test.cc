@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 /// The code and the text of the Error that it throws.
 template <typename Work>
-std::pair<ErrorCode, std::string> refusal(const Work& work) {
+std::pair<ErrorCode, std::string> refusal_of(const Work& work) {
   try {
     work();
   } catch (const Error& error) {
@@ -31,7 +31,7 @@ std::pair<ErrorCode, std::string> refusal(const Work& work) {
 TEST(Permit, IsWaitedForNoLongerThanAllowed) {
   FairSemaphore semaphore(1);
   std::optional<Permit> first(std::in_place, semaphore, hours(1));
-  const auto [code, text] = refusal([&] { const Permit second(semaphore, milliseconds(1)); });
+  const auto [code, text] = refusal_of([&] { const Permit second(semaphore, milliseconds(1)); });
   EXPECT_EQ(code, ErrorCode::kUnavailable);
   EXPECT_THAT(text, HasSubstr("busy for 0.001 s (--compute-time)"));
   first.reset();
@@ -68,7 +68,7 @@ TEST(Permit, GoesPastThoseWhoGaveUp) {
 TEST(TimeLimit, EndsWorkThatTakesLonger) {
   const std::atomic<bool> stopping = false;
   time_limit(hours(1), stopping)(0.5);
-  const auto [code, text] = refusal([&] { time_limit(milliseconds(0), stopping)(0.25); });
+  const auto [code, text] = refusal_of([&] { time_limit(milliseconds(0), stopping)(0.25); });
   EXPECT_EQ(code, ErrorCode::kBadInput);
   EXPECT_THAT(text, HasSubstr("longer than the 0 s"));
   EXPECT_THAT(text, HasSubstr("25 % was done"));
@@ -83,7 +83,7 @@ TEST(TimeLimit, IsLookedAtWithinAPointToo) {
   const tuner::OutOfTime within = within_points(watch);
   watch(0.5);
   EXPECT_FALSE(within());
-  EXPECT_EQ(refusal([&] { within(); }).second, "too long");
+  EXPECT_EQ(refusal_of([&] { within(); }).second, "too long");
   EXPECT_THAT(told, testing::ElementsAre(0.5, 0.5, 0.5)) << "how far it was at the point's beginning";
 }
 
@@ -96,12 +96,12 @@ TEST(TimeLimit, OfAPlanEndsAtItsMoment) {
   now += milliseconds(5);
   EXPECT_TRUE(out());
   stopping = true;
-  EXPECT_EQ(refusal([&] { out(); }).first, ErrorCode::kInterrupted);
+  EXPECT_EQ(refusal_of([&] { out(); }).first, ErrorCode::kInterrupted);
 }
 
 TEST(TimeLimit, EndsWorkOfAServiceThatStops) {
   const std::atomic<bool> stopping = true;
-  EXPECT_EQ(refusal([&] { time_limit(hours(1), stopping)(0); }).first, ErrorCode::kInterrupted);
+  EXPECT_EQ(refusal_of([&] { time_limit(hours(1), stopping)(0); }).first, ErrorCode::kInterrupted);
 }
 
 }  // namespace

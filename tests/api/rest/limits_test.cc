@@ -107,7 +107,7 @@ class LimitsTest : public ::testing::Test {
     return store;
   }
 
-  const testing::TempFolder folder_;
+  const tests::TempFolder folder_;
   ServeOptions options_;
   const Settings settings_{};
   const Environment environment_{};
@@ -316,12 +316,12 @@ TEST_F(HostileQuestion, IsEndedWithinAPointToo) {
 TEST(ServeOptions, LimitsHaveToMakeSense) {
   ServeOptions options;
   options.plan_time = std::chrono::milliseconds(0);
-  EXPECT_THAT(testing::error_of([&] { options.check(); }),
-              testing::IsError(ErrorCode::kBadInput, "--plan-time 0 ms"));
+  EXPECT_THAT(tests::error_of([&] { options.check(); }),
+              tests::IsError(ErrorCode::kBadInput, "--plan-time 0 ms"));
   options = {};
   options.quotas.runs = -1;
-  EXPECT_THAT(testing::error_of([&] { options.check(); }),
-              testing::IsError(ErrorCode::kBadInput, "--max-runs-per-token -1"));
+  EXPECT_THAT(tests::error_of([&] { options.check(); }),
+              tests::IsError(ErrorCode::kBadInput, "--max-runs-per-token -1"));
 }
 
 }  // namespace

@@ -116,7 +116,9 @@ class ServiceThreads : public testing::Test {
   std::thread thread_;
 };
 
-std::string get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"; }
+std::string get_request(const std::string& path) {
+  return "GET " + path + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
+}
 
 std::string post(const std::string& path, const nlohmann::json& body, const std::string& more = {}) {
   const std::string text = body.dump();
@@ -138,11 +140,12 @@ TEST_F(ServiceThreads, AnswerManyClientsAtOnce) {
         const std::string key =
             "Authorization: Bearer ct_start_1\r\nIdempotency-Key: same-" + std::to_string(round) + "\r\n";
         for (const int status :
-             ask({post("/v1/plans", job), post("/v1/plans", other), get("/v1/plans?limit=10"),
-                  post("/v1/runs", {{"plan", 1}, {"iteration_seconds", {0.1, 0.2}}}), get("/v1/runs/1"),
-                  get("/metrics"), get("/v1/clusters/lab/fits?points=3"),
-                  post("/v1/profiles", {{"no", "profile"}}), get("/readyz"), get("/v1/nothing"),
-                  post("/v1/clusters/lab/probes", {{"budget_seconds", 1}}, key), get("/v1/jobs")}))
+             ask({post("/v1/plans", job), post("/v1/plans", other), get_request("/v1/plans?limit=10"),
+                  post("/v1/runs", {{"plan", 1}, {"iteration_seconds", {0.1, 0.2}}}),
+                  get_request("/v1/runs/1"), get_request("/metrics"),
+                  get_request("/v1/clusters/lab/fits?points=3"), post("/v1/profiles", {{"no", "profile"}}),
+                  get_request("/readyz"), get_request("/v1/nothing"),
+                  post("/v1/clusters/lab/probes", {{"budget_seconds", 1}}, key), get_request("/v1/jobs")}))
           if (status == 0 || status >= 500) ++failed;
       }
     });

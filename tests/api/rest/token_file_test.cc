@@ -20,13 +20,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class InAFolder : public testing::Test {
+class TokenInAFolder : public testing::Test {
  protected:
-  InAFolder() {
+  TokenInAFolder() {
     std::string name = (fs::temp_directory_path() / "commtune-token-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
   }
-  ~InAFolder() override { fs::remove_all(folder_); }
+  ~TokenInAFolder() override { fs::remove_all(folder_); }
 
   fs::path path() const { return folder_ / "commtune" / "token"; }
   static std::string text_of(const fs::path& path) {
@@ -41,8 +41,8 @@ class InAFolder : public testing::Test {
   fs::path folder_;
 };
 
-class KeptToken : public InAFolder {};
-class HostileTokenFile : public InAFolder {};
+class KeptToken : public TokenInAFolder {};
+class HostileTokenFile : public TokenInAFolder {};
 
 TEST(StartToken, IsDifferentEachTimeAndNoIdOfTheStore) {
   const std::string one = make_start_secret(), other = make_start_secret();

@@ -12,14 +12,14 @@
 #include "executor/collectives/library_queue.h"
 #include "executor/memory/reduce.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 constexpr std::array kTypes{DataType::kFloat32, DataType::kFloat16, DataType::kBfloat16};
 /// Fewer elements than ranks, some that do not divide, and more than fit into one packet.
 constexpr std::array<std::size_t, 4> kElements{1, 7, 1000, 30'001};
 
-using Bytes = std::vector<std::byte>;
+using RawBytes = std::vector<std::byte>;
 
 /// Whole numbers that every type holds exactly, and their sums too.
 float value(int rank, std::size_t index) {
@@ -31,8 +31,8 @@ float sum_of_values(int ranks, std::size_t index) {
   return sum;
 }
 
-Bytes values_of(int rank, DataType type, std::size_t elements) {
-  Bytes bytes(elements * element_size(type).count);
+RawBytes values_of(int rank, DataType type, std::size_t elements) {
+  RawBytes bytes(elements * element_size(type).count);
   for (std::size_t i = 0; i < elements; ++i) set_element(type, bytes, i, value(rank, i));
   return bytes;
 }
@@ -41,10 +41,10 @@ void run(Communicator& communicator, const std::function<Task()>& task) {
   communicator.run(task(), Clock::now() + std::chrono::seconds(200));
 }
 
-/// Bytes in the memory that a communicator's gradients lie in.
+/// RawBytes in the memory that a communicator's gradients lie in.
 class Data {
  public:
-  Data(Communicator& communicator, Bytes bytes)
+  Data(Communicator& communicator, RawBytes bytes)
       : communicator_(communicator), buffer_(communicator.memory().allocate(bytes.size())) {
     run(communicator, [&]() -> Task {
       co_await communicator.operations().copy(buffer_, ConstBuffer(std::span<const std::byte>(bytes)));
@@ -55,8 +55,8 @@ class Data {
   Data& operator=(const Data&) = delete;
 
   const Buffer& buffer() const { return buffer_; }
-  Bytes read() const {
-    Bytes bytes(buffer_.bytes);
+  RawBytes read() const {
+    RawBytes bytes(buffer_.bytes);
     run(communicator_,
         [&]() -> Task { co_await communicator_.operations().copy(Buffer(std::span(bytes)), buffer_); });
     return bytes;
@@ -67,7 +67,7 @@ class Data {
   const Buffer buffer_;
 };
 
-void expect_sums(const Bytes& bytes, int ranks, DataType type, Range where) {
+void expect_sums(const RawBytes& bytes, int ranks, DataType type, Range where) {
   const std::size_t element_bytes = element_size(type).count;
   for (std::size_t i = where.offset / element_bytes; i < where.end() / element_bytes; ++i) {
     ASSERT_EQ(element(type, bytes, i), sum_of_values(ranks, i)) << to_string(type) << ", element " << i;
@@ -141,4 +141,4 @@ const std::vector<LibraryCase>& library_cases() {
   return cases;
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

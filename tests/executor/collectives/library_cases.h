@@ -7,7 +7,7 @@
 #include "executor/collectives/library.h"
 #include "executor/transport/communicator.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 struct LibraryCase {
   const char* name;
@@ -19,4 +19,4 @@ inline void PrintTo(const LibraryCase& test, std::ostream* out) { *out << test.n
 /// In an order that is the same on every rank. The library is of all ranks.
 const std::vector<LibraryCase>& library_cases();
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -12,7 +12,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::Each;
@@ -390,4 +390,4 @@ TEST(Engine, NamesWhoDidNotPushToTheServerBesideIt) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

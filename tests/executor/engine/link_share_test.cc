@@ -6,7 +6,7 @@
 
 #include "tests/executor/recording_transport.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::DoubleEq;
@@ -85,4 +85,4 @@ TEST(LinkShare, OfFiveHundredRanksIsKnownToEachOfThem) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -9,7 +9,7 @@
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 TEST(MessageLimits, FollowFromThePlan) {
@@ -44,4 +44,4 @@ TEST(MessageLimits, APlanWithLongPartsRunsOverSockets) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -21,7 +21,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using Bytes16 = std::vector<std::byte>;  // of one of the short types
@@ -236,9 +236,9 @@ EngineOptions options_for(const Job& job) {
 }
 
 /// One rank with an engine of its own.
-class Rank {
+class WireRank {
  public:
-  Rank(Transport& transport, const Job& job)
+  WireRank(Transport& transport, const Job& job)
       : job_(job),
         communicator_(transport),
         memory_(random_gradients(job.profile, transport.peers().rank, 0)),
@@ -278,7 +278,7 @@ void expect_same_bits(const std::vector<Floats>& got, const std::vector<Floats>&
   }
 }
 
-const Profile kTensors = profile_of({1, 7, 3001, 20, 4096, 513});
+const Profile kOddTensors = profile_of({1, 7, 3001, 20, 4096, 513});
 
 class CastOnEveryRoad : public ::testing::TestWithParam<int> {};
 
@@ -286,7 +286,7 @@ TEST_P(CastOnEveryRoad, SumsAsTheRoadDoesToTheBit) {
   const int workers = GetParam();
   for (const Road& road : roads_for(workers)) {
     for (std::uint64_t seed = 1; seed <= 4; ++seed) {
-      Job job{kTensors, random_plan(seed, kTensors, workers, road), Result::kMean};
+      Job job{kOddTensors, random_plan(seed, kOddTensors, workers, road), Result::kMean};
       job.plan.wire = seed % 2 == 0 ? WireFormat::kBfloat16 : WireFormat::kFloat16;
       if (seed > 2) job.result = Result::kSum;
       const int ranks_per_host = 1 + static_cast<int>(seed % 3);
@@ -295,9 +295,9 @@ TEST_P(CastOnEveryRoad, SumsAsTheRoadDoesToTheBit) {
       const std::vector<std::vector<Floats>> wanted = {expected(job, hosts, 1), expected(job, hosts, 2)};
       on_ranks(ranks_of(job.plan),
                [&](Transport& transport) {
-                 Rank rank(transport, job);
+                 WireRank rank(transport, job);
                  for (std::uint64_t iteration = 1; rank.trains() && iteration <= 2; ++iteration) {
-                   const auto values = random_gradients(kTensors, transport.peers().rank, iteration);
+                   const auto values = random_gradients(kOddTensors, transport.peers().rank, iteration);
                    for (std::size_t i = 0; i < values.size(); ++i)
                      std::copy(values[i].begin(), values[i].end(), rank.memory()[i].begin());
                    rank.iterate();
@@ -317,7 +317,7 @@ INSTANTIATE_TEST_SUITE_P(Workers, CastOnEveryRoad, ::testing::Values(1, 2, 3, 5,
 std::uint64_t sent_by_all(const Job& job) {
   std::atomic<std::uint64_t> all{0};
   on_ranks(ranks_of(job.plan), [&](Transport& transport) {
-    Rank rank(transport, job);
+    WireRank rank(transport, job);
     if (rank.trains()) rank.iterate();
     rank.engine().finish();
     all += rank.engine().counts().sent;
@@ -329,9 +329,9 @@ TEST(WireFormat, HasHalfTheBytesOnTheWire) {
   for (const int workers : {2, 3, 4}) {
     for (const Road& road : roads_for(workers)) {
       SCOPED_TRACE(describe(road));
-      Job job{kTensors, wait_free_plan(kTensors, workers, road)};
+      Job job{kOddTensors, wait_free_plan(kOddTensors, workers, road)};
       const std::uint64_t plain = sent_by_all(job);
-      EXPECT_GT(plain, kTensors.gradient_bytes().count / 2);
+      EXPECT_GT(plain, kOddTensors.gradient_bytes().count / 2);
       for (const WireFormat wire : {WireFormat::kBfloat16, WireFormat::kFloat16}) {
         job.plan.wire = wire;
         EXPECT_EQ(2 * sent_by_all(job), plain) << to_string(wire);
@@ -355,7 +355,7 @@ std::uint64_t overflows_of(WireFormat wire, Result result, float value) {
   job.plan.wire = wire;
   std::atomic<std::uint64_t> counted{0};
   on_ranks(2, [&](Transport& transport) {
-    Rank rank(transport, job);
+    WireRank rank(transport, job);
     for (Floats& each : rank.memory()) std::fill(each.begin(), each.end(), 1.0F);
     rank.memory()[0][17] = value;
     rank.iterate();
@@ -376,4 +376,4 @@ TEST(WireFormat, CountsWhatFloat16HasNoRoomFor) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

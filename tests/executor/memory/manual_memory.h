@@ -11,7 +11,7 @@
 #include "executor/memory/memory.h"
 #include "executor/memory/reduce.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 class ManualMemory final : public Memory {
  public:
@@ -99,4 +99,4 @@ class ManualMemory final : public Memory {
   std::function<void()> wake_;
 };
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

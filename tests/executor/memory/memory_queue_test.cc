@@ -9,22 +9,24 @@
 #include "executor/memory/host_memory.h"
 #include "tests/executor/memory/manual_memory.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
-using Floats = std::array<float, 4>;
+using FourFloats = std::array<float, 4>;
 
-Buffer host(Floats& floats) { return std::as_writable_bytes(std::span(floats)); }
-Buffer device(Floats& floats) { return ManualMemory::on_device(std::as_writable_bytes(std::span(floats))); }
+Buffer host(FourFloats& floats) { return std::as_writable_bytes(std::span(floats)); }
+Buffer device(FourFloats& floats) {
+  return ManualMemory::on_device(std::as_writable_bytes(std::span(floats)));
+}
 
 TEST(HostMemory, OperationsHaveEndedWhenTheCallReturns) {
   MemoryQueue queue(host_memory(), {});
-  Floats a{1, 2, 3, 4}, b{10, 20, 30, 40};
+  FourFloats a{1, 2, 3, 4}, b{10, 20, 30, 40};
   EXPECT_TRUE(queue.add(DataType::kFloat32, host(a), host(b)).has_ended());
-  EXPECT_EQ(a, (Floats{11, 22, 33, 44}));
+  EXPECT_EQ(a, (FourFloats{11, 22, 33, 44}));
   EXPECT_TRUE(queue.scale(DataType::kFloat32, host(a), 2).has_ended());
   EXPECT_TRUE(queue.copy(host(b), host(a)).has_ended());
-  EXPECT_EQ(b, (Floats{22, 44, 66, 88}));
+  EXPECT_EQ(b, (FourFloats{22, 44, 66, 88}));
   std::array<std::byte, 8> halves{};
   EXPECT_TRUE(queue.cast(DataType::kBfloat16, halves, DataType::kFloat32, host(b)).has_ended());
   EXPECT_TRUE(queue.cast(DataType::kFloat32, host(a), DataType::kBfloat16, halves).has_ended());
@@ -51,7 +53,7 @@ class MemoryQueueTest : public ::testing::Test {
   ManualMemory memory_;
   int woken_ = 0;
   MemoryQueue queue_{memory_, [this] { ++woken_; }};
-  Floats a_{1, 2, 3, 4}, b_{10, 20, 30, 40};
+  FourFloats a_{1, 2, 3, 4}, b_{10, 20, 30, 40};
 };
 
 TEST_F(MemoryQueueTest, ACoroutineGoesOnWhenItsOperationHasEnded) {
@@ -125,7 +127,7 @@ TEST_F(MemoryQueueTest, WhatComesAfterAnOperationIsCalledOnceAtItsEnd) {
 
 TEST(MemoryQueue, LeavesNothingUnderWayAndNobodyToWake) {
   ManualMemory memory;
-  Floats a{1, 2, 3, 4}, b{};
+  FourFloats a{1, 2, 3, 4}, b{};
   {
     MemoryQueue queue(memory, [] {});
     EXPECT_TRUE(memory.has_waker());
@@ -136,4 +138,4 @@ TEST(MemoryQueue, LeavesNothingUnderWayAndNobodyToWake) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

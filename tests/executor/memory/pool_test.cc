@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 /// Knows what travels, and how often it was told.
@@ -70,4 +70,4 @@ TEST(BufferPool, ReusesTheSmallestBufferThatIsLargeEnough) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -20,7 +20,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -519,4 +519,4 @@ TEST(RunOptions, RefusesWhatMakesNoSense) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -7,7 +7,7 @@
 #include "executor/roads/all_reduce/inside_host.h"
 #include "tests/executor/recording_transport.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -94,4 +94,4 @@ TEST(HostPlace, OfFiveHundredRanksSpeaksToItsOwnHostOnly) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

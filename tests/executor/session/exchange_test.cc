@@ -10,14 +10,12 @@
 #include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
 
 std::string text_of(int rank) { return std::string(static_cast<std::size_t>(rank) * 50'000, 'x'); }
 
@@ -156,4 +154,4 @@ TEST(Agree, NamesARankThatSaysSomethingElse) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -25,7 +25,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::Each;
@@ -621,4 +621,4 @@ TEST(Session, LooksForRanksThatAreLost) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -9,7 +9,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 constexpr TransferTraits kTraits{.chunk = 100_KiB, .uncut = 1_KiB, .cuts = 2, .window = 8, .assumed = false};
@@ -105,4 +105,4 @@ TEST(SessionPace, IsElseTheTransports) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

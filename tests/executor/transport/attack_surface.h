@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 struct AttackSurface {
   /// Lets right ranks connect while it attacks them, or one rank attack another; records with EXPECT_... what
@@ -34,10 +34,10 @@ inline constexpr std::array<std::pair<const char*, AttackSurface::Attack AttackS
     {"ClosingHalfWay", &AttackSurface::closing_half_way},
 }};
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests
 
 /// A transport's tests define it in the namespace of its name.
-#define COMMTUNE_DECLARE_ATTACK_SURFACE(NAME)         \
-  namespace commtune::NAME {                          \
-  extern const testing::AttackSurface kAttackSurface; \
+#define COMMTUNE_DECLARE_ATTACK_SURFACE(NAME)       \
+  namespace commtune::NAME {                        \
+  extern const tests::AttackSurface kAttackSurface; \
   }

@@ -9,7 +9,7 @@
 #include "tests/executor/memory/manual_memory.h"
 #include "tests/executor/recording_transport.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -262,4 +262,4 @@ TEST_F(DeviceCommunicatorTest, WhatLiesOnTheHostGoesFromWhereItIs) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

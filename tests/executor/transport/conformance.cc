@@ -11,7 +11,7 @@
 
 #include "executor/transport/communicator.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using std::chrono::milliseconds;
@@ -413,4 +413,4 @@ const std::vector<ConformanceCase>& conformance_cases() {
   return cases;
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

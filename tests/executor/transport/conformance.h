@@ -6,7 +6,7 @@
 
 #include "executor/transport/transport.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 struct ConformanceCase {
   const char* name;
@@ -27,4 +27,4 @@ std::vector<Completion> wait_for(Transport& transport, std::size_t count);
 /// Comes back after all ranks have called it.
 void synchronize(Transport& transport);
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -28,7 +28,7 @@
 #include COMMTUNE_TRANSPORT_LIST
 #undef COMMTUNE_TRANSPORT
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 /// A transport and what it is told.
@@ -205,4 +205,4 @@ INSTANTIATE_TEST_SUITE_P(Registry, UnusableTransportTest, ::testing::ValuesIn(li
                          [](const auto& test) { return std::string(test.param.kind->name); });
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

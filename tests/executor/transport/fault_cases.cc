@@ -16,7 +16,7 @@
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::AllOf;
@@ -220,4 +220,4 @@ const std::vector<FaultCase>& fault_cases() {
   return cases;
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

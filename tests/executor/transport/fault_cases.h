@@ -10,7 +10,7 @@
 
 #include "executor/transport/bootstrap/bootstrap.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// How a rank of a job is connected. Collective; with kConformanceLimits.
 struct JobConnector {
@@ -29,4 +29,4 @@ inline void PrintTo(const FaultCase& test, std::ostream* out) { *out << test.nam
 
 const std::vector<FaultCase>& fault_cases();
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// Closed by its owner.
 class LoopbackSocket {
@@ -69,4 +69,4 @@ class LoopbackListener {
   sockaddr_in address_{};
 };
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -11,7 +11,7 @@
 #include "executor/memory/cuda/driver.h"
 #include "tests/gpu/stream_gate.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using cuda::driver;
@@ -127,4 +127,4 @@ TEST_F(StandinTest, CopiesTakeTheTimeThatTheEnvironmentSays) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

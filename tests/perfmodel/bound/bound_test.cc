@@ -219,7 +219,7 @@ TEST(LowerBound, NoPlanWithPullsOfItsOwnLiesBelowIt) {
       every_ordered_partition(tensors, [&](std::size_t pulls, const std::vector<std::size_t>& pulled) {
         plan.pulls = messages_of(profile, pulls, pulled);
         for (int order = 0; order < 3; ++order) {
-          plan.sequence = testing::random_steps(random, plan);
+          plan.sequence = tests::random_steps(random, plan);
           plan.credit = order == 0 ? 0_B : 1_MiB;
           best = std::min(best, simulator.run(plan, cost).iteration.count());
         }

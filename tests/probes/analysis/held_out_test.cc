@@ -40,7 +40,7 @@ TEST(BetweenSizes, OfTwoSizesIsNothing) {
   EXPECT_EQ(between_sizes(samples, through_ends).count, 0);
 }
 
-Fit line_fit(double alpha, double beta) {
+Fit held_fit(double alpha, double beta) {
   Fit fit;
   fit.curve = Curve{Seconds{alpha}, SecondsPerByte{beta}};
   fit.smallest = 1_KiB;
@@ -53,13 +53,13 @@ Fit line_fit(double alpha, double beta) {
 Cluster with_rings(double four, double two) {
   Cluster cluster;
   for (int i = 0; i < 4; ++i) cluster.hosts.push_back({"h" + std::to_string(i), 1});
-  cluster.links[LinkClass::kInterHost] = {line_fit(1e-4, 8e-9), line_fit(1e-5, 8e-9), {}};
+  cluster.links[LinkClass::kInterHost] = {held_fit(1e-4, 8e-9), held_fit(1e-5, 8e-9), {}};
   const auto add = [&](int workers, double factor) {
     const double stages = 2.0 * (workers - 1);
     cluster.operations.push_back({AllReduce{},
                                   Operation::kAllReduce,
                                   workers,
-                                  line_fit(factor * stages * 1e-4, factor * stages / workers * 8e-9),
+                                  held_fit(factor * stages * 1e-4, factor * stages / workers * 8e-9),
                                   {}});
   };
   add(4, four);

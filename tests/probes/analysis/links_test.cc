@@ -8,12 +8,12 @@ namespace commtune::probes {
 namespace {
 
 constexpr double kNormal = 8e-9;  // seconds per byte: 1 Gb/s
-constexpr double kLatency = 250e-6;
+constexpr double kLinkLatency = 250e-6;
 
 /// n hosts with one rank each, their links' times as they would be measured.
 class Hosts {
  public:
-  explicit Hosts(int n) : n_(n), beta_(cells(kNormal)), latency_(cells(kLatency)) {
+  explicit Hosts(int n) : n_(n), beta_(cells(kNormal)), latency_(cells(kLinkLatency)) {
     for (int i = 0; i < n; ++i) names_.push_back("h" + std::to_string(i + 1));
   }
   Hosts& link(int from, int to, double beta) {

@@ -76,7 +76,7 @@ TEST(FactDifferences, SeeTheSameHostsOnly) {
 TEST(ClusterFacts, HaveEachHostAndItsReleasesOnce) {
   std::mutex mutex;
   Facts facts;
-  commtune::testing::on_ranks(2, [&](Transport& transport) {
+  commtune::tests::on_ranks(2, [&](Transport& transport) {
     const Facts own = gather_facts(transport, Clock::now() + std::chrono::seconds(60));
     const std::scoped_lock lock(mutex);
     if (transport.peers().rank == 0) {

@@ -51,7 +51,7 @@ void squat(uid_t user, std::string_view name = "commtune-probe") {
 
 /// What the lock says in a network of its own, where no real probe is in the way; empty if none can be made.
 std::string conflict_after(const std::function<void()>& attack) {
-  const commtune::testing::ChildProcess child([&](int pipe) {
+  const commtune::tests::ChildProcess child([&](int pipe) {
     if (geteuid() != 0 || unshare(CLONE_NEWNET) != 0) return;
     attack();
     const std::string said = HostLock::take() ? "the lock was given" : HostLock::conflict("h1");

@@ -5,8 +5,6 @@
 namespace commtune::probes {
 namespace {
 
-using std::chrono::seconds;
-
 /// A rank whose clock is `ahead`, reached after `there` and answering at once, back after `back`.
 RoundTrip trip(Nanoseconds sent, Nanoseconds ahead, Nanoseconds there, Nanoseconds back) {
   const Nanoseconds received = sent + there + ahead;
@@ -29,10 +27,10 @@ TEST(ClockTable, TrustsTheFastestRoundTrip) {
 }
 
 TEST(ClockTable, ForgetsWhatIsOld) {
-  ClockTable clocks(2, seconds(5));
-  clocks.add(1, trip(seconds(0), Nanoseconds{500}, Nanoseconds{200}, Nanoseconds{200}));
+  ClockTable clocks(2, std::chrono::seconds(5));
+  clocks.add(1, trip(std::chrono::seconds(0), Nanoseconds{500}, Nanoseconds{200}, Nanoseconds{200}));
   // The clock has drifted, and the way is a little slower now.
-  clocks.add(1, trip(seconds(10), Nanoseconds{900}, Nanoseconds{220}, Nanoseconds{220}));
+  clocks.add(1, trip(std::chrono::seconds(10), Nanoseconds{900}, Nanoseconds{220}, Nanoseconds{220}));
   EXPECT_EQ(clocks.ahead(1).count(), 900);
 }
 

@@ -65,7 +65,7 @@ FollowerReport on_memory_that_hangs(Subject subject) {
   command.quantity.wire = WireFormat::kBfloat16;  // of casts
   command.limit = std::chrono::milliseconds(20);
   auto transports = make_local_transports(1);
-  testing::ManualMemory memory;
+  tests::ManualMemory memory;
   Communicator communicator(*transports[0], memory);
   Follower follower(communicator);
   return follower.perform(command);

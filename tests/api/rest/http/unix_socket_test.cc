@@ -25,15 +25,15 @@ namespace {
 namespace fs = std::filesystem;
 constexpr uid_t kNobody = 65534;
 
-class InAFolder : public testing::Test {
+class SocketInAFolder : public testing::Test {
  protected:
-  InAFolder() {
+  SocketInAFolder() {
     std::string name = (fs::temp_directory_path() / "commtune-socket-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
     fs::permissions(folder_, fs::perms(0755));
     set_listen_address(options_, "unix:" + (folder_ / "socket").string());
   }
-  ~InAFolder() override { fs::remove_all(folder_); }
+  ~SocketInAFolder() override { fs::remove_all(folder_); }
 
   fs::path path() const { return options_.unix_socket->path; }
   struct stat status() const {
@@ -74,8 +74,8 @@ class InAFolder : public testing::Test {
   ServeOptions options_;
 };
 
-class UnixSocketTest : public InAFolder {};
-class HostileSocket : public InAFolder {};
+class UnixSocketTest : public SocketInAFolder {};
+class HostileSocket : public SocketInAFolder {};
 
 TEST(UnixSocketOptions, AreRead) {
   ServeOptions options;

@@ -19,7 +19,7 @@
 #include "tests/gpu/device_gradients.h"
 #include "tests/gpu/gpu_ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -238,4 +238,4 @@ TEST(NcclWithoutGradientsOnAGpu, SaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -14,7 +14,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 TEST(Libraries, AreWhatTheirListNames) { EXPECT_EQ(library_names(), "openmpi, nccl, toy"); }
@@ -110,4 +110,4 @@ TEST(LibraryRoad, EveryRankIsToldWhoCannotUseTheLibraryAndWhy) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

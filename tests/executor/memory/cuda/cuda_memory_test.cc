@@ -20,7 +20,7 @@
 #include "executor/memory/reduce.h"
 #include "perfmodel/base/error.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using cuda::CudaMemory;
@@ -319,4 +319,4 @@ TEST_F(CudaMemoryTest, KnowsWhichGpusThereAre) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -14,7 +14,7 @@
 #include "perfmodel/base/error.h"
 #include "tests/gpu/stream_gate.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -96,4 +96,4 @@ TEST_F(CudaNoticesTest, LeaveTheCallersGpuAsItWas) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -16,7 +16,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using toy::ToyMemory;
@@ -232,4 +232,4 @@ TEST(Registration, WhatTravelsIsRegisteredOnceForAPlan) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -13,7 +13,7 @@
 #include "tests/executor/random_plan.h"
 #include "tests/gpu/gpu_ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::AllOf;
@@ -143,4 +143,4 @@ TEST(GpuReplay, LastsAsLongAsItsProfile) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -9,11 +9,11 @@
 #include "executor/roads/road.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 constexpr std::size_t kChunk = 4096;
-constexpr std::size_t kBytes = 64 * kChunk;
+constexpr std::size_t kAllBytes = 64 * kChunk;
 
 /// What rank 0 has sent of a halving while rank 3 has not begun.
 std::uint64_t sent_before_the_last_comes(RoadSettings settings, std::vector<std::vector<float>>& data,
@@ -55,11 +55,11 @@ RoadSettings four_workers(Bytes chunk) {
 /// Rank 3 comes late, so rank 1 is still in its first step, with rank 3, when rank 0 has ended its own, with
 /// rank 2: half of the message. Of the quarter that rank 0 then has for rank 1 only the beginning may go.
 TEST(HalvingDoubling, SendsOnlyTheBeginningToAPeerThatIsInAnEarlierStep) {
-  std::vector<std::vector<float>> data(4, std::vector<float>(kBytes / sizeof(float), 1.0F));
+  std::vector<std::vector<float>> data(4, std::vector<float>(kAllBytes / sizeof(float), 1.0F));
   std::uint64_t in_the_end = 0;
   const std::uint64_t before = sent_before_the_last_comes(four_workers(Bytes{kChunk}), data, in_the_end);
-  EXPECT_LE(before, kBytes / 2 + 2 * kChunk);
-  EXPECT_EQ(in_the_end, kBytes / 2 + kBytes / 4);
+  EXPECT_LE(before, kAllBytes / 2 + 2 * kChunk);
+  EXPECT_EQ(in_the_end, kAllBytes / 2 + kAllBytes / 4);
   for (std::size_t rank = 0; rank < 4; ++rank) {
     const std::size_t own = rank * data[rank].size() / 4;
     EXPECT_EQ(data[rank][own], 4.0F) << "rank " << rank;
@@ -81,4 +81,4 @@ TEST(HalvingDoubling, SendsAsManyBytesOfShortChunksAsOfALongOne) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -7,7 +7,7 @@
 
 #include "tests/executor/recording_transport.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::ElementsAre;
@@ -85,4 +85,4 @@ TEST_F(HeldSumsTest, AWorkerThatIsAheadDoesNotGetTheSumOfBeforeOnceMore) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

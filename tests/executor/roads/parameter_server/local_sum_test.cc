@@ -8,7 +8,7 @@
 #include "executor/roads/parameter_server/pushers.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::Each;
@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 constexpr std::size_t kElements = 10;
 constexpr std::size_t kBytes = 4 * kElements;
 
-Peers peers_of(std::vector<int> node) {
+Peers peers_on(std::vector<int> node) {
   Peers peers;
   peers.hosts.resize(node.size());
   peers.node = std::move(node);
@@ -30,14 +30,14 @@ ParameterServer road_of(LocalSum local_sum) {
 }
 
 TEST(Pushers, AreAllWorkersWithoutALocalSum) {
-  const Pushers pushers(road_of(LocalSum::kNone), {peers_of({0, 0, 1, 1, 2}), 4});
+  const Pushers pushers(road_of(LocalSum::kNone), {peers_on({0, 0, 1, 1, 2}), 4});
   EXPECT_EQ(pushers.parts(), 1);
   EXPECT_THAT(pushers.of(0), ElementsAre(0, 1, 2, 3));
 }
 
 TEST(Pushers, OwnAsManyPartsAsTheSmallestHostHasWorkers) {
   // Hosts of 3 and 2 workers, the ranks dealt in turn; rank 5 is a server beside them.
-  const Pushers pushers(road_of(LocalSum::kFirst), {peers_of({0, 1, 0, 1, 0, 1}), 5});
+  const Pushers pushers(road_of(LocalSum::kFirst), {peers_on({0, 1, 0, 1, 0, 1}), 5});
   EXPECT_EQ(pushers.parts(), 2);
   EXPECT_THAT(pushers.of(0), ElementsAre(0, 1));
   EXPECT_THAT(pushers.of(1), ElementsAre(2, 3));
@@ -99,4 +99,4 @@ TEST(LocalSum, PushesEveryByteOfAHostOnce) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -34,11 +34,11 @@ TEST(ParameterServer, IsNoRankBeyondTheJob) {
 }
 
 TEST(HostilePush, OneToAMessageThatThePlanDoesNotHaveIsRefused) {
-  testing::on_ranks(2, [](Transport& transport) {
+  tests::on_ranks(2, [](Transport& transport) {
     const std::array<std::byte, 8> pushed{};
     if (transport.peers().rank == 1) {
       transport.send(0, make_tag(TagSpace::kReduce, 77), pushed);
-      testing::wait_for(transport, 1);
+      tests::wait_for(transport, 1);
       return;
     }
     RoadSettings settings;

@@ -10,13 +10,11 @@
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
 
 /// Ranks as threads whose callback is another bootstrap's all-gather.
 ///
@@ -86,4 +84,4 @@ TEST(CallbackBootstrap, RefusesARankThatTheJobDoesNotHave) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

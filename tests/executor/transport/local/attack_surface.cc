@@ -4,7 +4,7 @@ COMMTUNE_DECLARE_ATTACK_SURFACE(local)
 
 namespace commtune::local {
 
-const testing::AttackSurface kAttackSurface{
+const tests::AttackSurface kAttackSurface{
     .none = "messages pass through memory of one process, which nobody else reaches"};
 
 }  // namespace commtune::local

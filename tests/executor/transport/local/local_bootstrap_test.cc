@@ -8,13 +8,11 @@
 #include "perfmodel/base/error.h"
 #include "tests/executor/ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
 
 std::array<std::byte, 8> bytes_of_length_eight() { return {}; }
 
@@ -84,4 +82,4 @@ TEST(LocalBootstrap, TellsTheOthersWhenARankGivesUp) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -7,7 +7,7 @@
 
 #include "perfmodel/base/error.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 void expect_lost(const std::function<void()>& body) {
@@ -54,4 +54,4 @@ TEST(LocalTransport, ARankThatOwesNothingMayLeave) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -4,7 +4,6 @@ COMMTUNE_DECLARE_ATTACK_SURFACE(mpi)
 
 namespace commtune::mpi {
 
-const testing::AttackSurface kAttackSurface{.none =
-                                                "every connection is Open MPI's own; ours listens nowhere"};
+const tests::AttackSurface kAttackSurface{.none = "every connection is Open MPI's own; ours listens nowhere"};
 
 }  // namespace commtune::mpi

@@ -27,7 +27,7 @@
 #include "tests/executor/transport/conformance.h"
 #include "tests/executor/transport/loopback.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 std::shared_ptr<MpiJob> job;
@@ -152,10 +152,10 @@ TEST(MpiTransport, LimitsWhatTheKernelHoldsOfTheLibrarysConnectionsAlone) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is thrown ends the test
-  namespace test = commtune::testing;
+  namespace test = commtune::tests;
   ::testing::InitGoogleTest(&argc, argv);
   test::over_sockets = argc > 1 && std::string_view(argv[1]) == "sockets";
   test::foreign.emplace();

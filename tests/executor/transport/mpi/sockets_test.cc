@@ -4,7 +4,7 @@
 
 #include "tests/executor/transport/loopback.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::UnorderedElementsAre;
@@ -62,4 +62,4 @@ TEST(LibrarySockets, LeaveAConnectionAloneToAServerThatTheProcessOpensLater) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

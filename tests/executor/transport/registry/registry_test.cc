@@ -13,7 +13,7 @@
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/toy/toy.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 Deadline soon() { return Clock::now() + std::chrono::seconds(200); }
@@ -108,4 +108,4 @@ TEST(Registry, VerbsSayInOneLineWhyTheyCannotBeUsed) {
 #endif
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

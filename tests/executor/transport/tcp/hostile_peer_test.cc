@@ -27,7 +27,7 @@
 
 COMMTUNE_DECLARE_ATTACK_SURFACE(tcp)
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using tcp::kLoopback;
@@ -37,8 +37,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr Tag kTag = make_tag(TagSpace::kReduce, 0);
-
-Deadline soon() { return Clock::now() + std::chrono::seconds(100); }
 
 // --- while ranks connect --------------------------------------------------------------------------------
 
@@ -456,18 +454,18 @@ void closing_half_way_is_survived() {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests
 
 namespace commtune::tcp {
 
-const testing::AttackSurface kAttackSurface{
-    .silence = testing::a_silent_one_delays_nobody,
-    .wrong_magic = testing::wrong_magic_is_refused,
-    .wrong_proof = testing::wrong_proof_is_refused,
-    .replayed_proof = testing::replayed_proof_is_refused,
-    .taken_rank = testing::a_taken_rank_is_refused_and_the_first_kept,
-    .oversized_length = testing::a_length_that_nobody_could_allocate_is_refused,
-    .closing_half_way = testing::closing_half_way_is_survived,
+const tests::AttackSurface kAttackSurface{
+    .silence = tests::a_silent_one_delays_nobody,
+    .wrong_magic = tests::wrong_magic_is_refused,
+    .wrong_proof = tests::wrong_proof_is_refused,
+    .replayed_proof = tests::replayed_proof_is_refused,
+    .taken_rank = tests::a_taken_rank_is_refused_and_the_first_kept,
+    .oversized_length = tests::a_length_that_nobody_could_allocate_is_refused,
+    .closing_half_way = tests::closing_half_way_is_survived,
 };
 
 }  // namespace commtune::tcp

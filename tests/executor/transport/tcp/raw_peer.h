@@ -15,7 +15,7 @@
 #include "executor/base/descriptor.h"
 #include "executor/transport/tcp/address_card.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// A blocking connection from one address of this host to another. Gives up waiting after 100 s.
 class RawPeer {
@@ -69,4 +69,4 @@ class RawPeer {
   int error_ = 0;
 };
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

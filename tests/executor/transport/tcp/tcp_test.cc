@@ -11,7 +11,7 @@
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 /// Ranks as threads, joined by sockets on the loopback interface, without any MPI.
@@ -137,4 +137,4 @@ TEST(TcpTransport, RefusesOptionsThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

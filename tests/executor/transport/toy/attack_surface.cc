@@ -4,6 +4,6 @@ COMMTUNE_DECLARE_ATTACK_SURFACE(toy)
 
 namespace commtune::toy {
 
-const testing::AttackSurface kAttackSurface{.none = "its ends are the local transport's"};
+const tests::AttackSurface kAttackSurface{.none = "its ends are the local transport's"};
 
 }  // namespace commtune::toy

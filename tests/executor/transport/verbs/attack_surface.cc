@@ -4,7 +4,7 @@ COMMTUNE_DECLARE_ATTACK_SURFACE(verbs)
 
 namespace commtune::verbs {
 
-const testing::AttackSurface kAttackSurface{
+const tests::AttackSurface kAttackSurface{
     .none = "its door is a card's queue pair: faults_test.cc attacks it where there is a card"};
 
 }  // namespace commtune::verbs

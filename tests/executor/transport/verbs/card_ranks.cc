@@ -6,7 +6,7 @@
 #include "tests/executor/ranks.h"
 #include "tests/executor/transport/conformance.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 const std::vector<std::string>& cards() {
   static const std::vector<std::string> names = [] {
@@ -40,4 +40,4 @@ void on_verbs_ranks(int n, const std::function<void(VerbsTransport&)>& body, int
   });
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -8,7 +8,7 @@
 
 #include "executor/transport/verbs/verbs.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 /// Names of the machine's cards that can be used, in order.
 const std::vector<std::string>& cards();
@@ -21,4 +21,4 @@ std::unique_ptr<VerbsTransport> connect(const std::shared_ptr<Bootstrap>& bootst
 /// Runs body on n ranks, which are threads.
 void on_verbs_ranks(int n, const std::function<void(VerbsTransport&)>& body, int connections = 1);
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -14,7 +14,7 @@
 #include "tests/executor/transport/verbs/card_ranks.h"
 #include "tests/executor/transport/verbs/raw_card.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -159,4 +159,4 @@ TEST(VerbsFaults, MemoryThatIsTakenBackWhileAPeerWritesThereEndsBoth) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -125,8 +125,8 @@ class TestWire final : public Wire {
   std::size_t lane_;
 };
 
-struct End {
-  End(int rank, const ConnectionSizes& sizes)
+struct ConnectionEnd {
+  ConnectionEnd(int rank, const ConnectionSizes& sizes)
       : peers{rank, {"a", "b"}, {0, 1}},
         wires(wires_of(sizes)),
         wire(*wires.front()),
@@ -185,8 +185,8 @@ struct Couple {
   }
   /// Does a piece of work on that connection, or on the next that has one.
   bool step(bool from_a, std::size_t lane = 0) {
-    End& from = from_a ? a : b;
-    End& to = from_a ? b : a;
+    ConnectionEnd& from = from_a ? a : b;
+    ConnectionEnd& to = from_a ? b : a;
     for (std::size_t i = 0; i < sizes.connections; ++i) {
       const std::size_t index = (lane + i) % sizes.connections;
       if (from.wires[index]->is_idle()) continue;
@@ -202,7 +202,7 @@ struct Couple {
     }
   }
   ConnectionSizes sizes;
-  End a, b;
+  ConnectionEnd a, b;
 };
 
 std::vector<std::byte> pattern(std::size_t size, int seed = 0) {
@@ -284,7 +284,7 @@ TEST(PeerConnection, AnyCrowdOfMessagesArrivesWholeAndInOrder) {
     };
     while (sent[0] + sent[1] + asked[0] + asked[1] < 4 * kCount) {
       const std::size_t side = random() % 2;
-      End& end = side == 0 ? couple.a : couple.b;
+      ConnectionEnd& end = side == 0 ? couple.a : couple.b;
       switch (random() % 3) {
         case 0:
           if (sent[side] < kCount) end.send(out[side][sent[side]], tag(sent[side])), ++sent[side];
@@ -408,10 +408,10 @@ TEST(PeerConnection, AMessageLongerThanItsReceiveIsRefused) {
 /// What rank 1 is told when rank 0 sends this frame.
 std::string refusal_of(const FrameHeader& header, std::size_t more = 0, bool proven = true) {
   const ConnectionSizes sizes;
-  End b(1, sizes);
+  ConnectionEnd b(1, sizes);
   TestMemory memory;
   TestWire attacker(sizes.slot(), memory, 0);
-  End shown(0, sizes);
+  ConnectionEnd shown(0, sizes);
   b.connection.introduce(proof_of(1), proof_of(0));
   try {
     if (proven) {

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 constexpr std::chrono::seconds kPatience{100};
@@ -79,4 +79,4 @@ int RawCard::ended(verbs::WorkNumber number) {
   }
 }
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

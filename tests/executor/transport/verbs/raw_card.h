@@ -14,7 +14,7 @@
 #include "executor/transport/verbs/queue_pair.h"
 #include "executor/transport/verbs/regions.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 
 class RawCard {
  public:
@@ -47,4 +47,4 @@ class RawCard {
   verbs::WorkNumber last_ = 0;
 };
 
-}  // namespace commtune::testing
+}  // namespace commtune::tests

@@ -18,7 +18,7 @@
 #include "tests/executor/transport/fault_cases.h"
 #include "tests/executor/transport/verbs/card_ranks.h"
 
-namespace commtune::testing {
+namespace commtune::tests {
 namespace {
 
 using ::testing::HasSubstr;
@@ -164,12 +164,12 @@ TEST(VerbsTransport, IsMadeByItsName) {
 }
 
 }  // namespace
-}  // namespace commtune::testing
+}  // namespace commtune::tests
 
 int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is thrown ends the test
   ::testing::InitGoogleTest(&argc, argv);
   try {
-    if (commtune::testing::cards().empty()) throw std::runtime_error("no RDMA card of this machine is up");
+    if (commtune::tests::cards().empty()) throw std::runtime_error("no RDMA card of this machine is up");
   } catch (const std::exception& error) {
     fmt::print("verbs_transport_test: skipped: {}\n", error.what());
     return 77;
