@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace commtune::tuner {
@@ -26,18 +28,27 @@ class LocalSearch {
         limits_(limits),
         time_(judge(stream_plan, kNoLimit)) {}
 
+  /// A kind of move that won nothing is tried again once another one has changed the plan.
   double run() {
-    while (!done()) {
-      bool better = !best_.by_layer && relocate();
-      better = shift() || better;
-      better = merge() || better;
-      better = split() || better;
-      if (!better) break;
+    constexpr bool (LocalSearch::*kMoves[])() = {&LocalSearch::relocate, &LocalSearch::shift,
+                                                 &LocalSearch::merge, &LocalSearch::split};
+    std::array<std::size_t, std::size(kMoves)> without_success;
+    without_success.fill(kNever);
+    for (bool better = true; better && !done();) {
+      better = false;
+      for (std::size_t i = 0; i < std::size(kMoves); ++i) {
+        if (without_success[i] == changes_) continue;
+        const bool won = (this->*kMoves[i])();
+        if (!won) without_success[i] = changes_;
+        better = better || won;
+      }
     }
     return time_;
   }
 
  private:
+  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+
   bool done() const {
     return time_ <= limits_.good_enough || simulator_.events() >= limits_.max_events ||
            is_out(limits_.out_of_time);
@@ -55,6 +66,7 @@ class LocalSearch {
     if (time >= limit) return false;
     time_ = time;
     std::swap(best_, trial_);
+    ++changes_;
     return true;
   }
 
@@ -70,6 +82,7 @@ class LocalSearch {
 
   /// Another place for one step.
   bool relocate() {
+    if (best_.by_layer) return false;  // the layers say where
     bool better = false;
     const std::size_t n = best_.steps.size();
     const std::size_t reach = n > kManySteps ? kNear : n;
@@ -233,6 +246,7 @@ class LocalSearch {
   FlatPlan flat_;
   std::vector<bool> reduced_;
   double time_;
+  std::size_t changes_ = 0;  ///< that were taken
 };
 
 }  // namespace
