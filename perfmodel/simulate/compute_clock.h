@@ -18,10 +18,10 @@ class BusyTimes {
   }
   void add(double from, double until) {
     if (until <= from) return;
-    if (!spans_.empty() && spans_.back().until >= from && spans_.size() > next_) {
+    if (spans_.size() > next_ && spans_.back().until >= from) {
       spans_.back().until = until;
     } else {
-      spans_.push_back({from, until});
+      begin(from, until);
     }
   }
   /// Forgets what ended by `now`.
@@ -36,6 +36,9 @@ class BusyTimes {
   const Span* end() const { return spans_.data() + spans_.size(); }
 
  private:
+  /// Apart from add(), which is small without it and thus inlined where it is called twice a round.
+  [[gnu::noinline]] void begin(double from, double until) { spans_.push_back({from, until}); }
+
   std::vector<Span> spans_;
   std::size_t next_ = 0;
 };

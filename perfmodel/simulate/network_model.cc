@@ -225,7 +225,7 @@ inline void NetworkModel::next_round(std::uint32_t urgency) {
 
 /// Moment at which the sockets will have accepted enough bytes for the credit to allow another message;
 /// infinity if the current round ends before that.
-double NetworkModel::credit_moment() const {
+[[gnu::always_inline]] inline double NetworkModel::credit_moment() const {
   const Channel& channel = channels_[0];
   const double over = over_credit();
   if (!channel.full() || over <= kRounding) return kNever;
@@ -279,9 +279,8 @@ inline void NetworkModel::take_soonest() {
 /// Accounts for the bytes that full sockets have accepted up to now: as many as have left them.
 template <NetworkModel::Kind kKind>
 inline void NetworkModel::account(Channel& channel) {
-  if (!channel.full()) return;
-  if (now_ > channel.since)
-    take<kKind>(channel, messages_[channel.served], channel.since, now_ - channel.since);
+  if (!channel.full() || now_ <= channel.since) return;
+  take<kKind>(channel, messages_[channel.served], channel.since, now_ - channel.since);
   channel.since = now_;
 }
 
@@ -306,6 +305,13 @@ inline double NetworkModel::room_in(const Channel& channel) const {
   return std::max(0.0, head_of_line_ - std::max(0.0, channel.free - now_));
 }
 
+/// Tells the clock for how long the channel is busy if nothing more is sent. Twice a round, so never called.
+[[gnu::always_inline]] inline void NetworkModel::occupy(std::size_t number, ComputeClock& clock) const {
+  const Channel& channel = channels_[number];
+  const double busy_until = channel.full() ? channel.ends + head_of_line_ : channel.free;
+  if (busy_until > now_) clock.occupy(number, now_, busy_until);
+}
+
 /// Lets the channel's sockets accept the most urgent bytes until they are full.
 template <NetworkModel::Kind kKind>
 void NetworkModel::serve(std::size_t number, ComputeClock& clock) {
@@ -327,12 +333,6 @@ void NetworkModel::serve(std::size_t number, ComputeClock& clock) {
     taken<kKind>(channel);
   }
   if (kKind.slows && clock.disturbed()) occupy(number, clock);
-}
-
-void NetworkModel::occupy(std::size_t number, ComputeClock& clock) const {
-  const Channel& channel = channels_[number];
-  const double busy_until = channel.full() ? channel.ends + head_of_line_ : channel.free;
-  if (busy_until > now_) clock.occupy(number, now_, busy_until);
 }
 
 /// Moment at which a round leaves that would leave at `left` if its server were free: the server may delay
