@@ -134,11 +134,12 @@ std::string text_of_database(const std::filesystem::path& path) {
     if (type == "table") tables.push_back(name);
   }
   for (const std::string& table : tables) {
-    std::string columns;
+    std::string select;
     sql::Query names = connection.query("SELECT name FROM pragma_table_info('" + table + "')");
     while (names.next())
-      columns += std::string(columns.empty() ? "" : " || ', ' || ") + "quote(" + names.column_text() + ")";
-    sql::Query rows = connection.query("SELECT " + columns + " FROM \"" + table + "\" ORDER BY 1");
+      select += (select.empty() ? "SELECT quote(" : " || ', ' || quote(") + names.column_text() + ")";
+    select += " FROM \"" + table + "\" ORDER BY 1";
+    sql::Query rows = connection.query(select);
     while (rows.next()) text += table + ": " + rows.column_text() + "\n";
   }
   return text;
