@@ -115,6 +115,7 @@ TrainingOptions training_options(const commtune_join_options& options) {
   training.session.workers = options.workers;
   training.session.chunk = Bytes{options.chunk_bytes};
   training.session.announced_plans = options.announced_plans != 0;
+  training.session.own_barrier = options.own_barrier != 0;
   training.session.result = options.result == COMMTUNE_SUM ? Result::kSum : Result::kMean;
   return training;
 }

@@ -85,6 +85,8 @@ typedef struct commtune_join_options {
   uint64_t chunk_bytes;           /* longest transfer; 0: as the transport likes */
   commtune_result result;         /* of every gradient, over the workers */
   int announced_plans;            /* not 0: rank 0 may call commtune_announce(); on all ranks alike */
+  int own_barrier; /* not 0: the caller has a barrier of its own, so a gradient is back when it is, also
+                      under a plan that would have all waited for */
 } commtune_join_options;
 
 /* Collective: connects the ranks. Returns when all have called it. */

@@ -228,7 +228,7 @@ void Engine::check_all_back() const {
     throw Error(ErrorCode::kBadInput,
                 fmt::format("begin_iteration: {} of the iteration before: wait for it first", what));
   };
-  if (plan_.barrier == Barrier::kFull) {
+  if (asks_for_all()) {
     if (const std::int32_t left = all_left_; left > 0) refuse(fmt::format("{} messages are not back", left));
     return;
   }
@@ -256,7 +256,7 @@ void Engine::begin_iteration() {
     missing_[i].store(tensors_in_[i], std::memory_order_relaxed);
   // Only what the barrier asks for is counted: when that is zero, the communication thread touches it no
   // more.
-  if (plan_.barrier == Barrier::kFull) {
+  if (asks_for_all()) {
     all_left_ = static_cast<std::int32_t>(bringing_back().size());
   } else {
     for (std::size_t tensor = 0; tensor < left_.size(); ++tensor) left_[tensor] = back_by_[tensor];
@@ -312,7 +312,7 @@ bool Engine::wait_until_none(const std::atomic<std::int32_t>& left) {
 }
 
 bool Engine::is_back(TensorRange tensors) const {
-  if (plan_.barrier == Barrier::kFull) return all_left_ == 0;
+  if (asks_for_all()) return all_left_ == 0;
   for (TensorId tensor = tensors.first; tensor < tensors.end; ++tensor) {
     if (left_[tensor] != 0) return false;
   }
@@ -324,9 +324,9 @@ bool Engine::wait(TensorRange tensors, Clock::time_point asked) {
   bool waited = false;
   for (TensorId tensor = tensors.first; tensor < tensors.end; ++tensor) {
     asked_[tensor].store(when, std::memory_order_relaxed);
-    if (plan_.barrier == Barrier::kPerLayer) waited = wait_until_none(left_[tensor]) || waited;
+    if (!asks_for_all()) waited = wait_until_none(left_[tensor]) || waited;
   }
-  if (plan_.barrier == Barrier::kFull) waited = wait_until_none(all_left_);
+  if (asks_for_all()) waited = wait_until_none(all_left_);
   return waited;
 }
 
@@ -635,7 +635,7 @@ void Engine::step_ended(MessageState& message) {
 void Engine::hand_back(MessageState& message) {
   note_counts();
   message.times->distributed = Clock::now();
-  if (plan_.barrier == Barrier::kFull) {
+  if (asks_for_all()) {
     if (all_left_.fetch_sub(1) == 1) all_left_.notify_all();
     return;
   }

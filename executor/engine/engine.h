@@ -35,6 +35,8 @@ struct EngineOptions {
   Seconds timeout{60.0};                 ///< longest time that one message may be under way
   std::size_t served_limit = 0;          ///< messages that a server in this process keeps a record of
   CollectiveLibrary* library = nullptr;  ///< of a plan that sums by one; outlives the engine
+  /// Who waits has a barrier of its own: a tensor is back when its messages are, whatever the plan's barrier.
+  bool own_barrier = false;
 };
 
 /// Settings of a plan's road over a transport of these traits.
@@ -83,8 +85,8 @@ class Engine {
   ///
   /// throws  Error{kBadInput} naming a tensor that was ready already
   void ready(TensorRange tensors);
-  /// Whether what the plan's barrier asks for before these tensors are used is back: all gradients, also for
-  /// an empty range, or these.
+  /// Whether what the barrier asks for before these tensors are used is back: all gradients, also for an
+  /// empty range, or these.
   bool is_back(TensorRange tensors) const;
   /// Comes back when is_back().
   ///
@@ -121,6 +123,7 @@ class Engine {
   /// Where this rank is one of the road's servers.
   void make_server(const ParameterServer& road);
   void find_carriers();
+  bool asks_for_all() const { return plan_.barrier == Barrier::kFull && !options_.own_barrier; }
   void check_all_back() const;
   void note_ready(TensorId tensor);
   /// One more tensor of the message exists, or the last: then it is handed to the communication thread.
@@ -196,8 +199,8 @@ class Engine {
   std::vector<std::atomic<std::uint64_t>>
       released_;  // iteration << kMessageBits | message, in the order of release
   std::vector<std::atomic<std::int32_t>>
-      left_;  // per-layer barrier, by tensor: messages not back; negative: failed
-  std::atomic<std::int32_t> all_left_{0};  // full barrier: the same over all messages
+      left_;  // unless asks_for_all(), by tensor: messages not back; negative: failed
+  std::atomic<std::int32_t> all_left_{0};  // if it does: the same over all messages
   std::atomic<bool> finishing_{false}, stopping_{false}, failed_{false}, watches_peers_{false};
   std::exception_ptr failure_;       // written before failed_ is set
   std::vector<MessageTimes> times_;  // by message, then by pull; whose turn it is, released_ and left_ say

@@ -205,10 +205,10 @@ void Session::start(Plan plan) {
   settings_ = make_settings(*plan_, layout_.type, options_.result, traits());
   if (rank() >= ranks_of(*plan_)) return;
   if (options_.at_the_plans_pace) communicator_.transport().set_pace(plan_->pace);
-  engine_ =
-      std::make_unique<Engine>(communicator_, *plan_, layout_, gradients_,
-                               EngineOptions{settings_, options_.timeout,
-                                             served_iterations_ * plan_->messages.size(), library_.get()});
+  engine_ = std::make_unique<Engine>(
+      communicator_, *plan_, layout_, gradients_,
+      EngineOptions{settings_, options_.timeout, served_iterations_ * plan_->messages.size(), library_.get(),
+                    options_.own_barrier});
 }
 
 bool Session::begin_iteration() {

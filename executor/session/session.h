@@ -60,7 +60,8 @@ struct SessionOptions {
   /// Whether a plan's own pace holds while it is in force; else the transport keeps the one that it was made
   /// with.
   bool at_the_plans_pace = false;
-  std::vector<Fact> facts;  ///< what else all ranks must have in common
+  bool own_barrier = false;  ///< EngineOptions::own_barrier, of this rank
+  std::vector<Fact> facts;   ///< what else all ranks must have in common
   /// This rank's own objections to a plan, which it throws as an Error; may be empty. Called with plans that
   /// suit the layout.
   std::function<void(const Plan&)> accept;

@@ -24,6 +24,7 @@ class JoinOptions(ctypes.Structure):
         ("chunk_bytes", c_uint64),
         ("result", c_int),
         ("announced_plans", c_int),
+        ("own_barrier", c_int),
     )
 
 

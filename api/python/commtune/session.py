@@ -42,6 +42,7 @@ class JoinOptions:
     timeout: float = 60.0  #: seconds that a rank waits for any one message
     result: Literal["mean", "sum"] = "mean"  #: of every gradient
     announced_plans: bool = False  #: rank 0 may :meth:`Session.announce` plans
+    own_barrier: bool = False  #: a gradient is back when it is, also under a plan that would have all waited for
 
 
 @dataclass(frozen=True)
@@ -129,6 +130,7 @@ def join_options(
         timeout_seconds=options.timeout,
         result=_RESULTS[options.result],
         announced_plans=int(options.announced_plans),
+        own_barrier=int(options.own_barrier),
     )
 
 
@@ -151,13 +153,15 @@ class Session:
         timeout: float = 60.0,
         result: Literal["mean", "sum"] = "mean",
         announced_plans: bool = False,
+        own_barrier: bool = False,
     ) -> None:
         """Collective: connects the ranks.
 
         ``all_gather`` is called while this runs and never afterwards. ``announced_plans``, on all ranks alike: rank 0 may
-        :meth:`announce` plans.
+        :meth:`announce` plans. ``own_barrier``: who waits has a barrier of its own, so a gradient is back when it is, also
+        under a plan that would have all waited for.
         """
-        named = JoinOptions(workers, transport, subnet, pace_bytes_per_second, timeout, result, announced_plans)
+        named = JoinOptions(workers, transport, subnet, pace_bytes_per_second, timeout, result, announced_plans, own_barrier)
         rendezvous, options = join_options(rank, ranks, all_gather, named)
         self._handle = ctypes.c_void_p()
         self.rank, self.ranks = rank, ranks

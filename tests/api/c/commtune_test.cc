@@ -210,6 +210,31 @@ TEST(CommtuneInC, AnyThreadMaySayReadyAndWait) {
   });
 }
 
+TEST(CommtuneInC, WhoHasABarrierOfHisOwnWaitsForOneGradientUnderAFullBarrierToo) {
+  const auto own = [](commtune_join_options& options) { options.own_barrier = 1; };
+  on_ranks(
+      2,
+      [](int rank, commtune_session* session) {
+        lay_out(session);
+        commtune_bucket_options options{};
+        options.first_bytes = options.bytes = 1;
+        const std::string plan = plan_by(session, options);
+        EXPECT_THAT(plan, HasSubstr(R"("barrier":"full")"));
+        ASSERT_EQ(commtune_adopt(session, plan.c_str()), COMMTUNE_OK);
+        ASSERT_EQ(commtune_begin(session), COMMTUNE_OK);
+        ASSERT_EQ(commtune_ready(session, 3), COMMTUNE_OK);
+        ASSERT_EQ(commtune_wait(session, 3), COMMTUNE_OK) << commtune_last_message();
+        int back = 1;
+        ASSERT_EQ(commtune_is_back(session, 0, &back), COMMTUNE_OK);
+        EXPECT_EQ(back, 0);
+        for (const std::size_t tensor : {2, 1, 0}) ASSERT_EQ(commtune_ready(session, tensor), COMMTUNE_OK);
+        for (const std::size_t tensor : {0, 1, 2}) ASSERT_EQ(commtune_wait(session, tensor), COMMTUNE_OK);
+        step(session, rank, 1.5F);
+        ASSERT_EQ(commtune_leave(session), COMMTUNE_OK);
+      },
+      own);
+}
+
 TEST(CommtuneInC, TwoSessionsLiveInOneProcess) {
   const auto job = [] {
     on_ranks(2, [](int rank, commtune_session* session) {

@@ -1,5 +1,7 @@
 """DistributedDataParallel with the plan behind its communication hook."""
 
+import time
+
 import pytest
 from models import ResidualNetwork, Transformer, assert_same, batches, make, numbers, step, train_by_ddp
 from ranks import on_ranks
@@ -16,13 +18,40 @@ def test_losses_and_parameters_are_those_of_ddp_alone(kind, servers):
     def body(rank):
         theirs = train_by_ddp(kind, rank, STEPS)
         model, optimizer = make(kind, rank)
-        wrapped = DistributedDataParallel(model, bucket_cap_mb=0.01)  # several buckets, built anew after the first pass
+        wrapped = DistributedDataParallel(model, bucket_cap_mb_list=[0.004] * 4)  # several buckets, built anew after the first pass
         communication = commtune.torch.ddp_hook(wrapped, "buckets")
         communication.adopt(communication.bucket_plan(commtune.BucketOptions(1000, 4000, servers)) if rank == 0 else None)
         losses = [step(wrapped, optimizer, *batch) for batch in batches(kind, rank, STEPS)]
         assert communication.statistics().iterations == STEPS
         communication.close()
         assert_same((losses, numbers(model)), theirs)
+
+    on_ranks(RANKS, body)
+
+
+def test_a_bucket_comes_back_before_the_last_one_is_there_also_under_a_full_barrier():
+    def body(rank):
+        model, optimizer = make(Transformer, rank)
+        wrapped = DistributedDataParallel(model, bucket_cap_mb_list=[0.004] * 4)
+        communication = commtune.torch.ddp_hook(wrapped, "buckets")
+        communication.adopt(communication.bucket_plan(commtune.BucketOptions(1, 1)) if rank == 0 else None)
+        on_bucket, futures = communication.on_bucket, []
+
+        def first_is_back_before_the_last(bucket):
+            if bucket.is_last() and futures:
+                until = time.monotonic() + 30
+                while not futures[0].done() and time.monotonic() < until:
+                    time.sleep(0.001)
+                assert futures[0].done()
+            futures.append(on_bucket(bucket))
+            return futures[-1]
+
+        communication.on_bucket = first_is_back_before_the_last
+        for number, batch in enumerate(batches(Transformer, rank, 3)):
+            futures.clear()
+            step(wrapped, optimizer, *batch)
+            assert len(futures) > 1 or number == 0  # buckets are built anew after the first pass
+        communication.close()
 
     on_ranks(RANKS, body)
 

@@ -22,7 +22,8 @@ using Floats = std::vector<float>;
 /// One rank's gradients and the engine that brings them back.
 class Rank {
  public:
-  Rank(Transport& transport, const Plan& plan, const Profile& profile, Seconds timeout = Seconds{100})
+  Rank(Transport& transport, const Plan& plan, const Profile& profile, Seconds timeout = Seconds{100},
+       bool own_barrier = false)
       : communicator_(transport), layers_(profile.layers.size()) {
     Gradients gradients;
     if (transport.peers().rank < plan.workers) {
@@ -36,6 +37,7 @@ class Rank {
     options.road = make_settings(plan, profile.type, Result::kSum, with_chunk({}, Bytes{4096}));
     options.timeout = timeout;
     options.served_limit = 100;
+    options.own_barrier = own_barrier;
     engine_.emplace(communicator_, plan, layout_of(profile), gradients, options);
   }
 
@@ -193,6 +195,22 @@ TEST(Engine, NoLayerIsBackBeforeTheLastOneWhereTheBarrierIsFull) {
     rank.ready(0);
     rank.wait_for_all();
     EXPECT_TRUE(rank.is_back(0));
+    rank.engine().finish();
+  });
+}
+
+TEST(Engine, ALayerIsBackWhenItsOwnMessagesAreForWhoeverHasABarrierOfHisOwn) {
+  on_ranks(2, [](Transport& transport) {
+    Rank rank(transport, fused_plan(kThree, 2), kThree, Seconds{100}, true);
+    rank.engine().begin_iteration();
+    rank.ready(2);
+    rank.ready(1);
+    rank.wait(2);
+    EXPECT_FALSE(rank.is_back(0));
+    EXPECT_THROW(rank.engine().begin_iteration(), Error);
+    rank.ready(0);
+    rank.wait_for_all();
+    rank.iterate();
     rank.engine().finish();
   });
 }

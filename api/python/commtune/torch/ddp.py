@@ -42,7 +42,8 @@ class DdpCommunication:
         self._group, self._source = ddp_model.process_group, source
         self._gradients = FlatGradients(trained_parameters(ddp_model.module))
         self._number = {id(parameter): index for index, parameter in enumerate(self._gradients.parameters)}
-        self._session = join(self._group, timeout)
+        # DistributedDataParallel waits for all buckets; each can be copied back before.
+        self._session = join(self._group, timeout, own_barrier=True)
         self._gradients.lay_out(self._session)
         joined = JoinOptions(timeout=timeout)
         part = Part(self._session, ddp_model.module, self._group, "hook", probe_budget, joined, self._gradients.on_gpu)
