@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -30,16 +29,14 @@ class LocalSearch {
 
   /// A kind of move that won nothing is tried again once another one has changed the plan.
   double run() {
-    constexpr bool (LocalSearch::*kMoves[])() = {&LocalSearch::relocate, &LocalSearch::shift,
-                                                 &LocalSearch::merge, &LocalSearch::split};
-    std::array<std::size_t, std::size(kMoves)> without_success;
-    without_success.fill(kNever);
+    std::array<Kind, 4> kinds{
+        {{&LocalSearch::relocate}, {&LocalSearch::shift}, {&LocalSearch::merge}, {&LocalSearch::split}}};
     for (bool better = true; better && !done();) {
       better = false;
-      for (std::size_t i = 0; i < std::size(kMoves); ++i) {
-        if (without_success[i] == changes_) continue;
-        const bool won = (this->*kMoves[i])();
-        if (!won) without_success[i] = changes_;
+      for (Kind& kind : kinds) {
+        if (kind.in_vain == changes_) continue;
+        const bool won = (this->*kind.tries)();
+        if (!won) kind.in_vain = changes_;
         better = better || won;
       }
     }
@@ -47,7 +44,10 @@ class LocalSearch {
   }
 
  private:
-  static constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+  struct Kind {
+    bool (LocalSearch::*tries)();                                   ///< whether it won anything
+    std::size_t in_vain = std::numeric_limits<std::size_t>::max();  ///< changes_ when it last did not
+  };
 
   bool done() const {
     return time_ <= limits_.good_enough || simulator_.events() >= limits_.max_events ||
