@@ -305,7 +305,8 @@ inline double NetworkModel::room_in(const Channel& channel) const {
   return std::max(0.0, head_of_line_ - std::max(0.0, channel.free - now_));
 }
 
-/// Tells the clock for how long the channel is busy if nothing more is sent. Twice a round, so never called.
+/// Tells the clock for how long the channel is busy if nothing more is sent. Inlined, for it comes twice a
+/// round.
 [[gnu::always_inline]] inline void NetworkModel::occupy(std::size_t number, ComputeClock& clock) const {
   const Channel& channel = channels_[number];
   const double busy_until = channel.full() ? channel.ends + head_of_line_ : channel.free;

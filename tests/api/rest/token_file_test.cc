@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <memory>
 
 #include "api/actions/tokens.h"
 #include "tests/perfmodel/throws.h"
+#include "tests/store/support.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -22,12 +22,6 @@ namespace fs = std::filesystem;
 
 class TokenInAFolder : public testing::Test {
  protected:
-  TokenInAFolder() {
-    std::string name = (fs::temp_directory_path() / "commtune-token-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~TokenInAFolder() override { fs::remove_all(folder_); }
-
   fs::path path() const { return folder_ / "commtune" / "token"; }
   static std::string text_of(const fs::path& path) {
     std::ifstream in(path);
@@ -38,7 +32,7 @@ class TokenInAFolder : public testing::Test {
     return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & 0777U : 0;
   }
 
-  fs::path folder_;
+  tests::TempFolder folder_;
 };
 
 class KeptToken : public TokenInAFolder {};

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 
 #include "api/rest/http/listening_socket.h"
 #include "tests/perfmodel/throws.h"
+#include "tests/store/support.h"
 
 namespace commtune::api::rest {
 namespace {
@@ -28,12 +28,9 @@ constexpr uid_t kNobody = 65534;
 class SocketInAFolder : public testing::Test {
  protected:
   SocketInAFolder() {
-    std::string name = (fs::temp_directory_path() / "commtune-socket-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-    fs::permissions(folder_, fs::perms(0755));
+    fs::permissions(folder_.path(), fs::perms(0755));
     set_listen_address(options_, "unix:" + (folder_ / "socket").string());
   }
-  ~SocketInAFolder() override { fs::remove_all(folder_); }
 
   fs::path path() const { return options_.unix_socket->path; }
   struct stat status() const {
@@ -70,7 +67,7 @@ class SocketInAFolder : public testing::Test {
     return said;
   }
 
-  fs::path folder_;
+  tests::TempFolder folder_;
   ServeOptions options_;
 };
 
