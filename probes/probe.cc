@@ -133,7 +133,7 @@ MedianInterval deviation(const std::vector<double>& values) {
   return {deviation, std::max(deviation - half, 0.0), deviation + half};
 }
 
-/// Rank 0's probe from the first greeting to the last fit.
+/// Rank 0's probe from the first greeting to the last fit: measure(), then result().
 class Session {
  public:
   Session(Transport& transport, Coordinator& coordinator, const ProbeOptions& options, EventSink& sink,
@@ -147,7 +147,8 @@ class Session {
                      options.budget.value_or(default_budget(static_cast<int>(hosts_))), sink),
         budget_(options.budget.value_or(default_budget(static_cast<int>(hosts_)))) {}
 
-  ProbeResult run(ClusterFacts facts) {
+  /// With all ranks.
+  void measure(ClusterFacts facts) {
     facts_ = std::move(facts);
     samples_ = options_.already;
     sink_.on_facts(facts_);
@@ -167,7 +168,25 @@ class Session {
       measure_nccl();
     }
     run_sampling_plan();
-    return finish();
+  }
+
+  /// Of what was measured; needs no other rank, and is the longest that rank 0 is busy by itself.
+  ProbeResult result() {
+    measurement_.tell("the fits of what was measured");
+    ProbeResult result;
+    result.samples = latest(samples_);
+    result.cluster = fit_cluster(result.samples, facts_);
+    result.links = analyse_links(result.samples, facts_.rank_hosts);
+    note_doubtful(result.cluster);
+    result.end = end_;
+    result.would_measure = std::move(missing_);
+    result.notes = std::move(notes_);
+    result.elapsed = measurement_.elapsed();
+    split_.rest = result.elapsed - split_.survey - split_.links - split_.first_sizes - split_.refinement -
+                  split_.planning;
+    result.split = split_;
+    result.traffic = measurement_.traffic();
+    return result;
   }
 
  private:
@@ -504,23 +523,6 @@ class Session {
     notes_.push_back(std::move(note));
   }
 
-  ProbeResult finish() {
-    ProbeResult result;
-    result.samples = latest(samples_);
-    result.cluster = fit_cluster(result.samples, facts_);
-    result.links = analyse_links(result.samples, facts_.rank_hosts);
-    note_doubtful(result.cluster);
-    result.end = end_;
-    result.would_measure = std::move(missing_);
-    result.notes = std::move(notes_);
-    result.elapsed = measurement_.elapsed();
-    split_.rest = result.elapsed - split_.survey - split_.links - split_.first_sizes - split_.refinement -
-                  split_.planning;
-    result.split = split_;
-    result.traffic = measurement_.traffic();
-    return result;
-  }
-
   const ProbeOptions& options_;
   EventSink& sink_;
   Advisor* advisor_;
@@ -553,19 +555,20 @@ ProbeResult probe(Transport& transport, const ProbeOptions& options, EventSink& 
     return {};
   }
   Coordinator coordinator(communicator, patience, options.chunk);
+  Session session(transport, coordinator, options, sink, advisor);
   try {
-    Session session(transport, coordinator, options, sink, advisor);
     const std::vector<Hello> hellos = coordinator.greetings(own);
     for (const Hello& hello : hellos) {
       if (!hello.conflict.empty()) throw Error(ErrorCode::kConflict, hello.conflict);
     }
-    ProbeResult result = session.run(facts_of(transport, hellos, options));
-    coordinator.stop({});
-    return result;
+    session.measure(facts_of(transport, hellos, options));
   } catch (const std::exception& error) {
     coordinator.stop(std::string("rank 0 ended the probe: ") + error.what());
     throw;
   }
+  // Before the fits: on a slow host they may take longer than ranks wait for a command.
+  coordinator.stop({});
+  return session.result();
 }
 
 }  // namespace commtune::probes

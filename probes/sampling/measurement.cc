@@ -57,7 +57,11 @@ bool Measurement::stop_requested() {
 void Measurement::show(const std::string& what) {
   const Deadline time = Clock::now();
   if (shown_ != Deadline{} && time - shown_ < kBetweenShows) return;
-  shown_ = time;
+  tell(what);
+}
+
+void Measurement::tell(const std::string& what) {
+  shown_ = Clock::now();
   const double fraction = std::clamp(elapsed() / budget_, 0.0, 1.0);
   sink_.on_progress({what, fraction, std::max(left(), Seconds{0})});
 }

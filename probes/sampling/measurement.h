@@ -60,6 +60,7 @@ class Measurement {
   std::optional<Bytes> traffic_left() const;
   bool stop_requested();
   void show(const std::string& what);  ///< to the sink, if it was not told anything lately
+  void tell(const std::string& what);  ///< to the sink
 
  private:
   Command command_for(const Visit& visit) const;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
 #include <latch>
 #include <thread>
 
@@ -203,6 +204,34 @@ TEST(Probe, MeasuresDedicatedServersBesideTheWorkers) {
   const auto outcomes = run_ranks(3, options, sink);
   EXPECT_EQ(outcomes[0].error, "");
   EXPECT_NE(find_operation(outcomes[0].result.cluster, options.servers[0], Operation::kPushPull, 2), nullptr);
+}
+
+/// Its fits take until the other rank is home, or for as long as nobody would wait.
+class SlowFits : public Recorder {
+ public:
+  void on_progress(const ProbeProgress& progress) override {
+    Recorder::on_progress(progress);
+    if (progress.what.find("fits") == std::string::npos) return;
+    others_were_home = home.wait_for(std::chrono::seconds(60)) == std::future_status::ready;
+  }
+  std::future<void> home;
+  bool others_were_home = false;
+};
+
+TEST(Probe, SendsTheOthersHomeBeforeItFits) {
+  auto transports = make_local_transports(2);
+  const ProbeOptions options = coarse();
+  std::promise<void> home;
+  SlowFits sink;
+  sink.home = home.get_future();
+  std::jthread other([&] {
+    Recorder ignored;
+    probe(*transports[1], options, ignored);
+    home.set_value();
+  });
+  const ProbeResult result = probe(*transports[0], options, sink);
+  EXPECT_TRUE(sink.others_were_home);
+  EXPECT_NE(find_operation(result.cluster, AllReduce{}, Operation::kAllReduce, 2), nullptr);
 }
 
 TEST(Probe, StopsWhenAskedAndKeepsWhatItHas) {
