@@ -13,6 +13,9 @@ namespace {
 
 // --- bootstrap ------------------------------------------------------------------------------------------
 
+/// Of a refit; far less than some hundred draws leave open, and half the rounds of the fit's own.
+constexpr double kDrawConverged = 1e-2;
+
 /// Residuals to draw from, in units, with the spread that the samples' own intervals ask for at least.
 struct NoisePool {
   std::vector<double> residuals;
@@ -51,7 +54,7 @@ Eigen::MatrixXd bootstrap_covariance(std::span<const FitPoint> points, const Pie
       resampled[i].time = fit.lines[fit.piece_of(i)](points[i].size) + units[i] * pool.draw(random);
     }
     PieceFit again = fit;
-    refine(again, resampled, units, sigma, options.huber);
+    refine(again, resampled, units, sigma, options.huber, kDrawConverged);
     for (std::size_t k = 0; k < again.lines.size(); ++k) {
       drawn.row(draw).segment(static_cast<Eigen::Index>(2 * k), 2) << again.lines[k].alpha,
           again.lines[k].beta;

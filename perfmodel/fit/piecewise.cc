@@ -99,10 +99,9 @@ std::vector<double> residuals(std::span<const FitPoint> points, const PieceFit& 
   return result;
 }
 
-void refine(PieceFit& fit, std::span<const FitPoint> points, const Units& units, double sigma, double huber) {
-  // Of reweighting, which comes to an end after a few; the change is of residuals, in units of their spread.
-  constexpr int kMostRounds = 25;
-  constexpr double kConverged = 1e-9;
+void refine(PieceFit& fit, std::span<const FitPoint> points, const Units& units, double sigma, double huber,
+            double converged) {
+  constexpr int kMostRounds = 25;  // of reweighting, which comes to an end after a few
   const auto rows = static_cast<Eigen::Index>(points.size());
   const auto columns = static_cast<Eigen::Index>(2 * fit.begins.size());
   const Eigen::MatrixXd g = constraints(fit.from);
@@ -129,7 +128,7 @@ void refine(PieceFit& fit, std::span<const FitPoint> points, const Units& units,
       change = std::max(change, std::abs(after[i] - before[i]));
     }
     before = after;
-    if (change < kConverged) {
+    if (change < converged) {
       break;
     }
   }
