@@ -45,11 +45,13 @@ Ports ports_of(const std::vector<std::uint16_t>& listening) {
 }
 
 /// The library has no call that waits for an end of time: asks again and again, less and less often.
-void finish(MPI_Request request, Deadline until) {
-  constexpr std::chrono::microseconds kFirstPause{20}, kLongestPause{1000};
+///
+/// call  that began the request
+void finish(MPI_Request request, const char* call, Deadline until) {
+  constexpr std::chrono::microseconds kFirstPause{20}, kLongestPause{5000};
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     int ended = 0;
-    expect(MPI_Test(&request, &ended, MPI_STATUS_IGNORE), "MPI_Iallgather");
+    expect(MPI_Test(&request, &ended, MPI_STATUS_IGNORE), call);
     if (ended != 0) return;
     if (Clock::now() >= until) throw Error(ErrorCode::kTimeout, "timed out");
     std::this_thread::sleep_for(pause);
@@ -80,7 +82,20 @@ MpiJob::MpiJob() {
 }
 
 MpiJob::~MpiJob() {
-  if (!given_up_) MPI_Finalize();
+  if (given_up_) return;
+  await_all();
+  MPI_Finalize();
+}
+
+/// MPI_Finalize asks ten thousand times a second whether all ranks have come, on the processor of those that
+/// still work on this host.
+void MpiJob::await_all() noexcept {
+  try {
+    MPI_Request request = MPI_REQUEST_NULL;
+    expect(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
+    finish(request, "MPI_Ibarrier", Deadline::max());
+  } catch (const Error&) {  // who is gone does not come to MPI_Finalize either
+  }
 }
 
 std::vector<std::byte> MpiJob::all_gather(std::span<const std::byte> own, Deadline until) {
@@ -107,7 +122,7 @@ void MpiJob::gather_equal(std::span<const std::byte> own, Deadline until) {
   expect(MPI_Iallgather(sent_.data(), bytes, MPI_BYTE, received_.data(), bytes, MPI_BYTE, MPI_COMM_WORLD,
                         &request),
          "MPI_Iallgather");
-  finish(request, until);
+  finish(request, "MPI_Iallgather", until);
 }
 
 void MpiJob::abort(std::string_view why) noexcept {

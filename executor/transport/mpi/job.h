@@ -28,6 +28,7 @@ class MpiJob final : public Bootstrap {
  private:
   void find_peers();
   void connect_all();
+  void await_all() noexcept;
 
   /// Leaves all ranks' in received_. own  as many bytes as the others'
   void gather_equal(std::span<const std::byte> own, Deadline until);
