@@ -22,7 +22,7 @@ import hosts
 HOME = Path("/tmp/user")
 PATIENCE = 240  # seconds for a call
 LIMIT = 40  # seconds from a fault to the end of all ranks: a card may try for 30, and mpirun needs its time
-# Few sizes, the same ones however slow the guest is.
+# Few sizes, the same ones however slow the guest is, and one road over servers.
 FEW = ("-e", "256K", "-f", "16", "-n", "2", "--max-iterations", "2", "--budget", "200s")
 # resnet50's 161 tensors, 2 MB together, so that messages are on either side of what is sent eagerly.
 MODEL = ("resnet50", "--scale-bytes", "0.02", "--scale-time", "0.1", "--no-check")
@@ -44,6 +44,7 @@ class User:
         self.count = count
         self.names = [f"h{number}" for number in range(1, count + 1)]
         self.hostfile = hosts.make_hosts(count)
+        self.few = (*FEW, "--servers", str(count))
         HOME.mkdir()
 
     def command(self, *arguments):
@@ -72,7 +73,7 @@ class User:
     # ---- the cases, in turn: each needs what those before it left ----
 
     def probes(self):
-        probe = self.json("probe", "--hosts", str(self.hostfile), "--network", "verbs", *FEW)
+        probe = self.json("probe", "--hosts", str(self.hostfile), "--network", "verbs", *self.few)
         cluster = probe["cluster"]
         expect([host["name"] for host in cluster["hosts"]] == self.names, f"hosts: {cluster['hosts']}")
         expect(probe["within_budget"], f"the probe has measured {probe['elapsed_seconds']} s and was not done")
@@ -110,7 +111,7 @@ class User:
         expect(stored["settings"]["network"] == "verbs", f"settings: {stored['settings']}")
 
     def compares_itself_with_perftest(self):
-        probe = self.json("probe", "--hosts", str(self.hostfile), "--network", "verbs", "--fresh", *FEW, "--compare")
+        probe = self.json("probe", "--hosts", str(self.hostfile), "--network", "verbs", "--fresh", *self.few, "--compare")
         said = {(tool["tool"], tool["from"], tool["to"]): tool["problem"] for tool in probe["tools"]}
         for tool in ("ib_write_bw", "ib_write_lat"):
             for ends in (("h1", "h2"), ("h2", "h1")):
