@@ -8,10 +8,12 @@
 
 #include "perfmodel/base/digest.h"
 #include "perfmodel/base/error.h"
+#include "perfmodel/base/field_text.h"
 #include "perfmodel/base/fields.h"
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/base/overloaded.h"
 #include "perfmodel/common_parts.h"
+#include "perfmodel/plan_text.h"
 #include "perfmodel/road_fields.h"
 #include "perfmodel/road_json.h"
 #include "perfmodel/tensor_limits.h"
@@ -538,6 +540,8 @@ Plan plan_from_json(const nlohmann::json& json) {
 }
 
 nlohmann::json to_json(const Plan& plan) { return fields::write_fields(plan); }
+
+std::string json_text(const Plan& plan) { return fields::text_of(plan); }
 
 std::string digest(const Plan& plan) {
   Digest digest;

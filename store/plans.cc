@@ -1,5 +1,9 @@
 // Plans: the outcomes of tuning.
 
+#include <algorithm>
+#include <functional>
+
+#include "perfmodel/plan_text.h"
 #include "store/store_impl.h"
 
 namespace commtune {
@@ -88,13 +92,9 @@ std::optional<std::string> complete_digest(DatabaseConnection& db, std::string_v
 }  // namespace
 
 PlanTexts write_out(const NewPlan& plan, const Profile& profile) {
-  return write_out(plan, profile, to_json(plan.plan));
-}
-
-PlanTexts write_out(const NewPlan& plan, const Profile& profile, const nlohmann::json& document) {
   check_times(plan);
   check(plan.plan, profile);
-  PlanTexts texts{digest(plan.plan), json_text(document), {}};
+  PlanTexts texts{digest(plan.plan), json_text(plan.plan), {}};
   if (!plan.ranking.is_null()) {
     texts.ranking = json_text(plan.ranking);
   }
@@ -153,7 +153,9 @@ std::optional<PlanRanking> Store::find_ranking(std::string_view digest, const st
     return std::nullopt;
   }
   const RowId newest = texts.column_integer();
-  if (texts.column_text().find(member) == std::string::npos) {
+  const std::string text = texts.column_text();
+  const std::boyer_moore_horspool_searcher is_member(member.begin(), member.end());
+  if (std::search(text.begin(), text.end(), is_member) == text.end()) {
     return std::nullopt;
   }
   Query query = impl_->db.query(kSelectRanking + " WHERE plans.id = ?");

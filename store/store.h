@@ -78,10 +78,8 @@ struct Abandoned {
 /// Checks a plan and writes it out for Store::add_plan; needs no store, so any thread can. Throws
 /// Error{kBadInput} as that does.
 ///
-/// profile   the one that has the id plan.profile, or will have
-/// document  to_json(plan.plan), from callers that have it already
+/// profile  the one that has the id plan.profile, or will have
 PlanTexts write_out(const NewPlan& plan, const Profile& profile);
-PlanTexts write_out(const NewPlan& plan, const Profile& profile, const nlohmann::json& document);
 
 class Store {
  public:

@@ -27,11 +27,12 @@ NewPlan to_row(const tuner::Entry& entry, const Keeping& keeping) {
           keeping.token};
 }
 
-/// The members of an answer; its plan is written out already.
-std::map<std::string, std::string> members_of(const nlohmann::json& answer, const std::string& plan) {
-  std::map<std::string, std::string> members;
-  for (const auto& [name, value] : answer.items())
-    members.emplace(name, name == "plan" ? plan : json_text(value));
+/// The members of an answer.
+///
+/// but_plan  to_json_but_plan() of it
+std::map<std::string, std::string> members_of(const nlohmann::json& but_plan, const std::string& plan) {
+  std::map<std::string, std::string> members{{"plan", plan}};
+  for (const auto& [name, value] : but_plan.items()) members.emplace(name, json_text(value));
   return members;
 }
 
@@ -103,10 +104,10 @@ WrittenAnswer write_out(const Profile& profile, const Keeping& keeping, TuneOutc
     row.texts = commtune::write_out(row.plan, profile);
     row.texts.ranking = json_text({{"chosen", false}});
   }
-  outcome.document = to_json(answer);
+  outcome.document = to_json_but_plan(answer);
   WrittenAnswer::Row& chosen = written.chosen;
   chosen.plan = to_row(answer.ranking.at(answer.chosen), keeping);
-  chosen.texts = commtune::write_out(chosen.plan, profile, outcome.document.at("plan"));
+  chosen.texts = commtune::write_out(chosen.plan, profile);
   auto& ranking = written.ranking;
   ranking["chosen"] = "true";
   std::map<std::string, std::string> members = members_of(outcome.document, chosen.texts.plan);

@@ -61,7 +61,7 @@ struct TuneOutcome : Asked {  // NOLINT(bugprone-exception-escape): moving a nlo
   RowId profile = 0;
   std::map<std::string, RowId> plans;              ///< method -> stored plan
   std::map<std::string, std::vector<RowId>> runs;  ///< method -> those that measured its plan
-  nlohmann::json document = nullptr;               ///< to_json(answer) once write_out() has made it
+  nlohmann::json document = nullptr;               ///< to_json_but_plan(answer) once write_out() has made it
   /// Of its members that answer_to_json() leaves as they are, and that are long; written out likewise.
   std::map<std::string, std::string> texts;
 

@@ -109,7 +109,7 @@ nlohmann::json to_json(const tuner::DoubtfulFit& fit) {
           {"methods", fit.methods}};
 }
 
-nlohmann::json to_json(const tuner::Answer& answer) {
+nlohmann::json to_json_but_plan(const tuner::Answer& answer) {
   nlohmann::json ranking = nlohmann::json::array(), bounds = nlohmann::json::array(),
                  doubtful = nlohmann::json::array();
   for (const tuner::DoubtfulFit& fit : answer.doubtful) doubtful.push_back(to_json(fit));
@@ -137,7 +137,6 @@ nlohmann::json to_json(const tuner::Answer& answer) {
       {"checked", answer.checked()},
       {"doubtful", std::move(doubtful)},
       {"reason", answer.reason},
-      {"plan", answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan)},
   };
   if (answer.wire != WireFormat::kAsIs) {
     out["wire"] = to_string(answer.wire);
@@ -146,6 +145,12 @@ nlohmann::json to_json(const tuner::Answer& answer) {
   if (answer.bound_low) out["bound_low_seconds"] = answer.bound_low->count();
   if (answer.check) out["check"] = to_json(*answer.check);
   if (answer.verified) out["verified"] = to_json(*answer.verified, answer.ranking[answer.chosen].method);
+  return out;
+}
+
+nlohmann::json to_json(const tuner::Answer& answer) {
+  nlohmann::json out = to_json_but_plan(answer);
+  out["plan"] = answer.ranking.empty() ? nlohmann::json() : to_json(answer.ranking[answer.chosen].plan);
   return out;
 }
 

@@ -39,11 +39,11 @@ json to_json(const Explained& explained) {
           {"flip_points", api::to_json(explained.flips)}};
 }
 
-/// The answer, with what it rests on and what of it is stored.
+/// The answer but its plan, with what it rests on and what of it is stored.
 ///
 /// document  of the answer where it was written out already, else null
 json with_origin(const TuneOutcome& outcome, json document) {
-  json out = document.is_null() ? api::to_json(outcome.answer) : std::move(document);
+  json out = document.is_null() ? to_json_but_plan(outcome.answer) : std::move(document);
   out["fit"] = fit_to_json(outcome.fit);
   if (!outcome.fits.empty()) out["fits"] = outcome.fits;
   put_marks(out, outcome.marks);
@@ -119,6 +119,7 @@ std::vector<std::string> notes_of(const TuneOutcome& given, const tuner::Entry& 
 
 json to_json(const TuneOutcome& outcome) {
   json out = with_origin(outcome, outcome.document);
+  out["plan"] = to_json(outcome.chosen().plan);
   if (const RowId id = stored_id(outcome); id > 0) out["id"] = id;
   if (!outcome.runs.empty()) out["runs"] = outcome.runs;
   if (outcome.question.overrides.any()) out["overrides"] = to_json(outcome.question.overrides);
@@ -144,7 +145,6 @@ json answer_to_json(TuneOutcome given) {
   const RowId id = stored_id(given);
   const ServersOf servers = servers_of(chosen.plan.road);
   json out = with_origin(given, std::move(given.document));
-  out.erase("plan");
   out.erase("chosen");
   out.erase("compute_seconds");
   out.erase("intensity_operations_per_parameter");

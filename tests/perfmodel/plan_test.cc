@@ -7,6 +7,7 @@
 
 #include "perfmodel/base/digest.h"
 #include "perfmodel/common_parts.h"
+#include "perfmodel/plan_text.h"
 #include "tests/perfmodel/throws.h"
 
 namespace commtune {
@@ -206,6 +207,21 @@ TEST(Plan, CastsGradientsOfFloat32Only) {
   halves.type = DataType::kFloat16;
   EXPECT_EQ(bad_input([&] { check(cast, halves); }),
             "wire = bf16: gradients are of float16, and only those of float32 are cast: leave it out");
+}
+
+TEST(Plan, IsWrittenOutAsItsJsonWouldBe) {
+  Plan plan = fused_and_cut();
+  EXPECT_EQ(json_text(plan), to_json(plan).dump());
+  EXPECT_EQ(json_text(Plan{}), to_json(Plan{}).dump());
+  plan.road = ParameterServer{2, Placement::kDedicated, Assignment::kHashed, LocalSum::kFirst, 1};
+  plan.layout = "0123456789abcdef";
+  plan.pace = 1.25e8;
+  plan.server = {1, 0};
+  plan.window = {4_KiB, 8_KiB};
+  plan.pulls = plan.messages;
+  plan.priority = {-1, 0};
+  plan.sequence = {{1, Stage::kDistribute}, {0, Stage::kReduce}};  // not valid, but written
+  EXPECT_EQ(json_text(plan), to_json(plan).dump());
 }
 
 // The byte string that digests are made of, written out: what was stored under one must be found again.

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "perfmodel/base/error.h"
+#include "perfmodel/base/field_text.h"
 #include "tests/perfmodel/throws.h"
 
 namespace commtune {
@@ -90,6 +91,21 @@ TEST(Fields, AreWrittenAsTheyAreListed) {
             nlohmann::json::parse(R"({"format": "cart/1", "owner": "Ann", "load_bytes": 5, "age_seconds": 2.5,
                 "colour": "blue", "covered": 1, "horses": -1, "long_name": "Old Ben",
                 "wheels": [{"spokes": 8}, {"spokes": 12}], "due_seconds": 7.0})"));
+}
+
+TEST(Fields, AreTheSameAsTextAtOnce) {
+  EXPECT_EQ(fields::text_of(full_cart()), fields::write_fields(full_cart()).dump());
+  EXPECT_EQ(fields::text_of(Cart{}), fields::write_fields(Cart{}).dump());
+  Cart odd = full_cart();
+  odd.owner = "A\"n\n\\ \x01 \xc3\xa9";
+  odd.age = Seconds{0.1 + 0.2};
+  EXPECT_EQ(fields::text_of(odd), fields::write_fields(odd).dump());
+}
+
+TEST(Fields, AsTextHaveWhatIsNoUtf8Replaced) {
+  Cart cart;
+  cart.owner = "\xff";
+  EXPECT_THAT(fields::text_of(cart), testing::HasSubstr("\"owner\":\"\xef\xbf\xbd\""));
 }
 
 TEST(Fields, AreReadAsTheyWereWritten) {
