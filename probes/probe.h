@@ -49,8 +49,9 @@ struct ProbeResult {
 };
 
 /// Collective: all ranks of the transport call it with equal options. The result is on rank 0; the others get
-/// an empty one. The sink is used on rank 0 only, and so is the advisor, which says on the way which roads'
-/// costs are worth the time that is left (interim_looks.h); nullptr: all count as they do on every cluster.
+/// an empty one, once nothing is left to measure: rank 0 fits without them. The sink is used on rank 0 only,
+/// and so is the advisor, which says on the way which roads' costs are worth the time that is left
+/// (interim_looks.h); nullptr: all count as they do on every cluster.
 ///
 /// Throws on all ranks that can still be reached: Error{kConflict} if another probe runs on one of the hosts,
 /// Error{kPeerLost} or Error{kTimeout} naming rank, host and what was being measured.

@@ -66,7 +66,8 @@ class JsonText {
 
   /// As nlohmann::json has them: by name.
   void sort_members(std::size_t first) {
-    const auto members = std::ranges::subrange(members_.begin() + static_cast<std::ptrdiff_t>(first), members_.end());
+    const auto members =
+        std::ranges::subrange(members_.begin() + static_cast<std::ptrdiff_t>(first), members_.end());
     if (std::ranges::is_sorted(members, {}, &Part::name)) return;
     const std::size_t begin = members.front().begin;
     std::size_t end = text_.size();
