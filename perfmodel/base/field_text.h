@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <ranges>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -66,8 +66,7 @@ class JsonText {
 
   /// As nlohmann::json has them: by name.
   void sort_members(std::size_t first) {
-    const auto members =
-        std::ranges::subrange(members_.begin() + static_cast<std::ptrdiff_t>(first), members_.end());
+    const std::span members(members_.data() + first, members_.size() - first);
     if (std::ranges::is_sorted(members, {}, &Part::name)) return;
     const std::size_t begin = members.front().begin;
     std::size_t end = text_.size();
