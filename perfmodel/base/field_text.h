@@ -1,6 +1,6 @@
 #pragma once
 // A struct's fields (fields.h) as the text of their JSON, without the JSON: for documents of many small
-// objects, which take ten times as long to build, to write and to take down as to write at once.
+// objects, which take longer to build, to write and to take down than to write at once.
 
 #include <algorithm>
 #include <array>

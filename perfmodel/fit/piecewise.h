@@ -34,6 +34,7 @@ std::vector<double> residuals(std::span<const FitPoint> points, const PieceFit& 
 
 /// Huber's fit of all pieces together with residuals of scale sigma, for given `begins` and `from`, with no
 /// alpha, beta or jump below zero. Starts from fit.lines and replaces them.
+///
 /// converged  change of every residual, in units of its spread, with which reweighting ends
 void refine(PieceFit& fit, std::span<const FitPoint> points, const Units& units, double sigma, double huber,
             double converged = 1e-9);

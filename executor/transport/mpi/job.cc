@@ -87,7 +87,7 @@ MpiJob::~MpiJob() {
   MPI_Finalize();
 }
 
-/// MPI_Finalize asks ten thousand times a second whether all ranks have come, on the processor of those that
+/// MPI_Finalize asks thousands of times a second whether all ranks have come, on the processor of those that
 /// still work on this host.
 void MpiJob::await_all() noexcept {
   try {

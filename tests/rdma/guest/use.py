@@ -22,7 +22,7 @@ import hosts
 HOME = Path("/tmp/user")
 PATIENCE = 240  # seconds for a call
 LIMIT = 40  # seconds from a fault to the end of all ranks: a card may try for 30, and mpirun needs its time
-# Few sizes, the same ones however slow the guest is, and one road over servers.
+# Few sizes, the same ones however slow the guest is.
 FEW = ("-e", "256K", "-f", "16", "-n", "2", "--max-iterations", "2", "--budget", "200s")
 # resnet50's 161 tensors, 2 MB together, so that messages are on either side of what is sent eagerly.
 MODEL = ("resnet50", "--scale-bytes", "0.02", "--scale-time", "0.1", "--no-check")
@@ -44,7 +44,7 @@ class User:
         self.count = count
         self.names = [f"h{number}" for number in range(1, count + 1)]
         self.hostfile = hosts.make_hosts(count)
-        self.few = (*FEW, "--servers", str(count))
+        self.few = (*FEW, "--servers", str(count))  # one road over servers
         HOME.mkdir()
 
     def command(self, *arguments):
