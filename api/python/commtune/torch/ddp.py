@@ -64,8 +64,10 @@ class DdpCommunication:
         try:
             if self._left == 0:
                 self._begin()
-            for index, gradient in zip(indices, bucket.gradients(), strict=True):
-                self._gradients.views[index].copy_(gradient)
+            stretches = self._gradients.beside(bucket.buffer(), indices)
+            for ours, theirs in stretches:
+                ours.copy_(theirs)
+            for index in indices:
                 self._gradients.tell_ready(self._session, index)
             self._left -= len(indices)
             if self._left == 0 and self._own is not None:
@@ -73,7 +75,7 @@ class DdpCommunication:
         except CommtuneError as error:
             self._end(error)
             raise
-        self._waiting.put(_Bucket(bucket.buffer(), bucket.gradients(), indices, future))
+        self._waiting.put(_Bucket(bucket.buffer(), stretches, indices, future))
         return future
 
     def adopt(self, plan: str | os.PathLike[str] | dict[str, Any] | None) -> None:
@@ -134,9 +136,11 @@ class DdpCommunication:
         """On the thread of its own: buckets in the order in which they came."""
         while (bucket := self._waiting.get()) is not None:
             try:
-                for index, gradient in zip(bucket.indices, bucket.gradients, strict=True):
-                    self._session.wait(index)
-                    gradient.copy_(self._gradients.views[index])
+                for index in bucket.indices:
+                    if not self._session.is_back(index):  # waiting lets other threads in, which is dear
+                        self._session.wait(index)
+                for ours, theirs in bucket.stretches:
+                    theirs.copy_(ours)
                 bucket.future.set_result(bucket.buffer)
             except CommtuneError as error:
                 self._end(error)
@@ -153,8 +157,8 @@ class _Bucket:
     def __init__(
         self,
         buffer: torch.Tensor,
-        gradients: list[torch.Tensor],
+        stretches: list[tuple[torch.Tensor, torch.Tensor]],
         indices: list[int],
         future: torch.futures.Future[torch.Tensor],
     ) -> None:
-        self.buffer, self.gradients, self.indices, self.future = buffer, gradients, indices, future
+        self.buffer, self.stretches, self.indices, self.future = buffer, stretches, indices, future

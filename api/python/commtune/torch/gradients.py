@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import nn
@@ -58,11 +58,28 @@ class FlatGradients:
         numbers = sum(parameter.numel() for parameter in self.parameters)
         self.flat = torch.zeros(numbers, dtype=like.dtype, device=self.device)
         self.views: list[torch.Tensor] = [self.flat] * len(self.parameters)
+        self._places = [0] * len(self.parameters)
         place = 0
         for index in reversed(range(len(self.parameters))):
             parameter = self.parameters[index]
+            self._places[index] = place
             self.views[index] = _view(self.flat, place, parameter)
             place += parameter.numel()
+
+    def beside(self, buffer: torch.Tensor, indices: Sequence[int]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Pairs of stretches with the same elements, of these gradients and of a flat buffer that has them in this order.
+
+        As few as there can be: gradients that lie side by side in both are one.
+        """
+        pairs = []
+        begin = end = place = 0  # of the stretch in the buffer; where it lies here
+        for index in indices:
+            if self._places[index] != place + (end - begin):
+                pairs.append((place, begin, end))
+                begin, place = end, self._places[index]
+            end += self.parameters[index].numel()
+        pairs.append((place, begin, end))
+        return [(self.flat[at : at + (e - b)], buffer[b:e]) for at, b, e in pairs if e > b]
 
     def lay_out(self, session: Session) -> None:
         """Tells the session. Collective."""
