@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 
 import pytest
 import torch
@@ -220,6 +221,43 @@ def test_only_ones_own_files_count(cache):
     assert kept.plan() is None
     assert kept.is_known
     assert KeptPlan("0123456789abcdef", ["b", "a"], "full").folder != kept.folder
+
+
+def kept_in_a_folder():
+    kept = KeptPlan("0123456789abcdef", ["a", "b"], "full")
+    kept.folder.mkdir(parents=True, mode=0o700)
+    return kept
+
+
+@pytest.mark.parametrize("name", ["plan.json", f".plan-{os.getpid()}"])
+def test_a_link_in_the_folder_leads_nowhere(tmp_path, name):
+    target = tmp_path / "target"
+    target.write_text("mine", encoding="utf-8")
+    kept = kept_in_a_folder()
+    (kept.folder / name).symlink_to(target)
+    kept.write("plan", {"method": "x"})
+    assert target.read_text(encoding="utf-8") == "mine"
+    written = kept.folder / "plan.json"
+    assert not written.is_symlink()
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert kept.plan() == {"method": "x"}
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_behind(monkeypatch):
+    kept = kept_in_a_folder()
+    (kept.folder / "plan.json").mkdir()  # a file does not replace a folder
+    kept.write("plan", {"method": "x"})
+    assert [path.name for path in kept.folder.iterdir()] == ["plan.json"]
+    monkeypatch.setattr(tempfile, "mkstemp", full_disk)
+    kept.write("result", {"state": "adopted"})
+    assert [path.name for path in kept.folder.iterdir()] == ["plan.json"]
+
+
+def full_disk(mkstemp=tempfile.mkstemp, **where):
+    """Makes a file that takes nothing."""
+    descriptor, path = mkstemp(**where)
+    os.close(descriptor)
+    return os.open("/dev/full", os.O_WRONLY), path
 
 
 def test_the_layers_of_a_step_are_timed():

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import os
 import threading
 import time
 
@@ -10,6 +11,7 @@ from models import Transformer, batches, make, step
 from ranks import on_ranks
 
 import commtune.torch
+from commtune.torch import service
 
 RANKS = 2
 
@@ -17,7 +19,7 @@ RANKS = 2
 class Service(http.server.BaseHTTPRequestHandler):
     """Answers with one plan, whatever is asked, and keeps what is handed back."""
 
-    plan, delay, runs = None, 0.0, None
+    plan, delay, runs, scope = None, 0.0, None, "operate"
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -28,11 +30,13 @@ class Service(http.server.BaseHTTPRequestHandler):
         self.answer({"id": 7} if asked["model"] == self.plan["layout"] and asked["workers"] == RANKS else {})
 
     def do_GET(self):
+        if self.path == "/v1/tokens?limit=1" and self.scope != "operate":
+            return self.answer({}, 403)
         self.answer({"plan": self.plan} if self.path == "/v1/plans/7" else {})
 
-    def answer(self, document):
+    def answer(self, document, status=200):
         text = json.dumps(document).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
         self.wfile.write(text)
@@ -41,9 +45,13 @@ class Service(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def serve(plan, delay=0.0, runs=None):
-    """Its address. runs: where what is handed back goes"""
-    handler = type("Answers", (Service,), {"plan": plan, "delay": delay, "runs": runs})
+def serve(plan, delay=0.0, runs=None, scope="operate"):
+    """Its address.
+
+    runs   where what is handed back goes
+    scope  what all tokens may do
+    """
+    handler = type("Answers", (Service,), {"plan": plan, "delay": delay, "runs": runs, "scope": scope})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_address[1]}"
@@ -117,11 +125,12 @@ def test_auto_waits_for_nobody(monkeypatch):
     on_ranks(RANKS, body)
 
 
-def own_token(tmp_path, monkeypatch):
+def own_token(tmp_path, monkeypatch, mode=0o600):
     token = tmp_path / "token"
     token.write_text("secret", encoding="ascii")
-    token.chmod(0o600)
+    token.chmod(mode)
     monkeypatch.setenv("COMMTUNE_TOKEN_FILE", str(token))
+    return token
 
 
 def test_a_service_hears_how_long_steps_took_by_its_plan(tmp_path, monkeypatch):
@@ -175,13 +184,75 @@ def test_nothing_is_asked_of_other_hosts_in_the_clear():
 
 
 def test_a_token_that_others_can_read_is_refused(tmp_path, monkeypatch):
-    token = tmp_path / "token"
-    token.write_text("secret", encoding="ascii")
-    token.chmod(0o666)
-    monkeypatch.setenv("COMMTUNE_TOKEN_FILE", str(token))
+    own_token(tmp_path, monkeypatch, 0o666)
 
     def body(rank):
         with pytest.raises(commtune.CommtuneError, match="nobody else can read"):
             trained("http://127.0.0.1:1/v1/plans/7", rank)
 
     on_ranks(RANKS, body)
+
+
+REFUSED = r"must be a file that is yours and that nobody else can read \(chmod 600\); it has mode "
+
+
+def test_the_token_file_that_was_opened_is_looked_at(tmp_path, monkeypatch):
+    path = own_token(tmp_path, monkeypatch, 0o666)
+    private = tmp_path / "private"
+    private.write_text("secret", encoding="ascii")
+    private.chmod(0o600)
+
+    def opened_and_then_replaced(*arguments, open=os.open):
+        descriptor = open(*arguments)
+        private.replace(path)
+        return descriptor
+
+    with monkeypatch.context() as patch, pytest.raises(commtune.CommtuneError, match=REFUSED + "666"):
+        patch.setattr(os, "open", opened_and_then_replaced)
+        service.token()
+    assert service.token().text == "secret"
+
+
+def test_a_pipe_is_no_token_and_not_waited_for(tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "token", 0o600)
+    monkeypatch.setenv("COMMTUNE_TOKEN_FILE", str(tmp_path / "token"))
+    with pytest.raises(commtune.CommtuneError, match=REFUSED + "600"):
+        service.token()
+
+
+def test_a_token_file_holds_a_token_and_nothing_else(tmp_path, monkeypatch):
+    path = own_token(tmp_path, monkeypatch)
+    for text in ("", "secret\r\nX-Evil: 1", "s\u00e9cret", "s" * 513):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(commtune.CommtuneError, match="must hold a token and nothing else"):
+            service.token()
+
+
+def test_without_a_token_file_there_is_none_unless_one_was_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("COMMTUNE_TOKEN_FILE", raising=False)
+    assert service.token() is None
+    monkeypatch.setenv("COMMTUNE_TOKEN_FILE", str(tmp_path / "token"))
+    with pytest.raises(commtune.CommtuneError, match="cannot be read"):
+        service.token()
+
+
+def test_the_usual_token_file_is_no_token_of_the_site(tmp_path, monkeypatch):
+    folder = tmp_path / ".config" / "commtune"
+    folder.mkdir(parents=True)
+    own_token(folder, monkeypatch, 0o644)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("COMMTUNE_TOKEN_FILE", "")  # names none
+    with pytest.raises(commtune.CommtuneError, match=REFUSED + "644"):
+        service.token()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the token file of a whole site is root's")
+def test_a_token_for_the_whole_site_may_only_ask_for_plans(tmp_path, monkeypatch):
+    own_token(tmp_path, monkeypatch, 0o644)
+    runs = []
+    service.ask(f"{serve(None, runs=runs, scope='plan')}/v1/runs", {}, 30.0)
+    assert runs == [({}, "Bearer secret")]
+    with pytest.raises(commtune.CommtuneError, match="it may do more than ask for plans"):
+        service.ask(f"{serve(None, runs=runs, scope='operate')}/v1/runs", {}, 30.0)
+    assert len(runs) == 1  # it was not even asked

@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import stat
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -37,11 +38,19 @@ class KeptPlan:
 
     def write(self, name: str, document: dict[str, Any]) -> None:
         """As a whole or not at all; a cache that cannot be written is none."""
+        text = json.dumps(document)
         with contextlib.suppress(OSError):
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            partial = self.folder / f".{name}-{os.getpid()}"
-            partial.write_text(json.dumps(document), encoding="utf-8")
-            partial.replace(self.folder / f"{name}.json")
+            # A new file that no link leads away from, for its owner alone: _read() takes no other, whatever the umask is.
+            descriptor, partial = tempfile.mkstemp(prefix=f".{name}-", dir=self.folder)
+            try:
+                with open(descriptor, "w", encoding="utf-8") as file:
+                    file.write(text)
+                os.replace(partial, self.folder / f"{name}.json")
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    os.unlink(partial)
+                raise
 
     def _read(self, name: str) -> dict[str, Any] | None:
         """Only what the user's own account alone can have written."""
