@@ -184,12 +184,12 @@ void lower_to_limits(std::vector<RoadBound>& bounds, const Planning& job, const 
   }
 }
 
+bool has_low_bound(const RoadBound& bound) { return bound.bound_low.has_value(); }
+
+/// Nothing where time ran out before each road had one: any of the others may be the lowest.
 std::optional<Seconds> lowest_at_limits(const std::vector<RoadBound>& bounds) {
-  std::optional<Seconds> lowest;
-  for (const RoadBound& bound : bounds) {
-    if (bound.bound_low && (!lowest || *bound.bound_low < *lowest)) lowest = bound.bound_low;
-  }
-  return lowest;
+  if (bounds.empty() || !std::ranges::all_of(bounds, has_low_bound)) return std::nullopt;
+  return std::ranges::min_element(bounds, {}, &RoadBound::bound_low)->bound_low;
 }
 
 /// Of the roads that plans are searched on.

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "api/view/answer_json.h"
 #include "perfmodel/base/error.h"
@@ -96,6 +98,21 @@ TEST(TimeLimit, IsLookedAtWhileRoadsAreBoundedMethodsTriedAndDrawsSimulated) {
   answer_within(with_draws.out_of_time());
   EXPECT_GT(without_draws.asked, 13);
   EXPECT_GT(with_draws.asked, without_draws.asked + 64);
+}
+
+TEST(TimeLimit, LeavesOutTheDoubtsEdgeUnlessEachRoadHasOne) {
+  MadeClock without_draws{kNever};
+  answer_within(without_draws.out_of_time(), 0);
+  int cut_short = 0;
+  for (int most = without_draws.asked; most < without_draws.asked + 8; ++most) {
+    MadeClock clock{most};
+    const Answer answer = answer_within(clock.out_of_time(), 1);
+    const auto with_edge = std::ranges::count_if(
+        answer.bounds, [](const RoadBound& bound) { return bound.bound_low.has_value(); });
+    cut_short += with_edge > 0 && std::cmp_less(with_edge, answer.bounds.size());
+    EXPECT_EQ(answer.bound_low.has_value(), std::cmp_equal(with_edge, answer.bounds.size())) << most;
+  }
+  EXPECT_GT(cut_short, 0) << "time ran out between two roads";
 }
 
 TEST(TimeLimit, MayEndTheWorkWithoutAnAnswer) {
