@@ -3,8 +3,9 @@
 // Requests are read by us (request_head.h). The library is not shown a byte of what a client sent, except for
 // the text of Accept-Encoding: it gets a head of our own making, which asks for what is to be written.
 //
-// The hooks, each of which tests/api/rest/http/reply_writer_test.cc tries. CMakeLists.txt beside this names
-// the versions that have them all; another one has to pass that test before it is let in.
+// The hooks, of which tests/api/rest/http/reply_writer_test.cc tries all but 6, a comparison that no answer
+// shows. CMakeLists.txt beside this names the versions that have them all; another one has to pass that test
+// before it is let in.
 //  1. Server::process_request (protected) reads one head from a Stream, and no byte more where that is a GET
 //     or HEAD; calls `setup_request`; routes; writes the answer to the Stream. With `close_connection` the
 //     answer says "Connection: close".

@@ -142,6 +142,7 @@ TEST(RunPlan, ReportsEveryRankAndEveryMessage) {
   EXPECT_GE(report.median_seconds, 300e-6);
   EXPECT_EQ(to_json(run_report_from_json(to_json(report))), to_json(report));
   EXPECT_GT(report.ranks[0].peak_bytes, 0U);
+  EXPECT_GT(report.ranks[0].cpu_seconds, 0);
   // A message of one whole tensor travels from where it lies; how long threads waited for a core has tests of
   // its own.
   EXPECT_EQ(report.ranks[0].copying_seconds, 0);

@@ -167,6 +167,16 @@ TEST_F(ReplyWriterTest, ShowsTheLibraryNothingElseOfARequest) {
   EXPECT_THAT(got, EndsWith("\r\n\r\n{}"));
 }
 
+TEST_F(ReplyWriterTest, LeavesNoSignalToAProcessWhoseClientHasGone) {
+  struct sigaction before {};
+  const struct sigaction usual {};  // SIG_DFL
+  ASSERT_EQ(::sigaction(SIGPIPE, &usual, &before), 0);
+  const ReplyWriter another(10s);
+  struct sigaction now {};
+  ASSERT_EQ(::sigaction(SIGPIPE, &before, &now), 0);
+  EXPECT_EQ(now.sa_handler, SIG_IGN);
+}
+
 TEST_F(ReplyWriterTest, AnswersARequestThatWasNeverRead) {
   Reply reply = text("{}");
   reply.status = 431;

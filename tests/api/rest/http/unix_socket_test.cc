@@ -109,6 +109,14 @@ TEST_F(UnixSocketTest, HasTheModeAndGroupThatItIsGiven) {
   EXPECT_EQ(status().st_gid, ::getegid());
 }
 
+TEST_F(UnixSocketTest, IsHandedToTheOwnerThatItIsGiven) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give a file away";
+  options_.unix_socket->owner = "65534:65534";
+  const ListeningSocket socket(options_);
+  EXPECT_EQ(status().st_uid, 65534U);
+  EXPECT_EQ(status().st_gid, 65534U);
+}
+
 TEST_F(UnixSocketTest, OfAServiceThatIsGoneIsReplaced) {
   ::close(bind_unix_socket(*options_.unix_socket).descriptor);  // as a process that is killed: the file stays
   ASSERT_TRUE(fs::exists(path()));

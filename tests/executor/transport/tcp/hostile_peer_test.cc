@@ -9,8 +9,10 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <semaphore>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "executor/transport/tcp/acceptor.h"
@@ -250,24 +252,102 @@ void a_taken_rank_is_refused_and_the_first_kept() {
       3);
 }
 
+/// Rank 0's listening end alone, beside ranks on hosts of their own, whose cards each have one address.
+struct Door {
+  explicit Door(const std::vector<IpAddress>& others)
+      : peers{0, std::vector<std::string>(others.size() + 1, "a"), {0}},
+        known{std::vector<tcp::AddressCard>(others.size() + 1), tcp::make_secret()},
+        places(peers) {
+    set_address(0, kLoopback);
+    for (int rank = 1; rank < peers.size(); ++rank) {
+      peers.node.push_back(rank);
+      set_address(static_cast<std::size_t>(rank), others[static_cast<std::size_t>(rank) - 1]);
+    }
+    listeners = tcp::open_listeners(peers, known.cards[0]);
+    acceptor.emplace(peers, known, listeners, places);
+  }
+  void set_address(std::size_t rank, const IpAddress& ip) {
+    known.cards[rank].count = 1;
+    known.cards[rank].addresses[0].ip = ip;
+  }
+  tcp::Endpoint place() const { return {kLoopback, known.cards[0].addresses[0].port}; }
+  void take_turn(int most_ms) {
+    std::vector<pollfd> polled;
+    acceptor->watch(polled);
+    ASSERT_GE(poll(polled.data(), polled.size(), most_ms), 0);
+    acceptor->go_on(polled);
+  }
+
+  Peers peers;
+  tcp::Introduction known;
+  tcp::Places places;
+  std::vector<tcp::Listener> listeners{};
+  std::optional<tcp::Acceptor> acceptor{};
+};
+
+/// Whether one who knows the secret is taken for a rank.
+bool is_let_in(Door& door, int rank, const IpAddress& from) {
+  std::atomic<bool> over{false};
+  std::jthread answers([&] {
+    while (!over) door.take_turn(1);
+  });
+  const RawPeer peer(from, door.place());
+  EXPECT_EQ(peer.error(), 0);
+  const bool taken = prove_to_be(rank, peer, door.known.secret);
+  over = true;
+  return taken;
+}
+
+TEST(HostilePeer, AnAddressOnNobodysCardIsRefusedBetweenHostsToo) {
+  Door door({kLoopback});
+  EXPECT_FALSE(is_let_in(door, 1, kOtherLoopback));
+  EXPECT_THAT(door.acceptor->refused(), HasSubstr("from 127.0.0.2: no rank has that address on its card"));
+  EXPECT_TRUE(is_let_in(door, 1, kLoopback));
+}
+
+TEST(HostilePeer, TheAddressOfAnotherHostsRankIsRefused) {
+  Door door({kLoopback, kOtherLoopback});
+  EXPECT_FALSE(is_let_in(door, 2, kLoopback));
+  EXPECT_THAT(door.acceptor->refused(), HasSubstr("its address is not on the card of its rank"));
+  EXPECT_TRUE(is_let_in(door, 2, kOtherLoopback));
+}
+
+TEST(HostilePeer, WhoConnectsComesFromAnAddressOfHisCard) {
+  const auto [listener, port] = tcp::listen_at(kLoopback);
+  const Descriptor connection = tcp::begin_connecting(kOtherLoopback, {kLoopback, port});
+  pollfd coming{listener.get(), POLLIN, 0};
+  ASSERT_EQ(poll(&coming, 1, 10'000), 1);
+  const auto accepted = tcp::accept_from(listener.get());
+  ASSERT_TRUE(accepted);
+  EXPECT_EQ(accepted->second, kOtherLoopback);
+}
+
 TEST(HostilePeer, NoMoreStrangersWaitThanThereIsRoomFor) {
-  const Peers peers{0, {"a", "a"}, {0, 0}};
-  tcp::Introduction known{std::vector<tcp::AddressCard>(2), tcp::make_secret()};
-  const std::vector<tcp::Listener> listeners = tcp::open_listeners(peers, known.cards[0]);
-  tcp::Places places(peers);
-  tcp::Acceptor acceptor(peers, known, listeners, places);
+  Door door({kLoopback});
   std::vector<RawPeer> flood;
   flood.reserve(150);
-  for (int i = 0; i < 150; ++i) flood.push_back(knock(known));
-  std::vector<pollfd> polled;
+  for (int i = 0; i < 150; ++i) flood.emplace_back(kLoopback, door.place());
+  const auto more_wait = [&] {
+    pollfd coming{door.listeners[0].socket.get(), POLLIN, 0};
+    return poll(&coming, 1, 0) > 0;
+  };
   do {
-    polled.clear();
-    acceptor.watch(polled);
-    ASSERT_GE(poll(polled.data(), polled.size(), 0), 0);
-    acceptor.go_on(polled);
-    EXPECT_LE(acceptor.pending(), 2 + tcp::Acceptor::kMostStrangers);
-  } while (polled.back().revents != 0);
-  EXPECT_THAT(acceptor.refused(), HasSubstr("the last one from 127.0.0.1"));
+    door.take_turn(0);
+    EXPECT_LE(door.acceptor->pending(), 2 + tcp::Acceptor::kMostStrangers);
+  } while (more_wait());
+  EXPECT_THAT(door.acceptor->refused(), HasSubstr("the last one from 127.0.0.1"));
+}
+
+TEST(HostilePeer, AStrangerHasAShortLimitOfItsOwn) {
+  Door door({kLoopback});
+  const RawPeer silent(kLoopback, door.place());
+  const Deadline came = Clock::now();
+  while (door.acceptor->pending() == 0 && Clock::now() < soon()) door.take_turn(10);
+  ASSERT_TRUE(door.acceptor->next_limit());
+  EXPECT_LE(*door.acceptor->next_limit() - came, std::chrono::seconds{10}) << "of a minute and more";
+  while (door.acceptor->pending() > 0 && Clock::now() < came + std::chrono::seconds{60}) door.take_turn(10);
+  EXPECT_EQ(door.acceptor->pending(), 0U);
+  EXPECT_THAT(door.acceptor->refused(), HasSubstr("it did not prove itself in time"));
 }
 
 /// Rank 0 of two is an impostor: it listens where the card says, and answers a proof with `answer` to it.
