@@ -250,6 +250,7 @@ struct RunSummary {
   int workers = 1;           ///< the plan's
   WorkState state = WorkState::kRunning;
   bool attested = true;  ///< NewRun::attested
+  std::string workload;  ///< what ran: "replay" or "training"; empty: nobody said
   int iterations = 0;
   Seconds predicted{};  ///< the plan's, to be read beside the median
   Seconds median{}, low{}, high{};

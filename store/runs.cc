@@ -10,10 +10,10 @@ namespace {
 
 const std::string kRunsSummary =
     "SELECT runs.id, runs.plan, runs.cluster, coalesce(clusters.name, ''), plans.method, plans.model, "
-    "plans.workers, runs.state, runs.attested, runs.iterations, plans.predicted_seconds, "
-    "runs.median_seconds, "
-    "runs.low_seconds, runs.high_seconds, runs.error, runs.trace_path, runs.differences, runs.ended, "
-    "runs.created, runs.version";
+    "plans.workers, runs.state, runs.attested, coalesce(json_extract(runs.settings, '$.workload'), ''), "
+    "runs.iterations, plans.predicted_seconds, runs.median_seconds, runs.low_seconds, "
+    "runs.high_seconds, runs.error, runs.trace_path, runs.differences, runs.ended, runs.created, "
+    "runs.version";
 const std::string kFromRuns =
     " FROM runs JOIN plans ON plans.id = runs.plan LEFT JOIN clusters ON clusters.id = runs.cluster";
 const std::string kSelectRunsSummary = kRunsSummary + kFromRuns;
@@ -23,8 +23,9 @@ const std::string kSelectRuns =
 
 void read_summary(Query& query, RunSummary& row) {
   read_values(query, row.id, row.plan, row.cluster, row.cluster_name, row.method, row.model, row.workers,
-              row.state, row.attested, row.iterations, row.predicted, row.median, row.low, row.high,
-              row.error, row.trace_path, row.differences, row.ended, row.origin.created, row.origin.version);
+              row.state, row.attested, row.workload, row.iterations, row.predicted, row.median, row.low,
+              row.high, row.error, row.trace_path, row.differences, row.ended, row.origin.created,
+              row.origin.version);
 }
 
 RunSummary read_run_summary(Query& query) {

@@ -10,6 +10,7 @@
 #include "executor/replay/run.h"
 #include "executor/session/report.h"
 #include "perfmodel/base/error.h"
+#include "perfmodel/device_kind.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "store/rows.h"
@@ -76,6 +77,7 @@ struct RunRequest {
 struct RunOutcome {
   RowId run = 0;
   RunReport report;
+  DeviceKind device = DeviceKind::kHost;  ///< what gradients lay on and layers ran on
   Seconds predicted{};
   std::vector<std::string> differences;  ///< facts of the hosts that were not so when the fit was made
   std::optional<Error> failure;  ///< why it has no report; its row, where it has one (run > 0), says so too

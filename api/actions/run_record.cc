@@ -76,6 +76,7 @@ probes::Facts facts_from_json(const nlohmann::json& value) {
 
 RunRecord::RunRecord(Context& context, const RunRequest& request, const std::string& group)
     : context_(context), request_(request) {
+  outcome_.device = request.options.device;
   outcome_.predicted = request.job.predicted;
   outcome_.run = context.store.start_run(new_run(request, context, group));
 }

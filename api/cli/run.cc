@@ -123,8 +123,8 @@ void add_run_command(CLI::App& tune, Session& session) {
       "  tune run plan.json --hosts hosts.txt --trace traces --iterations 50\n"
       "  tune run latest --model timed-again.json            the same plan with newer layer times\n"
       "  tune run latest --device cuda                       layers are kernels, gradients lie on GPUs\n"
-      "In a replay layers sleep for the profile's times, and made-up gradients of the model's sizes travel\n"
-      "by the plan and are checked. No model code runs.\n"
+      "In a replay layers sleep for the profile's times (on GPUs: kernels of that length run), and made-up\n"
+      "gradients of the model's sizes travel by the plan and are checked. No model code runs.\n"
       "Trace files open in Perfetto: one a rank, and all_ranks.json with all of them beside the prediction.");
   auto flags = std::make_shared<RunFlags>();
   add_knob(*command, knob::kPlan, flags->name.text)->required();

@@ -430,9 +430,10 @@ std::string wire_text(const RunReport& report) {
 std::string run_report(const RunOutcome& outcome) {
   const RunReport& report = outcome.report;
   std::string out = fmt::format(
-      "replay of {} with {} on {} ranks over {}: {} timed iterations; layers were waits, gradients were "
+      "replay of {} with {} on {} ranks over {}: {} timed iterations; layers were {}, gradients were "
       "made up, nothing was trained\n",
-      report.model, report.method, report.ranks.size(), report.transport, report.iteration_seconds.size());
+      report.model, report.method, report.ranks.size(), report.transport, report.iteration_seconds.size(),
+      outcome.device == DeviceKind::kHost ? "waits" : "kernels of their length");
   if (report.check.iterations > 0)
     out += fmt::format(
         "gradients: {} tensors compared in full with a serial reference, {} elements in timed "

@@ -144,6 +144,7 @@ std::string to_table(const std::vector<RunSummary>& rows) {
                {"model", Align::kLeft},
                {"workers"},
                {"cluster", Align::kLeft},
+               {"workload", Align::kLeft},
                {"state", Align::kLeft},
                {"iterations"},
                {"predicted"},
@@ -157,7 +158,7 @@ std::string to_table(const std::vector<RunSummary>& rows) {
     if (!row.attested) state += ", unattested";
     if (!row.differences.empty()) state += ", other conditions";
     table.add({std::to_string(row.id), std::to_string(row.plan), row.method, row.model,
-               std::to_string(row.workers), text_or_dash(row.cluster_name), state,
+               std::to_string(row.workers), text_or_dash(row.cluster_name), text_or_dash(row.workload), state,
                std::to_string(row.iterations), time_or_dash(row.predicted), time_or_dash(row.median),
                judges ? signed_percent(row.predicted / row.median - 1) : "-", when(row.origin.created),
                text_or_dash(row.error)});

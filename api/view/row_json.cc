@@ -147,6 +147,7 @@ json to_json(const RunSummary& row) {
                       {"workers", row.workers},
                       {"state", to_string(row.state)},
                       {"attested", row.attested},
+                      {"workload", row.workload},
                       {"iterations", row.iterations},
                       {"predicted_seconds", row.predicted.count()},
                       {"median_seconds", row.median.count()},

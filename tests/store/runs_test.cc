@@ -65,6 +65,17 @@ TEST(Runs, SayWhetherSomebodyAnswersForThem) {
   EXPECT_FALSE(store.runs().rows.at(0).attested);  // the newest first
 }
 
+TEST(Runs, SayWhatRan) {
+  Store store = memory_store();
+  const RowId plan = stored_plan(store);
+  const RowId trained =
+      store.add_run({.plan = plan, .settings = {{"workload", "training"}, {"iterations", 3}}}, good_result());
+  store.add_run({.plan = plan}, good_result());
+  EXPECT_EQ(store.find_run(trained)->workload, "training");
+  EXPECT_EQ(store.runs().rows.at(0).workload, "") << "nobody said";
+  EXPECT_EQ(store.runs().rows.at(1).workload, "training");
+}
+
 TEST(Runs, ThatNobodyCarriesOutAnyMoreAreInterrupted) {
   Store store = memory_store();
   const RowId plan = stored_plan(store);

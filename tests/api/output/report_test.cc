@@ -78,8 +78,11 @@ TEST(RunReportText, SaysThatNothingWasTrained) {
   outcome.report.model = "resnet50";
   const std::string text = run_report(outcome);
   EXPECT_THAT(text, testing::StartsWith("replay of resnet50"));
+  EXPECT_THAT(text, HasSubstr("layers were waits"));
   EXPECT_THAT(text, HasSubstr("nothing was trained"));
   EXPECT_EQ(to_json(outcome).at("workload"), "replay");
+  outcome.device = DeviceKind::kCuda;
+  EXPECT_THAT(run_report(outcome), HasSubstr("layers were kernels of their length"));
 }
 
 TEST(Comparison, IsNothingWhereNoneWasAskedFor) {

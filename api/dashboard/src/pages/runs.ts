@@ -121,6 +121,7 @@ export class RunsPage extends Page {
       { title: 'Method', key: 'method', value: (run) => run.method, show: (run) => html`<a href="/plans/${run.plan}">${run.method}</a>` },
       { title: 'Cluster', key: 'cluster', value: (run) => run.cluster_name || '–' },
       { title: 'Workers', key: 'workers', numeric: true, value: (run) => run.workers },
+      { title: 'Workload', key: 'workload', value: (run) => run.workload || '–' },
       { title: 'State', key: 'state', value: (run) => run.state, show: (run) => html`<span title=${run.error}>${badge(STATES[run.state], run.state)}</span>${unattested(run)}${otherConditions(run)}` },
       { title: 'Predicted', key: 'predicted', numeric: true, value: (run) => run.predicted_seconds, show: (run) => time(run.predicted_seconds || null) },
       { title: 'Measured', key: 'measured', numeric: true, value: (run) => run.median_seconds, show: (run) => time(run.median_seconds || null) },

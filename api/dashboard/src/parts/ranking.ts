@@ -99,7 +99,7 @@ export function rankingFigure(owner: object, options: RankingOptions): TemplateR
     chart: memo(owner, `ranking-${options.id}-${selected}-${options.stamp}`, () => rankingChart(`ranking-${options.id}`, ranked, answer.bound_seconds, selected, (method) => options.onSelect(method))),
     legend: html`<div class="legend" aria-hidden="true">
       <span><i class="swatch compute"></i>compute</span><span><i class="swatch exposed strong"></i>exposed communication</span>
-      <span>├─┤ 90 % of the draws</span><span>◆ measured</span>${answer.bound_seconds === null ? nothing : html`<span><i class="swatch bound"></i>bound: no lossless plan is faster, as far as the fits are right</span>`}</div>`,
+      <span>├─┤ 90 % of the draws</span><span>◆ measured</span>${answer.bound_seconds === null ? nothing : html`<span><i class="swatch bound"></i>bound: no lossless plan is faster over the roads that were priced, as far as the fits are right</span>`}</div>`,
     rows: answer.ranking,
     columns: [
       { title: 'Method', key: 'method', value: (one) => one.method, show: (one) => one.title },
