@@ -145,20 +145,6 @@ class LastGroup {
 
 }  // namespace
 
-double fused_end(const FusionJob& job, const FusionCost& cost, const Groups& groups) {
-  double free = 0, end = 0;
-  std::size_t next = 0;
-  for (const std::size_t size : groups) {
-    Bytes bytes;
-    for (std::size_t i = 0; i < size; ++i) bytes += Bytes{job.bytes[next + i]};
-    next += size;
-    const double start = std::max(free, job.ready[next - 1]);
-    free = start + cost.occupancy(bytes).count();
-    end = std::max(end, start + cost.alone(bytes).count());
-  }
-  return end;
-}
-
 Groups exact_fusion(const FusionJob& job, const FusionCost& cost) {
   const std::size_t n = job.ready.size();
   if (n == 0) return {};

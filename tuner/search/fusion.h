@@ -26,9 +26,6 @@ struct FusionCost {
 /// Sizes of the groups in order, together all tensors.
 using Groups = std::vector<std::size_t>;
 
-/// When the last byte of the last group is back.
-double fused_end(const FusionJob& job, const FusionCost& cost, const Groups& groups);
-
 /// The groups that end earliest: E(k) = min_j max(E(j), r_k) + t(m_k + ... + m_{j-1}), for any non-decreasing
 /// costs. Exact for messages one at a time, and for overlapping ones as long as the last to be served is the
 /// last to end. O(n^2) at worst; a group never reaches back beyond the last one that ends before its

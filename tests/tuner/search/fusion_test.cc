@@ -17,6 +17,21 @@ FusionCost line(double a, double b) {
   return {curve, curve};
 }
 
+/// When the last byte of the last group is back.
+double fused_end(const FusionJob& job, const FusionCost& cost, const Groups& groups) {
+  double free = 0, end = 0;
+  std::size_t next = 0;
+  for (const std::size_t size : groups) {
+    Bytes bytes;
+    for (std::size_t i = 0; i < size; ++i) bytes += Bytes{job.bytes[next + i]};
+    next += size;
+    const double start = std::max(free, job.ready[next - 1]);
+    free = start + cost.occupancy(bytes).count();
+    end = std::max(end, start + cost.alone(bytes).count());
+  }
+  return end;
+}
+
 TEST(FusedEnd, WalksTheGroups) {
   // Ready 1, 2, 5; 10 B each at 0.1 s, start-up 1. {2, 1}: 2 .. 5 (1 + 20 * 0.1), 5 .. 7.
   const FusionJob job{{1, 2, 5}, {10, 10, 10}};
