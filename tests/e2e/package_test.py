@@ -143,4 +143,4 @@ if __name__ == "__main__":
     if not shutil.which("cpack") or not shutil.which("dpkg-deb"):
         print("skipped: cpack or dpkg-deb is missing")
         sys.exit(77)
-    unittest.main(argv=[argument for argument in sys.argv if argument != "--install"])
+    unittest.main(argv=[argument for argument in sys.argv if argument != "--install"], verbosity=2)  # the reason of a skip is seen

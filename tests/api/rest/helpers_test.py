@@ -368,4 +368,4 @@ class HostileAddress(HelperTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # the reason of a skip is seen

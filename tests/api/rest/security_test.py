@@ -127,7 +127,7 @@ class Journal(unittest.TestCase):
                     text += line
                 token = (Path(folder) / "commtune" / "token").read_text(encoding="utf-8").strip()
                 process.terminate()
-                process.wait(timeout=PATIENCE_SECONDS)
+                self.assertEqual(process.wait(timeout=PATIENCE_SECONDS), 0)
             return text, token
 
     def test_has_the_file_of_the_token_and_not_the_token(self):
@@ -275,6 +275,11 @@ class StartToken(ServiceTest):
         self.assertFalse(kept.exists())
         type(self).server = Server(self.database)
 
+    def test_the_address_of_the_dashboard_has_it_in_its_fragment(self):
+        if self.server.dashboard is None:
+            self.skipTest("this program was built without the dashboard")
+        self.assertEqual(self.server.dashboard, f"{self.server.url}/#token={self.server.token}")
+
     def test_an_earlier_one_is_as_good_as_none(self):
         old = "ct_start_" + "0" * 64
         self.assertEqual(self.server.ask("GET", "/v1/plans", token=old).status, 200)
@@ -282,7 +287,7 @@ class StartToken(ServiceTest):
 
     def test_there_is_none_where_none_is_wanted(self):
         without = Server(self.database, "--no-start-token", environment={"XDG_RUNTIME_DIR": self.folder.name + "/none"})
-        self.addCleanup(without.kill)
+        self.addCleanup(without.close)
         self.assertEqual(without.ask("GET", "/v1/plans").status, 200)
         self.assertFalse((Path(self.folder.name) / "none").exists())
 
@@ -332,7 +337,7 @@ class UnixSocketTest(unittest.TestCase):
         os.chmod(folder.name, 0o755)
         self.path = Path(folder.name) / "socket"
         server = Server(made_store(Path(folder.name) / "store.db"), *flags, listen=f"unix:{self.path}")
-        self.addCleanup(lambda: server.process.poll() is None and server.kill())
+        self.addCleanup(server.close)
         return server
 
     def status_of_another_user(self):
@@ -642,4 +647,4 @@ class Tls(ServiceTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # the reason of a skip is seen
