@@ -145,7 +145,7 @@ class SlurmTest(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.home = Path(folder.name)
         cls.server = Server(made_store(cls.home / "store.db"))
-        cls.addClassCleanup(lambda: cls.server.process.poll() is None and cls.server.kill())
+        cls.addClassCleanup(lambda: cls.server.close())
         (cls.home / "slurm").mkdir()
         cls.slurm = Slurm(cls.home / "slurm")
         cls.addClassCleanup(cls.slurm.stop)

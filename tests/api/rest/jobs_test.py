@@ -48,7 +48,7 @@ class Jobs(unittest.TestCase):
     def setUp(self):
         wait_for_the_probes_lock()
         self.server = Server(self.database)
-        self.addCleanup(lambda: self.server.process.poll() is None and self.server.kill())
+        self.addCleanup(lambda: self.server.close())  # the one that there is then
 
     def act(self, method, path, body=None):
         """What needs the scope operate."""

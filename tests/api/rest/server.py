@@ -45,7 +45,9 @@ class LocalConnection(http.client.HTTPConnection):
 
 
 class Server:
-    """`tune serve` on a free port. Stop it with stop() or kill(). Its `token` is the one of this start, which may all."""
+    """`tune serve` on a free port. Stop it with stop() or kill(), or have close() do it when a test is cleaned up: each fails
+    if the service had ended by itself, as a sanitizer ends it, or does not end as it should. Its `token` is the one of this
+    start, which may all."""
 
     def __init__(self, database, *flags, environment=None, listen="127.0.0.1:0"):
         self.process = subprocess.Popen(
@@ -62,13 +64,17 @@ class Server:
             raise RuntimeError(f"tune serve: {line}{self.process.stderr.read()}")
         self.url = line.split()[-1]
         self.address = self.url.split("//")[-1]
+        self.stopped = False
+        self.dashboard = None  # its address, where there is one
         self.token = self._start_token() if "--no-start-token" not in flags else None
 
     def _start_token(self):
         """In the dashboard's address, or on the line below where there is no dashboard."""
         for _ in range(2):
-            found = re.search("ct_start_[0-9a-f]{64}", self.process.stdout.readline())
+            line = self.process.stdout.readline()
+            found = re.search("ct_start_[0-9a-f]{64}", line)
             if found:
+                self.dashboard = line.split()[-1] if line.startswith("dashboard:") else None
                 return found[0]
         raise RuntimeError("tune serve: printed no token of its start")
 
@@ -90,16 +96,29 @@ class Server:
             connection.close()
 
     def kill(self):
-        self.process.kill()
-        return self._end()
+        return self._end(signal.SIGKILL, -signal.SIGKILL)
 
     def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return self._end()
+        return self._end(signal.SIGTERM, 0)
 
-    def _end(self):
+    def close(self):
+        if not self.stopped:
+            self.stop()
+
+    def _end(self, how, status):
         """What it said on standard error."""
-        said = self.process.communicate(timeout=PATIENCE_SECONDS)[1]
+        self.stopped = True
+        early = self.process.poll()
+        self.process.send_signal(how)
+        try:
+            said = self.process.communicate(timeout=PATIENCE_SECONDS)[1]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise AssertionError(f"tune serve: {signal.Signals(how).name} did not end it\n{self.process.communicate()[1]}") from None
+        if early is not None:
+            raise AssertionError(f"tune serve ended by itself, exit status {early}\n{said}")
+        if self.process.returncode != status:
+            raise AssertionError(f"tune serve: exit status {self.process.returncode} after {signal.Signals(how).name}, must be {status}\n{said}")
         return said
 
 
@@ -120,7 +139,7 @@ class ServiceTest(unittest.TestCase):
         cls.database = made_store(Path(cls.folder.name) / "store.db")
         cls.prepare()
         cls.server = Server(cls.database, *cls.flags)
-        cls.addClassCleanup(lambda: cls.server.process.poll() is None and cls.server.kill())
+        cls.addClassCleanup(lambda: cls.server.close())  # the one that there is then: tests start others
         cls.document = description()
         cls.resolver = jsonschema.RefResolver("", cls.document)
 
