@@ -17,6 +17,7 @@ MOST_LINES = 120  # of the first page
 LINK = re.compile(r"\]\(([^)#\s:]*)(?:#([\w-]+))?\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 PATH = re.compile(r"(?<![\w/.-])((?:api|executor|perfmodel|probes|store|tests|tuner)/[\w./-]*\w|(?:api|executor|perfmodel|probes|store|tests|tuner)/)")
+COMMIT = re.compile(r"\b(?=[0-9a-f]*\d)[0-9a-f]{7}\b")
 SETTING = re.compile(r'SettingRow\{\s*"\w+",\s*"(--[\w-]+)",\s*"(COMMTUNE_\w+)"')
 STATUS = re.compile(r'ErrorStatus \w+\{"\w+",\s*(\d+),\s*\d+,\s*"([^"]+)"\}')
 
@@ -25,6 +26,12 @@ def pages():
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False)
     found = [ROOT / name for name in listed.stdout.split()] if listed.returncode == 0 else []
     return [page for page in found if page.exists()] or [FIRST, WAYS_IN]  # without git, those that there always are
+
+
+def git(*words):
+    """What git prints of this tree; nothing where it fails."""
+    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout.strip() if done.returncode == 0 else ""
 
 
 def anchor(heading):
@@ -54,6 +61,15 @@ class Pages(unittest.TestCase):
                     self.assertTrue((ROOT / path).exists() or (page.parent / path).exists())
 
 
+    @unittest.skipUnless(git("rev-parse", "--is-shallow-repository") == "false", "needs a clone with its history")
+    def test_commits_that_figures_are_from_exist(self):
+        known = set(git("rev-list", "--abbrev-commit", "--abbrev=7", "HEAD").split())
+        for page in pages():
+            for commit in COMMIT.findall(page.read_text(encoding="utf-8")):
+                with self.subTest(page=str(page.relative_to(ROOT)), commit=commit):
+                    self.assertTrue(commit in known, "not a commit of this history")
+
+
 class FirstPage(unittest.TestCase):
     text = FIRST.read_text(encoding="utf-8")
 
@@ -63,6 +79,20 @@ class FirstPage(unittest.TestCase):
     def test_the_first_code_that_it_shows_runs_and_checks_the_product(self):
         code = re.search(r"^```\n(.*?)^```", self.text, re.MULTILINE | re.DOTALL)
         self.assertEqual([line.split()[0] for line in code[1].splitlines()], ["api/quickstart", "tests/all"])
+
+    def test_each_figure_names_its_commit(self):
+        heading, table = "| command | what it printed | not counted | commit |", []
+        for line in self.text[self.text.index(heading) :].splitlines()[2:]:
+            if not line.startswith("|"):
+                break
+            table.append(line)
+        self.assertGreater(len(table), 2)
+        for line in table:
+            self.assertRegex(line, rf"\| [^|]*{COMMIT.pattern} \|$")
+
+    def test_the_quickstart_installs_only_what_building_and_running_need(self):
+        script = (ROOT / "api" / "quickstart").read_text(encoding="utf-8")
+        self.assertEqual(re.findall(r"^\.ci/install(.*)$", script, re.MULTILINE), [" build run"])
 
 
 class WaysIn(unittest.TestCase):
@@ -82,4 +112,4 @@ class WaysIn(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # the reason of a skip is seen

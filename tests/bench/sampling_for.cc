@@ -139,8 +139,8 @@ void compare_for(const std::vector<DrawnCluster>& clusters, const SamplingCase& 
   const Twice own = twice({profile}, true);
   print_row("for the model", own, middle);
   print_row("A/A", alike, apart);
-  fmt::print("RESULT sampling-for model={} seed={} cases={} budget_factor={:g}{}{}{}\n", profile.model, seed,
-             clusters.size(), how.budget_factor, result_words("alike", alike),
+  fmt::print("RESULT sampling-for model={} seed={} cases={} budget_factor={:g}{}{}{} excluded=none\n",
+             profile.model, seed, clusters.size(), how.budget_factor, result_words("alike", alike),
              result_words("shipped", shipped), result_words("for", own));
 }
 
