@@ -148,6 +148,13 @@ inline constexpr Knob kThorough =
     knob_of(Takes::kTruth, "thorough", "--thorough",
             "search the settings of named methods so closely that hardly any other is 0.2 % faster; without "
             "it some are 1 % faster or more, and planning takes about a fifth of the time");
+inline constexpr Knob kBarrier =
+    knob_of(Takes::kName, "barrier", "--barrier",
+            "what the program that trains waits for before it uses parameters again, and so what all plans "
+            "are priced by: full, all gradients; per-layer, each layer's own")
+        .within(0, 16)
+        .usually("what each method asks for")
+        .shown_as("WHICH");
 inline constexpr Knob kWire =
     knob_of(Takes::kName, "wire", "--wire",
             "plan for gradients of float32 that are cast to this type, bf16 or fp16, while they travel and "

@@ -32,8 +32,6 @@ constexpr std::pair<std::string_view, Release> kReleases[] = {{"gradient", Relea
                                                               {"backward", Release::kBackward}};
 constexpr std::pair<std::string_view, Order> kOrders[] = {{"list", Order::kList},
                                                           {"priority", Order::kPriority}};
-constexpr std::pair<std::string_view, Barrier> kBarriers[] = {{"full", Barrier::kFull},
-                                                              {"per-layer", Barrier::kPerLayer}};
 constexpr std::pair<std::string_view, Stage> kStages[] = {{"reduce", Stage::kReduce},
                                                           {"distribute", Stage::kDistribute}};
 
@@ -559,6 +557,13 @@ WireFormat wire_format_named(const std::string& name) {
 }
 
 std::string to_string(WireFormat wire) { return enum_name(wire, kWireFormats); }
+
+Barrier barrier_named(const std::string& name) {
+  const nlohmann::json value(name);
+  return read_enum(JsonPlace(value), kBarriers);
+}
+
+std::string to_string(Barrier barrier) { return enum_name(barrier, kBarriers); }
 
 std::string describe(const Road& road) {
   const auto all_reduce = [](const AllReduce& r) { return "all-to-all " + to_string(r.algorithm); };

@@ -190,6 +190,8 @@ Bytes wire_bytes(const Plan& plan, const Message& message);
 /// By their names in plans, requests and flags.
 inline constexpr std::pair<std::string_view, WireFormat> kWireFormats[] = {
     {"as-is", WireFormat::kAsIs}, {"bf16", WireFormat::kBfloat16}, {"fp16", WireFormat::kFloat16}};
+inline constexpr std::pair<std::string_view, Barrier> kBarriers[] = {{"full", Barrier::kFull},
+                                                                     {"per-layer", Barrier::kPerLayer}};
 /// Those that lose something.
 inline constexpr WireFormat kCasts[] = {WireFormat::kBfloat16, WireFormat::kFloat16};
 
@@ -233,6 +235,9 @@ std::string to_string(Placement placement);   ///< "colocated", "dedicated"
 std::string to_string(WireFormat wire);       ///< "as-is", "bf16", "fp16"
 /// Throws Error{kBadInput} for any other name.
 WireFormat wire_format_named(const std::string& name);
+std::string to_string(Barrier barrier);  ///< "full", "per-layer"
+/// Throws Error{kBadInput} for any other name.
+Barrier barrier_named(const std::string& name);
 std::string describe(const Road& road);  ///< "all-to-all ring", "4 colocated servers",
                                          ///< "2 dedicated servers, hashed, local sum first"
 /// Its road, and what it casts to: "all-to-all ring, cast to bf16".

@@ -67,8 +67,9 @@ struct Planning {
   TensorKeys keys;  ///< for servers that take messages whole
   Seconds alone{};  ///< an iteration of one worker on a host that is as the profile says
   int workers = 1;
-  bool thorough = false;          ///< TuneOptions::thorough
-  std::vector<RoadOption> roads;  ///< all-reduce roads first
+  bool thorough = false;           ///< TuneOptions::thorough
+  std::optional<Barrier> barrier;  ///< TuneOptions::barrier
+  std::vector<RoadOption> roads;   ///< all-reduce roads first
   /// The servers of `roads` to which messages are cut evenly, taking each message whole: for methods of
   /// systems that hand them out so (Method::servers). The search does not look for plans on them. Empty until
   /// price_whole_messages().

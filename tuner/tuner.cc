@@ -87,6 +87,12 @@ struct TimeLimit {
   bool passed = false;
 };
 
+/// A method's plan, with the barrier that the job has.
+Plan with_barrier(Plan plan, const Planning& job) {
+  if (job.barrier) plan.barrier = *job.barrier;
+  return plan;
+}
+
 /// Of a method's roads those on which its tuned plan may be the fastest, going by what it takes untuned.
 std::vector<const RoadOption*> promising_roads(const Method& method, const Planning& job,
                                                Simulator& simulator) {
@@ -97,9 +103,9 @@ std::vector<const RoadOption*> promising_roads(const Method& method, const Plann
   times.reserve(roads.size());
   for (const RoadOption* option : roads) {
     const Seconds limit = fastest * kPromising;
+    const auto untuned = [&] { return FlatPlan(with_barrier(method.untuned(job, *option), job), job.work); };
     times.push_back(option->floor() > limit ? kNoLimit
-                                            : simulator.time(FlatPlan(method.untuned(job, *option), job.work),
-                                                             FlatRoad(option->cost), limit));
+                                            : simulator.time(untuned(), FlatRoad(option->cost), limit));
     fastest = std::min(fastest, times.back());
   }
   std::vector<const RoadOption*> promising;
@@ -121,9 +127,10 @@ std::optional<PredictedPlan> best_of(const Method& method, const Planning& job, 
   for (const RoadOption* option : promising_roads(method, job, simulator)) {
     if (best && option->floor() >= best->prediction.iteration) break;
     if (is_out(out_of_time)) break;
-    Plan plan = best && method.untuned != nullptr
-                    ? method.build(job, to_beat(*option, best->prediction.iteration))
-                    : method.build(job, *option);
+    Plan plan = with_barrier(best && method.untuned != nullptr
+                                 ? method.build(job, to_beat(*option, best->prediction.iteration))
+                                 : method.build(job, *option),
+                             job);
     plan.method = std::string(method.name);
     const Prediction prediction = simulator.run(plan, option->cost);
     if (!best || prediction.iteration < best->prediction.iteration)
@@ -221,6 +228,7 @@ TransportJob job_over(const Cluster& cluster, std::string transport, const Profi
                options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads,
                out_of_time);
   job.thorough = options.thorough;
+  job.barrier = options.barrier;
   if (options.roads.empty()) job.price_whole_messages(cluster);  // no others where roads are named
   require_usable_fit(job, cluster);
   std::optional<Planning> narrowed = with_roads(job, options.eligible, transport);

@@ -41,6 +41,8 @@ struct TuneOptions {
   std::vector<TransportRoad> eligible;
   /// What all plans cast gradients to. They lose something: their answer has no bounds (cast_answer.h).
   WireFormat wire = WireFormat::kAsIs;
+  /// What the program that trains waits for, whatever a method asks for. Empty: each plan has its method's.
+  std::optional<Barrier> barrier;
   /// Settings of named methods are searched several times as closely (byte_scheduler.h), which takes so long.
   bool thorough = false;
   std::vector<PlanTime> runs;          ///< a plan whose run took anything else than predicted is ranked by it

@@ -63,7 +63,7 @@ Keeping keeping_of(const TuneOutcome& outcome) {
   keeping.all = question.keep == Keep::kAll || question.verify;  // what is run is stored before
   if (!question.overrides.any()) keeping.fit = outcome.fit;
   keeping.fits = outcome.fits;
-  if ((question.is_changed() || question.thorough) && outcome.fit)
+  if ((question.is_changed() || question.thorough || question.barrier) && outcome.fit)
     keeping.question =
         record_of(outcome.made, question.overrides, outcome.made.cluster.name, outcome.fit, outcome.fits);
   if (!outcome.fit) keeping.given = &outcome.made.cluster;

@@ -264,13 +264,15 @@ typedef struct commtune_probe_options {
 COMMTUNE_API commtune_code commtune_probe(const commtune_join_options* join,
                                           const commtune_probe_options* options, char** cluster);
 
-/* On one rank alone, from any thread: the plan of a model on a cluster, as `tune MODEL` chooses it.
+/* On one rank alone, from any thread: the plan of a model on a cluster, as `tune MODEL --barrier WHICH`
+ * chooses it.
  *
  * profile, cluster  JSON text
- * full_barrier      not 0: the program waits for all gradients together; the plan is then the fastest that
- * does plan              JSON text, to be given to commtune_free() seconds           of an iteration,
- * predicted; may be NULL returns           COMMTUNE_BAD_INPUT naming the place in profile or cluster,
- * COMMTUNE_POOR_FIT or COMMTUNE_NOT_FOUND where the cluster's fits price nothing */
+ * full_barrier      not 0: the program waits for all gradients together; 0: each layer for its own
+ * plan              JSON text, to be given to commtune_free()
+ * seconds           of an iteration, predicted; may be NULL
+ * returns           COMMTUNE_BAD_INPUT naming the place in profile or cluster; COMMTUNE_POOR_FIT or
+ *                   COMMTUNE_NOT_FOUND where the cluster's fits price nothing */
 COMMTUNE_API commtune_code commtune_plan(const char* profile, const char* cluster, int workers,
                                          int full_barrier, char** plan, double* seconds);
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -53,15 +52,10 @@ PlannedTime plan_for(const Profile& profile, const Cluster& cluster, int workers
     throw Error(ErrorCode::kBadInput, fmt::format("workers = {}: must be at least 1", workers));
   tuner::TuneOptions options;
   options.workers = workers;
+  options.barrier = barrier;
   const tuner::Answer answer = tuner::tune(profile, cluster, options);
-  const tuner::Entry* best = &answer.ranking.at(answer.chosen);
-  if (barrier == Barrier::kFull && best->plan.barrier != Barrier::kFull) {
-    // Ranked by prediction: the first is the fastest.
-    const auto full = std::ranges::find_if(
-        answer.ranking, [](const tuner::Entry& entry) { return entry.plan.barrier == Barrier::kFull; });
-    if (full != answer.ranking.end()) best = &*full;
-  }
-  return {best->plan, best->prediction.iteration};
+  const tuner::Entry& chosen = answer.ranking.at(answer.chosen);
+  return {chosen.plan, chosen.prediction.iteration};
 }
 
 }  // namespace commtune::api

@@ -32,8 +32,7 @@ struct PlannedTime {
   Seconds iteration{};  ///< predicted
 };
 
-/// The plan that tuner::tune() chooses; where all gradients are waited for together (`barrier` full), the
-/// fastest of those that do.
+/// The plan that tuner::tune() chooses for a program that waits so.
 ///
 /// throws  what tuner::tune() does; Error{kBadInput} for fewer than 1 worker
 PlannedTime plan_for(const Profile& profile, const Cluster& cluster, int workers, Barrier barrier);

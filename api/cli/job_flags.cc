@@ -22,6 +22,7 @@ Question JobFlags::question(Work& work) const {
   question.draws = options.draws;
   question.seed = options.seed;
   question.thorough = options.thorough;
+  if (!barrier.empty()) question.barrier = barrier_named(barrier);
   question.keep = Keep::kAll;
   return question;
 }
@@ -49,6 +50,7 @@ void add_job_flags(CLI::App& command, JobFlags& flags) {
   add_knob(command, knob::kDraws, flags.options.draws);
   add_knob(command, knob::kSeed, flags.options.seed);
   add_knob(command, knob::kThorough, flags.options.thorough);
+  add_knob(command, knob::kBarrier, flags.barrier)->check(CLI::IsMember({"full", "per-layer"}));
   add_override_flags(command, flags.overrides);
 }
 

@@ -14,6 +14,7 @@ struct JobFlags {
   std::string model;
   std::string cluster_file;
   std::string transport;  ///< empty: all that the cluster was probed over
+  std::string barrier;    ///< empty: each method's own
   double scale_bytes = 1, scale_time = 1;
   tuner::TuneOptions options;
   Allocation allocation;  ///< but for what `options` has
@@ -25,8 +26,8 @@ struct JobFlags {
   Question question(Work& work) const;
 };
 
-/// Adds MODEL, --cluster-file, --transport, --dedicated, --scale-bytes, --scale-time, --draws, --seed and
-/// --thorough. The flags must outlive the app.
+/// Adds MODEL, --cluster-file, --transport, --dedicated, --scale-bytes, --scale-time, --draws, --seed,
+/// --thorough and --barrier. The flags must outlive the app.
 void add_job_flags(CLI::App& command, JobFlags& flags);
 
 }  // namespace commtune::api

@@ -101,6 +101,7 @@ Case make_case(const Question& question, const Allocation& allocation, Profile p
   made.options.draws = question.draws;
   made.options.seed = question.seed;
   made.options.thorough = question.thorough;
+  made.options.barrier = question.barrier;
   made.options.wire = question.wire;
   made.options.check();
   return made;
@@ -119,6 +120,7 @@ nlohmann::json record_of(const Case& made, const Overrides& overrides, const std
                         {"overrides", to_json(overrides)}};
   if (made.options.limits.hashed) record["hashed"] = true;
   if (made.options.thorough) record["thorough"] = true;
+  if (made.options.barrier) record["barrier"] = to_string(*made.options.barrier);
   if (made.options.wire != WireFormat::kAsIs) record["wire"] = to_string(made.options.wire);
   if (!fits.empty()) record["fits"] = fits;
   return record;
@@ -139,6 +141,8 @@ Case case_from_record(const nlohmann::json& record, const Profile& profile, cons
   made.options.limits.dedicated_servers = record.at("dedicated_servers").get<int>();
   made.options.limits.hashed = record.value("hashed", false);
   made.options.thorough = record.value("thorough", false);
+  if (const auto barrier = record.find("barrier"); barrier != record.end())
+    made.options.barrier = barrier_named(barrier->get<std::string>());
   if (const auto wire = record.find("wire"); wire != record.end())
     made.options.wire = wire_format_named(wire->get<std::string>());
   made.options.draws = record.at("draws").get<int>();

@@ -90,6 +90,7 @@ void visit_fields(Visitor& visit, Given& question) {
   visit_knob(visit, knob::kDraws, question.draws);
   visit_knob(visit, knob::kSeed, question.seed);
   visit_knob(visit, knob::kThorough, question.thorough);
+  visit(fields::optional(fields::Field(knob::kBarrier.name)), question.barrier, fields::OneOf{kBarriers});
   visit(fields::optional(fields::Field(knob::kWire.name)), question.wire, fields::OneOf{kWireFormats});
   visit(fields::optional("keep"), question.keep, fields::OneOf{kKeeps});
   visit_knob(visit, knob::kStrict, question.strict);

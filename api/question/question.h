@@ -62,7 +62,8 @@ struct Question {
   Overrides overrides;
   int draws = 64;
   std::uint64_t seed = 1;
-  bool thorough = false;  ///< TuneOptions::thorough
+  bool thorough = false;                ///< TuneOptions::thorough
+  std::optional<Barrier> barrier = {};  ///< TuneOptions::barrier
   /// What the plans cast gradients to while they travel.
   WireFormat wire = WireFormat::kAsIs;
   Keep keep = Keep::kChosen;

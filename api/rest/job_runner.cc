@@ -47,6 +47,7 @@ constexpr Knob kTuneRequest[] = {knob::kWorkers,
                                  knob::kDraws,
                                  knob::kSeed,
                                  knob::kThorough,
+                                 knob::kBarrier,
                                  knob::kWire,
                                  in_seconds(knob::kPlanTime, "plan_seconds"),
                                  in_seconds(knob::kCheck, "check_seconds"),
@@ -175,6 +176,7 @@ json tune_job_request(const Question& question, const std::string& model) {
     request["dedicated_servers"] = allocation.limits.dedicated_servers;
   if (allocation.limits.hashed) request["hashed"] = true;
   if (question.thorough) request["thorough"] = true;
+  if (question.barrier) request["barrier"] = to_string(*question.barrier);
   if (question.wire != WireFormat::kAsIs) request["wire"] = to_string(question.wire);
   if (!question.cluster.transport.empty()) request["transport"] = question.cluster.transport;
   if (question.explain) request["explain"] = question.explain->empty() ? json(true) : json(*question.explain);

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What tests/bench/training makes of its measurements, and what it trains."""
 
+import json
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -43,6 +45,38 @@ def alone_result(wrapped):
 def verdict(sleeping=(), real=(), alone=(), loss=0.0):
     line, goals = results.result_line({"sleeping": list(sleeping), "real": list(real), "alone": list(alone)}, loss, 0)
     return noise.verdict(goals), line
+
+
+class FakeTuner:
+    """Ranks two methods; the second one is chosen."""
+
+    def __init__(self):
+        self.asked = []
+
+    def plan(self, _profile_path, directory, check, barrier):
+        self.asked.append((barrier, check))
+        directory.mkdir()
+        ranking = [{"method": name, "title": f"{name} {barrier}"} for name in ("first", "second")]
+        for entry in ranking:
+            (directory / f"{entry['method']}.json").write_text(json.dumps({"barrier": barrier}), encoding="utf-8")
+        return {"barrier": barrier, "ranking": ranking, "chosen": "second"}
+
+    def exported(self, answer, method):
+        """Of the first, DDP is the faster."""
+        return ([1.0, 2.0], 0.3 if method == "first" else 0.4) if answer["barrier"] == "full" else None
+
+
+class Planning(unittest.TestCase):
+    def test_each_barrier_trains_by_the_choice_for_it(self):
+        tuner = FakeTuner()
+        with tempfile.TemporaryDirectory() as folder:
+            directory = Path(folder) / "plans"
+            plans = systems.plans_of(tuner, Path("profile.json"), directory)
+        self.assertEqual(tuner.asked, [("per-layer", True), ("full", True)])
+        self.assertEqual(plans.layer, directory / "per-layer" / "second.json")
+        self.assertEqual(plans.full, directory / "full" / "second.json")
+        self.assertEqual((plans.listed, plans.caps), (directory / "full" / "first.json", [1.0, 2.0]))
+        self.assertEqual(plans.text, "layer: second per-layer; full: second full; list: first full in 2 buckets")
 
 
 class Judgement(unittest.TestCase):

@@ -11,7 +11,9 @@
 
 #include "api/view/answer_json.h"
 #include "perfmodel/base/error.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/shipped_profiles.h"
+#include "perfmodel/simulate/simulate.h"
 #include "tests/tuner/testbed.h"
 #include "tuner/cluster_draws.h"
 #include "tuner/doubt.h"
@@ -100,6 +102,36 @@ TEST(Tune, TunesAMethodWhereItIsFastest) {
             << model << " " << alpha << " " << method.name;
       }
     }
+  }
+}
+
+TEST(Tune, AllPlansHaveTheBarrierOfTheProgramThatTrains) {
+  const Profile profile = *shipped_profile("resnet50");
+  const Cluster cluster = made_cluster(8, 50e-6, 4e-9);
+  const Answer as_asked = tune(profile, cluster, {});
+  for (const Barrier barrier : {Barrier::kFull, Barrier::kPerLayer}) {
+    TuneOptions options;
+    options.barrier = barrier;
+    const Answer answer = tune(profile, cluster, options);
+    const Entry& joint = entry_of(answer, "joint");
+    for (const Entry& entry : answer.ranking) {
+      ASSERT_EQ(entry.plan.barrier, barrier) << entry.method;
+      ASSERT_NO_THROW(check(entry.plan, profile));
+      EXPECT_EQ(entry.prediction.iteration,
+                simulate(Workload(profile), entry.plan, road_cost(entry.plan.road, cluster, 8)).iteration)
+          << entry.method;
+      EXPECT_LE(joint.prediction.iteration, entry.prediction.iteration) << entry.method;
+      EXPECT_GE(entry.prediction.iteration, answer.bound * (1 - 1e-12)) << entry.method;
+    }
+    // Here it costs something to wait for all gradients, where a plan hides some behind the forward pass.
+    const bool full = barrier == Barrier::kFull;
+    for (const char* const hides : {"p3", "joint"}) {
+      const Seconds by_itself = entry_of(as_asked, hides).prediction.iteration;
+      EXPECT_EQ(entry_of(answer, hides).prediction.iteration > by_itself, full) << hides;
+    }
+    EXPECT_EQ(entry_of(answer, "mg-wfbp").prediction.iteration,
+              entry_of(as_asked, "mg-wfbp").prediction.iteration)
+        << "its last message has the first layer's gradients, which both wait for";
   }
 }
 

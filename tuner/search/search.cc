@@ -239,10 +239,12 @@ class Search {
     simplify(found.option->cost);
   }
 
-  /// The least credit that costs (almost) nothing, and one barrier for all where that costs nothing.
+  /// The least credit that costs (almost) nothing, and one barrier for all where that costs nothing and the
+  /// job has none of its own.
   void simplify(const RoadCost& cost) {
     if (out()) return;
     if (!cost.through_servers) choose_credit(cost);
+    if (job_.barrier) return;
     FlatPlan flat(best_.plan, job_.work);
     flat.barrier = Barrier::kFull;
     const Prediction prediction = simulator_.run(flat, cost);

@@ -8,7 +8,9 @@
 namespace commtune::tuner {
 
 GradientStream::GradientStream(const Planning& job)
-    : ends_{0}, element_(element_size(job.profile.type).count) {
+    : ends_{0},
+      element_(element_size(job.profile.type).count),
+      barrier_(job.barrier.value_or(Barrier::kPerLayer)) {
   const std::vector<TensorRef>& tensors = job.work.tensors;
   for (auto tensor = tensors.rbegin(); tensor != tensors.rend(); ++tensor) {
     ends_.push_back(ends_.back() + tensor->bytes.count);
@@ -112,7 +114,7 @@ void flatten(const StreamPlan& stream_plan, const GradientStream& stream, FlatPl
   flat.clear();
   flat.order = stream_plan.by_layer ? Order::kPriority : Order::kList;
   flat.release = Release::kGradient;
-  flat.barrier = Barrier::kPerLayer;
+  flat.barrier = stream.barrier();
   flat.credit = stream_plan.credit.count;
   const auto add = [&](std::size_t message) {
     flat.add_message(stream_plan.end(message) - stream_plan.begin(message),
@@ -149,7 +151,7 @@ Plan plan_of(const StreamPlan& stream_plan, const GradientStream& stream, const 
   if (stream_plan.by_layer) plan.order = Order::kPriority;
   plan.priority = stream_plan.by_layer ? layer_priorities(plan.messages, job.work.tensors)
                                        : list_priorities(plan.messages.size());
-  plan.barrier = Barrier::kPerLayer;
+  plan.barrier = stream.barrier();
   plan.credit = stream_plan.credit;
   return plan;
 }

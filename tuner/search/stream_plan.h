@@ -43,11 +43,14 @@ class GradientStream {
     return ends_[tensors() - 1 - piece.tensor] + piece.offset.count;
   }
   std::uint32_t layer(std::size_t i) const { return layers_[i]; }
+  /// Of plans for it: the job's own, else per layer.
+  Barrier barrier() const { return barrier_; }
 
  private:
   std::vector<std::uint64_t> ends_;
   std::vector<std::uint32_t> layers_;
   std::uint64_t element_ = 1;
+  Barrier barrier_;
 };
 
 struct StreamPlan {
@@ -82,7 +85,7 @@ void order_by_layer(StreamPlan& stream_plan);
 /// For Simulator::run. Reuses the arrays of `flat`.
 void flatten(const StreamPlan& stream_plan, const GradientStream& stream, FlatPlan& flat);
 
-/// The plan; `barrier` per layer unless the full barrier costs nothing is for the caller to decide.
+/// The plan, with the stream's barrier; whether a full one costs nothing is for the caller to find out.
 Plan plan_of(const StreamPlan& stream_plan, const GradientStream& stream, const Planning& job,
              const Road& road);
 

@@ -52,7 +52,7 @@ def plan(
 ) -> tuple[dict[str, Any], float]:
     """A model's plan on a cluster as ``tune MODEL`` chooses it, and the seconds that are predicted of an iteration.
 
-    ``full_barrier``: the program waits for all gradients together, and gets the fastest plan that does.
+    ``full_barrier``: the program waits for all gradients together, not each layer for its own.
     """
     text, seconds = ctypes.c_void_p(), ctypes.c_double()
     documents = (json.dumps(profile).encode(), json.dumps(cluster).encode())

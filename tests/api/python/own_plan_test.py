@@ -122,6 +122,7 @@ def test_layers_that_wait_for_themselves_get_a_plan_for_that(cache):
     assert "trying" in on_ranks(RANKS, body)[0][2]
     (folder,) = cache.iterdir()
     assert folder.name.endswith("-layer")
+    assert json.loads((folder / "plan.json").read_text(encoding="utf-8"))["barrier"] == "per-layer"
 
 
 def test_a_training_that_ends_early_keeps_what_it_measured(cache):

@@ -49,6 +49,15 @@ TEST(Question, IsExplainedOfTheChosenPlanOrOfAMethods) {
   expect_refused({{"explain", 1}}, "explain: ");
 }
 
+TEST(Question, SaysWhatTheProgramThatTrainsWaitsFor) {
+  EXPECT_FALSE(question_from_json(body()).barrier);
+  const Question question = question_from_json(body({{"barrier", "per-layer"}}));
+  EXPECT_EQ(question.barrier, Barrier::kPerLayer);
+  EXPECT_FALSE(question.is_changed()) << "such plans can be checked and verified";
+  EXPECT_EQ(question_from_json(body({{"barrier", "full"}, {"check", "5s"}})).barrier, Barrier::kFull);
+  expect_refused({{"barrier", "layer"}}, "barrier: ");
+}
+
 TEST(Question, OfPlansThatCastRunsNone) {
   EXPECT_EQ(question_from_json(body()).wire, WireFormat::kAsIs);
   const Question question = question_from_json(body({{"wire", "bf16"}}));

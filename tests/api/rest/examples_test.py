@@ -117,6 +117,17 @@ class TwoDoors(ServiceTest):
         said = json.loads(self.tune("resnet50", "--cluster=lab", "--draws=0", "--keep=none", "--thorough", "--json"))
         self.assertEqual(said["ranking"], thorough["ranking"])
 
+    def test_a_barrier_is_asked_for_alike_and_no_other_answer(self):
+        body = {"model": "resnet50", "cluster": "lab", "draws": 0, "keep": "chosen"}
+        answers = [self.server.ask("POST", "/v1/plans", {**body, **more}).json() for more in ({}, {"barrier": "full"}, {"barrier": "per-layer"})]
+        self.assertEqual([answer["cached"] for answer in answers], [False] * 3)
+        for answer, barrier in zip(answers[1:], ("full", "per-layer")):
+            said = json.loads(self.tune("resnet50", "--cluster=lab", "--draws=0", "--keep=none", f"--barrier={barrier}", "--json"))
+            self.assertEqual(said["plan"]["barrier"], barrier)
+            self.assertEqual(said["ranking"], answer["ranking"])
+            stored = self.server.ask("GET", f"/v1/plans/{answer['id']}").json()
+            self.assertEqual(stored["plan"]["barrier"], barrier)
+
     def test_candidates_are_compared_alike(self):
         places = [{"name": "both"}, {"name": "one", "nodes": "n1", "devices_per_node": 2}, {"name": "none", "nodes": "x"}]
         body = {"model": "resnet50", "cluster": "lab", "draws": 8, "keep": "none", "candidates": places}

@@ -96,6 +96,15 @@ TEST(JobCommand, ChecksForTheTimeOfTheRequest) {
                     Contains("--thorough"), Contains("--transport=mpi"), Each(Not(StartsWith("--verify")))));
 }
 
+TEST(JobCommand, PlansForTheBarrierOfTheRequest) {
+  Question question;
+  EXPECT_THAT(command_on({}, "tune", tune_job_request(question, "resnet50")),
+              Each(Not(StartsWith("--barrier"))));
+  question.barrier = Barrier::kPerLayer;
+  EXPECT_THAT(command_on({}, "tune", tune_job_request(question, "resnet50")),
+              Contains("--barrier=per-layer"));
+}
+
 TEST(JobCommand, CastsAsTheRequestSays) {
   Question question;
   question.explain = "";

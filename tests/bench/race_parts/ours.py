@@ -56,12 +56,14 @@ class Tuner:
     def probe(self):
         return self._call("probe", "--hosts", self._cluster.hostfile, *self._extra)
 
-    def plan(self, profile_path, directory, check=False):
+    def plan(self, profile_path, directory, check=False, barrier=None):
         """Ranks all methods; leaves each one's plan as DIRECTORY/METHOD.json.
 
-        check  the leading plans are run for some seconds, as they are for who names hosts"""
+        check    the leading plans are run for some seconds, as they are for who names hosts
+        barrier  that the program has: "full" or "per-layer"; None: what each method asks for"""
         hosts = ["--hosts", self._cluster.hostfile] if check else []
-        return self._call("plan", str(profile_path), "--out-dir", str(directory), *hosts)
+        barriers = ["--barrier", barrier] if barrier else []
+        return self._call("plan", str(profile_path), "--out-dir", str(directory), *hosts, *barriers)
 
     def exported(self, answer, method):
         """Caps of DDP's buckets, in MiB, and the time that is predicted of DDP with them; None where it cannot run the groups of

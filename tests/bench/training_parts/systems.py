@@ -47,31 +47,24 @@ def variables(python, program):
 class Plans:
     """Of one model on one cluster: files, with what is predicted."""
 
-    layer: Path  # the choice where its barrier is per-layer, else the fastest of those
-    full: Path  # the same where it is full
+    layer: Path  # the choice for a program whose layers wait for their own gradients
+    full: Path  # the choice for one that waits for all
     listed: Path  # the one with whose groups DDP is the fastest
     caps: list  # as it is told
     text: str  # for people
 
 
 def plans_of(tuner, profile_path, directory):
-    """What a user of `tune` gets for this model."""
-    answer = tuner.plan(profile_path, directory, check=True)
-    chosen = ours.entry_of(answer, answer["chosen"])
-    best_first = [chosen, *sorted(answer["ranking"], key=lambda entry: entry["iteration_seconds"])]
-    layer, full = (fastest_of(directory, best_first, barrier) for barrier in ("per-layer", "full"))
-    listed, caps = ours.fastest_list(tuner, answer, directory)
+    """What a user of `tune` gets for this model: a plan for each barrier."""
+    directory.mkdir()
+    answers = {barrier: tuner.plan(profile_path, directory / barrier, check=True, barrier=barrier) for barrier in ("per-layer", "full")}
+    layer, full = (ours.entry_of(answer, answer["chosen"]) for answer in answers.values())
+    listed, caps = ours.fastest_list(tuner, answers["full"], directory / "full")
     text = f"layer: {layer['title']}; full: {full['title']}; list: {listed['title']} in {len(caps)} buckets"
-    files = [directory / f"{entry['method']}.json" for entry in (layer, full, listed)]
-    return Plans(*files, caps, text)
-
-
-def fastest_of(directory, best_first, barrier):
-    """The first of some entries whose plan has that barrier."""
-    for entry in best_first:
-        if json.loads((directory / f"{entry['method']}.json").read_text(encoding="utf-8"))["barrier"] == barrier:
-            return entry
-    raise RaceError(f"no plan of the ranking has a {barrier} barrier")
+    of_layer, *of_full = (
+        directory / barrier / f"{entry['method']}.json" for barrier, entry in (("per-layer", layer), ("full", full), ("full", listed))
+    )
+    return Plans(of_layer, *of_full, caps, text)
 
 
 def systems_of(plans):
