@@ -190,10 +190,10 @@ Bytes wire_bytes(const Plan& plan, const Message& message);
 /// By their names in plans, requests and flags.
 inline constexpr std::pair<std::string_view, WireFormat> kWireFormats[] = {
     {"as-is", WireFormat::kAsIs}, {"bf16", WireFormat::kBfloat16}, {"fp16", WireFormat::kFloat16}};
-inline constexpr std::pair<std::string_view, Barrier> kBarriers[] = {{"full", Barrier::kFull},
-                                                                     {"per-layer", Barrier::kPerLayer}};
 /// Those that lose something.
 inline constexpr WireFormat kCasts[] = {WireFormat::kBfloat16, WireFormat::kFloat16};
+inline constexpr std::pair<std::string_view, Barrier> kBarriers[] = {{"full", Barrier::kFull},
+                                                                     {"per-layer", Barrier::kPerLayer}};
 
 /// The type of what travels.
 DataType wire_type(WireFormat wire, DataType gradients);
