@@ -150,6 +150,11 @@ Plan Planning::empty_plan(const Road& road) const {
   return plan;
 }
 
+Plan Planning::with_barrier(Plan plan) const {
+  if (barrier) plan.barrier = *barrier;
+  return plan;
+}
+
 bool may_sum_locally(const Cluster& cluster, int workers) {
   const Topology place = topology_of(cluster, workers);
   return place.hosts > 1 && place.per_host > 1;

@@ -81,6 +81,8 @@ struct Planning {
 
   /// A plan with everything but messages, order and barrier filled in.
   Plan empty_plan(const Road& road) const;
+  /// A method's plan, with the job's barrier where it has one.
+  Plan with_barrier(Plan plan) const;
 };
 
 /// The same servers taking each message whole; nothing for a road without servers, or with one, which takes

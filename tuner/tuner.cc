@@ -87,12 +87,6 @@ struct TimeLimit {
   bool passed = false;
 };
 
-/// A method's plan, with the barrier that the job has.
-Plan with_barrier(Plan plan, const Planning& job) {
-  if (job.barrier) plan.barrier = *job.barrier;
-  return plan;
-}
-
 /// Of a method's roads those on which its tuned plan may be the fastest, going by what it takes untuned.
 std::vector<const RoadOption*> promising_roads(const Method& method, const Planning& job,
                                                Simulator& simulator) {
@@ -103,7 +97,7 @@ std::vector<const RoadOption*> promising_roads(const Method& method, const Plann
   times.reserve(roads.size());
   for (const RoadOption* option : roads) {
     const Seconds limit = fastest * kPromising;
-    const auto untuned = [&] { return FlatPlan(with_barrier(method.untuned(job, *option), job), job.work); };
+    const auto untuned = [&] { return FlatPlan(job.with_barrier(method.untuned(job, *option)), job.work); };
     times.push_back(option->floor() > limit ? kNoLimit
                                             : simulator.time(untuned(), FlatRoad(option->cost), limit));
     fastest = std::min(fastest, times.back());
@@ -127,10 +121,9 @@ std::optional<PredictedPlan> best_of(const Method& method, const Planning& job, 
   for (const RoadOption* option : promising_roads(method, job, simulator)) {
     if (best && option->floor() >= best->prediction.iteration) break;
     if (is_out(out_of_time)) break;
-    Plan plan = with_barrier(best && method.untuned != nullptr
-                                 ? method.build(job, to_beat(*option, best->prediction.iteration))
-                                 : method.build(job, *option),
-                             job);
+    Plan plan = job.with_barrier(best && method.untuned != nullptr
+                                     ? method.build(job, to_beat(*option, best->prediction.iteration))
+                                     : method.build(job, *option));
     plan.method = std::string(method.name);
     const Prediction prediction = simulator.run(plan, option->cost);
     if (!best || prediction.iteration < best->prediction.iteration)

@@ -107,11 +107,13 @@ Winner winner(const Profile& profile, const Cluster& cluster, const TuneOptions&
 
 /// What a winner of another question would take here; nothing where its road does not exist.
 std::optional<Seconds> time_of(const Winner& winner, const Profile& profile, const Cluster& cluster,
-                               int workers) {
+                               const TuneOptions& options) {
   try {
-    const Planning job(profile, over_transport(cluster, winner.on.transport), workers, {winner.on.road});
+    Planning job(profile, over_transport(cluster, winner.on.transport), options.workers, {winner.on.road});
+    job.barrier = options.barrier;
     const RoadOption& option = job.roads.front();
-    return simulate(job.work, find_method(winner.method)->build(job, option), option.cost).iteration;
+    const Plan plan = job.with_barrier(find_method(winner.method)->build(job, option));
+    return simulate(job.work, plan, option.cost).iteration;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kBadInput && error.code() != ErrorCode::kNotFound) throw;
     return std::nullopt;
@@ -123,7 +125,7 @@ std::optional<std::string> successor(const Winner& before, const Profile& profil
                                      const TuneOptions& options) {
   const Winner now = winner(profile, cluster, options);
   if (now.name == before.name) return std::nullopt;
-  const std::optional<Seconds> stays = time_of(before, profile, cluster, options.workers);
+  const std::optional<Seconds> stays = time_of(before, profile, cluster, options);
   if (stays && *stays <= now.iteration * (1 + kIndifferent)) return std::nullopt;
   return now.name;
 }
