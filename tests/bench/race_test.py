@@ -190,6 +190,11 @@ class Verdict(unittest.TestCase):
         self.assertEqual((made.seconds, made.fastest_round, made.slowest_round), (2.0, 1.0, 3.0))
         self.assertEqual((made.cpu_seconds, made.peak_bytes), (2.0, 2))
 
+    def test_iterations_end_with_their_last_rank(self):
+        """Ranks that are ahead in turn: three iterations take what all of them take, not three times the slowest rank's."""
+        ahead_in_turn = [[0, 2_000_000_000, 3_000_000_000, 5_000_000_000], [1_000_000_000, 2_000_000_000, 4_000_000_000, 5_000_000_000]]
+        self.assertEqual(ranks.durations(ahead_in_turn), [1.0, 2.0, 1.0])
+
     def test_tables_and_picture_hold_every_system(self):
         one = case_result(7.6, (11.0, 8.5, 9.0, 9.5))
         for each in one.systems:

@@ -163,9 +163,10 @@ class Replay:
         return tensors
 
     def run(self, warmup, iterations, gradients):
-        """Timed iterations, each from the end of one update to the end of the next.
+        """Timed iterations, each ending with its update.
 
-        Answers with their seconds, this process's processor seconds over all of them, and its largest resident set so far.
+        Answers with when the one before them ended, and each of them, this process's processor seconds over all of them, and
+        its largest resident set so far.
         """
         self.keep_gradients = gradients == "in-place"
         self.produce("produce_in_place" if self.keep_gradients else "produce_returned")
@@ -174,16 +175,16 @@ class Replay:
         self.line.resume()
         for _ in range(warmup):
             self.iterate()
-        before, marks = cpu_seconds(), [time.monotonic_ns()]
+        before, ends = cpu_seconds(), [time.monotonic_ns()]
         for _ in range(iterations):
             self.iterate()
-            marks.append(time.monotonic_ns())
+            ends.append(time.monotonic_ns())
         after = cpu_seconds()
         gc.enable()
         if self.keep_gradients:
             self.compare()  # the mean of means is the mean again: what travelled was not lost on the way
         return {
-            "iteration_seconds": [(end - start) / 1e9 for start, end in zip(marks, marks[1:])],
+            "ends_ns": ends,
             "cpu_seconds": after - before,
             "peak_bytes": peak_bytes(),
         }

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ FIRST_PORT = 29500
 class Round:
     """What one system did in its turn."""
 
-    iterations: list  # seconds, of the slowest worker
+    iterations: list  # seconds
     cpu_seconds: float  # of all ranks together, per iteration
     peak_bytes: int  # largest resident set of a rank
     detail: dict = dataclasses.field(default_factory=dict)  # what only one side reports
@@ -87,6 +88,15 @@ class Ranks:
         raise RaceError(f"{self.jobs[serial].title}: rank {rank} ended: {said[-1] if said else 'without a word'}")
 
 
+def durations(ends):
+    """Seconds of iterations, each from when the last rank ended the one before to when the last rank ended it: together, what
+    they took. Ranks that are ahead in turn do not count twice, as they would in a sum of each iteration's slowest rank.
+
+    ends  by rank: nanoseconds of a clock that all ranks share, the first of them before the first iteration"""
+    last = [max(of_ranks) for of_ranks in zip(*ends)]
+    return [(end - start) / 1e9 for start, end in itertools.pairwise(last)]
+
+
 class Job:
     """One as a competitor; the same interface as ours.Job."""
 
@@ -110,7 +120,7 @@ class Job:
     def run(self, warmup, iterations):
         answers = self._ask(f"run {warmup} {iterations}")
         return Round(
-            iterations=[max(times) for times in zip(*(answer["iteration_seconds"] for answer in answers))],
+            iterations=durations([answer["ends_ns"] for answer in answers]),
             cpu_seconds=sum(answer["cpu_seconds"] for answer in answers) / iterations,
             peak_bytes=max(answer["peak_bytes"] for answer in answers),
             detail={"baseline_bytes": self._baseline_bytes},

@@ -82,20 +82,20 @@ class Trainee:
         return {"losses": [self.step().item() for _ in range(steps)]}
 
     def run(self, warmup, steps):
-        """Timed steps, each from the end of one to the end of the next; this process's processor seconds over all of them,
-        and its largest resident set so far."""
+        """When the step before the timed ones ended, and each of them; this process's processor seconds over all of them, and
+        its largest resident set so far."""
         gc.collect()
         gc.disable()
         for _ in range(warmup):
             self.step()
-        before, marks = cpu_seconds(), [time.monotonic_ns()]
+        before, ends = cpu_seconds(), [time.monotonic_ns()]
         for _ in range(steps):
             self.step()
-            marks.append(time.monotonic_ns())
+            ends.append(time.monotonic_ns())
         after = cpu_seconds()
         gc.enable()
         return {
-            "iteration_seconds": [(end - start) / 1e9 for start, end in itertools.pairwise(marks)],
+            "ends_ns": ends,
             "cpu_seconds": after - before,
             "peak_bytes": peak_bytes(),
         }
