@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import noise
 from race_parts import bound, jobs, ranks
 from race_parts.results import summarise
-from training_parts import cells, results, systems
+from training_parts import archive, cells, results, systems
 
 PLANS = systems.Plans(Path("layer.json"), Path("full.json"), Path("list.json"), [1.0, 2.0], "some plans")
 LINK = bound.Port(up=59e6, down=59e6, delay=1e-4)
@@ -42,8 +42,8 @@ def alone_result(wrapped):
     return results.CellResult(cells.ALONE, None, 0.0, ["plain", "wrapped"], [measured("plain", 1.0), measured("wrap", wrapped)])
 
 
-def verdict(sleeping=(), real=(), alone=(), loss=0.0):
-    line, goals = results.result_line({"sleeping": list(sleeping), "real": list(real), "alone": list(alone)}, loss, 0)
+def verdict(*found):
+    line, goals = results.result_line(found, 0)
     return noise.verdict(goals), line
 
 
@@ -81,7 +81,7 @@ class Planning(unittest.TestCase):
 
 class Judgement(unittest.TestCase):
     def test_what_closes_the_gap_and_is_no_slower_is_met(self):
-        word, line = verdict([cell_result()], [real_result(0.42)], [alone_result(1.005)])
+        word, line = verdict(cell_result(), real_result(0.42), alone_result(1.005))
         self.assertEqual(word, "met", line)
         self.assertTrue(line.startswith("RESULT training cells=3 gap_left_worst=0.2"), line)
         self.assertIn("excluded=systems:1(horovod:", line)
@@ -93,16 +93,18 @@ class Judgement(unittest.TestCase):
             {"listed": 0.43, "hook": 0.43},  # slower than the best bucket
             {"hook": 0.425},  # 3.6 % over the same buckets
         ):
-            self.assertEqual(verdict([cell_result(**found)])[0], "missed", found)
-        self.assertEqual(verdict(real=[real_result(0.43)])[0], "missed")
-        self.assertEqual(verdict(alone=[alone_result(1.02)])[0], "missed")
-        self.assertEqual(verdict([cell_result()], loss=0.01)[0], "missed")
+            self.assertEqual(verdict(cell_result(**found))[0], "missed", found)
+        self.assertEqual(verdict(real_result(0.43))[0], "missed")
+        self.assertEqual(verdict(alone_result(1.02))[0], "missed")
+        other_losses = cell_result()
+        other_losses.loss = 0.01
+        self.assertEqual(verdict(other_losses, cell_result())[0], "missed")
 
     def test_the_win_over_the_default_counts_where_there_is_much_to_send(self):
-        self.assertEqual(verdict([cell_result(default=0.42, ratio=0.5)])[0], "met")
+        self.assertEqual(verdict(cell_result(default=0.42, ratio=0.5))[0], "met")
 
     def test_rounds_that_differ_much_judge_nothing(self):
-        self.assertEqual(verdict([cell_result(apart=1.5)])[0], "too-noisy")
+        self.assertEqual(verdict(cell_result(apart=1.5))[0], "too-noisy")
 
     def test_ddps_default_is_one_of_its_buckets(self):
         self.assertEqual(cell_result(default=0.39).best.title, "DDP as it comes")
@@ -115,7 +117,17 @@ class Judgement(unittest.TestCase):
     def test_the_tables_name_what_was_measured(self):
         found = cell_result()
         self.assertIn("communication/compute 1.00", results.table(found, "some plans"))
-        self.assertIn("420.2 (25 MiB)", results.summary([found]))
+        self.assertIn("420.2 (25 MiB)", results.summary([found, alone_result(1.0)]))
+
+
+class Archive(unittest.TestCase):
+    def test_kept_cells_come_back_whole(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for made in (cell_result(), alone_result(1.005)):
+                made.loss = 1e-6
+                archive.keep(Path(folder), made)
+                self.assertEqual(archive.load(Path(folder), made.case), made)
+            self.assertIsNone(archive.load(Path(folder), cells.CELLS[0]))
 
 
 class Cells(unittest.TestCase):

@@ -10,9 +10,16 @@ def load(directory, case):
     content = content_of(directory, case)
     if content is None:
         return None
+    bounds = bound.Bounds(**content["bounds"])
+    return results.CaseResult(
+        case, content["gradient_bytes"], content["tensors"], bounds, systems_of(content), content.get("buckets", 0)
+    )
+
+
+def systems_of(content):
+    """The SystemResults of a kept result."""
     systems = []
     for system in content["systems"]:
         rounds = [ranks.Round(**each) for each in system.pop("rounds")]
         systems.append(results.SystemResult(**system, rounds=rounds))
-    bounds = bound.Bounds(**content["bounds"])
-    return results.CaseResult(case, content["gradient_bytes"], content["tensors"], bounds, systems, content.get("buckets", 0))
+    return systems

@@ -55,5 +55,6 @@ RATIOS = (0.5, 1, 2)
 CELLS = [Cell(model, FOUR, divisor, ratio) for model, divisor in MODELS for ratio in RATIOS]
 REAL = [RealCell("residual", TWO), RealCell("transformer", TWO)]
 ALONE = RealCell("residual", ONE)
+ALL = [*CELLS, *REAL, ALONE]
 
 QUICK = [CELLS[1]]

@@ -19,11 +19,18 @@ TOLERANCE = 1e-3  # of losses, for another order of sums
 class CellResult:
     """Of one cell: SystemResults (race_parts/results.py), and the role of each."""
 
-    cell: object
+    case: object  # a cell
     bounds: object  # None where the processor computes
     communication: float  # all bytes at the links' best rate over compute; 0 where it is not known
     roles: list
     systems: list
+    loss: float = 0.0  # by how much the systems' losses differ at most
+
+    @property
+    def kind(self):
+        if self.bounds:
+            return "sleeping"
+        return "alone" if "plain" in self.roles else "real"
 
     def of(self, role):
         """The fastest with that role."""
@@ -85,15 +92,14 @@ def alone_targets(result):
     return [Target("alone_added", wrapped.seconds / plain.seconds - 1, ALONE_LIMIT, repeats([result], time_of).median, noisy=0.05)]
 
 
-def result_line(kinds, loss, unasked):
+def result_line(everything, unasked):
     """The last line.
 
-    kinds    results by name: "sleeping", "real", "alone"
     unasked  cells that were left out"""
     makers = {"sleeping": sleeping_targets, "real": real_targets, "alone": lambda found: alone_targets(found[0])}
-    goals = [goal for kind, found in kinds.items() if found for goal in makers[kind](found)]
-    goals.append(Target("loss_difference", loss, TOLERANCE))
-    everything = [result for found in kinds.values() for result in found]
+    kinds = [(make, [result for result in everything if result.kind == kind]) for kind, make in makers.items()]
+    goals = [goal for make, found in kinds if found for goal in make(found)]
+    goals.append(Target("loss_difference", max(result.loss for result in everything), TOLERANCE))
     words = [goal.word for goal in goals]
     words.append(repeats(everything, time_of).words)
     words.append(f"excluded={excluded((unasked, 'cells', 'not-asked'), (1, 'systems', 'horovod:does-not-build'))}")
@@ -104,7 +110,7 @@ def table(result, text):
     """A cell's systems.
 
     text  its plans"""
-    heading = result.cell.name
+    heading = result.case.name
     if result.bounds:
         heading += (
             f": communication/compute {result.communication:.2f}, compute {milliseconds(result.bounds.compute)} ms, "
@@ -123,10 +129,12 @@ def summary(results):
     """What the targets are made of, a line a cell."""
     rows = [["cell", "bound", "layer", "full", "hook", "list", "default", "best bucket", "gap closed", "over best", "over default"]]
     for result in results:
+        if result.kind == "alone":
+            continue
         known = result.bounds is not None
         rows.append(
             [
-                result.cell.name,
+                result.case.name,
                 milliseconds(result.bounds.per_layer_barrier) if known else "",
                 *(milliseconds(result.of(role).seconds) for role in (LAYER, FULL, HOOK, LIST, DEFAULT)),
                 f"{milliseconds(result.best.seconds)} ({result.best.title.removeprefix('DDP ')})",
