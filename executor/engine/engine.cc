@@ -9,6 +9,7 @@
 #include <utility>
 #include <variant>
 
+#include "executor/base/short_turns.h"
 #include "executor/engine/link_share.h"
 #include "executor/roads/all_reduce/all_reduce.h"
 #include "perfmodel/base/error.h"
@@ -364,6 +365,7 @@ EngineCounts Engine::counts() const { return {copying_, sent_, overflows_}; }
 // ---- The communication thread ----
 
 void Engine::communicate() noexcept {
+  const ShortTurns turns;
   try {
     run_until_finished();
   } catch (const MessageError& error) {

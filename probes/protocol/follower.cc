@@ -4,6 +4,7 @@
 #include <atomic>
 #include <span>
 
+#include "executor/base/short_turns.h"
 #include "executor/engine/link_share.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
@@ -134,6 +135,7 @@ void Follower::progress_until(const std::function<bool()>& done, Deadline until)
 }
 
 void Follower::finish(Job& job, Deadline until) {
+  const ShortTurns turns;  // as the thread of an Engine
   for (Task& task : job.tasks) task.start();
   progress_until(
       [&] {

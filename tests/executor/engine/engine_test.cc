@@ -3,10 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <latch>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "executor/base/short_turns.h"
 #include "executor/roads/steps.h"
 #include "perfmodel/base/error.h"
 #include "tests/executor/random_plan.h"
@@ -89,6 +92,30 @@ TEST(Engine, BringsEverySumBackInEachIteration) {
       rank.iterate();
       for (std::size_t layer = 0; layer < 3; ++layer) EXPECT_THAT(rank.tensor(layer), Each(3 * value));
     }
+    rank.engine().finish();
+  });
+}
+
+/// Threads of this process with turns of so many nanoseconds.
+int threads_with_turn(std::uint64_t turn) {
+  int threads = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (turn_of_thread(std::stoi(entry.path().filename())) == turn) ++threads;
+  }
+  return threads;
+}
+
+TEST(Engine, ItsThreadAloneRunsSoonAfterBytesHaveCome) {
+  const std::uint64_t usual = turn_of_thread(0);
+  if (usual == 0) GTEST_SKIP() << "needs Linux 6.12, which knows turns of a thread's own";
+  std::latch iterated(2), counted(2);
+  on_ranks(2, [&](Transport& transport) {
+    Rank rank(transport, fused_plan(kThree, 2), kThree);
+    rank.iterate();
+    iterated.arrive_and_wait();
+    EXPECT_EQ(threads_with_turn(100'000), 2);
+    EXPECT_EQ(turn_of_thread(0), usual);
+    counted.arrive_and_wait();
     rank.engine().finish();
   });
 }
