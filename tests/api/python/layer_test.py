@@ -43,7 +43,15 @@ def test_step_remembers_what_a_scheduler_changes_afterwards():
     on_ranks(RANKS, body)
 
 
-def test_what_is_back_is_updated_together_while_a_layer_waits(monkeypatch):
+ALL = list(range(20))
+
+
+@pytest.mark.parametrize(
+    ("away", "expected"),
+    [([2, 3], [ALL[:2] + ALL[4:], [2, 3]]), ([0, 1], [[0, 1], ALL[2:]])],
+    ids=["while a later layer waits", "but not while the first one does"],
+)
+def test_what_is_back_is_updated_together(monkeypatch, away, expected):
     def body(rank):
         model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(10)))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -58,8 +66,8 @@ def test_what_is_back_is_updated_together_while_a_layer_waits(monkeypatch):
             training._session.wait_all()
             if number == 2:  # the first pass after a step shows who reads early, and updates layer by layer
                 updated.clear()
-                monkeypatch.setattr(training._session, "are_back", lambda: bytes([0, 0] + [1] * 18))
-        assert updated == [list(range(2, 20)), [0, 1]]
+                monkeypatch.setattr(training._session, "are_back", lambda: bytes(index not in away for index in ALL))
+        assert updated == expected
         training.close()
 
     on_ranks(RANKS, body)

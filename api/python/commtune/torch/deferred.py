@@ -57,6 +57,7 @@ class DeferredUpdates:
         self._bytes = [view.nbytes for view in gradients.views]
         self._group_of = groups
         self._settings: list[dict[str, Any]] = []  # of each group, when step() was called
+        self._settled_any = False  # since step() was called
         self._read_early: set[int] = set()  # before their module's turn, as the first pass has shown
         self._watch: _ReadsOfParameters | None = _ReadsOfParameters(self)
         self._undo: list[Callable[[], None]] = []
@@ -81,7 +82,8 @@ class DeferredUpdates:
         """Waits for these gradients, and applies their updates where they are due.
 
         With them, and while it has to wait, it applies those of the next layers that are back: a call of the optimizer costs
-        as much as the update of ``TOGETHER_BYTES``.
+        as much as the update of ``TOGETHER_BYTES``. But nothing beside them where the first layer of a pass has to wait:
+        what travels last needs the processor then, and all else can be updated while the device computes that layer.
         """
         if self._training._open:  # a recomputed layer, inside the backward pass: its update was made before
             return
@@ -91,13 +93,15 @@ class DeferredUpdates:
         session = self._training._session
         with self._training._carrying_out():
             back = session.are_back()
-            while not all(back[index] for index in late) and (others := self._next(back)):
+            keeps_quiet = not self._settled_any and not all(back[index] for index in late)
+            self._settled_any = True
+            while not keeps_quiet and not all(back[index] for index in late) and (others := self._next(back)):
                 self._apply(others)
                 back = session.are_back()
             waits = not all(back[index] for index in late)
             for index in late:
                 session.wait(index)
-            self._apply(late | self._next(session.are_back() if waits else back))
+            self._apply(late if keeps_quiet else late | self._next(session.are_back() if waits else back))
 
     def _next(self, back: bytes) -> set[int]:
         """The next in the model's order that are due and back, for one call of the optimizer.
@@ -154,6 +158,7 @@ class DeferredUpdates:
         ]
         self._states = [State.DUE if state is State.UNDER_WAY else state for state in self._states]
         self._due = {index for index, state in enumerate(self._states) if state is State.DUE}
+        self._settled_any = False
 
     def _update(self, due: list[int]) -> None:
         """The optimizer's own step, with the groups as they were, for these parameters alone."""
