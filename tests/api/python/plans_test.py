@@ -19,7 +19,7 @@ RANKS = 2
 class Service(http.server.BaseHTTPRequestHandler):
     """Answers with one plan, whatever is asked, and keeps what is handed back."""
 
-    plan, delay, runs, scope = None, 0.0, None, "operate"
+    plan, delay, barrier, runs, scope = None, 0.0, "full", None, "operate"
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -27,7 +27,8 @@ class Service(http.server.BaseHTTPRequestHandler):
         if self.path == "/v1/runs":
             self.runs.append((asked, self.headers["Authorization"]))
             return self.answer({"id": 1})
-        self.answer({"id": 7} if asked["model"] == self.plan["layout"] and asked["workers"] == RANKS else {})
+        wanted = {"model": self.plan["layout"], "cluster": "", "workers": RANKS, "barrier": self.barrier}
+        self.answer({"id": 7} if asked == wanted else {})
 
     def do_GET(self):
         if self.path == "/v1/tokens?limit=1" and self.scope != "operate":
@@ -45,13 +46,15 @@ class Service(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def serve(plan, delay=0.0, runs=None, scope="operate"):
+def serve(plan, delay=0.0, barrier="full", runs=None, scope="operate"):
     """Its address.
 
+    barrier  of the one request that is answered
     runs   where what is handed back goes
     scope  what all tokens may do
     """
-    handler = type("Answers", (Service,), {"plan": plan, "delay": delay, "runs": runs, "scope": scope})
+    answers = {"plan": plan, "delay": delay, "barrier": barrier, "runs": runs, "scope": scope}
+    handler = type("Answers", (Service,), answers)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return f"http://127.0.0.1:{server.server_address[1]}"
@@ -68,10 +71,10 @@ def some_plan(model, optimizer):
     return plan, digest, wanted
 
 
-def trained(plan, rank, steps=3, until=None):
+def trained(plan, rank, steps=3, until=None, **options):
     """Digests of the plans in force after each step; ends when one is as wanted."""
     model, optimizer = make(Transformer, rank)
-    training = commtune.torch.wrap(model, optimizer, plan)
+    training = commtune.torch.wrap(model, optimizer, plan, **options)
     seen = []
     for batch in batches(Transformer, rank, steps):
         step(model, optimizer, *batch)
@@ -101,15 +104,40 @@ def test_a_file_that_is_not_there_ends_all_ranks_with_its_name():
     on_ranks(RANKS, body)
 
 
-def test_auto_takes_what_the_service_has(monkeypatch):
+BARRIERS = pytest.mark.parametrize(("barrier", "asked"), [("full", "full"), ("layer", "per-layer")])
+
+
+@BARRIERS
+def test_auto_takes_what_the_service_has_for_the_barrier(monkeypatch, barrier, asked):
     def body(rank):
-        plan, buckets, wanted = some_plan(*make(Transformer, rank))
+        plan, _, wanted = some_plan(*make(Transformer, rank))
         if rank == 0:
-            monkeypatch.setenv("COMMTUNE_URL", serve(plan, delay=0.2))
+            monkeypatch.setenv("COMMTUNE_URL", serve(plan, delay=0.2, barrier=asked))
         monkeypatch.setattr(commtune.torch.plans, "PATIENCE", 60.0)  # a busy machine may be slow
-        seen = trained("auto", rank, steps=2000, until=wanted)
+        seen = trained("auto", rank, steps=2000, until=wanted, barrier=barrier)
         assert seen[-1] == wanted
-        assert set(seen) <= {buckets, wanted}
+        assert len(set(seen)) <= 2  # buckets before
+
+    on_ranks(RANKS, body)
+
+
+@BARRIERS
+def test_auto_takes_what_the_database_has_for_the_barrier(tmp_path, monkeypatch, barrier, asked):
+    """A `tune` that answers to what "auto" asks."""
+
+    def body(rank):
+        plan, _, wanted = some_plan(*make(Transformer, rank))
+        if rank == 0:
+            (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+            program = tmp_path / "tune"
+            question = f"{plan['layout']} --workers {RANKS} --barrier {asked} --out"
+            program.write_text(f'#!/bin/sh\n[ "$1 $2 $3 $4 $5 $6" = "{question}" ] && cp {tmp_path}/plan.json "$7"\n', encoding="utf-8")
+            program.chmod(0o755)
+            monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+            monkeypatch.delenv("COMMTUNE_URL", raising=False)
+            monkeypatch.setenv("COMMTUNE_CLUSTER", "lab")
+        monkeypatch.setattr(commtune.torch.plans, "PATIENCE", 60.0)
+        assert trained("auto", rank, steps=2000, until=wanted, barrier=barrier)[-1] == wanted
 
     on_ranks(RANKS, body)
 

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from commtune.errors import CommtuneError, PlanRefused
 from commtune.session import BucketOptions, Session, plan_text
@@ -20,6 +20,8 @@ from commtune.torch.service import ask
 from commtune.torch.step_report import ServicePlan, StepReport
 
 Source = str | os.PathLike[str] | dict[str, Any]
+#: As a request for a plan names what the program waits for.
+PlanBarrier = Literal["full", "per-layer"]
 
 #: Seconds that "auto" asks for; steps meanwhile go by buckets.
 PATIENCE = 1.0
@@ -28,9 +30,9 @@ PATIENCE = 1.0
 class PlanSource:
     """The plan that a user asked for. Rank 0's counts; the others hear of it."""
 
-    def __init__(self, asked: Source, *, is_timed: bool = True) -> None:
-        """``is_timed``: a service hears how long steps take by its plan."""
-        self._asked, self._is_timed = asked, is_timed
+    def __init__(self, asked: Source, *, barrier: PlanBarrier = "full", is_timed: bool = True) -> None:
+        """``barrier``: that "auto" asks a plan for. ``is_timed``: a service hears how long steps take by its plan."""
+        self._asked, self._barrier, self._is_timed = asked, barrier, is_timed
         self._question: _Question | None = None
         self._settled = asked != "auto"
         #: In the place of buckets, where "auto" begins.
@@ -45,7 +47,7 @@ class PlanSource:
         if session.rank != 0:
             return None
         if self._asked == "auto":
-            self._question = _Question(session.layout_digest, session.ranks)
+            self._question = _Question(session.layout_digest, session.ranks, self._barrier)
             return self.start or session.bucket_plan(buckets)
         if self._asked == "buckets":
             return session.bucket_plan(buckets)
@@ -97,8 +99,8 @@ class PlanSource:
 class _Question:
     """Asked in a thread of its own, so that no rank waits for the answer."""
 
-    def __init__(self, layout: str, workers: int) -> None:
-        self._layout, self._workers = layout, workers
+    def __init__(self, layout: str, workers: int, barrier: PlanBarrier) -> None:
+        self._layout, self._workers, self._barrier = layout, workers, barrier
         self._plan: dict[str, Any] | None = None
         #: Of the plan, where a service has it.
         self.origin: ServicePlan | None = None
@@ -129,7 +131,12 @@ class _Question:
             self._plan = None  # whoever is down: the training goes on by buckets
 
     def _of_service(self, url: str) -> dict[str, Any]:
-        question = {"model": self._layout, "cluster": os.environ.get("COMMTUNE_CLUSTER", ""), "workers": self._workers}
+        question = {
+            "model": self._layout,
+            "cluster": os.environ.get("COMMTUNE_CLUSTER", ""),
+            "workers": self._workers,
+            "barrier": self._barrier,
+        }
         self.origin = ServicePlan(url, int(ask(f"{url}/v1/plans", question, PATIENCE)["id"]))
         plan: dict[str, Any] = ask(self.origin.url, None, PATIENCE)["plan"]
         return plan
@@ -137,7 +144,7 @@ class _Question:
     def _of_database(self) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="commtune-auto-") as folder:
             out = Path(folder) / "plan.json"
-            command = ["tune", self._layout, "--workers", str(self._workers), "--out", str(out)]
+            command = ["tune", self._layout, "--workers", str(self._workers), "--barrier", self._barrier, "--out", str(out)]
             subprocess.run(command, check=True, timeout=PATIENCE, capture_output=True)
             plan: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         return plan

@@ -82,7 +82,7 @@ def wrap(
     return Training(
         model,
         optimizer,
-        PlanSource(plan),
+        PlanSource(plan, barrier="per-layer" if barrier == "layer" else "full"),
         barrier=barrier,
         find_unused_parameters=find_unused_parameters,
         broadcast_buffers=broadcast_buffers,
