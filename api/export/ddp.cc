@@ -17,6 +17,7 @@ struct Buckets {
   BucketGroups groups;
   std::string setting;  ///< in Python
   std::optional<Seconds> predicted = {};
+  bool longer = false;  ///< than the plan's messages, which end inside layers
 };
 
 BucketGroups with_a_cap(const Profile& profile, Bytes cap) { return groups_by_cap(profile, cap, cap); }
@@ -28,11 +29,13 @@ BucketGroups with_a_small_first(const Profile& profile, Bytes cap) {
 
 /// The plan's own messages as a list of caps, where they are buckets.
 std::optional<Buckets> plan_as_list(const Plan& plan, const Profile& profile, const PredictedTime& predict) {
-  std::optional<BucketGroups> groups = consecutive_groups(plan, profile);
-  if (!groups) return std::nullopt;
-  const std::optional<Seconds> time = predicted_time(plan, profile, *groups, predict);
-  std::string caps = fmt::format("[{}]", fmt::join(cap_list(profile, *groups), ", "));
-  return Buckets{*std::move(groups), std::move(caps), time};
+  const std::optional<BucketGroups> messages = consecutive_groups(plan, profile);
+  if (!messages) return std::nullopt;
+  BucketGroups groups = with_whole_layers(profile, *messages);
+  const bool longer = groups != *messages;
+  const std::optional<Seconds> time = predicted_time(plan, profile, groups, predict);
+  std::string caps = fmt::format("[{}]", fmt::join(cap_list(profile, groups), ", "));
+  return Buckets{std::move(groups), std::move(caps), time, longer};
 }
 
 /// DDP would run the plan's groups, but they were chosen for what it does not have (a barrier per layer,
@@ -68,16 +71,16 @@ void add_fixed_settings(Exported& out) {
   out.settings.emplace_back("static_graph", "True");
 }
 
-void add_list_gaps(const Plan& plan, const Profile& profile, const Buckets& list, Exported& out) {
+void add_list_gaps(const Plan& plan, const Buckets& list, Exported& out) {
   if (list.groups.size() > 1)
     out.not_expressed.emplace_back(
         "the first two iterations (the first one without static_graph): DDP fills its buckets in the order "
         "of the model's definition then, and in the order in which gradients appeared after that; with "
         "find_unused_parameters and without static_graph never, so leave that alone");
-  if (splits_a_layer(profile, list.groups))
+  if (list.longer)
     out.not_expressed.emplace_back(
-        "a bucket ends inside a layer: PyTorch decides which of that layer's gradients appear first, and so "
-        "in which bucket each of them is");
+        "messages that end inside a layer: their buckets end with that layer, since PyTorch decides which of "
+        "its gradients appear first");
   add_order_gap(plan, "DDP", out);
 }
 
@@ -107,7 +110,7 @@ Exported export_ddp(const Plan& plan, const Profile& profile, const ExportPlace&
     out.text =
         fmt::format("# PyTorch 2.13 and newer{}\n{}# older ones: {}\n{}", prediction_text(list->predicted),
                     python_call("bucket_cap_mb_list", list->setting), describe(single), as_comment(one));
-    add_list_gaps(plan, profile, *list, out);
+    add_list_gaps(plan, *list, out);
   } else {
     out.text = fmt::format("# {}\n{}", describe(single), one);
     out.not_expressed.push_back(fmt::format(

@@ -139,14 +139,18 @@ std::string one_cap(const Profile& profile, const BucketGroups& groups, Bytes ca
   return roundest(range);
 }
 
-bool splits_a_layer(const Profile& profile, const BucketGroups& groups) {
+BucketGroups with_whole_layers(const Profile& profile, const BucketGroups& groups) {
   const std::vector<TensorRef> tensors = tensors_of(profile);
-  std::size_t end = tensors.size();
-  for (std::size_t i = 0; i + 1 < groups.size(); ++i) {
-    end -= groups[i];
-    if (tensors[end].layer == tensors[end - 1].layer) return true;
+  BucketGroups out;
+  std::size_t end = tensors.size(), wanted = tensors.size();
+  for (const std::size_t group : groups) {
+    const std::size_t first = end;
+    wanted -= group;
+    end = std::min(end, wanted);  // the layer of the bucket before may have had all of this one
+    while (end > 0 && end < first && tensors[end].layer == tensors[end - 1].layer) --end;
+    if (end < first) out.push_back(first - end);
   }
-  return false;
+  return out;
 }
 
 }  // namespace commtune::api

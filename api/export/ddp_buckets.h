@@ -51,7 +51,8 @@ std::vector<std::string> cap_list(const Profile& profile, const BucketGroups& gr
 /// One cap in MiB for groups that groups_by_cap() made with it; no more than `cap`.
 std::string one_cap(const Profile& profile, const BucketGroups& groups, Bytes cap);
 
-/// Whether a bucket ends inside a layer: which of that layer's gradients appear first is PyTorch's matter.
-bool splits_a_layer(const Profile& profile, const BucketGroups& groups);
+/// The same buckets, each to the end of the layer in which it ended: a layer's gradients appear together, and
+/// which of them is first is PyTorch's matter.
+BucketGroups with_whole_layers(const Profile& profile, const BucketGroups& groups);
 
 }  // namespace commtune::api

@@ -130,11 +130,33 @@ TEST(DdpBuckets, OnlyRunsOfWholeTensorsAreBuckets) {
   EXPECT_EQ(consecutive_groups(cut, profile), std::nullopt);
 }
 
-TEST(DdpBuckets, ABucketThatEndsInsideALayerIsSeen) {
+TEST(DdpBuckets, ABucketThatEndsInsideALayerGoesOnToItsEnd) {
   const Profile two = synthetic_profile(3, Bytes{64}, Seconds{1}, Seconds{1}, 2);
-  EXPECT_FALSE(splits_a_layer(two, {2, 4}));
-  EXPECT_TRUE(splits_a_layer(two, {1, 5}));
-  EXPECT_FALSE(splits_a_layer(two, {6}));
+  EXPECT_THAT(with_whole_layers(two, {2, 4}), ElementsAre(2, 4));
+  EXPECT_THAT(with_whole_layers(two, {1, 5}), ElementsAre(2, 4));
+  EXPECT_THAT(with_whole_layers(two, {1, 1, 4}), ElementsAre(2, 4));
+  EXPECT_THAT(with_whole_layers(two, {3, 1, 2}), ElementsAre(4, 2));
+  EXPECT_THAT(with_whole_layers(two, {1, 4, 1}), ElementsAre(2, 4));
+  EXPECT_THAT(with_whole_layers(two, {6}), ElementsAre(6));
+}
+
+TEST(DdpBuckets, BucketsOfWholeLayersHoldInWhateverOrderALayersGradientsAppear) {
+  const Profile profile = *shipped_profile("bert_base");
+  const std::vector<TensorRef> tensors = tensors_of(profile);
+  Random random(3);
+  for (int i = 0; i < 100; ++i) {
+    const BucketGroups groups = with_whole_layers(profile, random_groups(tensors.size(), random));
+    std::vector<std::uint64_t> sizes;
+    for (std::size_t end = tensors.size(); end > 0;) {
+      std::size_t first = end;
+      while (first > 0 && tensors[first - 1].layer == tensors[end - 1].layer) --first;
+      const std::size_t turned = first + random.below(end - first);
+      for (std::size_t at = turned; at < end; ++at) sizes.push_back(tensors[at].bytes.count);
+      for (std::size_t at = first; at < turned; ++at) sizes.push_back(tensors[at].bytes.count);
+      end = first;
+    }
+    EXPECT_EQ(as_ddp_does(sizes, cap_list(profile, groups)), groups);
+  }
 }
 
 }  // namespace

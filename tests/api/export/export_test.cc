@@ -14,6 +14,7 @@
 #include "api/view/outcome_json.h"
 #include "perfmodel/base/error.h"
 #include "tests/perfmodel/synthetic_profile.h"
+#include "tuner/messages.h"
 
 namespace commtune::api {
 namespace {
@@ -101,6 +102,19 @@ TEST(Export, DdpGetsThePlansGroupsOnlyWhereTheyPayWithAFullBarrier) {
   four.barrier = Barrier::kPerLayer;
   const Exported equal = export_plan("ddp", four, profile(), {best_with_four});
   EXPECT_EQ(equal.settings.front().first, "bucket_cap_mb_list");
+}
+
+TEST(Export, DdpGetsBucketsOfWholeLayers) {
+  const Profile two = synthetic_profile(2, Bytes{4U << 20U}, Seconds{0.04}, Seconds{0.08}, 2);
+  Plan inside = plan(8);
+  inside.profile = digest(two);
+  inside.messages = tuner::fused_messages(two, std::vector<std::size_t>{1, 3});
+  inside.priority = {0, 1};
+  const Exported exported = export_plan("ddp", inside, two);
+  EXPECT_EQ(exported.settings.front(), std::pair(std::string("bucket_cap_mb_list"), std::string("[8, 8]")));
+  EXPECT_THAT(exported.not_expressed, Contains(HasSubstr("their buckets end with that layer")));
+  inside.messages = tuner::fused_messages(two, std::vector<std::size_t>{2, 2});
+  EXPECT_THAT(export_plan("ddp", inside, two).not_expressed, Not(Contains(HasSubstr("end inside a layer"))));
 }
 
 TEST(Export, DdpCannotCut) {
