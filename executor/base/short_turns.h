@@ -5,11 +5,11 @@
 
 namespace commtune {
 
-/// While it lives, the thread that made it runs soon after it wakes up, though others compute on all cores: it asks the kernel for
-/// turns of 100 us, where threads have 3 ms unless told otherwise, and of those that wait the one with the
-/// earliest deadline is next (EEVDF: Stoica, Abdel-Wahab 1995). Its share of the processor stays as it is, and
-/// no privilege is needed. Linux before 6.12 knows no such request; then, and where a thread has another policy
-/// than the usual one, nothing changes.
+/// While it lives, the thread that made it runs soon after it wakes up, though others compute on all cores:
+/// it asks the kernel for turns of 100 us, where threads have 3 ms unless told otherwise, and of those that
+/// wait the one with the earliest deadline is next (EEVDF: Stoica, Abdel-Wahab 1995). Its share of the
+/// processor stays as it is, and no privilege is needed. Linux before 6.12 knows no such request; then, and
+/// where a thread has another policy than the usual one, nothing changes.
 class ShortTurns {
  public:
   ShortTurns();

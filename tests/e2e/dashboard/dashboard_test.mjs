@@ -292,6 +292,17 @@ describe('tune', () => {
     assert.ok((await tab.series('ranking')).length > 0);
   });
 
+  it('plans for what the program waits for', async () => {
+    await tab.go('/tune?cluster=lab');
+    await tab.page.selectOption('#barrier', 'per-layer');
+    const asked = tab.page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/plans'));
+    await tab.page.click('[data-form="plan"] button[type="submit"]');
+    assert.equal((await asked).postDataJSON().barrier, 'per-layer');
+    await tab.page.waitForSelector('[data-part="answer"]');
+    await tab.ready();
+    assert.ok((await tab.series('ranking')).length > 0);
+  });
+
   it('takes a profile, and says what is wrong with one', async () => {
     tab.expected = /400|422/;
     await tab.page.setInputFiles('[name="profile"]', { name: 'broken.json', mimeType: 'application/json', buffer: Buffer.from('{"format":') });

@@ -18,10 +18,19 @@ import { marksNote } from './cluster_facts';
 
 const LARGEST_PROFILE = 16 * 1024 * 1024;
 
+/** What the training program waits for; "": each plan's own. */
+const BARRIERS = [
+  { value: '', text: 'whatever the plan says' },
+  { value: 'full', text: 'all gradients, as DDP does' },
+  { value: 'per-layer', text: 'each layer for its own' },
+] as const;
+type Barrier = (typeof BARRIERS)[number]['value'];
+
 export class TunePage extends Page {
   readonly title = 'Tune';
   private model: string;
   private cluster: string;
+  private barrier: Barrier = '';
   private uploaded = '';
   private uploadProblem = '';
   private busy = false;
@@ -84,6 +93,7 @@ export class TunePage extends Page {
       <label class="field">Servers on workers' hosts, at most<input type="number" name="servers" min="1" max="4096" placeholder="as many as workers" /></label>
       <label class="field">Dedicated servers<input type="number" name="dedicated" min="0" max="4096" placeholder="none" /></label>
       <label class="field">Batch a worker<input type="number" name="batch" min="1" max="1048576" placeholder=${profile ? batchText(profile.batch) : ''} /><span class="hint">layer times grow in proportion</span></label>
+      ${select('The program waits for', 'barrier', BARRIERS, this.barrier, (value) => { this.barrier = value as Barrier; this.update(); }, 'before its next forward pass; all plans are priced by that')}
       ${this.version.value?.scope === 'operate' ? html`<label class="field">Check by running, seconds<input type="number" name="check" min="1" max="86400" placeholder="predict only" /><span class="hint">runs the leading plans on its hosts, and corrects costs by what that takes</span></label>
         <label class="field">Verify by running, seconds at most<input type="number" name="verify" min="1" max="86400" placeholder="predict only" /><span class="hint">replays on its hosts what the doubt cannot tell apart; then the measurement chooses</span></label>` : nothing}
       <label class="field wide">Or upload a profile (commtune/profile/1)
@@ -128,6 +138,7 @@ export class TunePage extends Page {
     if (dedicated) body.dedicated_servers = dedicated;
     const usual = this.choices.value ? profileOf(this.choices.value, this.model)?.batch : undefined;
     if (batch && batch !== usual) body.overrides = { bandwidth_scale: 1, latency_scale: 1, device_speed_scale: 1, gradient_scale: 1, batch };
+    if (this.barrier) body.barrier = this.barrier;
     if (check) body.check = `${check}s`;
     if (verify) body.verify = { plans: 3, budget_seconds: verify };
     this.busy = true;
