@@ -1,6 +1,6 @@
 """The training bench's kept results: see case_archive.py."""
 
-from case_archive import content_of, keep, path_of  # noqa: F401
+from case_archive import content_of, keep  # noqa: F401
 from race_parts import bound
 from race_parts.archive import systems_of
 
