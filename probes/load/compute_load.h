@@ -3,20 +3,21 @@
 // on.
 
 #include <atomic>
+#include <memory>
 #include <thread>
 #include <vector>
 
+#include "probes/load/compute_step.h"
 #include "probes/moments.h"
-#include "probes/step_kind.h"
 
 namespace commtune::probes {
 
-/// How long a step shall last: a layer of a large model.
-inline constexpr Nanoseconds kStepLength{2'000'000};
-
 class ComputeLoad {
  public:
-  explicit ComputeLoad(StepKind kind);
+  explicit ComputeLoad(std::unique_ptr<ComputeStep> step);
+  ~ComputeLoad() { stopping_ = true; }
+  ComputeLoad(const ComputeLoad&) = delete;
+  ComputeLoad& operator=(const ComputeLoad&) = delete;
 
   /// Runs so many steps on the calling thread and returns how long each took.
   std::vector<Nanoseconds> run(int steps);
@@ -27,10 +28,7 @@ class ComputeLoad {
   std::vector<Nanoseconds> stop();
 
  private:
-  void step(Nanoseconds due);
-
-  StepKind kind_;
-  double work_ = 0;  ///< keeps the arithmetic from being left out
+  const std::unique_ptr<ComputeStep> step_;
   std::atomic<bool> stopping_{false};
   std::vector<Nanoseconds> durations_;  ///< the thread's until it is joined
   std::jthread thread_;                 ///< last: joins before what it uses is destroyed

@@ -457,10 +457,22 @@ void Follower::measure_casts(const Command& command, FollowerReport& report) {
   memory_.refill();
 }
 
+// --- compute --------------------------------------------------------------------------------------------
+
+std::unique_ptr<ComputeStep> Follower::make_step(const Command& command) {
+  switch (command.steps) {
+    case StepKind::kTimeline:
+      return make_timeline_step();
+    case StepKind::kProcessor:
+      return make_processor_step();
+  }
+  return nullptr;
+}
+
 /// Steps on a thread of their own, as in a training process: alone, or while all-reduces keep the network
 /// busy. Only steps that lie within that time count.
 void Follower::measure_steps(const Command& command, FollowerReport& report) {
-  ComputeLoad compute_load(command.steps);
+  ComputeLoad compute_load(make_step(command));
   wait_for_start(command.start);
   report.head.started = now();
   if (command.quantity.in_flight == 0) {

@@ -16,6 +16,7 @@
 #include "executor/roads/road.h"
 #include "executor/session/joint_library.h"
 #include "executor/transport/communicator.h"
+#include "probes/load/compute_step.h"
 #include "probes/load/message_memory.h"
 #include "probes/protocol/command.h"
 #include "probes/protocol/tournament.h"
@@ -70,6 +71,7 @@ class Follower {
   void measure_casts(const Command& command, FollowerReport& report);
   void measure_steps(const Command& command, FollowerReport& report);
 
+  static std::unique_ptr<ComputeStep> make_step(const Command& command);
   Task run_message(Job& job, int number, Buffer data);
   Task run_messages(Job& job, std::size_t slot);
   Task run_urgent(Job& job);

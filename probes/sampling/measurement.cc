@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "probes/analysis/links.h"
-#include "probes/load/compute_load.h"
+#include "probes/load/compute_step.h"
 #include "probes/protocol/timing.h"
 #include "probes/sampling/stream_shape.h"
 
