@@ -303,6 +303,16 @@ describe('tune', () => {
     assert.ok((await tab.series('ranking')).length > 0);
   });
 
+  it('searches closely where it is asked to', async () => {
+    await tab.go('/tune?cluster=lab');
+    await tab.page.check('[name="thorough"]');
+    const asked = tab.page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/plans'));
+    await tab.page.click('[data-form="plan"] button[type="submit"]');
+    assert.equal((await asked).postDataJSON().thorough, true);
+    await tab.page.waitForSelector('[data-part="answer"]');
+    await tab.ready();
+  });
+
   it('takes a profile, and says what is wrong with one', async () => {
     tab.expected = /400|422/;
     await tab.page.setInputFiles('[name="profile"]', { name: 'broken.json', mimeType: 'application/json', buffer: Buffer.from('{"format":') });
