@@ -178,6 +178,15 @@ void visit_fields(Visitor& visit, Given& costs) {
   visit("reduce_seconds_per_byte", costs.reduce_seconds_per_byte, fields::Object{});
 }
 
+bool is_usual(const GpuCosts& costs, const GpuCosts& /*nothing*/) { return costs.launch_seconds.value == 0; }
+
+template <typename Visitor, fields::Of<GpuCosts> Given>
+void visit_fields(Visitor& visit, Given& costs) {
+  visit("launch_seconds", costs.launch_seconds, fields::Object{});
+  visit("upload_seconds_per_byte", costs.upload_seconds_per_byte, fields::Object{});
+  visit("download_seconds_per_byte", costs.download_seconds_per_byte, fields::Object{});
+}
+
 void read_fields(const JsonPlace& place, Casts& casts) {
   const std::string bf16 = to_string(kCasts[0]), fp16 = to_string(kCasts[1]);
   place.expect_keys({bf16, fp16});
@@ -242,12 +251,14 @@ void visit_fields(Visitor& visit, Given& cluster) {
   visit(fields::optional("facts"), cluster.facts, fields::Texts{kMostFacts, "facts"});
   visit("hosts", cluster.hosts, fields::ListOf{0, kMostHosts, kObject});
   visit.when_set("traits", cluster.traits, kObject);
+  visit.when_set("device", cluster.device, fields::OneOf{kDeviceKinds});
   visit(fields::optional("links"), cluster.links, kObject);
   visit(fields::optional("operations"), cluster.operations, fields::ListOf{0, kMostOperations, kObject});
   visit.when_set("nccl", cluster.nccl, fields::ListOf{0, kMostNcclFits, kObject});
   visit(fields::optional("reduce_seconds_per_byte"), cluster.reduce_seconds_per_byte, kObject);
   visit(fields::optional("copy_seconds_per_byte"), cluster.copy_seconds_per_byte, kObject);
   visit.when_set("casts", cluster.casts, kObject);
+  visit.when_set("gpu", cluster.gpu, kObject);
   visit(fields::optional("interference"), cluster.interference, kObject);
   visit.when_set("contention", cluster.contention, kObject);
   visit.when_set("backlog_seconds", cluster.head_of_line_seconds, kObject);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "perfmodel/base/units.h"
+#include "perfmodel/device_kind.h"
 #include "perfmodel/fit/curve.h"
 #include "perfmodel/nccl/tuning.h"
 #include "perfmodel/plan.h"
@@ -82,6 +83,13 @@ struct CastCosts {
 };
 using Casts = std::map<WireFormat, CastCosts>;
 
+/// What GPUs take besides, where messages lie in theirs. Of ranks that all do it at once.
+struct GpuCosts {
+  Scalar launch_seconds;             ///< a kernel of next to no work, from its call until its end is noticed
+  Scalar upload_seconds_per_byte;    ///< copying from the host's pinned memory
+  Scalar download_seconds_per_byte;  ///< and back
+};
+
 struct Cluster {
   std::string name;
   std::string transport;    ///< "mpi", ...
@@ -89,7 +97,8 @@ struct Cluster {
   std::map<std::string, std::string> facts;  ///< what the fingerprint was made of
   std::vector<Host> hosts;
 
-  TransferTraits traits;  ///< with which everything below was measured
+  TransferTraits traits;                  ///< with which everything below was measured
+  DeviceKind device = DeviceKind::kHost;  ///< in whose memory its messages lay
   std::map<LinkClass, LinkFit> links;
   std::vector<OperationFit> operations;
   std::vector<NcclFit> nccl;  ///< where GPUs were probed
@@ -97,8 +106,9 @@ struct Cluster {
   Scalar reduce_seconds_per_byte;  ///< gamma: adding one byte of gradient into another
   Scalar copy_seconds_per_byte;    ///< copying one byte into a fusion buffer
   Casts casts;                     ///< of the types that were probed
-  Scalar interference;             ///< kappa: compute slows by this ratio while bytes move
-  Scalar contention;               ///< traffic takes longer by this ratio while compute runs
+  GpuCosts gpu;                 ///< where GPUs were probed. In what roads cost already; not priced by itself
+  Scalar interference;          ///< kappa: compute slows by this ratio while bytes move
+  Scalar contention;            ///< traffic takes longer by this ratio while compute runs
   Scalar head_of_line_seconds;  ///< what sockets hold ahead of a server's busy card, which nothing overtakes
   Scalar connection_head_of_line_seconds;  ///< what one connection holds ahead of a busy card, on all-reduce
                                            ///< roads

@@ -38,6 +38,7 @@ void visit_fields(Visitor& visit, Given& options) {
   visit("cluster_name", options.cluster_name, fields::Name{});
   visit.when_set("chunk_bytes", options.chunk, kSize);
   visit.when_set("device", options.device, fields::OneOf{kDeviceKinds});
+  visit.when_set("sm_share", options.sm_share, fields::Real{0, 1});
   visit.when_set("for", options.models, fields::ListOf{0, 100, fields::Name{}});
 }
 

@@ -36,6 +36,12 @@ void ProbeOptions::check() const {
     require(std::isfinite(budget->count()) && budget->count() > 0, "budget",
             std::to_string(budget->count()) + " s", "positive");
   }
+  if (sm_share) {
+    const std::string value = std::to_string(*sm_share);
+    require(*sm_share > 0 && *sm_share <= 1, "sm_share", value, "over 0, at most 1");
+    require(device == DeviceKind::kCuda, "sm_share", value,
+            "left out where messages do not lie on GPUs (device = cuda)");
+  }
   require(first.count >= 4 && first.count % 4 == 0, "first size", std::to_string(first.count) + " B",
           "at least 4 B and whole float32 elements");
   require(last >= first, "last size", std::to_string(last.count) + " B",

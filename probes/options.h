@@ -38,6 +38,8 @@ struct ProbeOptions {
   DeviceKind device = DeviceKind::kHost;  ///< whose memory messages lie in
 
   StepKind steps = StepKind::kTimeline;  ///< what computes while interference and jitter are measured
+  /// In place of `steps` GPUs compute, on this share of their multiprocessors: over 0, at most 1.
+  std::optional<double> sm_share;
 
   std::uint64_t seed = 1;
   bool exclusive = true;  ///< refuse when another probe runs on one of the hosts

@@ -1,13 +1,11 @@
 #include "probes/probe.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "executor/memory/cuda/gpu_memory.h"
 #include "executor/memory/host_memory.h"
 #include "executor/transport/rank_gpu.h"
 #include "perfmodel/base/error.h"
-#include "perfmodel/base/normal.h"
 #include "perfmodel/cost/doubtful_fits.h"
 #include "perfmodel/cost/topology.h"
 #include "probes/host/cluster_facts.h"
@@ -18,6 +16,7 @@
 #include "probes/sampling/link_survey.h"
 #include "probes/sampling/measurement.h"
 #include "probes/sampling/nccl_survey.h"
+#include "probes/sampling/step_survey.h"
 #include "probes/sampling/targets.h"
 
 namespace commtune::probes {
@@ -35,17 +34,14 @@ constexpr Seconds kFitTimePerTarget{0.002};
 // would delay every probe's beginning.
 constexpr int kClockRounds = 8;
 
-// Compute steps of 2 ms on each rank: enough for a standard deviation within 16 %.
-constexpr int kSteps = 20;
 // On the wire: as much as a fused message of a plan, more than a core's own caches hold; 12 times of each
 // type and kind take some 30 ms in all, and a budget of which that is a larger part goes without.
 constexpr Bytes kCastSize{1 << 20};
-constexpr int kCastRepetitions = 12;
+constexpr int kMemoryRepetitions = 12;
 constexpr Seconds kCastsTime{0.05};
 constexpr double kCastsShare = 0.02;
-// What moves meanwhile: as much as a fused message of a plan, and enough of them to keep a link busy.
-constexpr Bytes kBusySize{256 << 10};
-constexpr int kBusyInFlight = 4;
+// So long that what a copy's call takes is a hundredth of it: 4 MiB take 150 us at 28 GB/s.
+constexpr Bytes kHostCopySize{4 << 20};
 // What is urgent overtakes others of this size, at servers whose cards they keep busy.
 constexpr Bytes kHeadOfLineSize{256 << 10};
 // Of the time that is left, for each road; its first try may take more, since only that tells how long one
@@ -87,6 +83,7 @@ ClusterFacts facts_of(const Transport& transport, const std::vector<Hello>& hell
   for (const Hello& hello : hellos) said.push_back(hello.facts);
   facts.facts = joined_facts(said);
   facts.traits = with_chunk(transport.traits(), options.chunk);
+  facts.device = options.device;
   if (options.chunk.count != 0) facts.facts["setting.chunk"] = std::to_string(options.chunk.count);
   for (const auto& [key, value] : options.settings) facts.facts["setting." + key] = value;
   return facts;
@@ -101,15 +98,6 @@ std::optional<Pair> pair_within_host(const std::vector<std::string>& rank_hosts)
   return std::nullopt;
 }
 
-ProbeSample scalar_sample(Subject subject, int in_flight, const MedianInterval& interval, std::size_t count) {
-  ProbeSample sample;
-  sample.quantity.subject = subject;
-  sample.quantity.in_flight = in_flight;
-  sample.sample = {Bytes{0}, Seconds{interval.median}, Seconds{(interval.high - interval.low) / 2},
-                   static_cast<int>(count)};
-  return sample;
-}
-
 /// A rank may hear of a command when others have begun it: all of a stream may come early. One lasts 20 ms
 /// (stream_shape.h), in which a link of 400 Gb/s carries 1 GB.
 MessageLimits message_limits(const ProbeOptions& options) {
@@ -118,19 +106,6 @@ MessageLimits message_limits(const ProbeOptions& options) {
   limits.longest = std::max({limits.longest, options.last, kLargestSurveyed});
   limits.early = kLongestStream + limits.longest;
   return limits;
-}
-
-/// Standard deviation of all values around their mean, with the half width of its 95 % interval (normal
-/// values).
-MedianInterval deviation(const std::vector<double>& values) {
-  double mean = 0;
-  for (const double value : values) mean += value / static_cast<double>(values.size());
-  double square = 0;
-  for (const double value : values) square += (value - mean) * (value - mean);
-  const double deviation =
-      std::sqrt(square / static_cast<double>(std::max<std::size_t>(values.size() - 1, 1)));
-  const double half = kNormal95 * deviation / std::sqrt(2.0 * static_cast<double>(values.size()));
-  return {deviation, std::max(deviation - half, 0.0), deviation + half};
 }
 
 /// Rank 0's probe from the first greeting to the last fit: measure(), then result().
@@ -159,11 +134,14 @@ class Session {
       survey();
       split_.survey = measurement_.elapsed() - began;
     }
-    measure_steps();
-    measure_casts();
     if (ranks() > 1) {
       shape_.surveyed.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
       offer_ = offered();
+    }
+    measure_steps();
+    measure_casts();
+    measure_gpu();
+    if (ranks() > 1) {
       measure_heads_of_line();
       measure_nccl();
     }
@@ -197,13 +175,6 @@ class Session {
     sink_.on_sample(sample);
   }
 
-  bool knows(Subject subject, std::optional<int> in_flight = {}) const {
-    return std::ranges::any_of(samples_, [&](const ProbeSample& sample) {
-      const Quantity& known = sample.quantity;
-      return known.subject == subject && known.in_flight == in_flight.value_or(known.in_flight);
-    });
-  }
-
   void survey() {
     shape_.rank_hosts = facts_.rank_hosts;
     shape_.within = pair_within_host(facts_.rank_hosts);
@@ -218,38 +189,20 @@ class Session {
     notes_.insert(notes_.end(), result.notes.begin(), result.notes.end());
   }
 
-  /// Compute steps, alone for the jitter, then while bytes move.
+  /// Compute steps, alone for the jitter, then while bytes move; on GPUs by the library's road, if there is
+  /// one.
   void measure_steps() {
+    const Found found = [this](const ProbeSample& sample) { keep(sample); };
+    const StepKind steps = steps_of(options_);
     if (measurement_.stop_requested()) return;
-    if (!knows(Subject::kJitter, 1)) {
-      measurement_.show("jitter");
-      std::vector<double> all;
-      for (const std::vector<double>& steps : measurement_.steps(options_.steps, kSteps)) {
-        all.insert(all.end(), steps.begin(), steps.end());
-      }
-      keep(scalar_sample(Subject::kJitter, 1, deviation(all), all.size()));
-      keep(scalar_sample(Subject::kStep, 0, median_interval(all), all.size()));
-    }
-    if (ranks() > 1 && !knows(Subject::kStep, kBusyInFlight)) measure_interference();
-  }
-
-  void measure_interference() {
+    survey_jitter(measurement_, steps, samples_, found);
+    if (ranks() < 2) return;
+    const bool by_library = steps == StepKind::kGpu && sums_by_library();
+    const Road road = AllReduce{by_library ? Collective::kLibrary : Collective::kRing};
     const LinkGuess& guess = shape_.between ? shape_.between_guess : shape_.within_guess;
-    const Seconds once = 2 * (guess.beta * kBusySize);
-    const Seconds wanted = kSteps * Seconds{2e-3};
-    const int messages =
-        std::clamp(static_cast<int>(wanted / once), kBusyInFlight, static_cast<int>(kMostEnds));
-    const Bytes needed{2 * kBusySize.count * static_cast<std::uint64_t>(messages)};
-    if (const auto traffic = measurement_.traffic_left(); traffic && *traffic < needed) {
-      notes_.push_back("interference was not measured: too little traffic is allowed");
-      return;
-    }
-    std::vector<double> all;
-    for (const std::vector<double>& steps :
-         measurement_.busy_steps(options_.steps, kBusySize, kBusyInFlight, messages, messages * once)) {
-      all.insert(all.end(), steps.begin(), steps.end());
-    }
-    if (!all.empty()) keep(scalar_sample(Subject::kStep, kBusyInFlight, median_interval(all), all.size()));
+    const std::vector<std::string> notes =
+        survey_slow_downs(measurement_, steps, road, ranks(), guess.beta, samples_, found);
+    notes_.insert(notes_.end(), notes.begin(), notes.end());
   }
 
   /// What plans that cast need to know: of one size each, since they are asked for by name and the others
@@ -260,13 +213,21 @@ class Session {
       return;
     }
     for (const WireFormat wire : kCasts) {
-      for (const Subject subject : {Subject::kCast, Subject::kCastSum}) {
-        if (!measurement_.stop_requested()) measure_cast(subject, wire);
-      }
+      for (const Subject subject : {Subject::kCast, Subject::kCastSum})
+        measure_on_memory(subject, wire, kCastSize);
     }
   }
 
-  void measure_cast(Subject subject, WireFormat wire) {
+  /// Launches, and copies between the host and a GPU.
+  void measure_gpu() {
+    if (options_.device != DeviceKind::kCuda) return;
+    measure_on_memory(Subject::kLaunch, WireFormat::kAsIs, Bytes{sizeof(float)});
+    for (const Subject subject : {Subject::kUpload, Subject::kDownload})
+      measure_on_memory(subject, WireFormat::kAsIs, kHostCopySize);
+  }
+
+  void measure_on_memory(Subject subject, WireFormat wire, Bytes size) {
+    if (measurement_.stop_requested()) return;
     Visit visit;
     visit.quantity.subject = subject;
     visit.quantity.wire = wire;
@@ -274,8 +235,8 @@ class Session {
     const bool known = std::ranges::any_of(
         samples_, [&](const ProbeSample& sample) { return sample.quantity == visit.quantity; });
     if (known) return;
-    visit.size = std::min(options_.last, kCastSize);
-    visit.repetitions = kCastRepetitions;
+    visit.size = std::min(options_.last, size);
+    visit.repetitions = kMemoryRepetitions;
     visit.expected = kCastsTime / 4;
     const std::vector<double> seconds = measurement_.measure(visit);
     std::vector<double> sorted = seconds;
@@ -384,10 +345,12 @@ class Session {
     return result;
   }
 
+  bool sums_by_library() const {
+    return std::ranges::find(offer_.algorithms, Collective::kLibrary) != offer_.algorithms.end();
+  }
+
   void measure_nccl() {
-    const bool sums_there =
-        std::ranges::find(offer_.algorithms, Collective::kLibrary) != offer_.algorithms.end();
-    if (options_.device != DeviceKind::kCuda || !sums_there) return;
+    if (options_.device != DeviceKind::kCuda || !sums_by_library()) return;
     const Found found = [this](const ProbeSample& sample) { keep(sample); };
     const std::vector<std::string> notes = survey_nccl(measurement_, options_, facts_.rank_hosts, samples_,
                                                        kNcclShare * measurement_.left(), found);

@@ -20,17 +20,15 @@ constexpr double kLeastFactor = 1e-6;                           // ratio, on cos
 constexpr std::int64_t kMostRanks = 1'000'000;                  // ranks
 constexpr std::size_t kMostRepetitions = 1'000'000;             // of one size
 
-constexpr std::pair<std::string_view, Subject> kSubjects[] = {{"message", Subject::kMessage},
-                                                              {"exchange", Subject::kExchange},
-                                                              {"operation", Subject::kOperation},
-                                                              {"sum", Subject::kSum},
-                                                              {"copy", Subject::kCopy},
-                                                              {"step", Subject::kStep},
-                                                              {"cast", Subject::kCast},
-                                                              {"cast-sum", Subject::kCastSum},
-                                                              {"jitter", Subject::kJitter},
-                                                              {"backlog", Subject::kHeadOfLine},
-                                                              {"plan", Subject::kPlan}};
+constexpr std::pair<std::string_view, Subject> kSubjects[] = {
+    {"message", Subject::kMessage},     {"exchange", Subject::kExchange},
+    {"operation", Subject::kOperation}, {"sum", Subject::kSum},
+    {"copy", Subject::kCopy},           {"step", Subject::kStep},
+    {"cast", Subject::kCast},           {"cast-sum", Subject::kCastSum},
+    {"jitter", Subject::kJitter},       {"backlog", Subject::kHeadOfLine},
+    {"plan", Subject::kPlan},           {"traffic", Subject::kTraffic},
+    {"launch", Subject::kLaunch},       {"upload", Subject::kUpload},
+    {"download", Subject::kDownload}};
 
 constexpr std::array kOperations{Operation::kAllReduce, Operation::kReduceScatter, Operation::kAllGather,
                                  Operation::kPushPull,  Operation::kPush,          Operation::kPull};
@@ -51,16 +49,13 @@ bool between_two_ranks(Subject subject) {
   return subject == Subject::kMessage || subject == Subject::kExchange;
 }
 
-bool of_operation(Subject subject) {
-  return subject == Subject::kOperation || subject == Subject::kHeadOfLine;
-}
-
 bool on_road(Subject subject) { return of_operation(subject) || subject == Subject::kPlan; }
 
 bool of_casts(Subject subject) { return subject == Subject::kCast || subject == Subject::kCastSum; }
 
 bool on_one_rank(Subject subject) {
-  return subject == Subject::kSum || subject == Subject::kCopy || of_casts(subject);
+  return subject == Subject::kSum || subject == Subject::kCopy || subject == Subject::kLaunch ||
+         subject == Subject::kUpload || subject == Subject::kDownload || of_casts(subject);
 }
 
 int read_rank(const JsonPlace& parent, std::string_view key) {
@@ -99,6 +94,9 @@ Quantity read_quantity(const JsonPlace& place) {
   }
   if (on_one_rank(quantity.subject)) {
     quantity.source = read_rank(place, "source");
+  }
+  if (quantity.subject == Subject::kTraffic) {
+    if (const auto computing = place.find("computing")) quantity.computing = computing->truth();
   }
   if (of_casts(quantity.subject)) {
     const JsonPlace wire = place["wire"];
@@ -155,6 +153,10 @@ bool ProbeSample::operator==(const ProbeSample& other) const {
 
 std::string to_string(Subject subject) { return enum_name(subject, kSubjects); }
 
+bool of_operation(Subject subject) {
+  return subject == Subject::kOperation || subject == Subject::kHeadOfLine || subject == Subject::kTraffic;
+}
+
 bool is_back_to_back(const Quantity& quantity) {
   return on_one_rank(quantity.subject) || (quantity.subject == Subject::kMessage && quantity.in_flight == 1);
 }
@@ -175,6 +177,9 @@ std::string describe(const Quantity& quantity) {
     case Subject::kHeadOfLine:
       return "wait behind " + commtune::describe(quantity.road) + ", " + std::to_string(quantity.workers) +
              " workers" + flight;
+    case Subject::kTraffic:
+      return "stream of " + commtune::describe(quantity.road) + ", " + std::to_string(quantity.workers) +
+             " workers" + flight + (quantity.computing ? ", beside compute steps" : "");
     case Subject::kPlan:
       return "plan, " + commtune::describe(quantity.road) + ", " + std::to_string(quantity.workers) +
              " workers";
@@ -186,6 +191,9 @@ std::string describe(const Quantity& quantity) {
     case Subject::kSum:
     case Subject::kCopy:
     case Subject::kJitter:
+    case Subject::kLaunch:
+    case Subject::kUpload:
+    case Subject::kDownload:
       break;
   }
   return to_string(quantity.subject);
@@ -211,6 +219,7 @@ nlohmann::json to_json(const ProbeSample& sample) {
   if (between_two_ranks(quantity.subject) || on_one_rank(quantity.subject)) {
     json["source"] = quantity.source;
   }
+  if (quantity.computing) json["computing"] = true;
   if (of_casts(quantity.subject)) json["wire"] = commtune::to_string(quantity.wire);
   if (between_two_ranks(quantity.subject)) {
     json["destination"] = quantity.destination;
@@ -236,6 +245,7 @@ ProbeSample probe_sample_from_json(const nlohmann::json& json) {
                      "destination",
                      "wire",
                      "nccl",
+                     "computing",
                      "raw_seconds",
                      "plan",
                      "predicted_seconds",

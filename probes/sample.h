@@ -30,20 +30,27 @@ enum class Subject {
   kHeadOfLine,  ///< how long each round of a message more urgent than all others (a push or an answer, a step
                 ///< of a ring) waits while in_flight of the same size are under way on the same road
   kPlan,        ///< an iteration of a whole plan, of which `size` bytes of gradients travel (tuner/check.h)
+  kTraffic,   ///< a message of a stream of a road's operations, with or without compute steps beside it: all
+              ///< of the stream's time, divided by its messages
+  kLaunch,    ///< a kernel of next to no work on a GPU, from its call until its end is noticed
+  kUpload,    ///< copying `size` bytes from the host's pinned memory to a GPU's, on all ranks at once
+  kDownload,  ///< and back
 };
 
 /// The thing that is measured, apart from the size. Fields that a subject has no use for keep their defaults,
 /// so that equal quantities compare equal.
 struct Quantity {
   Subject subject = Subject::kMessage;
-  Road road;                                    ///< kOperation, kHeadOfLine, kPlan
-  Operation operation = Operation::kAllReduce;  ///< kOperation, kHeadOfLine
-  int workers = 0;  ///< kOperation, kHeadOfLine, kPlan: N of the group, its first ranks
+  Road road;                                    ///< kOperation, kHeadOfLine, kTraffic, kPlan
+  Operation operation = Operation::kAllReduce;  ///< kOperation, kHeadOfLine, kTraffic
+  int workers = 0;  ///< kOperation, kHeadOfLine, kTraffic, kPlan: N of the group, its first ranks
   int source = -1,
-      destination = -1;  ///< ranks: kMessage, kExchange; source alone (whose time counts): kSum, kCopy, casts
-  int in_flight = 1;     ///< messages under way at the same time, each way
+      destination =
+          -1;  ///< ranks: kMessage, kExchange; source alone (whose time counts): what happens on memory
+  int in_flight = 1;                    ///< messages under way at the same time, each way
   WireFormat wire = WireFormat::kAsIs;  ///< kCast, kCastSum
   NcclTuning nccl{};                    ///< kOperation on the road `library`: that NCCL was told to take
+  bool computing = false;               ///< kTraffic: while compute steps run
   bool operator==(const Quantity&) const = default;
 };
 
@@ -85,10 +92,13 @@ std::string describe(const Quantity& quantity);
 ///  "workers": 4, "in_flight": 1, "size_bytes": 4096, "seconds": 1.2e-3, "half_width_seconds": 1e-5,
 ///  "repetitions": 12, "raw_seconds": [...]}; source and destination where they mean something; of a plan
 /// what to_json(PlanCosts) gives in place of the operation; "wire": "bf16" of casts; "nccl": "Ring+LL128"
-/// where NCCL was told so.
+/// where NCCL was told so; "computing": true of traffic beside compute steps.
 nlohmann::json to_json(const ProbeSample& sample);
 /// Throws Error{kBadInput} naming the key, the value and the rule.
 ProbeSample probe_sample_from_json(const nlohmann::json& json);
+
+/// Whether it is of an operation on a road.
+bool of_operation(Subject subject);
 
 std::string to_string(Subject subject);  ///< "message", "exchange", "operation", ...
 

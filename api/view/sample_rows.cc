@@ -18,11 +18,12 @@ using probes::Subject;
 constexpr const char* kNothingMoves = "nothing_moves";
 constexpr const char* kWire = "wire";
 constexpr const char* kNccl = "nccl";
+constexpr const char* kComputing = "computing";
 
-constexpr std::array kSubjects = {Subject::kMessage, Subject::kExchange,   Subject::kOperation,
-                                  Subject::kSum,     Subject::kCopy,       Subject::kStep,
-                                  Subject::kJitter,  Subject::kHeadOfLine, Subject::kPlan,
-                                  Subject::kCast,    Subject::kCastSum};
+constexpr std::array kSubjects = {
+    Subject::kMessage, Subject::kExchange, Subject::kOperation,  Subject::kSum,    Subject::kCopy,
+    Subject::kStep,    Subject::kJitter,   Subject::kHeadOfLine, Subject::kPlan,   Subject::kCast,
+    Subject::kCastSum, Subject::kTraffic,  Subject::kLaunch,     Subject::kUpload, Subject::kDownload};
 
 std::optional<Subject> subject_of(const std::string& name) {
   for (const Subject subject : kSubjects)
@@ -44,8 +45,7 @@ NewSample to_row(const probes::ProbeSample& sample) {
   const probes::Quantity& quantity = sample.quantity;
   NewSample row;
   row.kind = probes::to_string(quantity.subject);
-  const bool of_operation =
-      quantity.subject == Subject::kOperation || quantity.subject == Subject::kHeadOfLine;
+  const bool of_operation = probes::of_operation(quantity.subject);
   if (of_operation) row.operation = quantity.operation;
   if (of_operation || quantity.subject == Subject::kPlan) {
     row.road = quantity.road;
@@ -59,6 +59,7 @@ NewSample to_row(const probes::ProbeSample& sample) {
   if (quantity.in_flight == 0) row.detail = {{kNothingMoves, true}};
   if (quantity.wire != WireFormat::kAsIs) row.detail = {{kWire, to_string(quantity.wire)}};
   if (!quantity.nccl.is_own_choice()) row.detail = {{kNccl, to_string(quantity.nccl)}};
+  if (quantity.computing) row.detail = {{kComputing, true}};
   if (quantity.subject == Subject::kPlan) {
     row.detail = probes::to_json(sample.costs);
   }
@@ -99,6 +100,7 @@ probes::ProbeSample from_row(const SampleRow& row) {
   if (row.detail.is_object() && row.detail.contains(kWire))
     sample.quantity.wire = wire_format_named(row.detail.at(kWire).get<std::string>());
   sample.quantity.nccl = nccl_tuning_of(row);
+  sample.quantity.computing = row.detail.is_object() && row.detail.value(kComputing, false);
   if (*subject == Subject::kPlan) {
     sample.costs = probes::plan_costs_from_json(JsonPlace(row.detail));
   }

@@ -129,6 +129,7 @@ struct Sorted {
   std::vector<OperationSamples> operations, nccl;
   std::map<WireFormat, std::vector<Sample>> casts, cast_sums;
   std::vector<Sample> sum, copy, step_idle, step_busy, jitter, head_of_line, connection_head_of_line;
+  std::vector<Sample> traffic_alone, traffic_computing, launch, upload, download;
 };
 
 OperationSamples& find_or_add(std::vector<OperationSamples>& operations, Quantity quantity) {
@@ -194,6 +195,18 @@ void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::s
       (goes_through_servers(quantity.road) ? sorted.head_of_line : sorted.connection_head_of_line)
           .push_back(sample.sample);
       return;
+    case Subject::kTraffic:
+      (quantity.computing ? sorted.traffic_computing : sorted.traffic_alone).push_back(sample.sample);
+      return;
+    case Subject::kLaunch:
+      sorted.launch.push_back(sample.sample);
+      return;
+    case Subject::kUpload:
+      sorted.upload.push_back(sample.sample);
+      return;
+    case Subject::kDownload:
+      sorted.download.push_back(sample.sample);
+      return;
     case Subject::kPlan:  // corrects fits, see correct_by_plans()
       return;
   }
@@ -231,13 +244,13 @@ Scalar rate_of(const std::vector<Sample>& samples) {
   return {};
 }
 
-/// By how much a step takes longer while bytes move; never negative.
-Scalar interference_of(const std::vector<Sample>& idle, const std::vector<Sample>& busy) {
-  if (idle.empty() || busy.empty()) {
+/// By how much something takes longer beside something else than alone; never negative.
+Scalar slow_down(const std::vector<Sample>& alone, const std::vector<Sample>& beside) {
+  if (alone.empty() || beside.empty()) {
     return {};
   }
-  const Sample& without = idle.back();
-  const Sample& with = busy.back();
+  const Sample& without = alone.back();
+  const Sample& with = beside.back();
   const double ratio = with.time / without.time;
   const double doubt = ratio * std::hypot(with.half_width / with.time, without.half_width / without.time);
   return {std::max(ratio - 1, 0.0), doubt};
@@ -328,6 +341,7 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   cluster.facts = facts.facts;
   cluster.hosts = paced_hosts(current, facts.rank_hosts);
   cluster.traits = facts.traits;
+  cluster.device = facts.device;
   for (const auto& [link, of] : sorted.links) {
     LinkFit fit{fit_of(curve_samples(of.alone), options), fit_of_stream(stream_samples(of.streamed), options),
                 fit_of_stream(curve_samples(of.duplex), options)};
@@ -348,7 +362,9 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
     const auto sums = sorted.cast_sums.find(wire);
     if (sums != sorted.cast_sums.end()) cluster.casts[wire] = {rate_of(casts), rate_of(sums->second)};
   }
-  cluster.interference = interference_of(sorted.step_idle, sorted.step_busy);
+  cluster.interference = slow_down(sorted.step_idle, sorted.step_busy);
+  cluster.contention = slow_down(sorted.traffic_alone, sorted.traffic_computing);
+  cluster.gpu = {last_of(sorted.launch), rate_of(sorted.upload), rate_of(sorted.download)};
   cluster.jitter_seconds = last_of(sorted.jitter);
   cluster.head_of_line_seconds = last_of(sorted.head_of_line);
   cluster.connection_head_of_line_seconds = last_of(sorted.connection_head_of_line);

@@ -24,6 +24,7 @@ struct ClusterFacts {
   std::vector<std::string> rank_hosts;       ///< host name of each rank
   std::map<std::string, std::string> facts;  ///< named as in cluster_facts.h
   TransferTraits traits{};                   ///< with which its samples are measured
+  DeviceKind device = DeviceKind::kHost;     ///< in whose memory messages lie
 };
 
 /// 16 hexadecimal digits over everything but the cluster's name and the releases that run there. Fits expire

@@ -47,6 +47,7 @@ struct Command {
   Nanoseconds start{0};          ///< on the receiver's clock
   Nanoseconds limit{0};          ///< how long this may take before a rank gives up
   double pace = 0;               ///< bytes per second that ranks send to other hosts at most; 0: no limit
+  double sm_share = 1;           ///< of a GPU's multiprocessors that steps keep busy
   std::array<char, 512> text{};  ///< kStop: why the probe failed; empty if it did not
 };
 static_assert(std::is_trivially_copyable_v<Command>);

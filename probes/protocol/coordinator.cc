@@ -68,6 +68,7 @@ bool reports_moments(const Quantity& quantity) {
     case Subject::kOperation:
     case Subject::kExchange:
     case Subject::kHeadOfLine:
+    case Subject::kTraffic:
       return true;
     case Subject::kMessage:
       return quantity.in_flight > 1;
@@ -78,6 +79,9 @@ bool reports_moments(const Quantity& quantity) {
     case Subject::kStep:
     case Subject::kJitter:
     case Subject::kPlan:
+    case Subject::kLaunch:
+    case Subject::kUpload:
+    case Subject::kDownload:
       return false;
   }
   return false;

@@ -6,10 +6,13 @@
 
 #include "executor/base/short_turns.h"
 #include "executor/engine/link_share.h"
+#include "executor/memory/host_memory.h"
+#include "executor/transport/rank_gpu.h"
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
 #include "probes/analysis/links.h"
 #include "probes/load/compute_load.h"
+#include "probes/load/cuda/gpu_step.h"
 #include "probes/load/road_operation.h"
 
 namespace commtune::probes {
@@ -57,6 +60,9 @@ Follower::Follower(Communicator& communicator, Bytes chunk)
     }
   }
 }
+
+/// A copy that was given up may still be under way.
+Follower::~Follower() { communicator_.operations().drain(); }
 
 FollowerReport Follower::perform(const Command& command) {
   FollowerReport report;
@@ -113,6 +119,13 @@ void Follower::measure(const Command& command, FollowerReport& report) {
     case Subject::kStep:
     case Subject::kJitter:
       return measure_steps(command, report);
+    case Subject::kTraffic:
+      return measure_traffic(command, report);
+    case Subject::kLaunch:
+      return measure_launch(command, report);
+    case Subject::kUpload:
+    case Subject::kDownload:
+      return measure_host_copies(command, report);
     case Subject::kPlan:
       throw Error(ErrorCode::kBadInput, "a probe does not run whole plans");
   }
@@ -457,14 +470,41 @@ void Follower::measure_casts(const Command& command, FollowerReport& report) {
   memory_.refill();
 }
 
-// --- compute --------------------------------------------------------------------------------------------
+/// As the executor starts and awaits one.
+void Follower::measure_launch(const Command& command, FollowerReport& report) {
+  const auto launch = [&](Buffer data, ConstBuffer, Deadline) {
+    return communicator_.operations().scale(DataType::kFloat32, data, 1.0F);
+  };
+  measure_on_memory(command, sizeof(float), Places::kOne, launch, report);
+}
 
-std::unique_ptr<ComputeStep> Follower::make_step(const Command& command) {
+void Follower::measure_host_copies(const Command& command, FollowerReport& report) {
+  const std::size_t bytes = command.bytes;
+  if (!host_block_ || host_block_->buffer().bytes < bytes) {
+    host_block_.reset();
+    host_block_.emplace(host_memory(), bytes, &communicator_);
+    std::ranges::fill(host_block_->buffer().host(), std::byte{0});  // all of its pages are there
+  }
+  const Buffer host = host_block_->buffer().first(bytes);
+  const bool uploads = command.quantity.subject == Subject::kUpload;
+  const auto copy = [&](Buffer device, ConstBuffer, Deadline) {
+    return uploads ? communicator_.operations().copy(device, host)
+                   : communicator_.operations().copy(host, device);
+  };
+  measure_on_memory(command, bytes, Places::kAll, copy, report);
+  memory_.refill();
+}
+
+// --- compute and traffic --------------------------------------------------------------------------------
+
+std::unique_ptr<ComputeStep> Follower::make_step(const Command& command) const {
   switch (command.steps) {
     case StepKind::kTimeline:
       return make_timeline_step();
     case StepKind::kProcessor:
       return make_processor_step();
+    case StepKind::kGpu:
+      return make_gpu_step(gpu_of_rank(communicator_.peers()), command.sm_share);
   }
   return nullptr;
 }
@@ -486,6 +526,14 @@ void Follower::measure_steps(const Command& command, FollowerReport& report) {
   compute_load.start();
   finish(job, at(report.head.started + command.limit));
   report.ends = compute_load.stop();
+}
+
+/// The steps have begun when the messages do.
+void Follower::measure_traffic(const Command& command, FollowerReport& report) {
+  std::optional<ComputeLoad> beside;
+  if (command.quantity.computing) beside.emplace(make_step(command)).start();
+  measure_operation(command, report);
+  if (beside) beside->stop();
 }
 
 }  // namespace commtune::probes

@@ -12,6 +12,7 @@
 
 #include "executor/base/task.h"
 #include "executor/collectives/library_queue.h"
+#include "executor/memory/pool.h"
 #include "executor/roads/parameter_server/parameter_server.h"
 #include "executor/roads/road.h"
 #include "executor/session/joint_library.h"
@@ -28,6 +29,9 @@ class Follower {
  public:
   /// chunk  longest transfer of a pipelined road; 0: as the transport likes
   explicit Follower(Communicator& communicator, Bytes chunk = {});
+  ~Follower();
+  Follower(const Follower&) = delete;
+  Follower& operator=(const Follower&) = delete;
 
   /// Waits for the start, measures, and reports. A rank that waits longer than the command's limit reports
   /// that and for whom; what it was in the middle of is left as it is, and no further command may be
@@ -69,9 +73,12 @@ class Follower {
                          FollowerReport& report);
   void measure_memory(const Command& command, FollowerReport& report);
   void measure_casts(const Command& command, FollowerReport& report);
+  void measure_launch(const Command& command, FollowerReport& report);
+  void measure_host_copies(const Command& command, FollowerReport& report);
   void measure_steps(const Command& command, FollowerReport& report);
+  void measure_traffic(const Command& command, FollowerReport& report);
 
-  static std::unique_ptr<ComputeStep> make_step(const Command& command);
+  std::unique_ptr<ComputeStep> make_step(const Command& command) const;
   Task run_message(Job& job, int number, Buffer data);
   Task run_messages(Job& job, std::size_t slot);
   Task run_urgent(Job& job);
@@ -109,6 +116,7 @@ class Follower {
   Scratch scratch_;
   std::vector<int> first_rank_;  ///< of each host
   MessageMemory memory_;
+  std::optional<Allocation> host_block_;              ///< once a command copies between host and GPU
   JointLibrary library_;                              ///< once a command needs it
   std::optional<std::pair<int, NcclTuning>> joined_;  ///< the library's ranks, and what it was told
   std::optional<LibraryQueue> collectives_;

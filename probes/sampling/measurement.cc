@@ -269,30 +269,55 @@ std::vector<std::vector<double>> durations_by_rank(const std::vector<FollowerRep
 
 }  // namespace
 
+Quantity Traffic::quantity(bool computing) const {
+  Quantity quantity;
+  quantity.subject = Subject::kTraffic;
+  quantity.road = road;
+  quantity.operation = Operation::kAllReduce;
+  quantity.workers = workers;
+  quantity.in_flight = in_flight;
+  quantity.computing = computing;
+  return quantity;
+}
+
+Command Measurement::command_of(const Traffic& traffic, StepKind steps) const {
+  Command command;
+  command.action = Action::kMeasure;
+  command.steps = steps;
+  command.sm_share = options_.sm_share.value_or(1);
+  command.quantity = traffic.quantity(true);
+  command.bytes = traffic.size.count;
+  command.messages = traffic.messages;
+  return command;
+}
+
 std::vector<std::vector<double>> Measurement::steps(StepKind kind, int steps) {
   Command command;
   command.action = Action::kMeasure;
   command.steps = kind;
+  command.sm_share = options_.sm_share.value_or(1);
   command.quantity.subject = Subject::kStep;
   command.quantity.in_flight = 0;
   command.messages = steps;
   return durations_by_rank(coordinator_.perform(command, steps * Seconds{kStepLength}, "compute steps"));
 }
 
-std::vector<std::vector<double>> Measurement::busy_steps(StepKind kind, Bytes size, int in_flight,
-                                                         int messages, Seconds expected) {
-  Command command;
-  command.action = Action::kMeasure;
-  command.steps = kind;
+std::vector<std::vector<double>> Measurement::busy_steps(StepKind kind, const Traffic& traffic) {
+  Command command = command_of(traffic, kind);
   command.quantity.subject = Subject::kStep;
-  command.quantity.road = AllReduce{Collective::kRing};
-  command.quantity.operation = Operation::kAllReduce;
-  command.quantity.workers = static_cast<int>(rank_hosts_.size());
-  command.quantity.in_flight = in_flight;
-  command.bytes = size.count;
-  command.messages = messages;
-  traffic_ += Bytes{2 * size.count * static_cast<std::uint64_t>(messages)};
-  return durations_by_rank(coordinator_.perform(command, expected, "compute steps while bytes move"));
+  command.quantity.computing = false;
+  traffic_ += traffic.sends();
+  return durations_by_rank(coordinator_.perform(command, traffic.expected, "compute steps while bytes move"));
+}
+
+double Measurement::message_seconds(const Traffic& traffic, std::optional<StepKind> beside) {
+  Command command = command_of(traffic, beside.value_or(StepKind::kTimeline));
+  command.quantity.computing = beside.has_value();
+  command.pace = pace_;
+  const std::string what = label(command.quantity, traffic.size);
+  show(what);
+  traffic_ += traffic.sends();
+  return alone_seconds(coordinator_.perform(command, traffic.expected, what)) / traffic.messages;
 }
 
 }  // namespace commtune::probes

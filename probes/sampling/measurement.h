@@ -3,6 +3,7 @@
 // and traffic, and tells the sink how things go.
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,21 @@ namespace commtune::probes {
 struct PairTimes {
   Pair pair;  ///< source and destination ranks
   std::vector<double> seconds;
+};
+
+/// All-reduces of one size that keep a road busy.
+struct Traffic {
+  Road road;
+  int workers = 0;
+  Bytes size;
+  int in_flight = 1;
+  int messages = 1;    ///< in all
+  Seconds expected{};  ///< of all of them
+
+  /// Of a message of it, with compute steps beside it or not.
+  Quantity quantity(bool computing) const;
+  /// Bytes that a rank sends, at most.
+  Bytes sends() const { return Bytes{2 * size.count * static_cast<std::uint64_t>(messages)}; }
 };
 
 class Measurement {
@@ -44,9 +60,10 @@ class Measurement {
 
   /// Durations of compute steps, per rank.
   std::vector<std::vector<double>> steps(StepKind kind, int steps);
-  /// The same while all-reduces of `size` keep the network busy.
-  std::vector<std::vector<double>> busy_steps(StepKind kind, Bytes size, int in_flight, int messages,
-                                              Seconds expected);
+  /// The same while traffic keeps the network busy.
+  std::vector<std::vector<double>> busy_steps(StepKind kind, const Traffic& traffic);
+  /// Seconds of the traffic by its messages, with compute steps beside it or not.
+  double message_seconds(const Traffic& traffic, std::optional<StepKind> beside);
 
   /// How long a push, or an answer, of a most urgent message waits while `in_flight` others of its size pass
   /// the servers, in seconds: half of what it takes longer than alone.
@@ -64,6 +81,7 @@ class Measurement {
 
  private:
   Command command_for(const Visit& visit) const;
+  Command command_of(const Traffic& traffic, StepKind steps) const;
   std::vector<double> one_way_times(Command command, const Visit& visit);
   std::vector<double> repeat(Command command, const Visit& visit, const std::string& what);
   /// Seconds of one message, with its part of what a command costs; 0 where there is no warm-up.

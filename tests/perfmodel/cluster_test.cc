@@ -67,6 +67,21 @@ TEST(Cluster, KeepsWhatCastsCost) {
   EXPECT_EQ(to_json(again), json);
 }
 
+TEST(Cluster, KeepsWhatGpusTake) {
+  Cluster cluster = four_hosts();
+  EXPECT_FALSE(to_json(cluster).contains("gpu"));
+  EXPECT_FALSE(to_json(cluster).contains("device"));
+  cluster.device = DeviceKind::kCuda;
+  cluster.gpu = {{4e-6, 1e-7}, {2e-11, 1e-12}, {3e-11, 2e-12}};
+  const nlohmann::json json = to_json(cluster);
+  const Cluster again = cluster_from_json(json);
+  EXPECT_EQ(again.device, DeviceKind::kCuda);
+  EXPECT_EQ(again.gpu.launch_seconds.value, 4e-6);
+  EXPECT_EQ(again.gpu.upload_seconds_per_byte.value, 2e-11);
+  EXPECT_EQ(again.gpu.download_seconds_per_byte.half_width, 2e-12);
+  EXPECT_EQ(to_json(again), json);
+}
+
 TEST(Cluster, KeepsTheTraitsOfItsTransport) {
   Cluster cluster = four_hosts();
   EXPECT_FALSE(to_json(cluster).contains("traits"));

@@ -49,8 +49,14 @@ TEST(ProbeSample, SurvivesJson) {
   nccl.quantity.road = AllReduce{Collective::kLibrary};
   nccl.quantity.operation = Operation::kAllReduce;
   nccl.quantity.nccl = {NcclAlgorithm::kRing, NcclProtocol::kLl, 4};
-  for (const ProbeSample& sample :
-       {operation_sample(), message, sum, cast, jitter, head_of_line, plan, apart, nccl}) {
+  ProbeSample traffic = operation_sample();
+  traffic.quantity.subject = Subject::kTraffic;
+  ProbeSample beside = traffic;
+  beside.quantity.computing = true;
+  ProbeSample upload = sum;
+  upload.quantity.subject = Subject::kUpload;
+  for (const ProbeSample& sample : {operation_sample(), message, sum, cast, jitter, head_of_line, plan, apart,
+                                    nccl, traffic, beside, upload}) {
     EXPECT_EQ(probe_sample_from_json(nlohmann::json::parse(to_json(sample).dump())), sample);
   }
 }
@@ -77,6 +83,11 @@ TEST(ProbeSample, RefusesWhatItDoesNotKnow) {
 TEST(DescribeQuantity, SaysWhatWasMeasured) {
   EXPECT_EQ(describe(operation_sample().quantity),
             "push-pull, 2 colocated servers, hashed, 4 workers, 8 in flight");
+  Quantity traffic = operation_sample().quantity;
+  traffic.subject = Subject::kTraffic;
+  traffic.computing = true;
+  EXPECT_EQ(describe(traffic),
+            "stream of 2 colocated servers, hashed, 4 workers, 8 in flight, beside compute steps");
 }
 
 }  // namespace

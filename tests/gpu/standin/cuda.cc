@@ -356,6 +356,7 @@ COMMTUNE_STANDIN_EXPORT CUresult CUDAAPI cuStreamCreateWithPriority(CUstream* st
   const CUresult result = ready();
   if (result != CUDA_SUCCESS) return result;
   *stream = new CUstream_st;
+  (*stream)->activity = &activity();
   (*stream)->priority = priority;
   streams().add(*stream);
   return CUDA_SUCCESS;

@@ -3,7 +3,18 @@
 
 #include <cuda.h>
 
+#include <atomic>
+
 #include "tests/gpu/standin/stream.h"
+
+namespace commtune::standin {
+
+/// What of this process is under way on its GPUs, and slows each other.
+struct Activity {
+  std::atomic<int> collectives{0}, layers{0};
+};
+
+}  // namespace commtune::standin
 
 struct CUctx_st {
   int device = 0;
@@ -11,6 +22,7 @@ struct CUctx_st {
 struct CUstream_st {
   commtune::standin::WorkStream works;
   int priority = 0;
+  commtune::standin::Activity* activity = nullptr;
 };
 struct CUevent_st {
   commtune::standin::StreamEvent place;

@@ -129,6 +129,7 @@ void ncclComm::finalize() {
 void ncclComm::put(std::vector<NcclCall> calls, CUstream stream) {
   auto work = std::make_shared<Work>();
   work->calls = std::move(calls);
+  work->activity = stream->activity;
   {
     const std::lock_guard lock(mutex_);
     works_.push_back(work);
@@ -174,15 +175,17 @@ void ncclComm::do_work(Work& work) {
     std::unique_lock lock(work.mutex);
     work.changed.wait(lock, [&] { return work.reached; });
   }
+  ++work.activity->collectives;
   try {
     if (state_ != ncclSuccess) throw MeshBroken("broken before");
     do_transfers(work.calls);
-    for (const NcclCall& call : work.calls) do_call(call);
+    for (const NcclCall& call : work.calls) do_call(call, *work.activity);
   } catch (const MeshBroken&) {
     // As a kernel of NCCL's that waits for a peer: until somebody aborts.
     if (!aborted_ && state_ == ncclSuccess) state_ = ncclRemoteError;
     mesh_.wait_for_abort();
   }
+  --work.activity->collectives;
   const std::lock_guard lock(work.mutex);
   work.done = true;
   work.changed.notify_all();
@@ -232,7 +235,7 @@ void ncclComm::agree_on(const NcclCall& call) {
   throw MeshBroken("ranks call different collectives");
 }
 
-void ncclComm::do_call(const NcclCall& call) {
+void ncclComm::do_call(const NcclCall& call, const commtune::standin::Activity& activity) {
   using What = NcclCall::What;
   if (call.what == What::kSend || call.what == What::kReceive) return;
   const auto start = std::chrono::steady_clock::now();
@@ -267,7 +270,9 @@ void ncclComm::do_call(const NcclCall& call) {
   } else {
     reduce(call);
   }
-  commtune::standin::take_time(start, expected_microseconds(call), 0, 0);
+  const std::chrono::duration<double> moved = std::chrono::steady_clock::now() - start;
+  commtune::standin::take_time_beside(expected_microseconds(call) * 1e-6 - moved.count(), activity.layers,
+                                      commtune::standin::setting("CONTENTION", 0));
 }
 
 /// Sends every rank its part of what is summed, and sums its own, in the order of the ranks.

@@ -68,13 +68,14 @@ struct ncclComm {
  private:
   struct Work {
     std::vector<commtune::standin::NcclCall> calls;
+    commtune::standin::Activity* activity = nullptr;  // of its GPUs
     std::mutex mutex;
     std::condition_variable changed;
     bool reached = false, done = false;  // by its stream; by this
   };
   void serve();
   void do_work(Work& work);
-  void do_call(const commtune::standin::NcclCall& call);
+  void do_call(const commtune::standin::NcclCall& call, const commtune::standin::Activity& activity);
   void do_transfers(const std::vector<commtune::standin::NcclCall>& calls);
   void agree_on(const commtune::standin::NcclCall& call);
   void reduce_parts(const commtune::standin::NcclCall& call, std::byte* into, std::uint64_t count);

@@ -27,4 +27,20 @@ void take_time(std::chrono::steady_clock::time_point start, double alpha_microse
   while (std::chrono::steady_clock::now() < until) std::this_thread::yield();
 }
 
+void take_time_beside(double seconds, const std::atomic<int>& beside, double slowed) {
+  constexpr double kLast = 2e-4;  // as a sleep ends late by some 60 us
+  auto before = std::chrono::steady_clock::now();
+  while (seconds > 0) {
+    const double rate = 1 / (1 + (beside > 0 ? slowed : 0));
+    if (seconds / rate > kLast) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    } else {
+      std::this_thread::yield();
+    }
+    const auto now = std::chrono::steady_clock::now();
+    seconds -= rate * std::chrono::duration<double>(now - before).count();
+    before = now;
+  }
+}
+
 }  // namespace commtune::standin

@@ -6,7 +6,7 @@
 namespace commtune::standin {
 
 const NamedTwin* find_twin(const char* name) {
-  for (const std::span<const NamedTwin> twins : {memory_twins(), profile_twins()}) {
+  for (const std::span<const NamedTwin> twins : {memory_twins(), profile_twins(), load_twins()}) {
     for (const NamedTwin& twin : twins) {
       if (std::string_view(twin.name) == name) return &twin;
     }

@@ -30,5 +30,11 @@ const NamedTwin* find_twin(const char* name);
 std::span<const NamedTwin> memory_twins();
 /// Of those of probes/compute/cuda.
 std::span<const NamedTwin> profile_twins();
+/// Of those of probes/load/cuda.
+std::span<const NamedTwin> load_twins();
+
+struct Activity;
+/// Of this process.
+Activity& activity();
 
 }  // namespace commtune::standin

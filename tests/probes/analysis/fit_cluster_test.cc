@@ -278,6 +278,9 @@ TEST(FitCluster, GivesRatesAndSlowDowns) {
   }
   samples.push_back(scalar(Subject::kStep, 0, 2.0e-3));
   samples.push_back(scalar(Subject::kStep, 4, 2.3e-3));
+  samples.push_back(scalar(Subject::kTraffic, 4, 1.0e-3));
+  samples.push_back(scalar(Subject::kTraffic, 4, 1.2e-3));
+  samples.back().quantity.computing = true;
   samples.push_back(scalar(Subject::kJitter, 1, 4e-5));
   samples.push_back(scalar(Subject::kHeadOfLine, 32, 4e-3));
   samples.back().quantity.road = ParameterServer{4};
@@ -286,9 +289,20 @@ TEST(FitCluster, GivesRatesAndSlowDowns) {
   const Cluster cluster = fit_cluster(samples, four_hosts());
   EXPECT_NEAR(cluster.reduce_seconds_per_byte.value, 2e-10, 1e-15);
   EXPECT_NEAR(cluster.interference.value, 0.15, 1e-9);  // 2.3 / 2.0 - 1
+  EXPECT_NEAR(cluster.contention.value, 0.2, 1e-9);     // 1.2 / 1.0 - 1
   EXPECT_NEAR(cluster.jitter_seconds.value, 4e-5, 1e-12);
   EXPECT_NEAR(cluster.head_of_line_seconds.value, 4e-3, 1e-12);
   EXPECT_NEAR(cluster.connection_head_of_line_seconds.value, 1e-3, 1e-12);
+}
+
+TEST(FitCluster, GivesWhatGpusTake) {
+  std::vector<ProbeSample> samples{scalar(Subject::kLaunch, 1, 4e-6), scalar(Subject::kUpload, 1, 2e-4),
+                                   scalar(Subject::kDownload, 1, 1e-4)};
+  for (ProbeSample& sample : samples) sample.sample.size = 4_MiB;
+  const GpuCosts costs = fit_cluster(samples, four_hosts()).gpu;
+  EXPECT_NEAR(costs.launch_seconds.value, 4e-6, 1e-15);
+  EXPECT_NEAR(costs.upload_seconds_per_byte.value * double{4 << 20}, 2e-4, 1e-12);
+  EXPECT_NEAR(costs.download_seconds_per_byte.value * double{4 << 20}, 1e-4, 1e-12);
 }
 
 /// Of fp16 only half of what is needed was measured.

@@ -72,11 +72,41 @@ FollowerReport on_memory_that_hangs(Subject subject) {
 }
 
 TEST(Follower, AMemoryThatHangsIsGivenUp) {
-  for (const Subject subject : {Subject::kCopy, Subject::kSum, Subject::kCast, Subject::kCastSum}) {
+  for (const Subject subject : {Subject::kCopy, Subject::kSum, Subject::kCast, Subject::kCastSum,
+                                Subject::kLaunch, Subject::kUpload, Subject::kDownload}) {
     const FollowerReport report = on_memory_that_hangs(subject);
     EXPECT_EQ(report.head.failed, Failure::kGaveUp);
     EXPECT_EQ(report.head.waited_for, -1);
     EXPECT_TRUE(report.ends.empty());
+  }
+}
+
+/// What the first of two ranks reports of a stream of 6 messages.
+FollowerReport traffic(bool computing) {
+  Command command = head_of_line_of(2, Seconds{60});
+  command.quantity.subject = Subject::kTraffic;
+  command.quantity.road = AllReduce{Collective::kRing};
+  command.quantity.operation = Operation::kAllReduce;
+  command.quantity.computing = computing;
+  command.messages = 6;
+  auto transports = make_local_transports(2);
+  std::latch both_done(2);
+  const auto perform = [&](std::size_t rank) {
+    Communicator communicator(*transports[rank]);
+    FollowerReport report = Follower(communicator).perform(command);
+    both_done.arrive_and_wait();
+    return report;
+  };
+  const std::jthread other([&] { perform(1); });
+  return perform(0);
+}
+
+TEST(Follower, TrafficEndsWithItsLastMessage) {
+  for (const bool computing : {false, true}) {
+    const FollowerReport report = traffic(computing);
+    EXPECT_EQ(report.head.failed, Failure::kNone);
+    ASSERT_EQ(report.ends.size(), 1U) << computing;
+    EXPECT_GT(report.ends.front(), report.head.started);
   }
 }
 

@@ -151,6 +151,12 @@ TEST(ProbeOptions, AreRefusedByName) {
   EXPECT_THAT(refusal([](ProbeOptions& o) { o.last = Bytes{2}; }), testing::HasSubstr("last size"));
   EXPECT_THAT(refusal([](ProbeOptions& o) { o.factor = 1; }), testing::HasSubstr("factor"));
   EXPECT_THAT(refusal([](ProbeOptions& o) { o.width = 0; }), testing::HasSubstr("width"));
+  EXPECT_THAT(refusal([](ProbeOptions& o) { o.sm_share = 0.5; }), testing::HasSubstr("device = cuda"));
+  EXPECT_THAT(refusal([](ProbeOptions& o) {
+                o.device = DeviceKind::kCuda;
+                o.sm_share = 1.5;
+              }),
+              testing::HasSubstr("sm_share = 1.5"));
   EXPECT_THAT(refusal([](ProbeOptions& o) { o.servers = {ParameterServer{0}}; }),
               testing::HasSubstr("servers"));
 }
