@@ -318,13 +318,19 @@ inline constexpr Knob kUnpaced =
             "let the network's queues fill: do not send at the pace that the probe measured");
 inline constexpr Knob kChunk =
     knob_of(Takes::kSize, "", "--chunk", "longest transfer of a pipelined road").usually("the road's");
+inline constexpr Knob kSmShare = knob_of(Takes::kRatio, "", "--sm-share",
+                                         "with --device cuda: measure by how much traffic and layers slow "
+                                         "each other that keep this share of a "
+                                         "GPU's multiprocessors busy")
+                                     .usually("layers as replays have them, which nothing slows")
+                                     .shown_as("SHARE");
 inline constexpr Knob kProbeChunk =
     knob_of(Takes::kSize, "", "--chunk", "longest transfer of a pipelined road, for which the fits then hold")
         .usually("as the transport likes");
 inline constexpr Knob kRunDevice = knob_of(Takes::kName, "device", "--device",
                                            "what gradients lie on and layers run on: cpu, or cuda: a GPU for "
                                            "each rank, by its number on its host")
-                                       .usually("cpu")
+                                       .usually("what the plan's cluster was probed with, otherwise cpu")
                                        .shown_as("DEVICE");
 
 /// All that a request for a run may say.

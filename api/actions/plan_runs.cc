@@ -24,6 +24,7 @@ PlanRuns::Ran PlanRuns::run(RowId plan, int iterations) {
   RunRequest run;
   run.job = find_jobs(context_, {std::to_string(plan), {}, {}}, {}).front();
   run.placing = placing_for(setup_.placing, run.job);
+  run.options.device = run.job.device;
   run.options.warmup = setup_.warmup;
   run.options.check_iterations = 0;  // the timed iterations' spot checks are enough for so short a run
   run.options.iterations = iterations;

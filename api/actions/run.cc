@@ -44,6 +44,7 @@ PlannedJob job_of_row(const Store& store, const PlanRow& row) {
     job.link_rate = link_rate(fit->snapshot);
     job.fitted_facts = fit->snapshot.facts;
     job.traits = fit->snapshot.traits;
+    job.device = fit->snapshot.device;
   }
   choose_transport(job);
   return job;
@@ -95,6 +96,7 @@ void predict(const Context& context, const FitRow& fit, PlannedJob& job) {
     job.link_rate = link_rate(fit.snapshot);
     job.fitted_facts = fit.snapshot.facts;
     job.traits = fit.snapshot.traits;
+    job.device = fit.snapshot.device;
   } catch (const Error& error) {
     context.note(fmt::format("no prediction: {}", error.what()));
   }

@@ -29,6 +29,7 @@ struct PlannedJob {
   ProbedOver over{};        ///< what it is to run over: the transport that the plan wants, where it wants one
   double link_rate = 0;     ///< of one message between its hosts, bytes per second; 0: unknown
   TransferTraits traits{};  ///< with which its cluster was probed; assumed where that is not known
+  DeviceKind device = DeviceKind::kHost;  ///< in whose memory messages lay when its cluster was probed
   /// Of the fit that the prediction rests on; empty without one.
   std::map<std::string, std::string> fitted_facts{};
 };

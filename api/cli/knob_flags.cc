@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace commtune::api {
 namespace {
 
@@ -42,12 +44,12 @@ CLI::Range range_of(const Knob& knob) {
   return {static_cast<long long>(knob.least), static_cast<long long>(knob.most)};
 }
 
-CLI::Option* add_device(CLI::App& command, const Knob& knob, DeviceKind& target) {
+CLI::Option* add_device(CLI::App& command, const Knob& knob, std::function<void(DeviceKind)> take) {
   std::vector<std::string> names;
   for (const auto& [name, kind] : kDeviceKinds) names.emplace_back(name);
-  const auto set = [&target](const std::string& text) {
+  const auto set = [take = std::move(take)](const std::string& text) {
     for (const auto& [name, kind] : kDeviceKinds)
-      if (name == text) target = kind;
+      if (name == text) take(kind);
   };
   return command.add_option_function<std::string>(std::string(knob.flag), set, std::string(knob.help))
       ->check(CLI::IsMember(names));

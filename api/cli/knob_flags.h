@@ -2,6 +2,7 @@
 // Knobs as flags: their names, kinds and help are the table's (api/options.h), their defaults the value's.
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,7 +43,7 @@ CLI::Option* add_parsed(CLI::App& command, const Knob& knob, T& target, const ch
 }
 
 /// As kDeviceKinds names them.
-CLI::Option* add_device(CLI::App& command, const Knob& knob, DeviceKind& target);
+CLI::Option* add_device(CLI::App& command, const Knob& knob, std::function<void(DeviceKind)> take);
 
 /// Adds the flag; the target is what it is by default and must outlive the app.
 template <typename T>
@@ -57,8 +58,8 @@ CLI::Option* add_knob(CLI::App& command, const Knob& knob, T& target) {
   } else if constexpr (std::is_same_v<T, Seconds>) {
     option = add_parsed(command, knob, target, "TIME", parse_duration);
     option->default_str(flag_text(target));
-  } else if constexpr (std::is_same_v<T, DeviceKind>) {
-    option = add_device(command, knob, target);
+  } else if constexpr (std::is_same_v<T, DeviceKind> || std::is_same_v<T, std::optional<DeviceKind>>) {
+    option = add_device(command, knob, [&target](DeviceKind device) { target = device; });
   } else if constexpr (std::is_same_v<T, std::optional<Seconds>>) {
     option = add_parsed(command, knob, target, "TIME", parse_duration);
   } else {

@@ -118,6 +118,7 @@ void add_probe_command(CLI::App& tune, Session& session) {
   add_knob(*command, knob::kSharedHosts, flags->shared_hosts);
   add_knob(*command, knob::kProbeDevice, options.device);
   add_knob(*command, knob::kProbeChunk, options.chunk);
+  add_knob(*command, knob::kSmShare, options.sm_share);
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_probe(session, *flags); }; });
 }

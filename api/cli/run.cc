@@ -18,6 +18,7 @@ struct RunFlags {
   PlanName name;
   std::vector<std::string> methods;
   RunOptions options;
+  std::optional<DeviceKind> device;
   bool unpaced = false;
   bool strict = false;
   std::string trace;
@@ -46,6 +47,7 @@ RunRequest request_for(const Session& session, const RunFlags& flags, const Work
     settings.local_ranks = ranks_of(job.plan);
   request.placing = flags.placing->placing(settings, job.over);
   request.options = options_of(flags, job.plan.method, several);
+  request.options.device = flags.device.value_or(job.device);
   request.paced = !flags.unpaced;
   request.strict = flags.strict;
   return request;
@@ -143,7 +145,7 @@ void add_run_command(CLI::App& tune, Session& session) {
   add_knob(*command, knob::kRunStrict, flags->strict);
   add_knob(*command, knob::kUnpaced, flags->unpaced);
   add_knob(*command, knob::kChunk, options.chunk);
-  add_knob(*command, knob::kRunDevice, options.device);
+  add_knob(*command, knob::kRunDevice, flags->device);
   command->callback(
       [&session, flags] { session.action = [&session, flags] { run_command(session, *flags); }; });
 }

@@ -236,6 +236,13 @@ std::string fit_table(const Cluster& cluster, FitDetail detail) {
   out += fmt::format("summing {}, copying {}, compute slows by {} while bytes move, jitter {}\n",
                      rate(cluster.reduce_seconds_per_byte), rate(cluster.copy_seconds_per_byte),
                      percent(cluster.interference.value), format_time(Seconds{cluster.jitter_seconds.value}));
+  if (cluster.gpu.launch_seconds.value > 0) {
+    out += fmt::format(
+        "on a GPU: a kernel's launch {}, from the host {}, to the host {}, traffic slows by {} while layers "
+        "run\n",
+        format_time(Seconds{cluster.gpu.launch_seconds.value}), rate(cluster.gpu.upload_seconds_per_byte),
+        rate(cluster.gpu.download_seconds_per_byte), percent(cluster.contention.value));
+  }
   for (const auto& [wire, costs] : cluster.casts)
     out +=
         fmt::format("casting to {0} and back {1}, summing {0} {2} (of bytes on the wire)\n", to_string(wire),

@@ -210,6 +210,23 @@ probes::LinkReport report_of(const Store& store, const ClusterRow& cluster,
 
 json scalar(const Scalar& value) { return {{"value", value.value}, {"half_width", value.half_width}}; }
 
+/// What a cluster knows beside curves, by name.
+json scalars_of(const Cluster& cluster) {
+  json scalars{{"reduce_seconds_per_byte", scalar(cluster.reduce_seconds_per_byte)},
+               {"copy_seconds_per_byte", scalar(cluster.copy_seconds_per_byte)},
+               {"interference", scalar(cluster.interference)},
+               {"contention", scalar(cluster.contention)},
+               {"backlog_seconds", scalar(cluster.head_of_line_seconds)},
+               {"connection_backlog_seconds", scalar(cluster.connection_head_of_line_seconds)},
+               {"jitter_seconds", scalar(cluster.jitter_seconds)}};
+  if (cluster.gpu.launch_seconds.value > 0) {
+    scalars["launch_seconds"] = scalar(cluster.gpu.launch_seconds);
+    scalars["upload_seconds_per_byte"] = scalar(cluster.gpu.upload_seconds_per_byte);
+    scalars["download_seconds_per_byte"] = scalar(cluster.gpu.download_seconds_per_byte);
+  }
+  return scalars;
+}
+
 }  // namespace
 
 json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveRequest& request) {
@@ -234,13 +251,7 @@ json fit_curves_to_json(const Store& store, const FitRow& fit, const CurveReques
           {"stale", is_stale(fit, request.age)},
           {"history", std::move(history)},
           {"down_sampled", down_sampled},
-          {"scalars",
-           {{"reduce_seconds_per_byte", scalar(cluster.reduce_seconds_per_byte)},
-            {"copy_seconds_per_byte", scalar(cluster.copy_seconds_per_byte)},
-            {"interference", scalar(cluster.interference)},
-            {"backlog_seconds", scalar(cluster.head_of_line_seconds)},
-            {"connection_backlog_seconds", scalar(cluster.connection_head_of_line_seconds)},
-            {"jitter_seconds", scalar(cluster.jitter_seconds)}}},
+          {"scalars", scalars_of(cluster)},
           {"curves", std::move(curves)}};
 }
 

@@ -51,7 +51,35 @@ class Gpu(product.Product):
                       if each["road"].get("algorithm") == "library" and each["operation"] == "all-reduce"]
         self.assertTrue(by_library, probe["cluster"]["operations"])
         answer = self.json(*SMALL, "--cluster", "gpus")
-        self.run_on_gpus(str(answer["plans"]["bsp-a2a"]))
+        (run,) = self.json("run", str(answer["plans"]["bsp-a2a"]), "--iterations", "2", LD_LIBRARY_PATH=STANDIN)["runs"]
+        self.assertEqual(self.json("show", "runs", str(run["run"]))["settings"]["device"], "cuda")
+        self.assertIn("device = cuda", self.refused(9, "run", str(answer["plans"]["bsp-a2a"])))
+        answer = self.json(*SMALL, "--cluster", "gpus", "--local", "2", "--check", "1s", LD_LIBRARY_PATH=STANDIN)
+        self.assertTrue(answer["checked"], answer["check"])
+        newest = self.json("show", "runs")["rows"][0]
+        self.assertEqual(self.json("show", "runs", str(newest["id"]))["settings"]["device"], "cuda")
+
+    def slow_downs(self, *arguments, **slowed):
+        """Of a probe on GPUs where compute and collectives slow each other so."""
+        variables = {"COMMTUNE_STANDIN_" + name: str(value) for name, value in slowed.items()}
+        probe = self.json("probe", "--local", "2", "-e", "64K", "-f", "16", "-n", "2", "--max-iterations", "2", "--fresh",
+                          "--budget", "3s", "--device", "cuda", "--cluster", "gpus", *arguments, LD_LIBRARY_PATH=STANDIN,
+                          COMMTUNE_STANDIN_NCCL_ALPHA_US="2000", **variables)
+        return probe["cluster"]
+
+    def test_a_probe_measures_how_layers_and_collectives_slow_each_other(self):
+        # By so much that a busy machine does not hide which is which: its own noise is some tenths.
+        for of_layers, of_traffic in ((3, 0), (0, 3)):
+            cluster = self.slow_downs("--sm-share", "1", INTERFERENCE=of_layers, CONTENTION=of_traffic)
+            measured = [cluster[name]["value"] if name in cluster else 0 for name in ("interference", "contention")]
+            for value, truth in zip(measured, (of_layers, of_traffic)):
+                self.assertEqual(value > 1, truth > 1, (measured, of_layers, of_traffic))
+        self.assertRegex(self.ok("show", "clusters", "gpus"), r"on a GPU: a kernel's launch .*, traffic slows by \d+")
+
+    def test_a_share_is_of_a_gpu_and_no_more_than_all_of_it(self):
+        self.assertIn("device = cuda", self.refused(2, "probe", "--local", "2", "--sm-share", "0.5"))
+        self.assertIn("sm_share = 1.5", self.refused(2, "probe", "--local", "2", "--device", "cuda", "--sm-share", "1.5",
+                                                     LD_LIBRARY_PATH=STANDIN))
 
     def test_nccls_tuner_gets_what_the_probe_measured(self):
         # Rings: LL costs 1.5 ms and a byte 150 ns, Simple 9 ms and 3 ns: they cost the same at 51,020 B. NCCL's own choice

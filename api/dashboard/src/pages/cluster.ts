@@ -18,6 +18,7 @@ import { ageOfFit, hostsText, marksNote } from './cluster_facts';
 
 type Link = Links['links'][number];
 type Measure = 'bandwidth' | 'latency';
+type Scalars = Record<string, { value: number; half_width: number } | undefined>;
 
 export class ClusterPage extends Page {
   readonly title: string;
@@ -125,12 +126,21 @@ export class ClusterPage extends Page {
   // ---- the rest ----
 
   private scalars(curves: FitCurves): TemplateResult {
-    const { reduce_seconds_per_byte: sum, copy_seconds_per_byte: copy, interference, backlog_seconds: headOfLine, connection_backlog_seconds: connection, jitter_seconds: jitter } = curves.scalars as Record<string, { value: number; half_width: number }>;
+    const scalars = curves.scalars as Scalars;
+    const { reduce_seconds_per_byte: sum, copy_seconds_per_byte: copy, interference, backlog_seconds: headOfLine, connection_backlog_seconds: connection, jitter_seconds: jitter } = scalars;
     return html`<h2>Beside the links</h2><dl class="stats">
       ${stat('Summing', rateOf(sum!.value))} ${stat('Copying', rateOf(copy!.value))}
       ${stat('Compute slows by', percent(interference!.value), 'while bytes move')} ${stat('Jitter', time(jitter!.value), 'a step')}
       ${stat('Head-of-line wait', time(headOfLine!.value), 'of what is urgent, at a busy server')} ${stat('Head-of-line wait', time(connection!.value), 'on a busy connection')}
+      ${this.gpu(scalars)}
     </dl>`;
+  }
+
+  /** Of a cluster whose GPUs were probed. */
+  private gpu({ contention, launch_seconds: launch, upload_seconds_per_byte: upload, download_seconds_per_byte: download }: Scalars): TemplateResult | typeof nothing {
+    if (!launch || !upload || !download) return nothing;
+    return html`${stat('Traffic slows by', percent(contention!.value), 'while layers run')} ${stat('Kernel launch', time(launch.value))}
+      ${stat('From the host', rateOf(upload.value), 'to a GPU')} ${stat('To the host', rateOf(download.value), 'from a GPU')}`;
   }
 
   private facts(cluster: ClusterDetail): TemplateResult {
