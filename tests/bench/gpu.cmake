@@ -17,6 +17,9 @@ if(COMMTUNE_CUDA)
     LIBS commtune::executor commtune::probes_analysis commtune::probes_sampling commtune::tuner fmt::fmt GTest::gtest)
   target_compile_definitions(gpu_tuning PRIVATE COMMTUNE_TUNER_PLUGIN="$<TARGET_FILE:nccl-tuner-commtune>")
   add_dependencies(gpu_tuning nccl-tuner-commtune)
+  commtune_add_gpu_program(gpu_probe
+    SOURCES ${CMAKE_CURRENT_LIST_DIR}/gpu_probe.cc ${RANKS}
+    LIBS commtune::executor commtune::probes fmt::fmt GTest::gtest)
   # Whether layers that are timed one by one add up. It skips on the stand-in, which has no cuDNN.
   commtune_add_gpu_program(gpu_profile
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/gpu_profile.cc
