@@ -61,6 +61,7 @@ Direct timed(Communicator& ranks, Memory& memory) {
   const auto median = [&](const std::function<CUresult()>& copy) {
     barrier(ranks, Clock::now() + std::chrono::seconds(60));
     std::vector<double> seconds;
+    seconds.reserve(kRepetitions);
     for (int i = 0; i < kRepetitions; ++i)
       seconds.push_back(seconds_on(stream, [&] { cuda::expect(copy(), "cuMemcpyAsync"); }));
     return median_of(seconds);
