@@ -133,8 +133,6 @@ class Session {
       const Seconds began = measurement_.elapsed();
       survey();
       split_.survey = measurement_.elapsed() - began;
-    }
-    if (ranks() > 1) {
       shape_.surveyed.hosts = paced_hosts(latest(samples_), facts_.rank_hosts);
       offer_ = offered();
     }

@@ -30,6 +30,14 @@ void choose_transport(PlannedJob& job) {
   if (!wanted.empty() && job.over.network != wanted) job.over = {wanted, {}};
 }
 
+/// What the fit behind a plan says of how it runs.
+void know_fit(PlannedJob& job, const Cluster& fitted) {
+  job.link_rate = link_rate(fitted);
+  job.fitted_facts = fitted.facts;
+  job.traits = fitted.traits;
+  job.device = fitted.device;
+}
+
 PlannedJob job_of_row(const Store& store, const PlanRow& row) {
   PlannedJob job{row.plan,    profile_of(store, row),
                  row.id,      row.cluster_name,
@@ -41,10 +49,7 @@ PlannedJob job_of_row(const Store& store, const PlanRow& row) {
       job.over = probed_over(cluster->transport, cluster->facts);
   }
   if (const auto fit = row.fit ? store.find_fit(*row.fit) : std::nullopt) {
-    job.link_rate = link_rate(fit->snapshot);
-    job.fitted_facts = fit->snapshot.facts;
-    job.traits = fit->snapshot.traits;
-    job.device = fit->snapshot.device;
+    know_fit(job, fit->snapshot);
   }
   choose_transport(job);
   return job;
@@ -93,10 +98,7 @@ void predict(const Context& context, const FitRow& fit, PlannedJob& job) {
     job.cluster = fit.cluster_name;
     job.cluster_id = fit.cluster;
     job.over = probed_over(fit.snapshot.transport, fit.snapshot.facts);
-    job.link_rate = link_rate(fit.snapshot);
-    job.fitted_facts = fit.snapshot.facts;
-    job.traits = fit.snapshot.traits;
-    job.device = fit.snapshot.device;
+    know_fit(job, fit.snapshot);
   } catch (const Error& error) {
     context.note(fmt::format("no prediction: {}", error.what()));
   }

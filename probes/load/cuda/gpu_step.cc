@@ -119,8 +119,8 @@ class GpuStep final : public ComputeStep {
   const Stream computing_;
   const Arithmetic arithmetic_;
   const std::uint64_t rounds_;
-  std::array<Mark, kAhead + 2>
-      marks_;                        // of the steps that are queued, of the last one that ended, and the next
+  // Of the steps that are queued, of the last one that ended, and the next.
+  std::array<Mark, kAhead + 2> marks_;
   std::size_t put_ = 0, ended_ = 0;  // steps
 };
 

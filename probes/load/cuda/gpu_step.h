@@ -13,9 +13,8 @@ namespace commtune::probes {
 ///
 /// number    of the GPU
 /// sm_share  of its multiprocessors that they keep busy: over 0, at most 1
-/// throws    Error{kUnavailable} naming the reason where this process can use no GPU, Error{kBadInput} where
-/// there
-///           is no such one
+/// throws    Error{kUnavailable} naming the reason where this process can use no GPU,
+///           Error{kBadInput} where there is no such one
 std::unique_ptr<ComputeStep> make_gpu_step(int number, double sm_share);
 
 }  // namespace commtune::probes
