@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <set>
 
 #include "perfmodel/base/overloaded.h"
 #include "perfmodel/cost/stage_cost.h"
@@ -118,11 +119,24 @@ double weight_of(Collective algorithm) {
   return algorithm == Collective::kOneShot ? kOneShotWeight : kOtherAlgorithmWeight;
 }
 
-double weight_of(const Road& road, int ranks) {
+bool hosts_have_several_ranks(const std::vector<std::string>& rank_hosts) {
+  return std::set(rank_hosts.begin(), rank_hosts.end()).size() < rank_hosts.size();
+}
+
+/// Whether servers get one sum of a host, which spares its card, instead of each rank's gradients.
+bool sums_inside_hosts(const std::vector<std::string>& rank_hosts) {
+  const bool one_host =
+      std::ranges::adjacent_find(rank_hosts, std::ranges::not_equal_to{}) == rank_hosts.end();
+  return !one_host && hosts_have_several_ranks(rank_hosts);
+}
+
+double weight_of(const Road& road, const std::vector<std::string>& rank_hosts) {
   return match(
       road, [](const AllReduce& all) { return weight_of(all.algorithm); },
       [&](const ParameterServer& servers) {
-        return servers.servers == ranks ? kAllServersWeight : kFewServersWeight;
+        const bool leads = servers.servers == static_cast<int>(rank_hosts.size()) &&
+                           sums_inside_hosts(rank_hosts) == (servers.local_sum == LocalSum::kFirst);
+        return leads ? kAllServersWeight : kFewServersWeight;
       });
 }
 
@@ -193,9 +207,15 @@ class Chooser {
   std::vector<Target> targets_;
 };
 
-bool hosts_have_several_ranks(std::vector<std::string> rank_hosts) {
-  std::sort(rank_hosts.begin(), rank_hosts.end());
-  return std::adjacent_find(rank_hosts.begin(), rank_hosts.end()) != rank_hosts.end();
+/// As many as ranks, one, and those that spare slow hosts or two.
+std::vector<ParameterServer> usual_servers(int ranks, WorkerRow spared, LocalSum sum) {
+  std::vector<ParameterServer> servers;
+  for (const int count : {ranks, 1, spared.count > 1 ? spared.count : 2}) {
+    const ParameterServer even{count, Placement::kColocated, Assignment::kEven, sum,
+                               first_server(spared, count)};
+    if (count <= ranks && std::ranges::find(servers, even) == servers.end()) servers.push_back(even);
+  }
+  return servers;
 }
 
 }  // namespace
@@ -219,16 +239,12 @@ Offer offer(const ProbeOptions& options, const std::vector<std::string>& rank_ho
                [&](Collective algorithm) {
                  return has_stages(algorithm) && (named || algorithm == Collective::kRing);
                });
-  std::vector<ParameterServer> servers = options.servers;
-  if (servers.empty()) {
-    for (const int count : {ranks, 1, spared.count > 1 ? spared.count : 2}) {
-      const ParameterServer even{count, Placement::kColocated, Assignment::kEven, LocalSum::kNone,
-                                 first_server(spared, count)};
-      if (count <= ranks && std::find(servers.begin(), servers.end(), even) == servers.end())
-        servers.push_back(even);
-    }
-  }
-  result.servers = std::move(servers);
+  result.servers = options.servers;
+  if (!result.servers.empty()) return result;
+  const bool sums = sums_inside_hosts(rank_hosts);
+  result.servers = usual_servers(ranks, spared, sums ? LocalSum::kFirst : LocalSum::kNone);
+  // What tells how costs grow with the workers is of servers without (choose_targets).
+  if (sums) result.servers.push_back(usual_servers(ranks, spared, LocalSum::kNone).front());
   return result;
 }
 
@@ -255,7 +271,7 @@ std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterSha
   for (const ParameterServer& servers : offered.servers) {
     const int workers = servers.placement == Placement::kDedicated ? ranks - servers.servers : ranks;
     if (workers < 1) continue;
-    chooser.add_road(servers, workers, weight_of(Road{servers}, ranks), false);
+    chooser.add_road(servers, workers, weight_of(Road{servers}, shape.rank_hosts), false);
   }
   const bool ring = std::find(offered.algorithms.begin(), offered.algorithms.end(), Collective::kRing) !=
                     offered.algorithms.end();
@@ -270,7 +286,7 @@ std::vector<Target> choose_targets(const ProbeOptions& options, const ClusterSha
 std::vector<Target> road_targets(const ProbeOptions& options, const ClusterShape& shape, const Road& road,
                                  int workers) {
   Chooser chooser(options, shape);
-  chooser.add_road(road, workers, weight_of(road, static_cast<int>(shape.rank_hosts.size())), false);
+  chooser.add_road(road, workers, weight_of(road, shape.rank_hosts), false);
   return chooser.take();
 }
 

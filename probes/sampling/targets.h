@@ -30,7 +30,8 @@ struct ClusterShape {
 /// Roads and algorithms that both the options and the executor know. Unless the options name algorithms,
 /// stages are timed apart for the ring alone, the hierarchical algorithm is left out where hosts have one
 /// rank each, and one-shot for two ranks, to whom it is recursive doubling. Unless they name servers, there
-/// are as many as ranks, one, and those on `spared` workers (of clusters with slow hosts) or two.
+/// are as many as ranks, one, and those on `spared` workers (of clusters with slow hosts) or two; where
+/// several hosts have several ranks, with a local sum, and as many as ranks also without.
 struct Offer {
   std::vector<Collective> algorithms;
   std::vector<Collective> staged;  ///< those of them whose stages run apart

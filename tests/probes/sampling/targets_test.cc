@@ -126,6 +126,17 @@ TEST(ChooseTargets, AskForOneShotWhereItIsMeantToBe) {
   }
 }
 
+TEST(Offer, HasServersThatGetOneSumOfAHostWhereThatSparesCards) {
+  const auto beside = [](int servers, LocalSum sum) {
+    return ParameterServer{servers, Placement::kColocated, Assignment::kEven, sum};
+  };
+  EXPECT_THAT(offer(ProbeOptions{}, {"a", "a", "b", "b"}).servers,
+              testing::UnorderedElementsAre(beside(4, LocalSum::kFirst), beside(1, LocalSum::kFirst),
+                                            beside(2, LocalSum::kFirst), beside(4, LocalSum::kNone)));
+  EXPECT_THAT(offer(ProbeOptions{}, {"a", "a"}).servers,
+              testing::UnorderedElementsAre(beside(2, LocalSum::kNone), beside(1, LocalSum::kNone)));
+}
+
 TEST(Offer, HasServersThatSpareSlowHosts) {
   const Offer all = offer(ProbeOptions{}, {"a", "b", "c", "d"}, {.first = 2, .count = 3});
   const auto beside = [](int servers, int first) {
