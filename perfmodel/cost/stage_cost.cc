@@ -448,6 +448,12 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   cost.through_servers = true;
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;
+  const Topology& place = priced.place();
+  const bool sums = road.local_sum == LocalSum::kFirst && place.hosts > 1 && place.per_host > 1;
+  if (sums && cost.shared_channel) {  // where each stage has a channel of its own it has one round
+    cost.rounds = {2, 2};             // inside the hosts, and to the servers
+    cost.rounds.last = last_inside_hosts(cost, priced.cluster);
+  }
 }
 
 /// To a stage that is there: per byte, whether the message has the channel to itself or not. One thread

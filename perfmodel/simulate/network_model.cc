@@ -357,7 +357,8 @@ inline void NetworkModel::taken(Channel& channel) {
   channel.queue.erase(urgency);
   message.from = std::min(message.from, left);
   const std::size_t stage = message.stage();
-  const double sent = !kKind.in_turn || server_free_.empty() ? left : after_server(message, left);
+  const bool visits = kKind.in_turn && !server_free_.empty() && message.ends_stage();
+  const double sent = visits ? after_server(message, left) : left;
   if (!message.ends_stage()) {  // most rounds of a collective: only its next round follows
     ++message.round;
     return coming_.push({sent + message.lag[stage], urgency});

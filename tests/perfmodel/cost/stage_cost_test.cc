@@ -197,6 +197,15 @@ TEST(RoadCost, WhatSocketsHoldAtServers) {
   EXPECT_FALSE(road_cost(a2a(Collective::kRing), cluster, 4).through_servers);
 }
 
+TEST(RoadCost, ALocalSumIsARoundInsideTheHostsInEachStage) {
+  const RoadCost cost = road_cost(ps_behind_sum(4, Placement::kColocated), cluster_of(2, 2), 4);
+  EXPECT_EQ(cost.rounds.reduce, 2);
+  EXPECT_EQ(cost.rounds.distribute, 2);
+  EXPECT_LT(cost.rounds.last, 1);  // inside the host, where latencies are a tenth
+  const RoadCost one_a_host = road_cost(ps_behind_sum(4, Placement::kColocated), cluster_of(4), 4);
+  EXPECT_EQ(one_a_host.rounds.both(), 2);
+}
+
 TEST(RoadCost, AsManyDedicatedServersAsWorkersLeaveTheWorkersCardsInCharge) {
   const RoadCost cost = road_cost(ps(4, Placement::kDedicated), cluster_of(8), 4);
   EXPECT_FALSE(cost.server_binds);
