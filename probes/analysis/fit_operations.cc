@@ -1,6 +1,7 @@
 #include "probes/analysis/fit_operations.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -26,6 +27,15 @@ constexpr double kOtherHosts = 0;
 // a road that nobody measured would win over measured ones for certain; with more, ranges would rule out
 // nothing.
 constexpr double kUnchecked = 0.2;
+
+// Ways in which what a size takes longer than its formula may go on beyond the largest one
+// (FormulaShape::excess_grows): as a time, as a part, and between.
+constexpr std::array kGrowths{0.0, 0.5, 1.0};
+constexpr std::size_t kUntold = 1;  // the way where no operation tells
+/// By way.
+using GrowthErrors = std::array<SquaredErrors, kGrowths.size()>;
+// Of the formula's costs of the two largest sizes: with less between them all ways say the same.
+constexpr double kTellsGrowth = 2;
 
 bool is_spanned(std::span<const Sample> by_size) {
   return !by_size.empty() && are_enough(by_size.size(), by_size.front().size, by_size.back().size);
@@ -85,8 +95,22 @@ class Operating {
   const SquaredErrors& alone_errors() const { return alone_errors_; }
   const SquaredErrors& streamed_errors() const { return streamed_errors_; }
 
+  /// How far each way is off for the largest sizes, told from all others.
+  void hold_out_largest(GrowthErrors& errors) const {
+    if (!formula_) return;
+    const StageCost& stage = stage_of(*formula_, quantity_.operation);
+    hold_out_largest(
+        alone_, stage.alone, [&](std::span<const Sample>) { return stage.alone; }, errors);
+    hold_out_largest(
+        streamed_, stage.occupancy,
+        [&](std::span<const Sample> rest) { return stream_shape(rest, stage.occupancy, kOtherHosts); },
+        errors);
+  }
+
   /// What needs nothing but its own samples and the links.
-  void fit_own() {
+  /// growth  FormulaShape::excess_grows of all operations
+  void fit_own(double growth) {
+    growth_ = growth;
     if (is_spanned(alone_)) fit_.alone = fit_alone(alone_, options_);
     if (is_spanned(streamed_)) fit_.streamed = fit_stream(streamed_, options_);
     FitOptions quick = options_;
@@ -134,17 +158,35 @@ class Operating {
   }
 
  private:
+  template <typename ShapeOf>
+  void hold_out_largest(std::span<const Sample> by_size, const Curve& formula, const ShapeOf& shape_of,
+                        GrowthErrors& errors) const {
+    if (!is_spanned(by_size)) return;
+    const Sample& largest = by_size.back();
+    const std::span<const Sample> rest = by_size.first(by_size.size() - 1);
+    if (formula(largest.size) < formula(rest.back().size) * kTellsGrowth) return;
+    FormulaShape shape{shape_of(rest), formula_->smallest, formula_->largest};
+    for (std::size_t way = 0; way < kGrowths.size(); ++way) {
+      shape.excess_grows = kGrowths[way];
+      if (const std::optional<Seconds> told = beyond_largest(rest, shape, largest.size))
+        errors[way].add(std::log(largest.time / *told));
+    }
+  }
+
+  FormulaShape shape_with(Curve curve) const {
+    return {std::move(curve), formula_->smallest, formula_->largest, growth_};
+  }
+
   Fit fit_alone(std::span<const Sample> by_size, const FitOptions& options) const {
     if (!formula_) return fit_curve(by_size, options);
     const StageCost& stage = stage_of(*formula_, quantity_.operation);
-    return fit_with_shape(by_size, {stage.alone, formula_->smallest, formula_->largest}, options);
+    return fit_with_shape(by_size, shape_with(stage.alone), options);
   }
 
   Fit fit_stream(std::span<const Sample> by_size, const FitOptions& options) const {
     if (!formula_) return fit_curve(by_size, options);
     const Curve& bytes = stage_of(*formula_, quantity_.operation).occupancy;
-    return fit_with_shape(
-        by_size, {stream_shape(by_size, bytes, kOtherHosts), formula_->smallest, formula_->largest}, options);
+    return fit_with_shape(by_size, shape_with(stream_shape(by_size, bytes, kOtherHosts)), options);
   }
 
   /// A curve of this shape, as much longer as the samples are on average; empty where the shape costs
@@ -157,8 +199,7 @@ class Operating {
       if (expected <= Seconds{0}) return {};
       off += std::log(sample.time / expected) / static_cast<double>(by_size.size());
     }
-    const std::vector<Sample> borrowed =
-        borrowed_samples(by_size, {times(shape, std::exp(off)), formula_->smallest, formula_->largest});
+    const std::vector<Sample> borrowed = borrowed_samples(by_size, shape_with(times(shape, std::exp(off))));
     return borrowed.empty() ? Fit{} : fit_with_borrowed(by_size, borrowed, options_);
   }
 
@@ -177,8 +218,20 @@ class Operating {
   std::optional<Formula> formula_;
   FitOptions options_;
   OperationFit fit_;
+  double growth_ = kGrowths[kUntold];
   SquaredErrors alone_errors_, streamed_errors_;
 };
+
+/// The way that tells the largest sizes of all operations best.
+double growth_of_excess(std::span<const Operating> all) {
+  GrowthErrors errors;
+  for (const Operating& operating : all) operating.hold_out_largest(errors);
+  std::size_t best = kUntold;
+  for (std::size_t way = 0; way < kGrowths.size(); ++way) {
+    if (errors[way].sum < errors[best].sum) best = way;
+  }
+  return kGrowths[best];
+}
 
 }  // namespace
 
@@ -188,9 +241,10 @@ FittedOperations fit_operations(std::span<const OperationSamples> operations, co
   all.reserve(operations.size());
   SquaredErrors common;
   Cluster fitted = links;
-  for (const OperationSamples& samples : operations) {
-    Operating& operating = all.emplace_back(samples, links, options);
-    operating.fit_own();
+  for (const OperationSamples& samples : operations) all.emplace_back(samples, links, options);
+  const double growth = growth_of_excess(all);
+  for (Operating& operating : all) {
+    operating.fit_own(growth);
     common.add(operating.alone_errors());
     common.add(operating.streamed_errors());
     if (!operating.fit().alone.curve.empty()) fitted.operations.push_back(operating.fit());

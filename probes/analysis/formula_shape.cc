@@ -69,12 +69,17 @@ class Borrower {
     }
   }
 
+  std::optional<Seconds> beyond_largest(Bytes size) const {
+    if (known_.empty()) return std::nullopt;
+    return cost(size) * std::exp(log_ratio_above(log_size(size)));
+  }
+
   std::vector<Sample> take() {
     if (known_.empty()) return {};
     for (std::size_t i = 1; i < known_.size(); ++i) between(known_[i - 1], known_[i]);
     const Known &first = known_.front(), &last = known_.back();
-    beyond(first, first.log_size - log_size(shape_.smallest), -kOctavesApart);
-    beyond(last, log_size(shape_.largest) - last.log_size, kOctavesApart);
+    below(first);
+    above(last);
     return std::move(borrowed_);
   }
 
@@ -95,11 +100,30 @@ class Borrower {
     }
   }
 
-  void beyond(const Known& end, double octaves, double step) {
+  void below(const Known& first) {
+    const double octaves = first.log_size - log_size(shape_.smallest);
+    beyond(first, octaves, -kOctavesApart, [&](double) { return first.log_ratio; });
+  }
+
+  void above(const Known& last) {
+    const double octaves = log_size(shape_.largest) - last.log_size;
+    beyond(last, octaves, kOctavesApart, [&](double log_size) { return log_ratio_above(log_size); });
+  }
+
+  /// What the largest takes less than the formula is a part of it.
+  double log_ratio_above(double log_size) const {
+    const Known& last = known_.back();
+    if (last.log_ratio <= 0) return last.log_ratio;
+    const double more = cost(size_of(log_size)) / cost(size_of(last.log_size));
+    return std::log1p(std::expm1(last.log_ratio) * std::pow(more, shape_.excess_grows - 1));
+  }
+
+  template <typename RatioAt>
+  void beyond(const Known& end, double octaves, double step, const RatioAt& log_ratio_at) {
     const int steps = static_cast<int>(std::min(octaves, kOctavesBeyond) / kOctavesApart);
     for (int i = 1; i <= steps; ++i) {
-      borrow(end.log_size + i * step, end.log_ratio, end.half_width, kDoubtPerOctave * i * kOctavesApart,
-             steps);
+      const double log_size = end.log_size + i * step;
+      borrow(log_size, log_ratio_at(log_size), end.half_width, kDoubtPerOctave * i * kOctavesApart, steps);
     }
   }
 
@@ -149,6 +173,11 @@ Curve stream_shape(std::span<const Sample> by_size, const Curve& bytes, double o
     best = std::move(other);
   }
   return best;
+}
+
+std::optional<Seconds> beyond_largest(std::span<const Sample> samples, const FormulaShape& shape,
+                                      Bytes size) {
+  return samples.empty() ? std::nullopt : Borrower(samples, shape).beyond_largest(size);
 }
 
 std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const FormulaShape& shape) {

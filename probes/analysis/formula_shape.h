@@ -1,6 +1,7 @@
 #pragma once
 // What a formula knows of a cost between the sizes at which it was measured. Pure functions.
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,9 @@ namespace commtune::probes {
 struct FormulaShape {
   Curve curve;
   Bytes smallest, largest;
+  /// What the largest measured size takes longer than the formula goes on beyond it as a time (0), as a part
+  /// of the formula (1), or between: it grows with this power of the formula's cost. 0 to 1.
+  double excess_grows = 1;
 };
 
 /// Of messages that follow each other, the next is handed over while the last one's bytes leave, so that each
@@ -30,10 +34,11 @@ Curve stream_shape(std::span<const Sample> by_size, const Curve& bytes, double o
 /// A link is measured at many sizes, an operation at a handful, sixteen times apart: too few to show where
 /// its cost bends. What an operation takes beyond the formula changes slowly with the size, so samples are
 /// borrowed where a gap is wide: the formula times the ratio of measured to formula, which is interpolated
-/// between the measured neighbours in the logarithm of the size and kept beyond the last ones. What the
-/// formula lacks of the start-up is added to it first. The more the ratio differs between two
-/// neighbours the less the shape is right, and the less its samples weigh; those of one gap together weigh no
-/// more than one sample. They serve the curve alone: range and quality are those of what was measured.
+/// between the measured neighbours in the logarithm of the size and kept below the smallest; beyond the
+/// largest, what that one takes longer than the formula is kept as a time. What the formula lacks of the
+/// start-up is added to it first. The more the ratio differs between two neighbours the less the shape is
+/// right, and the less its samples weigh; those of one gap together weigh no more than one sample. They serve
+/// the curve alone: range and quality are those of what was measured.
 ///
 /// samples  at least two distinct sizes, positive times; errors as in fit_curve()
 Fit fit_with_shape(std::span<const Sample> samples, const FormulaShape& shape, const FitOptions& options);
@@ -41,6 +46,10 @@ Fit fit_with_shape(std::span<const Sample> samples, const FormulaShape& shape, c
 /// Fits samples together with borrowed ones; range and quality are those of the samples.
 Fit fit_with_borrowed(std::span<const Sample> samples, std::span<const Sample> borrowed,
                       const FitOptions& options);
+
+/// What a message takes that is larger than all samples; nullopt where the shape costs nothing at one of
+/// them.
+std::optional<Seconds> beyond_largest(std::span<const Sample> samples, const FormulaShape& shape, Bytes size);
 
 /// The borrowed samples alone; none where the shape costs nothing at a measured size.
 std::vector<Sample> borrowed_samples(std::span<const Sample> samples, const FormulaShape& shape);

@@ -81,6 +81,21 @@ TEST(FitOperations, AStreamOfOneSizeTakesItsStartUpFromRoadsThatWereMeasured) {
   EXPECT_NEAR(carried.curve(256_KiB).count(), 3 * kByte * 262144, 0.1 * 3 * kByte * 262144);
 }
 
+TEST(FitOperations, WhatTakesLongerThanItsFormulaGoesOnAsItsLargestSizesTell) {
+  const Cluster links = links_of_four();
+  const Curve formula = formula_of(AllReduce{Collective::kRing}, links, 4).both.alone;
+  const auto at_4_mib = [&](const auto& longer) {
+    OperationSamples ring = of(Collective::kRing);
+    ring.alone.push_back(sample(64_B, formula(64_B).count()));
+    for (const Bytes size : {32_KiB, 512_KiB})
+      ring.alone.push_back(sample(size, longer(formula(size).count())));
+    return fit_on(fit_operations(std::vector{ring}, links, {}), Collective::kRing).alone.curve(4_MiB).count();
+  };
+  const double seconds = formula(4_MiB).count();
+  EXPECT_NEAR(at_4_mib([](double time) { return time + 1e-3; }), seconds + 1e-3, 0.02 * seconds);
+  EXPECT_NEAR(at_4_mib([](double time) { return 1.4 * time; }), 1.4 * seconds, 0.02 * seconds);
+}
+
 TEST(FitOperations, AStreamOfOneSizeIsInDoubtAsFormulasAre) {
   const std::vector<OperationSamples> samples{measured_ring(), one_shot_of_one_size()};
   const FittedOperations fitted = fit_operations(samples, links_of_four(), {});

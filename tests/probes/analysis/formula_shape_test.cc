@@ -92,6 +92,20 @@ TEST(BorrowedSamples, AddTheStartUpThatTheFormulaLacks) {
   EXPECT_NEAR(at(borrowed, 16384)->time.count(), 500e-6 + line(16384), 1e-9);
 }
 
+TEST(BorrowedSamples, GoOnAsIsSaidWithWhatTheLargestTakesLonger) {
+  // 200 us more at 64 KiB, of which the formula says 755: 1 MiB takes 200 us more as well, or a quarter.
+  const std::vector<Sample> measured{sample(4096, line(4096)), sample(65536, line(65536) + 200e-6)};
+  const auto excess = [&](double grows) {
+    FormulaShape shape = kLine;
+    shape.excess_grows = grows;
+    return at(borrowed_samples(measured, shape), 1 << 20)->time.count() - line(1 << 20);
+  };
+  const double more = line(1 << 20) / line(65536);
+  EXPECT_NEAR(excess(0), 200e-6, 1e-9);
+  EXPECT_NEAR(excess(0.5), 200e-6 * std::sqrt(more), 1e-9);
+  EXPECT_NEAR(excess(1), 200e-6 * more, 1e-9);
+}
+
 TEST(BorrowedSamples, AreNoneOfAShapeThatCostsNothing) {
   const std::vector<Sample> measured{sample(4096, 1e-3), sample(65536, 2e-3)};
   const FormulaShape nothing{Curve{Seconds{0}, SecondsPerByte{0}}, Bytes{4}, Bytes{1 << 20}};
