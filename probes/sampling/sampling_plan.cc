@@ -227,11 +227,14 @@ void SamplingPlan::learn_between_visits() {
 }
 
 /// Of a median, as far as it is known.
-double SamplingPlan::width(const TargetState& state, const TargetState::Point& point) const {
+double SamplingPlan::width(const TargetState& state, Bytes size, const TargetState::Point& point) const {
   if (point.times.repetitions() == 1) return gains().unknown_width;
-  // A stream is many messages, and long.
-  const bool streamed = state.streams();
-  if (streamed || !point.times.visited_once()) return point.times.width();
+  if (!point.times.visited_once()) return point.times.width();
+  // A stream is many messages, and long. But something else may have run meanwhile.
+  if (state.streams()) {
+    const auto misfit = state.unexplained.find(size);
+    return std::max(point.times.width(), misfit == state.unexplained.end() ? 0 : misfit->second);
+  }
   const auto like = between_visits_.find(time_class(point.times.median()));
   return std::max(point.times.width(), like == between_visits_.end() ? gains().unknown_width : like->second);
 }
@@ -241,7 +244,7 @@ std::optional<SamplingPlan::Step> SamplingPlan::narrowing(std::size_t index, Byt
                                                           const TargetState::Point& point) const {
   const TargetState& state = states_[index];
   const int done = point.times.repetitions();
-  const double wide = width(state, point);
+  const double wide = width(state, size, point);
   if (wide <= options_.width || done >= options_.max_iterations) {
     return std::nullopt;
   }

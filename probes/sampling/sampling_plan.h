@@ -98,7 +98,7 @@ class SamplingPlan {
   Step widening(std::size_t index, Bytes size) const;
   std::optional<Step> narrowing(std::size_t index, Bytes size, const TargetState::Point& point) const;
   void learn_between_visits();
-  double width(const TargetState& state, const TargetState::Point& point) const;
+  double width(const TargetState& state, Bytes size, const TargetState::Point& point) const;
   bool rested(const Step& step, Seconds left) const;
   void prefer_largest(std::span<Step> by_size) const;
   double longest_first_visit() const;

@@ -88,6 +88,7 @@ void TargetState::record(Bytes size, int under_way, std::span<const double> seco
 
 void TargetState::refit() {
   residual.clear();
+  unexplained.clear();
   if (points.size() < 4) {
     return;
   }
@@ -97,9 +98,10 @@ void TargetState::refit() {
   options.bootstrap = 0;
   const Fit fit = fit_curve(samples, options);
   for (const Sample& sample : samples) {
+    const double miss = std::abs(fit.curve(sample.size).count() - sample.time.count()) / sample.time.count();
+    unexplained[sample.size] = miss;
     // What the repetitions' own scatter explains asks for repetitions, not for new sizes.
     if (sample.repetitions < kTrusted) continue;
-    const double miss = std::abs(fit.curve(sample.size).count() - sample.time.count()) / sample.time.count();
     residual[sample.size] = std::max(0.0, miss - 2 * (sample.half_width / sample.time));
   }
 }

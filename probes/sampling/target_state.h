@@ -35,10 +35,13 @@ struct TargetState {
   };
 
   Target target;
-  std::map<Bytes, Point> points;     ///< measured sizes
-  bool visited = false;              ///< in this session
-  std::vector<Bytes> grid;           ///< sizes that may be measured
-  std::map<Bytes, double> residual;  ///< |residual| / measured of the fit so far
+  std::map<Bytes, Point> points;  ///< measured sizes
+  bool visited = false;           ///< in this session
+  std::vector<Bytes> grid;        ///< sizes that may be measured
+  /// |residual| / measured of the fit so far, of sizes whose repetitions can be trusted.
+  std::map<Bytes, double> residual;
+  /// The same of all sizes: what one visit did not share with the others may be its moment's.
+  std::map<Bytes, double> unexplained;
   /// What plans need of it; absent: they were not asked.
   struct Need {
     double weight = 0;        ///< of sizes that plans' messages have

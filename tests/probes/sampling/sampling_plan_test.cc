@@ -353,6 +353,29 @@ TEST(SamplingPlan, VisitsASizeAgainAtAnotherMoment) {
   EXPECT_GT(doubtful, again * 3 / 4);
 }
 
+TEST(SamplingPlan, VisitsAStreamAgainWhoseFitDoesNotExplainIt) {
+  // Something else ran while messages of 16 KiB were streamed first: all repetitions took half as long again.
+  Target target = message_target();
+  target.quantity.in_flight = kStreaming;
+  target.largest = Bytes{1 << 20};
+  SamplingPlan sampling_plan({target}, small_options(), {});
+  const Bytes disturbed = 16_KiB;
+  std::map<Bytes, int> visits;
+  double settled = 0;
+  for (int i = 0; i < 100; ++i) {
+    const auto visit = sampling_plan.next(Seconds{100}, std::nullopt);
+    if (!visit) break;
+    const bool first = visits[visit->size]++ == 0;
+    const double each = (100e-6 + 8e-9 * static_cast<double>(visit->size.count)) *
+                        (first && visit->size == disturbed ? 1.5 : 1);
+    const ProbeSample sample =
+        sampling_plan.record(*visit, std::vector(static_cast<std::size_t>(visit->repetitions), each));
+    if (visit->size == disturbed) settled = sample.sample.time.count();
+  }
+  EXPECT_GT(visits[disturbed], 1);
+  EXPECT_NEAR(settled, 100e-6 + 8e-9 * 16384, 0.1e-6);
+}
+
 TEST(SamplingPlan, LooksForTheBendBetweenStartUpAndBytes) {
   // 300 us at 4 B and 8.39 ms at 1 MiB, 8 ns a byte: the line between them is up to twice the larger of
   // start-up and bytes, most at 37.5 KB, where these are equal. Nothing tells sizes of equal gain apart
