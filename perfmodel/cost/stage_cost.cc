@@ -126,10 +126,12 @@ struct Calibration {
   Curve operator()(const Curve& formula) const { return recalibrated(formula, alpha, beta); }
 };
 
+/// By bytes beyond the measured sizes, where the curve goes on as its formula does: streams of the largest
+/// may still be more start-ups than bytes.
 Calibration calibration(const Fit& fit, const Curve& formula) {
+  constexpr std::uint64_t kBeyond = 4;
   const auto slope = [&](const Curve& curve) {
-    const Bytes half{fit.largest.count / 2};
-    return (curve(fit.largest) - curve(half)).count();
+    return (curve(Bytes{kBeyond * fit.largest.count}) - curve(fit.largest)).count();
   };
   const double alpha = formula.least_alpha().count(), beta = slope(formula);
   Calibration scale;
@@ -446,14 +448,14 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
 void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced) {
   cost.shared_channel = road.placement == Placement::kColocated;
   cost.through_servers = true;
-  cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
-  cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;
   const Topology& place = priced.place();
   const bool sums = road.local_sum == LocalSum::kFirst && place.hosts > 1 && place.per_host > 1;
   if (sums && cost.shared_channel) {  // where each stage has a channel of its own it has one round
     cost.rounds = {2, 2};             // inside the hosts, and to the servers
     cost.rounds.last = last_inside_hosts(cost, priced.cluster);
   }
+  cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
+  cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;
 }
 
 /// To a stage that is there: per byte, whether the message has the channel to itself or not. One thread

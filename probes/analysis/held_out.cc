@@ -40,7 +40,9 @@ void compare(CostErrors& errors, const Fit& fit, const Curve& said) {
 
 double startup_share(const Curve& curve, Bytes size) {
   const Seconds cost = curve(size);
-  return cost > Seconds{0} ? curve.least_alpha() / cost : 0;
+  if (cost <= Seconds{0}) return 0;
+  const double bytes = curve.pieces().back().beta.value * static_cast<double>(size.count);
+  return std::clamp(1 - bytes / cost.count(), 0.0, 1.0);
 }
 
 double SquaredErrors::deviation() const { return std::sqrt(mean()); }

@@ -18,7 +18,8 @@ namespace commtune::probes {
 /// cost.
 inline constexpr double kMostly = 0.5;
 
-/// Of what a message costs, its start-up's part: 0 to 1.
+/// Of what a message costs, its start-up's part: 0 to 1. The rest is what its bytes take as the largest
+/// messages' do; where small ones are dear they are so by their parts and not by a byte.
 double startup_share(const Curve& curve, Bytes size);
 
 /// The largest error that is told from a larger one: a factor of ten says that nothing is known, and a

@@ -20,6 +20,15 @@ Curve through_ends(std::span<const Sample> samples) {
   return {first.time - Seconds{beta * static_cast<double>(first.size.count)}, SecondsPerByte{beta}};
 }
 
+TEST(StartupShare, IsWhatLargeMessagesBytesDoNotTake) {
+  // 1 ms; small parts make 1 KiB take twice that; from there on 10 ns a byte.
+  const Curve curve({{Bytes{0}, Seconds{1e-3}, SecondsPerByte{1e-6}},
+                     {1_KiB, Seconds{2.024e-3 - 10e-9 * 1024}, SecondsPerByte{10e-9}}});
+  EXPECT_GT(startup_share(curve, 1_KiB), 0.99);
+  EXPECT_NEAR(startup_share(curve, 200_KiB), 0.5, 0.01);
+  EXPECT_LT(startup_share(curve, 64_MiB), 0.01);
+}
+
 TEST(BetweenSizes, IsAQuarterOfWhatTheOthersMissASizeBy) {
   // By the line through 1 KB and 3 KB, 2 KB take 2 ms; they took e^0.2 times that.
   const std::vector<Sample> samples{at(1000, 1e-3), at(2000, 2e-3 * std::exp(0.2)), at(3000, 3e-3)};
