@@ -68,7 +68,7 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
     }
     if (cost.through_servers) {
       message.counted = message.first;
-      message.rate = message.kept[0] > 0 ? message.bytes / message.kept[0] : 0;
+      message.rate = pushed_per_second(message);
     }
   }
   Message& message = put(urgency, priced);
@@ -94,12 +94,18 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
     Message& message = priced.message;
     if (road_->cost->through_servers) {
       message.counted = reduces ? message.rounds : 0;
-      message.rate = message.kept[0] > 0 ? message.bytes / message.kept[0] : 0;
+      message.rate = pushed_per_second(message);
     }
     message.told = reduces;
   }
   put(urgency, priced);
   begin(urgency, clock);
+}
+
+/// Bytes of a push that count as sent per second of channel time: of servers in turn none before it has
+/// arrived.
+double NetworkModel::pushed_per_second(const Message& message) const {
+  return server_free_.empty() && message.kept[0] > 0 ? message.bytes / message.kept[0] : 0;
 }
 
 /// Sets everything but the costs of the channel.
@@ -271,6 +277,11 @@ inline void NetworkModel::take_soonest() {
   const std::uint32_t urgency = coming_.soonest().urgency;
   coming_.pop();
   Message& message = messages_[urgency];
+  if (kKind.in_turn && message.drains.left > 0) {
+    if (--message.drains.left > 0) return drain(urgency);
+    end_round<kKind>(message);
+    if (message.round == message.rounds) return arrive(urgency);
+  }
   if (message.round < message.rounds) return next_round<kKind>(urgency);
   end_round<kKind>(message);
   arrive(urgency);
@@ -368,6 +379,10 @@ inline void NetworkModel::taken(Channel& channel) {
   const bool last = message.round + 1 == message.rounds;
   passed.end = sent + (last ? message.last_lag : message.lag[stage]);
   message.from = kNever;
+  if (visits && kKind.limited && limited_ && message.round + 1 == message.counted) {
+    message.drains = {kDrains, passed.end, (passed.end - now_) / kDrains};
+    return drain(urgency);
+  }
   end_round<kKind>(message);
   if (message.round == message.rounds && !message.told) return arrive(urgency);
   coming_.push({passed.end, urgency});
@@ -379,6 +394,16 @@ inline void NetworkModel::end_round(Message& message) {
   unsent_ -= message.unsent;
   message.unsent = 0;
   if (--sending_ == 0) unsent_ = 0;
+}
+
+/// Accounts for what a server in turn has taken of a push, and waits for the next part.
+void NetworkModel::drain(std::uint32_t urgency) {
+  Message& message = messages_[urgency];
+  const Drains& drains = message.drains;
+  const double unsent = std::min(message.unsent, message.bytes * drains.left / kDrains);
+  unsent_ -= message.unsent - unsent;
+  message.unsent = unsent;
+  coming_.push({drains.end - (drains.left - 1) * drains.each, urgency});
 }
 
 void NetworkModel::arrive(std::uint32_t urgency) {

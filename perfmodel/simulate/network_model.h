@@ -31,6 +31,8 @@ namespace commtune {
 ///
 /// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), that server handles one
 /// message after the other, however fast the channel is, since the channel is that of all servers together.
+/// All workers push to it at once, so their bytes leave no faster than it takes them: the credit counts
+/// what is left of a push until it has arrived, in quarters.
 class NetworkModel {
  public:
   /// What may be unsent when another message starts.
@@ -84,6 +86,12 @@ class NetworkModel {
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   static constexpr double kRounding = 1e-3;  // bytes: sums of rounds may miss a message's bytes by that much
+  /// Moments at which a part of a push has left.
+  struct Drains {
+    int left = 0;              // how many are to come; 0: there is none
+    double end = 0, each = 0;  // moment of the last one, and from one to the next
+  };
+  static constexpr int kDrains = 4;
   struct Message {
     double bytes = 0, unsent = 0;
     double rate = 0;               // bytes that count as sent per second of channel time
@@ -101,6 +109,7 @@ class NetworkModel {
     int counted = 0;           // number of rounds after which the credit no longer counts it
     int rounds = 0;            // number of rounds of both stages
     bool told = false;         // report its arrival when it happens, not as soon as it is known
+    Drains drains;             // of the push that a server in turn is taking in
     std::size_t stage() const { return round < first ? 0 : 1; }
     bool ends_stage() const { return round + 1 == first || round + 1 == rounds; }  // with the current round
   };
@@ -172,6 +181,7 @@ class NetworkModel {
   void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;
   void price_apart(Priced& priced) const;
   void price_server(Message& message) const;
+  double pushed_per_second(const Message& message) const;
   Message& put(std::uint32_t urgency, const Priced& priced);
   void begin(std::uint32_t urgency, ComputeClock& clock);
   template <Kind kKind>
@@ -192,6 +202,7 @@ class NetworkModel {
   void account(Channel& channel);
   template <Kind kKind>
   void taken(Channel& channel);
+  void drain(std::uint32_t urgency);
   void arrive(std::uint32_t urgency);
   bool due(const Channel& channel) const;
   template <Kind kKind>

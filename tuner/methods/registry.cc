@@ -73,7 +73,7 @@ const std::array kMethods{
            MethodSource::kReconstructed, kA2A, kEven, Effort::kReordered, 1, us_byte},
     Method{"d-credit", "after D-Credit", "D-Credit, TNSE 2025",
            "equal pieces by priority, with a window of their own each", MethodSource::kReconstructed, kPs,
-           kWhole, Effort::kReordered, 1, d_credit, untuned_byte_scheduler},
+           kWhole, Effort::kReordered, 1, d_credit},
     Method{"asc-wfbp", "after ASC-WFBP", "Shi et al., INFOCOM 2021",
            "fused neighbours, several all-reduces at once, which share their start-ups",
            MethodSource::kReconstructed, kA2A, kEven, Effort::kReordered, 1, asc_wfbp},

@@ -237,6 +237,26 @@ TEST(NetworkModel, WholeMessagesQueueAtTheServerThatTheyGoTo) {
   EXPECT_DOUBLE_EQ(network.intervals(2).reduce.end, 2);
 }
 
+TEST(NetworkModel, APushToAServerInTurnIsCountedUntilItHasArrived) {
+  // On one channel: 40 B keep the card for 1 s and their server for 2 s, one alone takes 4 s. Servers 0 and 1
+  // take a message each, but without a credit the second one waits for the first one's push.
+  RoadCost cost;
+  const auto curve = [](double beta) { return Curve{Seconds{0}, SecondsPerByte{beta}}; };
+  cost.both = {curve(0.1), curve(0.025)};
+  cost.reduce = cost.distribute = {curve(0.05), curve(0.0125)};
+  cost.through_servers = true;
+  cost.rounds = {1, 1};
+  cost.in_turn = 2;
+  const auto may_follow_at = [&] {
+    Network network(cost, 0);
+    network.start(0, 40);
+    return network.pass_until_credit(10);
+  };
+  EXPECT_DOUBLE_EQ(may_follow_at(), 2);  // half of its 1 s on the channel, and half of the 3 s beyond
+  cost.in_turn = 0;
+  EXPECT_DOUBLE_EQ(may_follow_at(), 0.5);
+}
+
 TEST(NetworkModel, KnowsNothingOfWhatWasBeforeItWasReset) {
   const RoadCost cost = line(3);
   const FlatRoad road(cost);
