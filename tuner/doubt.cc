@@ -27,6 +27,10 @@ constexpr std::size_t kFactorDraws = 4;
 /// A mean over fewer draws says nothing.
 constexpr std::size_t kFewestWins = 8;
 
+/// What an iteration takes beside its layers and messages no fit tells, and no plan hides: a standard
+/// deviation of what nobody would notice, at both ends of a 90 % range.
+constexpr double kUntold = kNormal90 * kIndifferent;
+
 double percentile(std::vector<double>& values, double q) {
   const auto at = values.begin() + std::lround(q * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
@@ -186,8 +190,9 @@ bool judge_under_doubt(std::vector<Entry>& ranking, const std::vector<TransportV
     doubt.probability_best = share_of_wins(of_entry, best);
     doubt.expected_regret = mean_regret(of_entry, best);
     doubt.optimism = optimism_of(of_entry, best, judged.raced[i]);
-    doubt.low = Seconds{percentile(of_entry, 0.05)};
-    doubt.high = Seconds{percentile(of_entry, 0.95)};
+    const double untold = respond_any ? kUntold : 0;
+    doubt.low = Seconds{percentile(of_entry, 0.05) * std::exp(-untold)};
+    doubt.high = Seconds{percentile(of_entry, 0.95) * std::exp(untold)};
     ranking[i].doubt = doubt;
   }
   return true;

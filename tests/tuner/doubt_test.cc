@@ -214,6 +214,17 @@ TEST(Tune, GivesEveryEntryItsDoubt) {
   EXPECT_LT(answer.ranking.front().doubt->low, answer.ranking.front().doubt->high);
 }
 
+TEST(Doubt, IsNoLessThanWhatNobodyWouldNotice) {
+  // A network so fast that plans hide all but nothing, whatever their costs are off by.
+  Cluster cluster = made_cluster(4, 1e-9, 1e-14);
+  cluster.plan_deviation = 0.02;
+  for (const Entry& entry : tune(*shipped_profile("resnet50"), cluster).ranking) {
+    ASSERT_TRUE(entry.doubt);
+    EXPECT_LT(entry.doubt->low, 0.998 * entry.prediction.iteration) << entry.method;
+    EXPECT_GT(entry.doubt->high, 1.002 * entry.prediction.iteration) << entry.method;
+  }
+}
+
 TEST(Doubt, MoreDrawsChangeLittleForPlansOutOfReach) {
   // What is hopeless in the first four is simulated on no more, and moves with the leader on the others.
   TuneOptions options;
