@@ -277,8 +277,8 @@ inline void NetworkModel::take_soonest() {
   const std::uint32_t urgency = coming_.soonest().urgency;
   coming_.pop();
   Message& message = messages_[urgency];
-  if (kKind.in_turn && message.drains.left > 0) {
-    if (--message.drains.left > 0) return drain(urgency);
+  if (kKind.in_turn && message.parts_left > 0) {
+    if (--message.parts_left > 0) return wait_for_part(urgency);
     end_round<kKind>(message);
     if (message.round == message.rounds) return arrive(urgency);
   }
@@ -380,8 +380,9 @@ inline void NetworkModel::taken(Channel& channel) {
   passed.end = sent + (last ? message.last_lag : message.lag[stage]);
   message.from = kNever;
   if (visits && kKind.limited && limited_ && message.round + 1 == message.counted) {
-    message.drains = {kDrains, passed.end, (passed.end - now_) / kDrains};
-    return drain(urgency);
+    message.parts_left = kPushParts;
+    message.part_time = (passed.end - now_) / kPushParts;
+    return wait_for_part(urgency);
   }
   end_round<kKind>(message);
   if (message.round == message.rounds && !message.told) return arrive(urgency);
@@ -397,13 +398,13 @@ inline void NetworkModel::end_round(Message& message) {
 }
 
 /// Accounts for what a server in turn has taken of a push, and waits for the next part.
-void NetworkModel::drain(std::uint32_t urgency) {
+void NetworkModel::wait_for_part(std::uint32_t urgency) {
   Message& message = messages_[urgency];
-  const Drains& drains = message.drains;
-  const double unsent = std::min(message.unsent, message.bytes * drains.left / kDrains);
+  const double unsent = std::min(message.unsent, message.bytes * message.parts_left / kPushParts);
   unsent_ -= message.unsent - unsent;
   message.unsent = unsent;
-  coming_.push({drains.end - (drains.left - 1) * drains.each, urgency});
+  const double end = message.passed[message.stage()].end;
+  coming_.push({end - (message.parts_left - 1) * message.part_time, urgency});
 }
 
 void NetworkModel::arrive(std::uint32_t urgency) {

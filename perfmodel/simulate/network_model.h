@@ -86,12 +86,7 @@ class NetworkModel {
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
   static constexpr double kRounding = 1e-3;  // bytes: sums of rounds may miss a message's bytes by that much
-  /// Moments at which a part of a push has left.
-  struct Drains {
-    int left = 0;              // how many are to come; 0: there is none
-    double end = 0, each = 0;  // moment of the last one, and from one to the next
-  };
-  static constexpr int kDrains = 4;
+  static constexpr int kPushParts = 4;       // in which a server in turn takes a push in
   struct Message {
     double bytes = 0, unsent = 0;
     double rate = 0;               // bytes that count as sent per second of channel time
@@ -109,7 +104,8 @@ class NetworkModel {
     int counted = 0;           // number of rounds after which the credit no longer counts it
     int rounds = 0;            // number of rounds of both stages
     bool told = false;         // report its arrival when it happens, not as soon as it is known
-    Drains drains;             // of the push that a server in turn is taking in
+    int parts_left = 0;        // of its push that a server in turn has yet to take in; 0: none does
+    double part_time = 0;      // seconds for which it takes each of them in
     std::size_t stage() const { return round < first ? 0 : 1; }
     bool ends_stage() const { return round + 1 == first || round + 1 == rounds; }  // with the current round
   };
@@ -202,7 +198,7 @@ class NetworkModel {
   void account(Channel& channel);
   template <Kind kKind>
   void taken(Channel& channel);
-  void drain(std::uint32_t urgency);
+  void wait_for_part(std::uint32_t urgency);
   void arrive(std::uint32_t urgency);
   bool due(const Channel& channel) const;
   template <Kind kKind>
