@@ -380,7 +380,7 @@ inline void NetworkModel::taken(Channel& channel) {
   passed.end = sent + (last ? message.last_lag : message.lag[stage]);
   message.from = kNever;
   if (visits && kKind.limited && limited_ && message.round + 1 == message.counted) {
-    message.parts_left = kPushParts;
+    message.parts_left = credit_ > 0 ? kPushParts : 1;  // without a credit all has to be taken in
     message.part_time = (passed.end - now_) / kPushParts;
     return wait_for_part(urgency);
   }
