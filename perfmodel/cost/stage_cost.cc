@@ -422,6 +422,9 @@ double last_inside_hosts(const RoadCost& cost, const Cluster& cluster) {
   return each > 0 ? std::min(1.0, inside->second.alone.curve.least_alpha().count() / each) : 1;
 }
 
+/// Whether a road that sums inside hosts first has rounds there and between them.
+bool has_inner_rounds(const Topology& place) { return place.hosts > 1 && place.per_host > 1; }
+
 /// Each on its own, for exactly these workers.
 bool stages_were_measured(const PricedRoad& priced) {
   const Operations named = operations_of(priced.road);
@@ -438,7 +441,7 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   cost.rounds = sending.rounds;
   // Both stages at once, the library's all-reduce is one round.
   if (road.algorithm == Collective::kLibrary && stages_were_measured(priced)) cost.rounds = {1, 1, 2};
-  if (road.algorithm == Collective::kHierarchical && place.hosts > 1 && place.per_host > 1) {
+  if (road.algorithm == Collective::kHierarchical && has_inner_rounds(place)) {
     cost.rounds.last = last_inside_hosts(cost, priced.cluster);
   }
   cost.head_of_line = sending.connections * Seconds{priced.cluster.connection_head_of_line_seconds.value};
@@ -448,8 +451,7 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
 void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced) {
   cost.shared_channel = road.placement == Placement::kColocated;
   cost.through_servers = true;
-  const Topology& place = priced.place();
-  const bool sums = road.local_sum == LocalSum::kFirst && place.hosts > 1 && place.per_host > 1;
+  const bool sums = road.local_sum == LocalSum::kFirst && has_inner_rounds(priced.place());
   if (sums && cost.shared_channel) {  // where each stage has a channel of its own it has one round
     cost.rounds = {2, 2};             // inside the hosts, and to the servers
     cost.rounds.last = last_inside_hosts(cost, priced.cluster);

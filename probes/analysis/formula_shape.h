@@ -34,11 +34,11 @@ Curve stream_shape(std::span<const Sample> by_size, const Curve& bytes, double o
 /// A link is measured at many sizes, an operation at a handful, sixteen times apart: too few to show where
 /// its cost bends. What an operation takes beyond the formula changes slowly with the size, so samples are
 /// borrowed where a gap is wide: the formula times the ratio of measured to formula, which is interpolated
-/// between the measured neighbours in the logarithm of the size and kept below the smallest; beyond the
-/// largest, what that one takes longer than the formula is kept as a time. What the formula lacks of the
-/// start-up is added to it first. The more the ratio differs between two neighbours the less the shape is
-/// right, and the less its samples weigh; those of one gap together weigh no more than one sample. They serve
-/// the curve alone: range and quality are those of what was measured.
+/// between the measured neighbours in the logarithm of the size and kept beyond the last ones, above the
+/// largest as excess_grows says. What the formula lacks of the start-up is added to it first. The more the
+/// ratio differs between two neighbours the less the shape is right, and the less its samples weigh; those of
+/// one gap together weigh no more than one sample. They serve the curve alone: range and quality are those of
+/// what was measured.
 ///
 /// samples  at least two distinct sizes, positive times; errors as in fit_curve()
 Fit fit_with_shape(std::span<const Sample> samples, const FormulaShape& shape, const FitOptions& options);

@@ -22,6 +22,11 @@ int time_class(double seconds) {
   return static_cast<int>(std::floor(std::log2(std::max(seconds, kLeast)) / 2));
 }
 
+double found_or(const auto& values, const auto& key, double otherwise) {
+  const auto found = values.find(key);
+  return found == values.end() ? otherwise : found->second;
+}
+
 /// How far a cost may lie below the line between two known sizes, as a part of itself, if it never falls and
 /// a byte of a larger message costs no more than one of a smaller. The least is then the larger of what `low`
 /// takes and of `high` by its bytes: a stream's cost, whose processors and links work on different messages
@@ -183,10 +188,7 @@ double SamplingPlan::widening_gain(const TargetState& state, Bytes size) const {
   const auto below = std::prev(above);
   const double low = below->second.times.median(), high = above->second.times.median();
   const double distance = std::min(octaves(size, above->first), octaves(size, below->first));
-  const auto misfit = [&](Bytes at) {
-    const auto found = state.residual.find(at);
-    return found == state.residual.end() ? 0 : found->second / options_.width;
-  };
+  const auto misfit = [&](Bytes at) { return found_or(state.residual, at, 0) / options_.width; };
   const double rises = std::log2(std::max(high / low, 1.0));
   // Formulas tell where an operation's cost bends (formula_shape.h), where it is about what they say; but not
   // whether the hosts of a stream work on the next message while one's bytes leave, or have no time to.
@@ -231,12 +233,9 @@ double SamplingPlan::width(const TargetState& state, Bytes size, const TargetSta
   if (point.times.repetitions() == 1) return gains().unknown_width;
   if (!point.times.visited_once()) return point.times.width();
   // A stream is many messages, and long. But something else may have run meanwhile.
-  if (state.streams()) {
-    const auto misfit = state.unexplained.find(size);
-    return std::max(point.times.width(), misfit == state.unexplained.end() ? 0 : misfit->second);
-  }
-  const auto like = between_visits_.find(time_class(point.times.median()));
-  return std::max(point.times.width(), like == between_visits_.end() ? gains().unknown_width : like->second);
+  if (state.streams()) return std::max(point.times.width(), found_or(state.unexplained, size, 0));
+  return std::max(point.times.width(),
+                  found_or(between_visits_, time_class(point.times.median()), gains().unknown_width));
 }
 
 /// Another visit of a measured size, with as many repetitions as one had so far, within limits.

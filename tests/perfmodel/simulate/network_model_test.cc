@@ -219,16 +219,22 @@ TEST(NetworkModel, TellsTheComputeSideWhenTheChannelIsKept) {
   EXPECT_DOUBLE_EQ(network.clock().when(3), 4);
 }
 
+/// So many seconds a byte for both stages, alone and of the channel; either stage half of it.
+RoadCost two_servers_in_turn(double alone, double kept) {
+  const auto curve = [](double beta) { return Curve{Seconds{0}, SecondsPerByte{beta}}; };
+  RoadCost cost;
+  cost.both = {curve(alone), curve(kept)};
+  cost.reduce = cost.distribute = {curve(alone / 2), curve(kept / 2)};
+  cost.through_servers = true;
+  cost.in_turn = 2;
+  return cost;
+}
+
 TEST(NetworkModel, WholeMessagesQueueAtTheServerThatTheyGoTo) {
   // The card has four times the speed of a server: 40 B are pushed in 0.25 s, which a server takes in 1 s.
   // Messages 0 and 2 go to the first server, 1 to the second.
-  RoadCost cost;
-  const auto curve = [](double beta) { return Curve{Seconds{0}, SecondsPerByte{beta}}; };
-  cost.both = {curve(0.05), curve(0.0125)};
-  cost.reduce = cost.distribute = {curve(0.025), curve(0.00625)};
+  RoadCost cost = two_servers_in_turn(0.05, 0.0125);
   cost.shared_channel = false;
-  cost.through_servers = true;
-  cost.in_turn = 2;
   Network network(cost);
   for (std::uint32_t message = 0; message < 3; ++message) network.start(message, 40);
   network.end();
@@ -240,13 +246,7 @@ TEST(NetworkModel, WholeMessagesQueueAtTheServerThatTheyGoTo) {
 TEST(NetworkModel, APushToAServerInTurnIsCountedUntilItHasArrived) {
   // On one channel: 40 B keep the card for 1 s and their server for 2 s, one alone takes 4 s. Servers 0 and 1
   // take a message each, but without a credit the second one waits for the first one's push.
-  RoadCost cost;
-  const auto curve = [](double beta) { return Curve{Seconds{0}, SecondsPerByte{beta}}; };
-  cost.both = {curve(0.1), curve(0.025)};
-  cost.reduce = cost.distribute = {curve(0.05), curve(0.0125)};
-  cost.through_servers = true;
-  cost.rounds = {1, 1};
-  cost.in_turn = 2;
+  RoadCost cost = two_servers_in_turn(0.1, 0.025);
   const auto may_follow_at = [&] {
     Network network(cost, 0);
     network.start(0, 40);
