@@ -215,18 +215,24 @@ StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
 }
 
 /// A stage that was not measured on its own: its share of the whole by the formula, or half where the links
-/// that the formula needs were not measured either.
+/// that the formula needs were not measured either. Alone, a server in turn hides a part of one stage behind
+/// the other: for how long it handles a message the formula tells.
 StageCost share_of(const StageCost& both, PricedRoad& priced, Stage stage) {
   if (!has_two_stages(priced.road)) return stage == Stage::kReduce ? both : StageCost{};
   double share = 0.5;
+  const StageCost* handled = nullptr;
   try {
     const Formula& formula = priced.formula();
     const double reduce = formula.reduce.alone(4_MiB).count(), rest = formula.distribute.alone(4_MiB).count();
     if (reduce + rest > 0) share = reduce / (reduce + rest);
+    if (assignment_of(priced.road) == Assignment::kHashed)
+      handled = stage == Stage::kReduce ? &formula.reduce : &formula.distribute;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
   }
-  return times(both, stage == Stage::kReduce ? share : 1 - share);
+  StageCost part = times(both, stage == Stage::kReduce ? share : 1 - share);
+  if (handled != nullptr) part.alone = handled->alone;
+  return part;
 }
 
 void widen(std::optional<std::pair<Bytes, Bytes>>& range, const Fit& fit) {
@@ -453,7 +459,7 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   cost.through_servers = true;
   const bool sums = road.local_sum == LocalSum::kFirst && has_inner_rounds(priced.place());
   if (sums && cost.shared_channel) {  // where each stage has a channel of its own it has one round
-    cost.rounds = {2, 2};             // inside the hosts, and to the servers
+    cost.rounds = {2, 2, 1, true};    // inside the hosts, and to the servers
     cost.rounds.last = last_inside_hosts(cost, priced.cluster);
   }
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};

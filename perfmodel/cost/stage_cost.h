@@ -33,6 +33,7 @@ struct Rounds {
   int reduce = 1;
   int distribute = 1;  ///< 0: one stage only
   double last = 1;     ///< what the last one takes, by what they take on average: little inside a host
+  bool first_as_last = false;  ///< the first one takes what the last one does: both are inside a host
   int both() const { return reduce + distribute; }
   /// The last one's part of what a message takes beyond its occupancy.
   double last_share() const { return both() > 1 ? last / both() : 1; }

@@ -33,6 +33,8 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   now_ = 0;
   messages_.resize(messages);  // start() fills them in
   server_free_.assign(2 * static_cast<std::size_t>(road.cost->in_turn), 0.0);
+  seen_beside_.assign(static_cast<std::size_t>(road.cost->in_turn), 0.0);
+  beside_ = 0;
   for (Channel& channel : channels_) {
     channel.queue.reset(messages);
     channel.free = channel.since = 0;
@@ -66,6 +68,7 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
     } else {
       price_apart(priced);
     }
+    if (!server_free_.empty()) price_server(message);
     if (cost.through_servers) {
       message.counted = message.first;
       message.rate = pushed_per_second(message);
@@ -89,9 +92,9 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
       prepare(priced, in_flight, {reduces ? 1 : 0, reduces ? 0 : 1});
       price_apart(priced);
       priced.bytes_time[reduces ? 1 : 0] = 0;
-      priced.message.last_lag = priced.message.lag[reduces ? 0 : 1];
     }
     Message& message = priced.message;
+    if (!server_free_.empty()) price_server(message);
     if (road_->cost->through_servers) {
       message.counted = reduces ? message.rounds : 0;
       message.rate = pushed_per_second(message);
@@ -117,10 +120,10 @@ void NetworkModel::prepare(Priced& priced, const InFlightMessage& in_flight, con
   message.passed.fill({kNever, 0});
   message.first = rounds.reduce;
   message.rounds = message.counted = rounds.both();
-  if (!server_free_.empty()) price_server(message);
 }
 
-/// Sets the costs where all rounds share one channel. The last round has `last_share` of the latency.
+/// Sets the costs where all rounds share one channel. The last round has `last_share` of the latency, and
+/// with a local sum the first one too.
 void NetworkModel::price(Priced& priced, const FlatCost& cost, double last_share, double copying) const {
   Message& message = priced.message;
   const double alone = cost.alone(message.bytes) + copying;
@@ -129,8 +132,12 @@ void NetworkModel::price(Priced& priced, const FlatCost& cost, double last_share
   const double share = second > 0 ? road_->reduce_share(message.bytes) : 1;
   message.kept[0] = share * occupancy / message.first;
   message.kept[1] = second > 0 ? (1 - share) * occupancy / second : 0;
-  message.last_lag = (alone - occupancy) * last_share;
-  message.lag.fill(message.rounds > 1 ? (alone - occupancy - message.last_lag) / (message.rounds - 1) : 0);
+  const double waits = alone - occupancy, last = waits * last_share;
+  const bool inside = road_->cost->rounds.first_as_last;
+  const int others = message.rounds - (inside ? 2 : 1);
+  const double each = others > 0 ? (waits - (inside ? 2 : 1) * last) / others : 0;
+  message.lag = {inside ? last : each, each};
+  message.end_lag = {second > 0 ? each : last, last};
   message.rate = occupancy > 0 ? message.bytes / occupancy : 0;
   priced.bytes_time[0] = of_bytes(cost, message.bytes, occupancy);
   if (!road_->cost->opaque) return;
@@ -147,10 +154,9 @@ void NetworkModel::price_apart(Priced& priced) const {
     const FlatCost& cost = stage == 0 ? road_->reduce : road_->distribute;
     const double alone = cost.alone(message.bytes) + copying;
     message.kept[stage] = std::min(cost.occupancy(message.bytes) + copying, alone);
-    message.lag[stage] = alone - message.kept[stage];
+    message.end_lag[stage] = alone - message.kept[stage];
     priced.bytes_time[stage] = of_bytes(cost, message.bytes, message.kept[stage]);
   }
-  message.last_lag = message.lag[1];
 }
 
 /// Sets for how long a server handles the message. On a shared channel both stages are one visit.
@@ -158,6 +164,12 @@ void NetworkModel::price_server(Message& message) const {
   const double in = road_->reduce.alone.bytes_part(message.bytes),
                out = road_->distribute.alone.bytes_part(message.bytes);
   message.handling = shared_ ? std::array{std::max(in, out), 0.0} : std::array{in, out};
+  const double servers = road_->cost->in_turn;
+  if (!shared_ || servers < 2) return;
+  // On average a message keeps a card for its part of the server there, and for the worker unless it goes
+  // there.
+  const double kept = message.kept[0] * message.first + message.kept[1] * (message.rounds - message.first);
+  message.beside = std::max(0.0, (kept - message.handling[0] / servers) / (1 - 1 / servers));
 }
 
 /// Adds a message at this urgency.
@@ -211,7 +223,7 @@ void NetworkModel::pass_alone(std::uint32_t urgency, ComputeClock& clock) {
     StageInterval& passed = message.passed[stage];
     passed.from = std::min(passed.from, at);
     kept += message.kept[stage];
-    at += message.kept[stage] + message.lag[stage];
+    at += message.kept[stage] + (message.ends_stage() ? message.end_lag : message.lag)[stage];
     passed.end = at;
   }
   clock.occupy(0, from, from + kept);
@@ -281,6 +293,7 @@ inline void NetworkModel::take_soonest() {
     if (--message.parts_left > 0) return wait_for_part(urgency);
     end_round<kKind>(message);
     if (message.round == message.rounds) return arrive(urgency);
+    if (const double end = message.passed[0].end; end > now_) return coming_.push({end, urgency});
   }
   if (message.round < message.rounds) return next_round<kKind>(urgency);
   end_round<kKind>(message);
@@ -353,7 +366,10 @@ double NetworkModel::after_server(const Message& message, double left) {
   const std::size_t stage = message.stage();
   if (shared_ && stage > 0) return left;
   double& free = server_free_[std::size_t{2} * message.server + stage];
-  const double from = std::max(left - message.kept[stage], free);
+  double& seen = seen_beside_[message.server];
+  const double from = std::max(left - message.kept[stage], free + (beside_ - seen));
+  beside_ += message.beside;
+  seen = beside_;
   free = from + message.handling[stage];
   return from + message.kept[stage];
 }
@@ -376,12 +392,12 @@ inline void NetworkModel::taken(Channel& channel) {
   }
   StageInterval& passed = message.passed[stage];
   passed.from = std::min(passed.from, message.from);
-  const bool last = message.round + 1 == message.rounds;
-  passed.end = sent + (last ? message.last_lag : message.lag[stage]);
+  passed.end = sent + message.end_lag[stage];
   message.from = kNever;
   if (visits && kKind.limited && limited_ && message.round + 1 == message.counted) {
     message.parts_left = credit_ > 0 ? kPushParts : 1;  // without a credit all has to be taken in
-    message.part_time = (passed.end - now_) / kPushParts;
+    message.taken_in = std::max(now_, passed.end - head_of_line_);
+    message.part_time = (message.taken_in - now_) / kPushParts;
     return wait_for_part(urgency);
   }
   end_round<kKind>(message);
@@ -403,8 +419,7 @@ void NetworkModel::wait_for_part(std::uint32_t urgency) {
   const double unsent = std::min(message.unsent, message.bytes * message.parts_left / kPushParts);
   unsent_ -= message.unsent - unsent;
   message.unsent = unsent;
-  const double end = message.passed[message.stage()].end;
-  coming_.push({end - (message.parts_left - 1) * message.part_time, urgency});
+  coming_.push({message.taken_in - (message.parts_left - 1) * message.part_time, urgency});
 }
 
 void NetworkModel::arrive(std::uint32_t urgency) {

@@ -32,7 +32,7 @@ namespace commtune {
 /// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), that server handles one
 /// message after the other, however fast the channel is, since the channel is that of all servers together.
 /// All workers push to it at once, so their bytes leave no faster than it takes them: the credit counts
-/// what is left of a push until it has arrived, in quarters.
+/// what is left of a push, in quarters, until sockets hold the rest of it.
 class NetworkModel {
  public:
   /// What may be unsent when another message starts.
@@ -89,15 +89,16 @@ class NetworkModel {
   static constexpr int kPushParts = 4;       // in which a server in turn takes a push in
   struct Message {
     double bytes = 0, unsent = 0;
-    double rate = 0;               // bytes that count as sent per second of channel time
-    double left = 0;               // seconds of channel time that its round still needs
-    std::array<double, 2> kept{};  // by stage: seconds for which a round keeps the channel
-    std::array<double, 2> lag{};   // by stage: seconds from the end of that until the round has arrived
-    double last_lag = 0;           // the same for the message's last round
-    double from = kNever;          // moment at which the first byte of this stage left
+    double rate = 0;                  // bytes that count as sent per second of channel time
+    double left = 0;                  // seconds of channel time that its round still needs
+    std::array<double, 2> kept{};     // by stage: seconds for which a round keeps the channel
+    std::array<double, 2> lag{};      // by stage: seconds from the end of that until the round has arrived
+    std::array<double, 2> end_lag{};  // the same for the stage's last round
+    double from = kNever;             // moment at which the first byte of this stage left
     std::array<StageInterval, 2> passed;  // by stage
     std::array<double, 2>
         handling{};            // by stage: of its server, where servers take messages in turn: seconds
+    double beside = 0;         // what it keeps the other servers' cards, for the workers there
     std::uint32_t server = 0;  // that one
     int round = 0;             // number of its current round
     int first = 0;             // number of rounds of the reduce stage
@@ -106,6 +107,7 @@ class NetworkModel {
     bool told = false;         // report its arrival when it happens, not as soon as it is known
     int parts_left = 0;        // of its push that a server in turn has yet to take in; 0: none does
     double part_time = 0;      // seconds for which it takes each of them in
+    double taken_in = 0;       // moment at which sockets hold what is left of it
     std::size_t stage() const { return round < first ? 0 : 1; }
     bool ends_stage() const { return round + 1 == first || round + 1 == rounds; }  // with the current round
   };
@@ -213,6 +215,8 @@ class NetworkModel {
   double head_of_line_ = 0, now_ = 0;
   std::vector<Message> messages_;    // by urgency
   std::vector<double> server_free_;  // by server in turn and stage: moment at which it is free
+  std::vector<double> seen_beside_;  // by server in turn: beside_ when it took its last message
+  double beside_ = 0;                // what all messages so far keep other servers' cards
   std::array<Channel, 2> channels_;
   ComingQueue coming_;
   std::array<Priced, 2> priced_;  // the last message that started, and the last distribute run as a step

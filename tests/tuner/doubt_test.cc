@@ -289,7 +289,9 @@ TEST(Doubt, WhoLeavesTheRaceWouldNotHaveBeenChosen) {
       const Cluster cluster = doubtful(relative, 20e-6);
       const Answer answer = tune(profile, cluster);
       const std::vector<Entry> all = drawn_to_the_end(answer.ranking, profile, cluster, TuneOptions{}.draws);
-      EXPECT_EQ(decide(all).chosen, answer.chosen) << model << " " << relative;
+      // Two methods may have come to the same plan.
+      EXPECT_EQ(all[decide(all).chosen].doubt->expected_regret, all[answer.chosen].doubt->expected_regret)
+          << model << " " << relative;
       EXPECT_EQ(decide(all).clear, answer.clear_winner) << model << " " << relative;
       for (std::size_t i = 0; i < all.size(); ++i) {
         const double whole = all[i].doubt->expected_regret;

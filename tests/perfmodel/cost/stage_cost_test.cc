@@ -202,6 +202,7 @@ TEST(RoadCost, ALocalSumIsARoundInsideTheHostsInEachStage) {
   EXPECT_EQ(cost.rounds.reduce, 2);
   EXPECT_EQ(cost.rounds.distribute, 2);
   EXPECT_LT(cost.rounds.last, 1);  // inside the host, where latencies are a tenth
+  EXPECT_TRUE(cost.rounds.first_as_last);
   const RoadCost one_a_host = road_cost(ps_behind_sum(4, Placement::kColocated), cluster_of(4), 4);
   EXPECT_EQ(one_a_host.rounds.both(), 2);
 }
@@ -297,6 +298,22 @@ TEST(RoadCost, HashedServersAreCalibratedByEvenOnes) {
   EXPECT_NEAR(alone(road_cost(hashed, cluster, 4).reduce), 2 * before, before / 100);
   cluster.operations.back().road = hashed;
   EXPECT_EQ(road_cost(hashed, cluster, 4).basis, Basis::kMeasured);
+}
+
+TEST(RoadCost, AServerInTurnHandlesAMessageForAsLongAsItsBytesPassItsCard) {
+  // Alone a message was measured to take half of what the formula says, as one stage hides behind the other.
+  // Its server is kept by all workers' bytes of each stage nevertheless.
+  Cluster cluster = cluster_of(4);
+  const Road hashed = ps(4, Placement::kColocated, Assignment::kHashed);
+  const RoadCost formula = road_cost(hashed, cluster, 4);
+  OperationFit fit{hashed, Operation::kPushPull, 4, {}, {}};
+  fit.alone = fit_of(
+      Curve{formula.both.alone.least_alpha(), SecondsPerByte{formula.both.alone.least_beta().value / 2}});
+  cluster.operations.push_back(fit);
+  const RoadCost measured = road_cost(hashed, cluster, 4);
+  EXPECT_NEAR(alone(measured.both), alone(formula.both) / 2, alone(formula.both) / 100);
+  EXPECT_DOUBLE_EQ(alone(measured.reduce), alone(formula.reduce));
+  EXPECT_DOUBLE_EQ(alone(measured.distribute), alone(formula.distribute));
 }
 
 Cluster with_slow_host(Cluster cluster, std::size_t host, HostSlowdown mode) {

@@ -257,6 +257,38 @@ TEST(NetworkModel, APushToAServerInTurnIsCountedUntilItHasArrived) {
   EXPECT_DOUBLE_EQ(may_follow_at(), 0.5);
 }
 
+TEST(NetworkModel, WhatSocketsHoldOfAPushIsTakenIn) {
+  RoadCost cost = two_servers_in_turn(0.1, 0.025);
+  cost.head_of_line = Seconds{0.5};
+  Network network(cost, 0);
+  network.start(0, 40);
+  EXPECT_DOUBLE_EQ(network.pass_until_credit(10), 1.5);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 4);  // its answer still waits for the sum
+}
+
+TEST(NetworkModel, AServersCardAlsoCarriesWhatItsWorkerSends) {
+  // 40 B keep their server for 1 s, and a card for 1.5 s on average: 0.5 s of servers' work, so 2 s of each
+  // worker elsewhere. Server 1 begins 2 s later for the message that goes to server 0, not for its own.
+  Network network(two_servers_in_turn(0.05, 0.0375));
+  for (std::uint32_t message = 0; message < 2; ++message) network.start(message, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.intervals(0).reduce.end, 1);
+  EXPECT_DOUBLE_EQ(network.intervals(1).reduce.end, 3);
+}
+
+TEST(NetworkModel, RoundsInsideHostsWaitForLittle) {
+  // 40 B in four rounds of 0.5 s each. Of 4 s of latency the rounds inside hosts, the first and the last,
+  // have 0.2 s each, the push and the answer 1.8 s.
+  RoadCost cost = line(4);
+  cost.rounds = {2, 2, 0.2, true};
+  Network network(cost);
+  network.start(0, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.intervals(0).reduce.end, 0.5 + 0.2 + 0.5 + 1.8);
+  EXPECT_DOUBLE_EQ(network.arrival(0), 6);
+}
+
 TEST(NetworkModel, KnowsNothingOfWhatWasBeforeItWasReset) {
   const RoadCost cost = line(3);
   const FlatRoad road(cost);
