@@ -16,19 +16,20 @@ void require(bool holds, const std::string& field, const std::string& value, con
 }  // namespace
 
 // Enough for three sizes of every road, alone and streamed, and a third of it to refine them: on 98 % of the
-// curves of the clusters that tests/bench/sampling draws (95 % with 2.2 s + 1.25 s N). The start of the ranks
-// comes on top, on emulated clusters 0.2 s on 4 hosts and 0.5 s on 8, so a probe of 4 hosts ends within 10 s
-// and one of 8 within 18 s.
+// curves of the clusters that tests/bench/sampling draws. Two hosts of several ranks have as many roads as
+// four of one: inside hosts, between them, and both. The start of the ranks comes on top, on emulated
+// clusters 0.2 s on 4 hosts and 0.5 s on 8, so a probe of 4 hosts ends within 10 s and one of 8 within 18 s.
 //
 // On paper, beyond what was emulated: N hosts have N - 1 rounds of pairs up to most_pairs_hosts and 12 above,
 // so 1,024 hosts have as many as 13 do, 1.2 s at 102 ms a round (1 Gb/s, 200 us). What grows is the lead that
 // a command needs to reach all ranks, 15 us each (coordinator.cc): 15 ms at 1,024, of which 60 s hold at most
 // some 3,900. So a probe ends within kFixed + kPerHost N up to 35 hosts and within 60 s beyond, and measures
 // fewer sizes there; would_measure says which.
-Seconds default_budget(int hosts) {
+Seconds default_budget(int hosts, int ranks) {
   // Rounds of pairs, sub-groups and latencies of rings grow with the number of hosts.
-  constexpr Seconds kFixed{2.9}, kPerHost{1.6}, kMost{60.0};
-  return std::min(kFixed + kPerHost * hosts, kMost);
+  constexpr Seconds kFixed{2.1}, kPerHost{1.85}, kMost{60.0};
+  constexpr int kHostsOfRanks = 4;  // that several ranks a host count as, at most
+  return std::min(kFixed + kPerHost * std::max(hosts, std::min(ranks, kHostsOfRanks)), kMost);
 }
 
 void ProbeOptions::check() const {

@@ -17,7 +17,7 @@ namespace commtune::probes {
 
 /// What to measure and for how long. Equal on all ranks, except `already`, which only rank 0 reads.
 struct ProbeOptions {
-  std::optional<Seconds> budget;  ///< wall time of probe() on rank 0; default: default_budget(hosts)
+  std::optional<Seconds> budget;  ///< wall time of probe() on rank 0; default: default_budget()
   Bytes traffic;                  ///< most bytes that any one rank may send in all; 0: no limit
 
   Bytes first{4};        ///< -b: smallest message
@@ -30,7 +30,7 @@ struct ProbeOptions {
   double width = 0.02;      ///< half width of the median's 95 % interval, relative, at which a size is done
 
   std::vector<Collective> algorithms;    ///< empty: all that the executor offers here
-  std::vector<ParameterServer> servers;  ///< empty: 1, 2 and N colocated servers, even
+  std::vector<ParameterServer> servers;  ///< empty: 1, 2 and N colocated servers, even, and N hashed
   std::vector<int> groups;               ///< sizes of sub-groups beside all ranks; empty: chosen by N
   int most_pairs_hosts = 64;  ///< above this many hosts, pairs are sampled (chosen by seed) and it is said
 
@@ -52,7 +52,8 @@ struct ProbeOptions {
   void check() const;  ///< throws Error{kBadInput} naming field, value and rule
 };
 
-/// Wall time of a probe when nothing else is asked for: grows with the hosts, at most 60 s.
-Seconds default_budget(int hosts);
+/// Wall time of a probe when nothing else is asked for: grows with the hosts, at most 60 s. Up to 4 ranks of
+/// fewer hosts count as hosts.
+Seconds default_budget(int hosts, int ranks);
 
 }  // namespace commtune::probes

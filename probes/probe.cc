@@ -108,6 +108,12 @@ MessageLimits message_limits(const ProbeOptions& options) {
   return limits;
 }
 
+/// hosts  by rank
+Seconds budget_of(const ProbeOptions& options, const std::vector<std::string>& hosts) {
+  return options.budget.value_or(
+      default_budget(static_cast<int>(distinct_hosts(hosts).size()), static_cast<int>(hosts.size())));
+}
+
 /// Rank 0's probe from the first greeting to the last fit: measure(), then result().
 class Session {
  public:
@@ -119,8 +125,8 @@ class Session {
         coordinator_(coordinator),
         hosts_(distinct_hosts(transport.peers().hosts).size()),
         measurement_(coordinator, transport.peers().hosts, options,
-                     options.budget.value_or(default_budget(static_cast<int>(hosts_))), sink),
-        budget_(options.budget.value_or(default_budget(static_cast<int>(hosts_)))) {}
+                     budget_of(options, transport.peers().hosts), sink),
+        budget_(budget_of(options, transport.peers().hosts)) {}
 
   /// With all ranks.
   void measure(ClusterFacts facts) {

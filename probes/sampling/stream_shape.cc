@@ -27,11 +27,12 @@ constexpr Seconds kLongestStream{1};
 
 }  // namespace
 
-int streamed_at_once(Bytes size, Seconds each, Seconds latency) {
+int streamed_at_once(Bytes size, Seconds each, Seconds latency, int servers) {
   const double by_bytes = kStreamBytes / static_cast<double>(std::max<std::uint64_t>(size.count, 1));
   const double by_time = kStreamWindow / each;
   const double hiding = std::ceil(kHidden * latency / each);
-  return static_cast<int>(std::clamp(std::max(std::min(by_bytes, by_time), hiding), kFewest, kMost));
+  const double wanted = std::clamp(std::max(std::min(by_bytes, by_time), hiding), kFewest, kMost);
+  return std::max(static_cast<int>(wanted), servers);
 }
 
 int streamed_in_all(int at_once, Seconds each) {

@@ -13,9 +13,11 @@ namespace commtune::probes {
 ///
 /// each     seconds for one message in steady state
 /// latency  seconds for an empty message alone
-/// returns  3 to 64. Two messages would be too few: the rounds of each wait for those of the other, and
+/// servers  that take whole messages in turn: each of them has one
+/// returns  3 to 64, or as many as there are such servers. Two messages would be too few: the rounds of each
+/// wait for those of the other, and
 ///          neither hides the other's latency. 64 because a plan may have hundreds of small ones under way.
-int streamed_at_once(Bytes size, Seconds each, Seconds latency);
+int streamed_at_once(Bytes size, Seconds each, Seconds latency, int servers = 0);
 
 /// Number of messages in the longer of the two streams that make one repetition. The shorter one has
 /// `at_once` messages, and the difference between the two is the steady state (timing.h). The longer stream

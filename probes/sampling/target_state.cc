@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "perfmodel/base/overloaded.h"
 #include "perfmodel/fit/fit.h"
 #include "probes/analysis/enough_sizes.h"
 #include "probes/sampling/stream_shape.h"
@@ -15,6 +16,13 @@ namespace {
 constexpr Bytes kBulk = 64_KiB;
 // Repetitions from which a median's residual tells something: of five, two may be disturbed.
 constexpr int kTrusted = 5;
+
+/// Servers that get whole messages in turn.
+int in_turn(const Quantity& quantity) {
+  return match(
+      quantity.road, [](const AllReduce&) { return 0; },
+      [](const ParameterServer& road) { return road.assignment == Assignment::kHashed ? road.servers : 0; });
+}
 
 }  // namespace
 
@@ -68,7 +76,7 @@ double TargetState::back_to_back_time(Bytes size) const {
 int TargetState::at_once(Bytes size) const {
   const auto known = points.find(size);
   if (known != points.end()) return known->second.at_once;
-  return streamed_at_once(size, Seconds{message_time(size)}, target.latency);
+  return streamed_at_once(size, Seconds{message_time(size)}, target.latency, in_turn(target.quantity));
 }
 
 int TargetState::stream_messages(Bytes size) const {

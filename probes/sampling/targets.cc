@@ -140,6 +140,12 @@ double weight_of(const Road& road, const std::vector<std::string>& rank_hosts) {
       });
 }
 
+/// A stream of messages to servers in turn sends what it would if each server had a part of every one.
+Road spread_evenly(Road road) {
+  if (auto* servers = std::get_if<ParameterServer>(&road)) servers->assignment = Assignment::kEven;
+  return road;
+}
+
 class Chooser {
  public:
   Chooser(const ProbeOptions& options, const ClusterShape& shape)
@@ -193,7 +199,7 @@ class Chooser {
       target.weight = weight * (in_flight == 1 ? 1 : kStreamedShare);
       target.largest = in_flight == 1 ? last : std::min(last, kLargestStreamed);
       target.smallest = Bytes{kElementBytes * static_cast<std::uint64_t>(workers)};
-      target.sent = bytes_sent(road, operation, workers);
+      target.sent = bytes_sent(in_flight == 1 ? road : spread_evenly(road), operation, workers);
       target.latency = guess_.latency * latencies(road, operation, workers) * slowest.latency;
       target.startup = target.latency / (in_flight == 1 ? 1 : kStreamedStartup);
       target.beta.value = guess_.beta.value * target.sent * slowest.time_per_byte;
@@ -207,7 +213,8 @@ class Chooser {
   std::vector<Target> targets_;
 };
 
-/// As many as ranks, one, and those that spare slow hosts or two.
+/// As many as ranks, one, and those that spare slow hosts or two; also as many as ranks of which each gets
+/// whole messages.
 std::vector<ParameterServer> usual_servers(int ranks, WorkerRow spared, LocalSum sum) {
   std::vector<ParameterServer> servers;
   for (const int count : {ranks, 1, spared.count > 1 ? spared.count : 2}) {
@@ -215,6 +222,7 @@ std::vector<ParameterServer> usual_servers(int ranks, WorkerRow spared, LocalSum
                                first_server(spared, count)};
     if (count <= ranks && std::ranges::find(servers, even) == servers.end()) servers.push_back(even);
   }
+  if (ranks > 1) servers.push_back({ranks, Placement::kColocated, Assignment::kHashed, sum});
   return servers;
 }
 

@@ -30,7 +30,8 @@ class DrawnProbe {
         how_(how),
         clock_(cluster.noise, how.noise_seed),
         costs_(cluster.costs),
-        budget_(how.budget_factor * probes::default_budget(cluster.hosts)) {}
+        budget_(how.budget_factor *
+                probes::default_budget(cluster.hosts, static_cast<int>(cluster.rank_hosts.size()))) {}
 
   void run() {
     survey();

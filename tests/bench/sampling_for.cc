@@ -66,7 +66,9 @@ ChoiceFigures figures_for(const std::vector<DrawnCluster>& clusters, const Sampl
   }
   if (each) print_each(clusters, choices, all);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const double budget = how.budget_factor * probes::default_budget(clusters[i].hosts).count();
+    const double budget =
+        how.budget_factor *
+        probes::default_budget(clusters[i].hosts, static_cast<int>(clusters[i].rank_hosts.size())).count();
     spent.push_back(all[i].spent.whole() / budget);
     settled.push_back(all[i].settled ? 1 : 0);
   }

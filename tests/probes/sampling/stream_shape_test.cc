@@ -30,6 +30,11 @@ TEST(StreamedAtOnce, HidesTheLatencyHoweverLargeTheMessages) {
   EXPECT_EQ(at_once(Bytes{64 << 10}, 80e-9, Seconds{2e-3}), 3);
 }
 
+TEST(StreamedAtOnce, KeepsEveryServerInTurnBusy) {
+  EXPECT_EQ(streamed_at_once(Bytes{64 << 20}, Seconds{60e-3}, Seconds{50e-6}, 8), 8);
+  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{2e-6}, Seconds{50e-6}, 8), 64);
+}
+
 TEST(StreamedInAll, IsLongEnoughForTheStartToBeASmallPart) {
   // 20 ms of just below 80 us are 250 messages beyond the first 16; those of 100 ms are two windows more,
   // those of 1 ns at most thirty-two.

@@ -101,7 +101,7 @@ TEST(Offer, HasTheRingWhateverElseTheExecutorKnows) {
   const Offer all = offer(ProbeOptions{}, {"a", "b", "c", "d"});
   EXPECT_THAT(all.algorithms, testing::Contains(Collective::kRing));
   EXPECT_THAT(all.staged, testing::Contains(Collective::kRing));
-  EXPECT_EQ(all.servers.size(), 3u);  // 4, 1 and 2 servers
+  EXPECT_EQ(all.servers.size(), 4u);  // 4, 1 and 2 servers, and 4 in turn
   EXPECT_THAT(all.algorithms, testing::Not(testing::Contains(Collective::kHierarchical)));
   EXPECT_THAT(offer(ProbeOptions{}, {"a", "a", "b", "b"}).algorithms,
               testing::Contains(Collective::kHierarchical));
@@ -127,14 +127,16 @@ TEST(ChooseTargets, AskForOneShotWhereItIsMeantToBe) {
 }
 
 TEST(Offer, HasServersThatGetOneSumOfAHostWhereThatSparesCards) {
-  const auto beside = [](int servers, LocalSum sum) {
-    return ParameterServer{servers, Placement::kColocated, Assignment::kEven, sum};
+  const auto beside = [](int servers, LocalSum sum, Assignment assignment = Assignment::kEven) {
+    return ParameterServer{servers, Placement::kColocated, assignment, sum};
   };
   EXPECT_THAT(offer(ProbeOptions{}, {"a", "a", "b", "b"}).servers,
               testing::UnorderedElementsAre(beside(4, LocalSum::kFirst), beside(1, LocalSum::kFirst),
-                                            beside(2, LocalSum::kFirst), beside(4, LocalSum::kNone)));
+                                            beside(2, LocalSum::kFirst), beside(4, LocalSum::kNone),
+                                            beside(4, LocalSum::kFirst, Assignment::kHashed)));
   EXPECT_THAT(offer(ProbeOptions{}, {"a", "a"}).servers,
-              testing::UnorderedElementsAre(beside(2, LocalSum::kNone), beside(1, LocalSum::kNone)));
+              testing::UnorderedElementsAre(beside(2, LocalSum::kNone), beside(1, LocalSum::kNone),
+                                            beside(2, LocalSum::kNone, Assignment::kHashed)));
 }
 
 TEST(Offer, HasServersThatSpareSlowHosts) {
@@ -142,7 +144,8 @@ TEST(Offer, HasServersThatSpareSlowHosts) {
   const auto beside = [](int servers, int first) {
     return ParameterServer{servers, Placement::kColocated, Assignment::kEven, LocalSum::kNone, first};
   };
-  EXPECT_THAT(all.servers, testing::UnorderedElementsAre(beside(4, 0), beside(1, 2), beside(3, 2)));
+  const ParameterServer in_turn{4, Placement::kColocated, Assignment::kHashed};
+  EXPECT_THAT(all.servers, testing::UnorderedElementsAre(beside(4, 0), beside(1, 2), beside(3, 2), in_turn));
 }
 
 TEST(ProbeOptions, AreRefusedByName) {
@@ -173,9 +176,15 @@ TEST(ProbeOptions, AreRefusedByName) {
 }
 
 TEST(DefaultBudget, GrowsWithTheHostsUpToALimit) {
-  EXPECT_LT(default_budget(4).count(), 9.5);
-  EXPECT_LT(default_budget(8).count(), 17);
-  EXPECT_EQ(default_budget(1024).count(), 60);
+  EXPECT_LE(default_budget(4, 4).count(), 9.5);
+  EXPECT_LT(default_budget(8, 8).count(), 17);
+  EXPECT_EQ(default_budget(1024, 8192).count(), 60);
+}
+
+TEST(DefaultBudget, CountsAFewRanksAsHosts) {
+  EXPECT_EQ(default_budget(2, 8), default_budget(4, 4));
+  EXPECT_EQ(default_budget(4, 8), default_budget(4, 4));
+  EXPECT_LT(default_budget(2, 2), default_budget(2, 4));
 }
 
 }  // namespace
