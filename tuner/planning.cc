@@ -116,10 +116,13 @@ Planning::Planning(const Profile& job_profile, int job_workers, std::vector<Road
 }
 
 void Planning::price_whole_messages(const Cluster& cluster) {
+  std::vector<Road> twins;
   for (const RoadOption& option : roads) {
     const std::optional<Road> twin = taking_messages_whole(option.road);
-    if (twin && option_of(*twin) == nullptr) whole.push_back(priced(*twin, cluster, workers, work));
+    if (twin && option_of(*twin) == nullptr) twins.push_back(*twin);
   }
+  for (const Road& twin : worth_pricing(twins, cluster, workers))
+    whole.push_back(priced(twin, cluster, workers, work));
 }
 
 const RoadOption* Planning::option_of(const Road& road) const {
@@ -160,6 +163,28 @@ bool may_sum_locally(const Cluster& cluster, int workers) {
   return place.hosts > 1 && place.per_host > 1;
 }
 
+std::vector<Road> worth_pricing(const std::vector<Road>& roads, const Cluster& cluster, int workers) {
+  const auto is_measured = [&](const Road& road) {
+    return find_operation(cluster, road, operations_of(road).both, workers) != nullptr;
+  };
+  const auto has_measured_all = [&](ParameterServer servers) {
+    servers.servers = workers;
+    servers.first = 0;
+    return std::ranges::find(roads, Road{servers}) != roads.end() && is_measured(servers);
+  };
+  std::vector<Road> worth;
+  for (const Road& road : roads) {
+    const bool guessed = match(
+        road, [](const AllReduce&) { return false; },
+        [&](const ParameterServer& servers) {
+          return servers.placement == Placement::kColocated && !is_measured(servers) &&
+                 has_measured_all(servers);
+        });
+    if (!guessed) worth.push_back(road);
+  }
+  return worth;
+}
+
 std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits) {
   std::set<Collective> algorithms{Collective::kRing};
   const int colocated = limits.colocated_servers > 0 ? std::min(limits.colocated_servers, workers) : workers;
@@ -168,7 +193,6 @@ std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimit
   std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
   const auto add_algorithm = [&](const AllReduce& measured) { algorithms.insert(measured.algorithm); };
   const auto add_counts = [&](const ParameterServer& measured) {
-    kinds.hashed = kinds.hashed || measured.assignment == Assignment::kHashed;
     const bool same_host = measured.placement == Placement::kColocated;
     if (measured.servers <= (same_host ? colocated : limits.dedicated_servers)) {
       (same_host ? beside : apart).insert(measured.servers);

@@ -109,10 +109,14 @@ bool may_sum_locally(const Cluster& cluster, int workers);
 
 /// Roads worth pricing on this cluster: the ring, every algorithm that the cluster's probes have run (at any
 /// number of workers), colocated servers 1, 2, 4, ... up to the limit (and the limit itself) and all measured
-/// numbers, dedicated servers likewise, two or more of them also hashed where the limits or the probes say
-/// so, and all of them also behind a local sum where hosts have several workers. An algorithm that no probe
-/// has run is left out, since the executor's transport may not have it; name it explicitly to have it priced
-/// by its formula.
+/// numbers, dedicated servers likewise, two or more of them also hashed where the limits say so, and all of
+/// them also behind a local sum where hosts have several workers. An algorithm that no probe has run is left
+/// out, since the executor's transport may not have it; name it explicitly to have it priced by its formula.
 std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits);
+
+/// Without colocated servers in numbers that were not measured where as many servers as workers were, of the
+/// same kind: the lowest of several formulas is the one that errs most in its favour, and they err by more
+/// than such roads differ.
+std::vector<Road> worth_pricing(const std::vector<Road>& roads, const Cluster& cluster, int workers);
 
 }  // namespace commtune::tuner

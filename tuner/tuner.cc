@@ -218,7 +218,9 @@ struct TransportJob {
 TransportJob job_over(const Cluster& cluster, std::string transport, const Profile& profile, int workers,
                       const TuneOptions& options, const OutOfTime& out_of_time) {
   Planning job(profile, cluster, workers,
-               options.roads.empty() ? roads_for(cluster, workers, options.limits) : options.roads,
+               options.roads.empty()
+                   ? worth_pricing(roads_for(cluster, workers, options.limits), cluster, workers)
+                   : options.roads,
                out_of_time);
   job.thorough = options.thorough;
   job.barrier = options.barrier;

@@ -367,6 +367,24 @@ TEST(Tune, HashedServersAreTriedWhenAsked) {
   EXPECT_EQ(std::count_if(without.begin(), without.end(), hashed), 0);
 }
 
+TEST(Tune, ServersInNumbersThatWereNotMeasuredAreLeftOutWhereAllWere) {
+  Cluster cluster = made_cluster(4, 200e-6, 8e-9);
+  const auto beside = [](int servers, Assignment assignment = Assignment::kEven) -> Road {
+    return ParameterServer{servers, Placement::kColocated, assignment};
+  };
+  const auto left = [&](const std::vector<Road>& roads) { return worth_pricing(roads, cluster, 4); };
+  const std::vector<Road> all{AllReduce{}, beside(1), beside(2), beside(4), beside(4, Assignment::kHashed)};
+  EXPECT_EQ(left(all), all) << "nothing was measured";
+  cluster.operations.push_back({beside(1), Operation::kPushPull, 4, {}, {}});
+  EXPECT_EQ(left(all), all) << "fewer servers than workers tell little of more";
+  cluster.operations.push_back({beside(4), Operation::kPushPull, 4, {}, {}});
+  EXPECT_EQ(left(all),
+            (std::vector<Road>{AllReduce{}, beside(1), beside(4), beside(4, Assignment::kHashed)}));
+  EXPECT_EQ(left({beside(1), beside(2)}), (std::vector<Road>{beside(1), beside(2)}))
+      << "at most two are allowed";
+  EXPECT_EQ(worth_pricing(all, cluster, 8), all) << "measured with other workers";
+}
+
 TEST(Tune, SumsInsideHostsBeforeDedicatedServersWhereThatWins) {
   // 4 hosts of 4 workers, as many server hosts. Each worker for itself loads a card with 4 D either way, a
   // ring over all with 2 * 15/16 D, on one channel; behind a local sum it is D each way, on two.
