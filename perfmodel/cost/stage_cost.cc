@@ -419,13 +419,21 @@ Sending sending_of(Collective algorithm, const Topology& place) {
   std::abort();
 }
 
-/// What the last of a message's rounds takes, by what they take on average, where it passes inside hosts; 1
-/// where links inside hosts were not measured.
-double last_inside_hosts(const RoadCost& cost, const Cluster& cluster) {
-  const auto inside = cluster.links.find(LinkClass::kIntraHost);
+/// What a road's last round, inside a host, takes by what its rounds take on average. What a message's
+/// start-up has beyond the links' latencies is work, of which every round has as much. between  of its
+/// rounds, those between hosts
+double last_inside_hosts(const RoadCost& cost, const Cluster& cluster, int between) {
+  const auto inside = cluster.links.find(LinkClass::kIntraHost),
+             outside = cluster.links.find(LinkClass::kInterHost);
   if (inside == cluster.links.end() || inside->second.alone.curve.empty()) return 1;
-  const double each = cost.both.alone.least_alpha().count() / cost.rounds.both();
-  return each > 0 ? std::min(1.0, inside->second.alone.curve.least_alpha().count() / each) : 1;
+  const int rounds = cost.rounds.both();
+  const double all = cost.both.alone.least_alpha().count(), each = all / rounds;
+  if (!(each > 0)) return 1;
+  const double latency = inside->second.alone.curve.least_alpha().count();
+  const double farther =
+      outside == cluster.links.end() ? 0 : outside->second.alone.curve.least_alpha().count();
+  const double work = (all - between * farther - (rounds - between) * latency) / rounds;
+  return std::min(1.0, (latency + std::max(0.0, work)) / each);
 }
 
 /// Whether a road that sums inside hosts first has rounds there and between them.
@@ -448,7 +456,7 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   // Both stages at once, the library's all-reduce is one round.
   if (road.algorithm == Collective::kLibrary && stages_were_measured(priced)) cost.rounds = {1, 1, 2};
   if (road.algorithm == Collective::kHierarchical && has_inner_rounds(place)) {
-    cost.rounds.last = last_inside_hosts(cost, priced.cluster);
+    cost.rounds.last = last_inside_hosts(cost, priced.cluster, 2 * (place.hosts - 1));
   }
   cost.head_of_line = sending.connections * Seconds{priced.cluster.connection_head_of_line_seconds.value};
   cost.opaque = road.algorithm == Collective::kLibrary;
@@ -460,7 +468,7 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   const bool sums = road.local_sum == LocalSum::kFirst && has_inner_rounds(priced.place());
   if (sums && cost.shared_channel) {  // where each stage has a channel of its own it has one round
     cost.rounds = {2, 2, 1, true};    // inside the hosts, and to the servers
-    cost.rounds.last = last_inside_hosts(cost, priced.cluster);
+    cost.rounds.last = last_inside_hosts(cost, priced.cluster, 2);
   }
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;

@@ -180,6 +180,13 @@ TEST(RoadCost, LastRoundInsideHostsHidesLittle) {
   // Of 4 rounds between hosts and 2 inside them at a tenth, the last is one inside.
   EXPECT_NEAR(cost.rounds.last, 0.1 / (4.2 / 6), 1e-9);
   EXPECT_GT(until_sent(cost)(4_B), 0.95 * cost.both.alone(4_B));
+  // Measured to take three times as long: the rest is work, and the last round has a sixth of it.
+  Cluster busy = cluster_of(3, 2);
+  OperationFit fit{a2a(Collective::kHierarchical), Operation::kAllReduce, 6, {}, {}};
+  fit.alone = fit_of(Curve{3 * cost.both.alone.least_alpha(), cost.both.alone.least_beta()});
+  busy.operations.push_back(fit);
+  const RoadCost worked = road_cost(a2a(Collective::kHierarchical), busy, 6);
+  EXPECT_NEAR(worked.rounds.last, (0.1 + 2 * 4.2 / 6) / (3 * 4.2 / 6), 1e-9);
   const RoadCost ring = road_cost(a2a(Collective::kRing), cluster_of(3, 2), 6);
   EXPECT_DOUBLE_EQ(ring.rounds.last, 1);
   const RoadCost one_a_host = road_cost(a2a(Collective::kHierarchical), cluster_of(3), 3);
