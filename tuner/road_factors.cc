@@ -98,8 +98,9 @@ class Knowledge {
   void learn(FactorSearch& search, const CheckedPlan& checked) {
     const double off = std::abs(std::log(search.time(mean_) / checked.measured));
     const double within = checked.half_width / checked.measured;
-    if (off > within) move(search, checked.measured);
-    condition(search.slope(mean_), within / kNormal95);
+    const double noise = within / kNormal95;
+    if (off > within) move(search, checked.measured, std::hypot(noise, kBetweenRuns));
+    condition(search.slope(mean_), noise);
   }
 
   RoadFactor factors(const TransportRoad& on) const {
@@ -122,11 +123,14 @@ class Knowledge {
             together_ * slope.startup + rate_ * slope.rate};
   }
 
-  /// To the likeliest factors with which the plan takes as long as measured. What they may be off by grows
-  /// until that is no further than one standard deviation (Birge, Physical Review 40, 1932).
-  void move(FactorSearch& search, Seconds measured) {
+  /// Towards the likeliest factors with which the plan takes as long as measured: as far as costs rather than
+  /// this run are why it did not. What costs may be off by grows until the measured time is no further than
+  /// one standard deviation (Birge, Physical Review 40, 1932). noise  relative standard deviation of another
+  /// run of the plan
+  void move(FactorSearch& search, Seconds measured, double noise) {
     Logarithms step = search.distance(mean_, kBoth, measured) * kBoth;
-    double far = 0;  // standard deviations
+    double far = 0;    // standard deviations
+    double share = 1;  // of the variance, which costs have
     // Where a plan begins to show what it hides, its slope is another than where it hides all.
     for (int i = 0; i < kSlopes; ++i) {
       const Logarithms slope = search.slope(mean_ + step);
@@ -135,9 +139,12 @@ class Knowledge {
       if (!(longest > 0) || !(dot(slope, way) > 0)) break;
       way = (1 / longest) * way;
       step = search.distance(mean_, way, measured) * way;
-      far = std::abs(dot(slope, step)) / std::sqrt(dot(slope, spread(slope)));
+      const double off = std::abs(dot(slope, step)), of_costs = dot(slope, spread(slope));
+      far = off / std::sqrt(of_costs);
+      // Runs do not differ by more than noise; costs may be off by any factor.
+      share = std::max(of_costs / (of_costs + square(noise)), 1 - kNormal95 * noise / off);
     }
-    mean_ = mean_ + step;
+    mean_ = mean_ + share * step;
     const double scale = square(std::max(1.0, far));
     startup_ *= scale;
     rate_ *= scale;

@@ -22,11 +22,6 @@ namespace commtune::tuner {
 
 namespace {
 
-/// By how much, as a standard deviation, another run of a plan takes more or less, beside what the iterations
-/// of one run leave open: the choices of tests/bench/accuracy --random, measured again after all others,
-/// differed by 0.3 % in the median and 3.4 % at the 95th percentile.
-constexpr double kBetweenRuns = 0.01;
-
 /// Tuning is not tried on a road on which a method takes this much longer untuned than on another.
 constexpr double kPromising = 1.05;
 

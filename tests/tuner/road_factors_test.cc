@@ -106,5 +106,24 @@ TEST_F(RoadFactorsTest, WhatAnEarlierPlanToldStays) {
   EXPECT_NEAR(factors[0].rate, 1, 0.02);
 }
 
+TEST_F(RoadFactorsTest, OfAFitThatIsHardlyInDoubtARunTellsAsMuchAsItIsWorth) {
+  const Cluster cluster = made_ring(0.01);
+  const Workload work(profile_);
+  const Seconds predicted = simulate(work, one_, road_cost(kRing, cluster, 4)).iteration;
+  // The part of the lateness of a run that costs are blamed for.
+  const auto blamed = [&](double late) {
+    CheckedPlan checked;
+    checked.measured = (1 + late) * predicted;
+    checked.half_width = 1e-4 * checked.measured;
+    find_factor(checked, one_, profile_, cluster);
+    const auto factors = road_factors(std::vector{checked}, std::vector{one_}, profile_, cluster);
+    const RoadCost cost = road_cost(kRing, refitted(cluster, factors, 4), 4);
+    return (simulate(work, one_, cost).iteration / predicted - 1) / late;
+  };
+  EXPECT_GT(blamed(0.02), 0.1);
+  EXPECT_LT(blamed(0.02), 0.6) << "another run takes 1 % more or less";
+  EXPECT_GT(blamed(0.5), 0.9) << "but not that much";
+}
+
 }  // namespace
 }  // namespace commtune::tuner
