@@ -38,7 +38,7 @@ struct Rounds {
   /// The last one's part of what a message takes beyond its occupancy.
   double last_share() const { return both() > 1 ? last / both() : 1; }
   double last_share(Stage stage) const {
-    if (stage == Stage::kReduce) return 1.0 / reduce;
+    if (stage == Stage::kReduce) return first_as_last ? 1 - last / reduce : 1.0 / reduce;
     return distribute > 1 ? last / distribute : 1;
   }
 };

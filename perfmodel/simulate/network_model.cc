@@ -133,10 +133,10 @@ void NetworkModel::price(Priced& priced, const FlatCost& cost, double last_share
   message.kept[0] = share * occupancy / message.first;
   message.kept[1] = second > 0 ? (1 - share) * occupancy / second : 0;
   const double waits = alone - occupancy, last = waits * last_share;
-  const bool inside = road_->cost->rounds.first_as_last;
-  const int others = message.rounds - (inside ? 2 : 1);
-  const double each = others > 0 ? (waits - (inside ? 2 : 1) * last) / others : 0;
-  message.lag = {inside ? last : each, each};
+  const bool first_as_last = road_->cost->rounds.first_as_last && message.first > 1 && second > 0;
+  const int alike = first_as_last ? 2 : 1;  // rounds that take what the last one takes
+  const double each = message.rounds > alike ? (waits - alike * last) / (message.rounds - alike) : 0;
+  message.lag = {first_as_last ? last : each, each};
   message.end_lag = {second > 0 ? each : last, last};
   message.rate = occupancy > 0 ? message.bytes / occupancy : 0;
   priced.bytes_time[0] = of_bytes(cost, message.bytes, occupancy);

@@ -289,6 +289,23 @@ TEST(NetworkModel, RoundsInsideHostsWaitForLittle) {
   EXPECT_DOUBLE_EQ(network.arrival(0), 6);
 }
 
+TEST(NetworkModel, RoundsInsideHostsTakeNothingFromAStageOrFewerRounds) {
+  RoadCost cost = line(4);
+  cost.rounds = {2, 2, 0.2, true};
+  Network stages(cost);
+  stages.start(0, 40, Stage::kReduce);
+  stages.end();
+  EXPECT_DOUBLE_EQ(stages.intervals(0).reduce.end, 3);
+  stages.start(0, 40, Stage::kDistribute);
+  stages.end();
+  EXPECT_DOUBLE_EQ(stages.intervals(0).distribute.end, 6);
+  cost.most_rounds = 2;
+  Network coarse(cost);
+  coarse.start(0, 40);
+  coarse.end();
+  EXPECT_DOUBLE_EQ(coarse.arrival(0), 6);
+}
+
 TEST(NetworkModel, KnowsNothingOfWhatWasBeforeItWasReset) {
   const RoadCost cost = line(3);
   const FlatRoad road(cost);
