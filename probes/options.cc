@@ -27,7 +27,7 @@ void require(bool holds, const std::string& field, const std::string& value, con
 // fewer sizes there; would_measure says which.
 Seconds default_budget(int hosts, int ranks) {
   // Rounds of pairs, sub-groups and latencies of rings grow with the number of hosts.
-  constexpr Seconds kFixed{2.1}, kPerHost{1.85}, kMost{60.0};
+  constexpr Seconds kFixed{1.8}, kPerHost{1.85}, kMost{60.0};
   constexpr int kHostsOfRanks = 4;  // that several ranks a host count as, at most
   return std::min(kFixed + kPerHost * std::max(hosts, std::min(ranks, kHostsOfRanks)), kMost);
 }
