@@ -124,9 +124,8 @@ class Session {
         advisor_(advisor),
         coordinator_(coordinator),
         hosts_(distinct_hosts(transport.peers().hosts).size()),
-        measurement_(coordinator, transport.peers().hosts, options,
-                     budget_of(options, transport.peers().hosts), sink),
-        budget_(budget_of(options, transport.peers().hosts)) {}
+        budget_(budget_of(options, transport.peers().hosts)),
+        measurement_(coordinator, transport.peers().hosts, options, budget_, sink) {}
 
   /// With all ranks.
   void measure(ClusterFacts facts) {
@@ -495,8 +494,8 @@ class Session {
   Advisor* advisor_;
   Coordinator& coordinator_;
   std::size_t hosts_;
-  Measurement measurement_;
   Seconds budget_;
+  Measurement measurement_;
   ClusterFacts facts_;
   ClusterShape shape_;
   Offer offer_;

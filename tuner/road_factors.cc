@@ -125,8 +125,9 @@ class Knowledge {
 
   /// Towards the likeliest factors with which the plan takes as long as measured: as far as costs rather than
   /// this run are why it did not. What costs may be off by grows until the measured time is no further than
-  /// one standard deviation (Birge, Physical Review 40, 1932). noise  relative standard deviation of another
-  /// run of the plan
+  /// one standard deviation (Birge, Physical Review 40, 1932).
+  ///
+  /// noise  relative standard deviation of another run of the plan
   void move(FactorSearch& search, Seconds measured, double noise) {
     Logarithms step = search.distance(mean_, kBoth, measured) * kBoth;
     double far = 0;    // standard deviations

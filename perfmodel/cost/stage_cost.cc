@@ -420,8 +420,9 @@ Sending sending_of(Collective algorithm, const Topology& place) {
 }
 
 /// What a road's last round, inside a host, takes by what its rounds take on average. What a message's
-/// start-up has beyond the links' latencies is work, of which every round has as much. between  of its
-/// rounds, those between hosts
+/// start-up has beyond the links' latencies is work, of which every round has as much.
+///
+/// between  of its rounds, those between hosts
 double last_inside_hosts(const RoadCost& cost, const Cluster& cluster, int between) {
   const auto inside = cluster.links.find(LinkClass::kIntraHost),
              outside = cluster.links.find(LinkClass::kInterHost);
