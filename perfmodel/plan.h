@@ -164,8 +164,10 @@ struct Plan {
   std::vector<std::uint32_t> server;
   /// A message may start when those started before it have no more than this left to send (0: when they have
   /// sent everything), so that it fills the wire where they would leave it idle and does not share it with
-  /// them before. With parameter servers what counts is the push: the way back depends on what the other
-  /// workers chose to push, and two of them would wait for each other. In bytes on the wire.
+  /// them before. Other than 0 it holds back what no rank has begun: a message of which something comes from
+  /// a peer starts, where a transport can tell (Transport::came_early). With parameter servers what counts is
+  /// the push: the way back depends on what the other workers chose to push, and two of them would wait for
+  /// each other. In bytes on the wire.
   Bytes credit;
   /// One per message: its own in place of the credit, so that how much is in flight may vary over the
   /// iteration. Of a decoupled plan's message it holds for both stages. Empty: the credit for all.

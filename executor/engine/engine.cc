@@ -461,10 +461,22 @@ void Engine::take_released() {
 
 void Engine::start_what_may() {
   while (const std::optional<NextStep> step = step_order_.next()) {
-    if (!is_pull(*step) && !credit_allows(credit_of(plan_, step->message))) return;
+    if (!may_start(*step)) return;
     step_order_.started();
     start(*step);
   }
+}
+
+/// The credit holds back what no rank has begun. What one has, whose credit allowed it, waits for all others:
+/// ranks that asked only their own would wait for each other in turn, message by message. Without a credit a
+/// message has the channel to itself, and so on every rank.
+bool Engine::may_start(const NextStep& step) const {
+  if (is_pull(step)) return true;
+  const Bytes credit = credit_of(plan_, step.message);
+  if (credit_allows(credit)) return true;
+  if (credit == Bytes{0} || goes_through_servers(plan_.road)) return false;
+  const TagSpace space = step.stage == Stage::kReduce ? TagSpace::kReduce : TagSpace::kDistribute;
+  return communicator_.came_early(space, step.message);
 }
 
 bool Engine::credit_allows(Bytes credit) const {

@@ -135,6 +135,7 @@ class Engine {
   void run_until_finished();
   void take_released();
   void start_what_may();
+  bool may_start(const NextStep& step) const;
   bool credit_allows(Bytes credit) const;
   std::uint64_t sent(const MessageState& message) const;
   std::uint64_t left_to_send(const MessageState& message) const;

@@ -21,11 +21,6 @@ namespace commtune {
 
 class Communicator;
 
-/// Tags whose numbers differ by a multiple of this are streams of the same message.
-inline constexpr std::uint32_t kLaneNumbers = 1U << 26;
-/// The message that a tag belongs to, whichever of its streams it is.
-constexpr std::uint32_t message_of(Tag tag) { return number_of(tag) % kLaneNumbers; }
-
 /// Of control messages that come when their sender has something to say, be it never: what waits for one says
 /// nothing of who is late, so that oldest() leaves it out.
 inline constexpr Tag kStandingTag = make_tag(TagSpace::kControl, 5);
@@ -158,6 +153,11 @@ class Communicator final : public BufferRegistry {
   /// Waits once (Transport::wait) and resumes every coroutine whose transfer has ended. Returns how many
   /// transfers ended: none after wake() or at the deadline.
   std::size_t progress(Deadline until);
+
+  /// Whether a peer has begun a message that this rank takes no part in yet (Transport::came_early).
+  bool came_early(TagSpace space, std::uint32_t message) const {
+    return transport_.came_early(space, message);
+  }
 
   /// Bytes of this number's messages in a data tag space that have left so far, over all iterations.
   std::uint64_t sent(TagSpace space, std::uint32_t number) const;

@@ -39,6 +39,11 @@ constexpr Tag make_tag(TagSpace space, std::uint32_t number) {
 constexpr TagSpace tag_space_of(Tag tag) { return static_cast<TagSpace>(tag >> 28); }
 constexpr std::uint32_t number_of(Tag tag) { return tag & (kTagNumbers - 1); }
 
+/// Tags whose numbers differ by a multiple of this are streams of the same message.
+inline constexpr std::uint32_t kLaneNumbers = 1U << 26;
+/// The message that a tag belongs to, whichever of its streams it is.
+constexpr std::uint32_t message_of(Tag tag) { return number_of(tag) % kLaneNumbers; }
+
 /// A transfer that was started: index into the transport's own table, reused after its completion was
 /// reported. Small: a caller may keep a table indexed by it.
 using TransferId = std::uint32_t;
@@ -125,11 +130,20 @@ class Transport {
   virtual TransferId receive(int from, Tag tag, std::span<std::byte> data) = 0;
 
   /// Moves transfers on and returns those that have completed since the last call. Blocks, without burning
-  /// the core, until there is one, or wake() was called, or the deadline has passed (then it returns an empty
-  /// span; a deadline in the past polls). The span is valid until the next call. Throws Error{kPeerLost}
-  /// naming the rank and host when a peer is gone (a MessageError where it knows what was under way),
-  /// Error{kConflict} when a message is longer than its receive.
+  /// the core, until there is one, or wake() was called, or something has come that no receive has asked for,
+  /// or the deadline has passed (then it returns an empty span; a deadline in the past polls). The span is
+  /// valid until the next call. Throws Error{kPeerLost} naming the rank and host when a peer is gone (a
+  /// MessageError where it knows what was under way), Error{kConflict} when a message is longer than its
+  /// receive.
   virtual std::span<const Completion> wait(Deadline until) = 0;
+
+  /// As the last wait() left it: whether a peer has sent something of this message, by any of its streams, in
+  /// this tag space, that no receive has asked for. A backend that cannot know says no.
+  virtual bool came_early(TagSpace space, std::uint32_t message) const {
+    static_cast<void>(space);
+    static_cast<void>(message);
+    return false;
+  }
 
   /// As the last wait() left it: throws Error{kPeerLost} naming a peer that has gone, also one that no
   /// transfer is under way with, whose end wait() leaves to the next transfer. A backend that cannot know

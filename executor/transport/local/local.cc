@@ -128,6 +128,7 @@ class LocalTransport final : public Transport {
   TransferId send(int to, Tag tag, std::span<const std::byte> data) override;
   TransferId receive(int from, Tag tag, std::span<std::byte> data) override;
   std::span<const Completion> wait(Deadline until) override;
+  bool came_early(TagSpace space, std::uint32_t message) const override;
   void wake() noexcept override;
   void abort(std::string_view why) noexcept override;
 
@@ -181,7 +182,7 @@ std::span<const Completion> LocalTransport::wait(Deadline until) {
   const auto something = [&] {
     if (!port.failure) fabric_->take_arrivals(peers_.rank);
     if (!port.failure && !port.transfers.any_completed()) fabric_->find_lost_peer(peers_.rank);
-    return port.transfers.any_completed() || port.woken || port.failure;
+    return port.transfers.any_completed() || port.transfers.take_early() || port.woken || port.failure;
   };
   if (until == Deadline::max()) {
     port.changed.wait(lock, something);
@@ -193,6 +194,13 @@ std::span<const Completion> LocalTransport::wait(Deadline until) {
   }
   if (!port.transfers.any_completed()) port.woken = false;
   return port.transfers.report();
+}
+
+bool LocalTransport::came_early(TagSpace space, std::uint32_t message) const {
+  const std::lock_guard lock(fabric_->mutex);
+  return std::ranges::any_of(fabric_->port(peers_.rank).matches, [&](const matching::MatchQueues& matches) {
+    return matches.came_early(space, message);
+  });
 }
 
 void LocalTransport::wake() noexcept {

@@ -58,12 +58,20 @@ EarlyMessage& MatchQueues::keep(const Envelope& message) {
   check_early(message);
   early_.push_back({message, std::vector<std::byte>(message.size)});
   early_bytes_ += weight(message);
+  transfers_->note_early();
   return early_.back();
 }
 
 void MatchQueues::keep(EarlyMessage message) {
   check_early(message.envelope);
   early_bytes_ += weight(early_.emplace_back(std::move(message)).envelope);
+  transfers_->note_early();
+}
+
+bool MatchQueues::came_early(TagSpace space, std::uint32_t message) const {
+  return std::ranges::any_of(early_, [&](const EarlyMessage& early) {
+    return tag_space_of(early.envelope.tag) == space && message_of(early.envelope.tag) == message;
+  });
 }
 
 void MatchQueues::check_early(const Envelope& message) const {

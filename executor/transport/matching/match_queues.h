@@ -52,6 +52,8 @@ class MatchQueues {
   EarlyMessage& keep(const Envelope& message);
   /// The same for a message that has come. Throws as above.
   void keep(EarlyMessage message);
+  /// Whether one of them belongs to this message of a plan (message_of), in this tag space.
+  bool came_early(TagSpace space, std::uint32_t message) const;
 
  private:
   void check_early(const Envelope& message) const;

@@ -71,6 +71,10 @@ class Transfers {
     completed_.push_back({id, message.tag, message.size});
   }
   bool any_completed() const { return !completed_.empty(); }
+  /// A message has come that no receive takes yet.
+  void note_early() { early_ = true; }
+  /// Whether one has since this was last asked.
+  bool take_early() { return std::exchange(early_, false); }
   /// What has been completed since the last report; valid, like the numbers in it, until release_reported().
   std::span<const Completion> report() {
     std::swap(completed_, reported_);
@@ -88,6 +92,7 @@ class Transfers {
   std::vector<Transfer> all_;  // by TransferId
   TransferId free_ = kNoTransfer;
   std::vector<Completion> completed_, reported_;
+  bool early_ = false;
 };
 
 }  // namespace commtune::matching

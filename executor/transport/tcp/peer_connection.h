@@ -58,6 +58,8 @@ class PeerConnection {
 
   /// Throws Error{kPeerLost} where the peer has closed its side.
   void check_open() const;
+  /// As MatchQueues::came_early().
+  bool came_early(TagSpace space, std::uint32_t message) const { return matches_.came_early(space, message); }
   /// true: it is small and waits for what its rank does next; flush_held() before the rank waits.
   bool send(TransferId id);
   void receive(TransferId id);

@@ -81,6 +81,12 @@ class TcpTransport final : public Transport {
     [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
   }
 
+  bool came_early(TagSpace space, std::uint32_t message) const override {
+    return std::ranges::any_of(connections_, [&](const tcp::PeerConnection& connection) {
+      return connection && connection.came_early(space, message);
+    });
+  }
+
   void check_peers() override {
     for (const tcp::PeerConnection& connection : connections_) {
       if (connection) connection.check_open();
@@ -107,13 +113,13 @@ class TcpTransport final : public Transport {
   }
 
  private:
-  /// Until something is complete, wake() was called, or the deadline.
+  /// Until something is complete or has come early, wake() was called, or the deadline.
   void move_until(Deadline until) {
     flush_held();
     bool woken = false;
     do {
       poll_once(transfers_.any_completed() ? Deadline{} : until, woken);
-    } while (!transfers_.any_completed() && !woken && Clock::now() < until);
+    } while (!transfers_.any_completed() && !woken && !transfers_.take_early() && Clock::now() < until);
   }
 
   void watch(int fd, std::uint32_t events, std::uint64_t key) {

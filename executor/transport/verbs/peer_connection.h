@@ -68,6 +68,8 @@ class PeerConnection {
 
   /// Throws Error{kPeerLost} where the peer has left.
   void check_open() const;
+  /// As MatchQueues::came_early().
+  bool came_early(TagSpace space, std::uint32_t message) const { return matches_.came_early(space, message); }
   void send(TransferId id);
   void receive(TransferId id);
   /// Gives the card what it has room for and the peer has credits for. After each of the calls below.

@@ -137,8 +137,14 @@ class CardTransport final : public VerbsTransport {
       bool woken = false;
       do {
         progress(until, woken);
-      } while (!transfers_.any_completed() && !woken && Clock::now() < until);
+      } while (!transfers_.any_completed() && !woken && !transfers_.take_early() && Clock::now() < until);
       return transfers_.report();
+    });
+  }
+
+  bool came_early(TagSpace space, std::uint32_t message) const override {
+    return std::ranges::any_of(connections_, [&](const auto& connection) {
+      return connection && connection->came_early(space, message);
     });
   }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <latch>
 #include <optional>
@@ -144,6 +145,44 @@ TEST(Engine, AMessageGoesWhenItsLastGradientIsReadyWhicheverThatIs) {
       rank.engine().finish();
     });
   }
+}
+
+/// Whether rank 0 takes part in the second message of a plan once rank 1 has begun it, though it has not sent
+/// all of the first one yet as far as it knows.
+bool starts_what_its_peer_began(Bytes credit) {
+  const Profile two = profile_of({8, 8});
+  Plan plan = wait_free_plan(two, 2, AllReduce{Collective::kRecursiveDoubling});
+  plan.credit = credit;
+  bool started = false;
+  on_ranks(2, [&](Transport& transport) {
+    if (transport.peers().rank == 0) {
+      Rank rank(transport, plan, two);
+      rank.iterate();
+      return rank.engine().finish();
+    }
+    const std::vector<std::byte> gradients(8 * sizeof(float));
+    std::array<std::vector<std::byte>, 2> sums{gradients, gradients};
+    const auto reduce = [](std::uint32_t message) { return make_tag(TagSpace::kReduce, message); };
+    const auto comes = [&](TransferId transfer, Deadline until) {
+      while (Clock::now() < until) {
+        for (const Completion& completion : transport.wait(until))
+          if (completion.transfer == transfer) return true;
+      }
+      return false;
+    };
+    const TransferId second = transport.receive(0, reduce(1), sums[1]);
+    transport.send(0, reduce(1), gradients);
+    started = comes(second, Clock::now() + std::chrono::milliseconds(credit > Bytes{0} ? 20'000 : 50));
+    const TransferId first = transport.receive(0, reduce(0), sums[0]);
+    transport.send(0, reduce(0), gradients);
+    comes(started ? first : second, soon());
+  });
+  return started;
+}
+
+TEST(Engine, TheCreditHoldsBackWhatNoRankHasBegun) {
+  EXPECT_TRUE(starts_what_its_peer_began(Bytes{1}));
+  EXPECT_FALSE(starts_what_its_peer_began(Bytes{0}));
 }
 
 TEST(Engine, WaitsForAllGradientsWhereThePlanReleasesAfterTheBackwardPass) {

@@ -167,6 +167,26 @@ void early_messages_wait_for_their_receives(Transport& transport) {
     EXPECT_EQ(in[i], pattern(kSizes.at(i), previous_of(peers) + static_cast<int>(i))) << kSizes.at(i) << " B";
 }
 
+void tells_what_came_early_or_never_does(Transport& transport) {
+  const Peers& peers = transport.peers();
+  const Tag told = make_tag(TagSpace::kControl, 1);
+  const Tag stream = make_tag(TagSpace::kReduce, 5 + kLaneNumbers);  // of message 5
+  std::byte token{}, heard{}, out{}, in{};
+  transport.receive(previous_of(peers), told, std::span(&heard, 1));
+  transport.send(next_of(peers), stream, std::span(&out, 1));
+  transport.send(next_of(peers), told, std::span(&token, 1));
+  wait_for(transport, 3);
+  const bool tells = transport.came_early(TagSpace::kReduce, 5);
+  if (transport.name() == "tcp" || transport.name() == "verbs" || transport.name() == "local") {
+    EXPECT_TRUE(tells);
+  }
+  EXPECT_FALSE(transport.came_early(TagSpace::kReduce, 6));
+  EXPECT_FALSE(transport.came_early(TagSpace::kDistribute, 5));
+  transport.receive(previous_of(peers), stream, std::span(&in, 1));
+  wait_for(transport, 1);
+  EXPECT_FALSE(transport.came_early(TagSpace::kReduce, 5));
+}
+
 void many_transfers_with_everybody(Transport& transport) {
   const Peers& peers = transport.peers();
   constexpr int kEach = 40;
@@ -401,6 +421,7 @@ const std::vector<ConformanceCase>& conformance_cases() {
       {"AnyNumberTakesWhatComesNextOnItsChannel", any_number_takes_what_comes_next_on_its_channel},
       {"AReceiveMayHaveRoomToSpare", a_receive_may_have_room_to_spare},
       {"EarlyMessagesWaitForTheirReceives", early_messages_wait_for_their_receives},
+      {"TellsWhatCameEarlyOrNeverDoes", tells_what_came_early_or_never_does},
       {"ManyTransfersWithEverybody", many_transfers_with_everybody},
       {"ACrowdOfAnySizes", a_crowd_of_any_sizes},
       {"WaitEndsAtItsDeadline", wait_ends_at_its_deadline},

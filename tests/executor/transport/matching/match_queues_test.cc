@@ -111,6 +111,19 @@ TEST_F(MatchQueuesTest, PeersHaveQueuesOfTheirOwn) {
   EXPECT_EQ(one_.take_receive({8, reduce(1)}), id);
 }
 
+TEST_F(MatchQueuesTest, TellsWhichMessageAPeerHasBegun) {
+  EXPECT_FALSE(transfers_.take_early());
+  arrive_early(one_, reduce(3 + 2 * kLaneNumbers), 8);
+  EXPECT_TRUE(transfers_.take_early());
+  EXPECT_FALSE(transfers_.take_early());
+  EXPECT_TRUE(one_.came_early(TagSpace::kReduce, 3));  // by whichever of its streams
+  EXPECT_FALSE(one_.came_early(TagSpace::kReduce, 2));
+  EXPECT_FALSE(one_.came_early(TagSpace::kDistribute, 3));
+  EXPECT_FALSE(two_.came_early(TagSpace::kReduce, 3));
+  EXPECT_EQ(early_size(reduce(3 + 2 * kLaneNumbers)), 8U);
+  EXPECT_FALSE(one_.came_early(TagSpace::kReduce, 3));
+}
+
 TEST_F(MatchQueuesTest, EarlyBytesOfEachPeerAreBounded) {
   // A message counts 64 B more than it has: 436 + 64 is half of what may be kept.
   for (MatchQueues* from : {&one_, &two_}) {
