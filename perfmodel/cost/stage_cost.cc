@@ -240,43 +240,6 @@ void widen(std::optional<std::pair<Bytes, Bytes>>& range, const Fit& fit) {
                 : std::pair{fit.smallest, fit.largest};
 }
 
-/// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
-/// that. No start-up is added, as chunks hide one step's latency behind another's bytes.
-StageCost over_wire(const StageCost& stage, const StageCost& wire) {
-  const Curve bytes = line(0, least_time_per_byte(wire.occupancy).value);
-  if (stage.alone.empty()) return stage;
-  return {upper(stage.alone, bytes), upper(stage.occupancy, bytes)};
-}
-
-/// Whether a whole message was really seen to pass faster than the links would let it: then several of them
-/// do more together than one of them was measured to do.
-bool beats_links(const Curve& alone, Bytes largest, const Formula& wire) {
-  return alone(largest) < wire.both.occupancy(largest);
-}
-
-/// Holds a cost to what the links can pass.
-void keep_to_links(RoadCost& cost, const Formula& wire) {
-  cost.both = over_wire(cost.both, wire.both);
-  cost.reduce = over_wire(cost.reduce, wire.reduce);
-  cost.distribute = over_wire(cost.distribute, wire.distribute);
-}
-
-/// The same for a measured cost, where the links were measured too.
-void keep_measured_to_links(RoadCost& cost, PricedRoad& priced) {
-  try {
-    if (beats_links(cost.both.alone, cost.measured_largest, priced.wire())) return;
-    keep_to_links(cost, priced.wire());
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::kNotFound) throw;
-  }
-}
-
-Deviation larger(const Deviation& a, const Deviation& b) {
-  const auto may_oppose = [](const Deviation& each) { return each.opposed || !each.any(); };
-  return {std::max(a.startup, b.startup), std::max(a.rate, b.rate),
-          (a.any() || b.any()) && may_oppose(a) && may_oppose(b)};
-}
-
 /// What was measured of a road at this N; nullptr what was not.
 struct Measurements {
   const OperationFit* both;
@@ -297,6 +260,53 @@ struct Measurements {
     });
   }
 };
+
+/// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
+/// that. No start-up is added, as chunks hide one step's latency behind another's bytes.
+StageCost over_wire(const StageCost& stage, const StageCost& wire) {
+  const Curve bytes = line(0, least_time_per_byte(wire.occupancy).value);
+  if (stage.alone.empty()) return stage;
+  return {upper(stage.alone, bytes), upper(stage.occupancy, bytes)};
+}
+
+/// Whether a whole message was really seen to pass faster than the links would let it: then several of them
+/// do more together than one of them was measured to do.
+bool beats_links(const Curve& alone, Bytes largest, const Formula& wire) {
+  return alone(largest) < wire.both.occupancy(largest);
+}
+
+/// The same of messages that were streamed: then not all of them are in need of the slowest host's card in
+/// all their rounds. By more than samples of few bytes scatter.
+bool streams_beat_links(const Measurements& found, const Formula& wire) {
+  constexpr double kScatter = 0.1;
+  if (found.both == nullptr || found.both->streamed.curve.empty()) return false;
+  const Fit& streamed = found.both->streamed;
+  return streamed.curve(streamed.largest) < (1 - kScatter) * wire.both.occupancy(streamed.largest);
+}
+
+/// Holds a cost to what the links can pass.
+void keep_to_links(RoadCost& cost, const Formula& wire) {
+  cost.both = over_wire(cost.both, wire.both);
+  cost.reduce = over_wire(cost.reduce, wire.reduce);
+  cost.distribute = over_wire(cost.distribute, wire.distribute);
+}
+
+/// The same for a measured cost, where the links were measured too.
+void keep_measured_to_links(RoadCost& cost, const Measurements& found, PricedRoad& priced) {
+  try {
+    if (beats_links(cost.both.alone, cost.measured_largest, priced.wire())) return;
+    if (streams_beat_links(found, priced.wire())) return;
+    keep_to_links(cost, priced.wire());
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+  }
+}
+
+Deviation larger(const Deviation& a, const Deviation& b) {
+  const auto may_oppose = [](const Deviation& each) { return each.opposed || !each.any(); };
+  return {std::max(a.startup, b.startup), std::max(a.rate, b.rate),
+          (a.any() || b.any()) && may_oppose(a) && may_oppose(b)};
+}
 
 /// Whether servers rather than workers' cards would set the pace, where a formula can tell.
 bool servers_bind(PricedRoad& priced) {
@@ -337,7 +347,7 @@ std::optional<RoadCost> measured(PricedRoad& priced) {
   cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
   cost.reduce = reduce != nullptr ? first() : share_of(cost.both, priced, Stage::kReduce);
   cost.distribute = distribute != nullptr ? second() : share_of(cost.both, priced, Stage::kDistribute);
-  keep_measured_to_links(cost, priced);
+  keep_measured_to_links(cost, found, priced);
   cost.basis = Basis::kMeasured;
   if (priced.detail == CostDetail::kTimes) return cost;
   cost.server_binds = servers_bind(priced);

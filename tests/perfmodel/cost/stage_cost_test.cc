@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "perfmodel/base/error.h"
+#include "perfmodel/cost/road_formula.h"
 #include "perfmodel/fit/curve_ops.h"
 
 namespace commtune {
@@ -473,6 +474,24 @@ TEST(RoadCost, NoMeasuredRoadIsFasterThanItsLinks) {
   // 64 MiB were seen to pass at that rate: then several links carry what one was measured to carry.
   cluster.operations.front().alone.largest = 64_MiB;
   EXPECT_NEAR(alone(road_cost(fit.road, cluster, 4).both), 1e-3 + 1e-9 * 4e6, 1e-12);
+}
+
+// One of six hosts passes bytes at a third of the others' rate. By the formula each round of halving and
+// doubling waits for it; it sends its own part of each, and messages that are streamed fill the others' time.
+TEST(RoadCost, WhatStreamsWereSeenToPassPassesThoughAHostIsSlow) {
+  Cluster cluster = cluster_of(6);
+  cluster.hosts[3].slowdown.time_per_byte = 3;
+  const double wire = wire_of(a2a(Collective::kHalvingDoubling), cluster, 6).both.occupancy(4_MiB).count() /
+                      static_cast<double>((4_MiB).count);
+  OperationFit fit{a2a(Collective::kHalvingDoubling), Operation::kAllReduce, 6, {}, {}};
+  fit.alone = fit_of(Curve{Seconds{1e-3}, SecondsPerByte{wire}}, 1_KiB, 512_KiB);
+  fit.streamed = fit_of(Curve{Seconds{1e-6}, SecondsPerByte{0.6 * wire}}, 1_KiB, 64_KiB);
+  cluster.operations.push_back(fit);
+  EXPECT_NEAR(occupied(road_cost(fit.road, cluster, 6).both), 1e-6 + 0.6 * wire * 4e6, 0.05 * wire * 4e6);
+  // By less than samples scatter it is not believed.
+  cluster.operations.front().streamed =
+      fit_of(Curve{Seconds{1e-6}, SecondsPerByte{0.95 * wire}}, 1_KiB, 64_KiB);
+  EXPECT_NEAR(occupied(road_cost(fit.road, cluster, 6).both), wire * 4e6, 1e-9);
 }
 
 TEST(RoadCost, NorThanLinksWhoseStreamsHideTheirStartUpBehindBytes) {
