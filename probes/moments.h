@@ -14,7 +14,7 @@ inline Nanoseconds now() {
 }
 
 /// Moments in one report (32 KiB of them), and messages of one stream. The longest that is asked for
-/// (stream_shape.h) has 64 + 33 * 64 = 2176.
+/// (stream_shape.h) has 256 + 2048.
 inline constexpr std::size_t kMostEnds = 4096;
 
 }  // namespace commtune::probes

@@ -152,6 +152,20 @@ std::optional<LinkClass> link_class(const Quantity& quantity, const std::vector<
   return rank_hosts[from] == rank_hosts[to] ? LinkClass::kIntraHost : LinkClass::kInterHost;
 }
 
+/// Whether the same operation was streamed at the same size with at least twice as many under way, as it is
+/// where fewer hid too little of its latency.
+bool is_streamed_deeper(const ProbeSample& sample, std::span<const ProbeSample> samples) {
+  const Quantity& quantity = sample.quantity;
+  if (quantity.subject != Subject::kOperation || quantity.in_flight == 1) return false;
+  return std::ranges::any_of(samples, [&](const ProbeSample& other) {
+    if (other.sample.size != sample.sample.size || other.quantity.in_flight < 2 * quantity.in_flight)
+      return false;
+    Quantity same = other.quantity;
+    same.in_flight = quantity.in_flight;
+    return same == quantity;
+  });
+}
+
 void sort_in(Sorted& sorted, const ProbeSample& sample, const std::vector<std::string>& rank_hosts) {
   const Quantity& quantity = sample.quantity;
   switch (quantity.subject) {
@@ -332,7 +346,7 @@ Cluster fit_cluster(std::span<const ProbeSample> samples, const ClusterFacts& fa
   Sorted sorted;
   const std::vector<ProbeSample> current = latest(samples);
   for (const ProbeSample& sample : current) {
-    sort_in(sorted, sample, facts.rank_hosts);
+    if (!is_streamed_deeper(sample, current)) sort_in(sorted, sample, facts.rank_hosts);
   }
   Cluster cluster;
   cluster.name = facts.name;

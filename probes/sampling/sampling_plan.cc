@@ -80,8 +80,8 @@ void SamplingPlan::add(const std::vector<Target>& targets, std::span<const Probe
     std::erase_if(state.grid, [&](Bytes size) { return size < state.target.smallest && size < last; });
     for (const ProbeSample& sample : already) {
       if (as_target(sample.quantity) != state.target.quantity) continue;
-      state.points[sample.sample.size] = {SizeTimes(sample.raw_seconds, sample.sample),
-                                          sample.quantity.in_flight};
+      state.know(sample.sample.size,
+                 {SizeTimes(sample.raw_seconds, sample.sample), sample.quantity.in_flight});
     }
     state.refit();
     states_.push_back(std::move(state));
@@ -358,9 +358,8 @@ std::optional<Visit> SamplingPlan::next(Seconds left, std::optional<Bytes> traff
 ProbeSample SamplingPlan::record(const Visit& visit, std::span<const double> seconds) {
   assert(!seconds.empty());
   TargetState& state = states_[visit.target];
-  state.record(visit.size, visit.quantity.in_flight, seconds, left_);
+  const SizeTimes times = state.record(visit.size, visit.quantity.in_flight, seconds, left_);
   learn_between_visits();
-  const SizeTimes& times = state.points.at(visit.size).times;
   return {visit.quantity, times.sample(visit.size), times.seconds()};
 }
 

@@ -12,33 +12,42 @@ constexpr double kStreamBytes = 1 << 20;  // most bytes under way together, see 
 // Longest time for which they keep a link busy. Where only bytes were limited, 64 push-pulls of 8 KiB to a
 // host of 100 Mb/s queued for 0.1 s, and three repetitions took 0.9 s of a probe of 7 s.
 constexpr Seconds kStreamWindow{8e-3};
-constexpr double kHidden = 2;              // and the shortest, in latencies of a message
-constexpr double kFewest = 3, kMost = 64;  // messages under way together, see the header
+constexpr double kHidden = 2;         // and the shortest, in latencies of a message
+constexpr double kFewest = 3;         // messages under way together, see the header
+constexpr double kHidesLittle = 1.5;  // latencies of a message in which as many as are under way pass
+constexpr int kDeeper = 4;
 
 // Length of the longer stream beyond its first `at_once` messages, in time and in multiples of those. Ranks
 // that share processors delay a stream by one or two milliseconds, however long it is, so it lasts ten times
-// as long. With fewer multiples the two streams could not be told apart; the most of them keep a stream
-// within kMostEnds (moments.h).
+// as long. With fewer multiples the two streams could not be told apart; the most of them, and
+// of messages, keep a stream within kMostEnds (moments.h).
 constexpr Seconds kLongStream{20e-3};
-constexpr int kLeastWindows = 2, kMostWindows = 32;
+constexpr int kLeastWindows = 2, kMostWindows = 32, kMostFurther = 2048;
 // Fifty times kLongStream: what commands cost, and a guess that is off by some factor, shorten none. A
 // library's all-reduce of 9 ms beside links of 15 us would last 12 s, longer than ranks wait for each other.
 constexpr Seconds kLongestStream{1};
 
 }  // namespace
 
-int streamed_at_once(Bytes size, Seconds each, Seconds latency, int servers) {
+int streamed_at_once(Bytes size, Seconds each, Seconds latency, const StreamLimits& limits) {
   const double by_bytes = kStreamBytes / static_cast<double>(std::max<std::uint64_t>(size.count, 1));
   const double by_time = kStreamWindow / each;
   const double hiding = std::ceil(kHidden * latency / each);
-  const double wanted = std::clamp(std::max(std::min(by_bytes, by_time), hiding), kFewest, kMost);
-  return std::max(static_cast<int>(wanted), servers);
+  const double small = limits.small, most = limits.most;
+  const double wanted = std::clamp(std::max(std::min({by_bytes, by_time, small}), hiding), kFewest, most);
+  return std::max(static_cast<int>(wanted), limits.servers);
+}
+
+std::optional<int> streamed_deeper(int at_once, Seconds each, Seconds latency, const StreamLimits& limits) {
+  const bool hidden = at_once * each >= kHidesLittle * latency;
+  if (hidden || kDeeper * at_once > limits.most) return std::nullopt;
+  return kDeeper * at_once;
 }
 
 int streamed_in_all(int at_once, Seconds each) {
   const double fitting = kLongStream / each;
-  return at_once +
-         static_cast<int>(std::clamp<double>(fitting, kLeastWindows * at_once, kMostWindows * at_once));
+  const int most = std::min(kMostWindows * at_once, kMostFurther);
+  return at_once + static_cast<int>(std::clamp<double>(fitting, kLeastWindows * at_once, most));
 }
 
 int streamed_at_most(int wanted, int at_once, Seconds seen) {

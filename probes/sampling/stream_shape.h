@@ -1,9 +1,22 @@
 #pragma once
 // How many messages a stream consists of. Pure functions.
 
+#include <optional>
+
 #include "perfmodel/base/units.h"
 
 namespace commtune::probes {
+
+/// What bounds the number of messages that are streamed together.
+struct StreamLimits {
+  int servers = 0;  ///< that take whole messages in turn: each of them has one
+  int small = 64;   ///< of small messages, unless only more of them hide the latency
+  int most = 64;    ///< whatever they have to hide
+};
+/// Of an operation. A plan may have hundreds of small messages under way, but they come one by one, as
+/// gradients do. Where ranks share processors those that start together share system calls and turns, more of
+/// them than of a plan's.
+inline constexpr StreamLimits kStreamedOperations{0, 16, 256};
 
 /// Number of messages that are under way together when messages of this size are streamed.
 ///
@@ -13,11 +26,14 @@ namespace commtune::probes {
 ///
 /// each     seconds for one message in steady state
 /// latency  seconds for an empty message alone
-/// servers  that take whole messages in turn: each of them has one
-/// returns  3 to 64, or as many as there are such servers. Two messages would be too few: the rounds of each
-/// wait for those of the other, and
-///          neither hides the other's latency. 64 because a plan may have hundreds of small ones under way.
-int streamed_at_once(Bytes size, Seconds each, Seconds latency, int servers = 0);
+/// returns  3 to `most`, or as many as there are servers in turn. Two messages would be too few: the rounds
+///          of each wait for those of the other, and neither hides the other's latency.
+int streamed_at_once(Bytes size, Seconds each, Seconds latency, const StreamLimits& limits = {});
+
+/// Number of messages to try next where a stream of so many took little longer than one message's latency and
+/// so says nothing of what a message takes in steady state: four times as many. nullopt where it says that,
+/// or where no more are allowed.
+std::optional<int> streamed_deeper(int at_once, Seconds each, Seconds latency, const StreamLimits& limits);
 
 /// Number of messages in the longer of the two streams that make one repetition. The shorter one has
 /// `at_once` messages, and the difference between the two is the steady state (timing.h). The longer stream

@@ -17,11 +17,13 @@ constexpr Bytes kBulk = 64_KiB;
 // Repetitions from which a median's residual tells something: of five, two may be disturbed.
 constexpr int kTrusted = 5;
 
-/// Servers that get whole messages in turn.
-int in_turn(const Quantity& quantity) {
-  return match(
+StreamLimits limits_of(const Quantity& quantity) {
+  if (quantity.subject != Subject::kOperation) return {};
+  StreamLimits limits = kStreamedOperations;
+  limits.servers = match(
       quantity.road, [](const AllReduce&) { return 0; },
       [](const ParameterServer& road) { return road.assignment == Assignment::kHashed ? road.servers : 0; });
+  return limits;
 }
 
 }  // namespace
@@ -76,7 +78,8 @@ double TargetState::back_to_back_time(Bytes size) const {
 int TargetState::at_once(Bytes size) const {
   const auto known = points.find(size);
   if (known != points.end()) return known->second.at_once;
-  return streamed_at_once(size, Seconds{message_time(size)}, target.latency, in_turn(target.quantity));
+  if (const auto more = deeper.find(size); more != deeper.end()) return more->second;
+  return streamed_at_once(size, Seconds{message_time(size)}, target.latency, limits_of(target.quantity));
 }
 
 int TargetState::stream_messages(Bytes size) const {
@@ -86,12 +89,31 @@ int TargetState::stream_messages(Bytes size) const {
 
 bool TargetState::warms_up(Bytes size) const { return !visited || size >= kBulk || streams(); }
 
-void TargetState::record(Bytes size, int under_way, std::span<const double> seconds, Seconds left) {
+SizeTimes TargetState::record(Bytes size, int under_way, std::span<const double> seconds, Seconds left) {
   Point& point = points[size];
   visited = true;
   point.at_once = under_way;
   point.times.add(seconds, left);
+  SizeTimes times = point.times;
+  ask_for_deeper(size);
   refit();
+  return times;
+}
+
+void TargetState::know(Bytes size, Point known) {
+  points[size] = std::move(known);
+  ask_for_deeper(size);
+}
+
+/// Forgets a stream that hid too little.
+void TargetState::ask_for_deeper(Bytes size) {
+  const Point& point = points.at(size);
+  if (!streams()) return;
+  const auto more = streamed_deeper(point.at_once, Seconds{point.times.median()}, target.latency,
+                                    limits_of(target.quantity));
+  if (!more) return;
+  deeper[size] = *more;
+  points.erase(size);
 }
 
 void TargetState::refit() {

@@ -36,8 +36,10 @@ struct TargetState {
 
   Target target;
   std::map<Bytes, Point> points;  ///< measured sizes
-  bool visited = false;           ///< in this session
-  std::vector<Bytes> grid;        ///< sizes that may be measured
+  /// Of sizes whose streams were seen to hide too little, and are to be measured again: messages under way.
+  std::map<Bytes, int> deeper;
+  bool visited = false;     ///< in this session
+  std::vector<Bytes> grid;  ///< sizes that may be measured
   /// |residual| / measured of the fit so far, of sizes whose repetitions can be trusted.
   std::map<Bytes, double> residual;
   /// The same of all sizes: what one visit did not share with the others may be its moment's.
@@ -72,9 +74,15 @@ struct TargetState {
   bool warms_up(Bytes size) const;
 
   /// Times of one visit of a size; `left` of the budget at its begin.
-  void record(Bytes size, int under_way, std::span<const double> seconds, Seconds left);
+  /// returns  all times of this size and as many under way
+  SizeTimes record(Bytes size, int under_way, std::span<const double> seconds, Seconds left);
+  /// What an earlier session measured.
+  void know(Bytes size, Point known);
   /// Finds what a fit with as many pieces as the data support leaves unexplained at each size.
   void refit();
+
+ private:
+  void ask_for_deeper(Bytes size);
 };
 
 }  // namespace commtune::probes

@@ -29,9 +29,9 @@ constexpr double kStageShare = 0.5;     // of the weight of the whole operation
 constexpr double kStreamedShare = 0.7;  // of the weight of one message alone
 constexpr double kGroupShare = 0.2;
 
-// The start-up of one message alone over that of one of many under way: a first idea, which the first visit
-// replaces. One of a link costs little more than a system call has to do with it.
-constexpr double kStreamedStartup = 32;
+// What one of many small messages under way takes: a first idea, which the first visit replaces. One of a
+// link costs little more than a system call has to do with it.
+constexpr Seconds kStreamedOperation{100e-6};
 constexpr Seconds kStreamedMessage{2e-6};
 
 // Beyond these sizes messages are limited by bandwidth alone: those streamed cost what the range below says.
@@ -201,7 +201,7 @@ class Chooser {
       target.smallest = Bytes{kElementBytes * static_cast<std::uint64_t>(workers)};
       target.sent = bytes_sent(in_flight == 1 ? road : spread_evenly(road), operation, workers);
       target.latency = guess_.latency * latencies(road, operation, workers) * slowest.latency;
-      target.startup = target.latency / (in_flight == 1 ? 1 : kStreamedStartup);
+      target.startup = in_flight == 1 ? target.latency : std::min(kStreamedOperation, target.latency);
       target.beta.value = guess_.beta.value * target.sent * slowest.time_per_byte;
       targets_.push_back(target);
     }

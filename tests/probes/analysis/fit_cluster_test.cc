@@ -180,6 +180,28 @@ TEST(FitCluster, SeparatesStreamedFromAloneOperations) {
   EXPECT_NEAR(fit->streamed.curve(Bytes{65536}).count(), 3e-4 + 12e-9 * 65536, 1e-5);
 }
 
+TEST(FitCluster, LeavesOutAStreamThatHidLessThanADeeperOne) {
+  // 16 messages of 5 ms one after the other say nothing of the 30 us that each takes.
+  std::vector<ProbeSample> samples;
+  const auto add = [&](int in_flight, std::uint64_t bytes, double seconds) {
+    ProbeSample sample;
+    sample.quantity.subject = Subject::kOperation;
+    sample.quantity.workers = 4;
+    sample.quantity.in_flight = in_flight;
+    sample.sample = {Bytes{bytes}, Seconds{seconds}, Seconds{1e-6}, 5};
+    samples.push_back(sample);
+  };
+  for (const std::uint64_t bytes : {16, 1 << 10, 1 << 16}) {
+    add(1, bytes, 5e-3 + 12e-9 * static_cast<double>(bytes));
+    add(16, bytes, std::max(3e-4, 12e-9 * static_cast<double>(bytes)));
+    add(64, bytes, 30e-6 + 12e-9 * static_cast<double>(bytes));
+  }
+  const Cluster cluster = fit_cluster(samples, four_hosts());
+  const OperationFit* fit = find_operation(cluster, AllReduce{}, Operation::kAllReduce, 4);
+  ASSERT_NE(fit, nullptr);
+  EXPECT_NEAR(fit->streamed.curve(Bytes{16}).count(), 30e-6, 3e-6);
+}
+
 /// Of the first three ranks, each on a host of its own.
 std::optional<OperationFit> ring_of_three(const std::vector<ProbeSample>& samples) {
   ClusterFacts facts = four_hosts();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "probes/moments.h"
+
 namespace commtune::probes {
 namespace {
 
@@ -31,8 +33,25 @@ TEST(StreamedAtOnce, HidesTheLatencyHoweverLargeTheMessages) {
 }
 
 TEST(StreamedAtOnce, KeepsEveryServerInTurnBusy) {
-  EXPECT_EQ(streamed_at_once(Bytes{64 << 20}, Seconds{60e-3}, Seconds{50e-6}, 8), 8);
-  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{2e-6}, Seconds{50e-6}, 8), 64);
+  EXPECT_EQ(streamed_at_once(Bytes{64 << 20}, Seconds{60e-3}, Seconds{50e-6}, {.servers = 8}), 8);
+  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{2e-6}, Seconds{50e-6}, {.servers = 8}), 64);
+}
+
+TEST(StreamedAtOnce, IsNoMoreOperationsThanHideTheirLatency) {
+  // Ranks that share processors: 100 us each, 0.5 ms alone. Sixteen hide that three times over.
+  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{0.5e-3}, kStreamedOperations), 16);
+  // 17 ms alone would need 340.
+  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{17e-3}, kStreamedOperations), 256);
+  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{5e-3}, kStreamedOperations), 100);
+}
+
+TEST(StreamedDeeper, IsAskedForWhereTheLatencyWasAllThatWasSeen) {
+  // 16 of them in little more than 1.2 ms: one may take 80 us, or 2.
+  EXPECT_EQ(streamed_deeper(16, Seconds{80e-6}, Seconds{1.2e-3}, kStreamedOperations), 64);
+  EXPECT_EQ(streamed_deeper(16, Seconds{120e-6}, Seconds{1.2e-3}, kStreamedOperations), std::nullopt);
+  // No more than are allowed.
+  EXPECT_EQ(streamed_deeper(128, Seconds{10e-6}, Seconds{1.2e-3}, kStreamedOperations), std::nullopt);
+  EXPECT_EQ(streamed_deeper(16, Seconds{80e-6}, Seconds{1.2e-3}, {}), 64);
 }
 
 TEST(StreamedInAll, IsLongEnoughForTheStartToBeASmallPart) {
@@ -41,6 +60,9 @@ TEST(StreamedInAll, IsLongEnoughForTheStartToBeASmallPart) {
   EXPECT_EQ(streamed_in_all(16, Seconds{79.9e-6}), 16 + 250);
   EXPECT_EQ(streamed_in_all(2, Seconds{100e-3}), 2 + 2 * 2);
   EXPECT_EQ(streamed_in_all(64, Seconds{1e-9}), 64 + 32 * 64);
+  // No stream has more moments than a report.
+  EXPECT_EQ(streamed_in_all(256, Seconds{1e-9}), 256 + 2048);
+  EXPECT_LE(256 + 2048, kMostEnds);
 }
 
 TEST(StreamedAtMost, IsShorterOnlyWhereTheGuessWasFarOff) {

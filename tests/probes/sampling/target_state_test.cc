@@ -31,5 +31,20 @@ TEST(TargetState, SmallerSizesTakeNoMoreThanIsKnownOrGuessed) {
   EXPECT_LE(state.message_time(Bytes{4}), 15.1e-6);
 }
 
+TEST(TargetState, AStreamThatHidTooLittleIsMeasuredAgainWithMoreUnderWay) {
+  TargetState state;
+  state.target.quantity.subject = Subject::kOperation;
+  state.target.quantity.in_flight = kStreaming;
+  state.target.latency = Seconds{1.6e-3};
+  state.target.startup = Seconds{100e-6};
+  const SizeTimes few = state.record(Bytes{16}, 16, std::array{101e-6, 102e-6}, Seconds{1});
+  EXPECT_EQ(few.repetitions(), 2);  // kept, but no fit's
+  EXPECT_TRUE(state.points.empty());
+  EXPECT_EQ(state.at_once(Bytes{16}), 64);
+  state.record(Bytes{16}, 64, std::array{41e-6, 42e-6}, Seconds{1});
+  EXPECT_EQ(state.points.at(Bytes{16}).at_once, 64);
+  EXPECT_EQ(state.at_once(Bytes{16}), 64);
+}
+
 }  // namespace
 }  // namespace commtune::probes
