@@ -236,15 +236,6 @@ void check_priorities(const Plan& plan) {
   }
 }
 
-/// How many servers take messages whole; 0 on roads where none does.
-int whole_message_servers(const Road& road) {
-  return match(
-      road, [](const AllReduce&) { return 0; },
-      [](const ParameterServer& servers) {
-        return servers.assignment == Assignment::kHashed ? servers.servers : 0;
-      });
-}
-
 void check_servers_of_messages(const Plan& plan) {
   if (plan.server.empty()) return;
   const int servers = whole_message_servers(plan.road);
@@ -437,6 +428,14 @@ bool may_be_decoupled(const Road& road) {
 bool goes_through_servers(const Road& road) {
   return match(
       road, [](const AllReduce&) { return false; }, [](const ParameterServer&) { return true; });
+}
+
+int whole_message_servers(const Road& road) {
+  return match(
+      road, [](const AllReduce&) { return 0; },
+      [](const ParameterServer& servers) {
+        return servers.assignment == Assignment::kHashed ? servers.servers : 0;
+      });
 }
 
 bool may_pull_apart(const Road& road) {

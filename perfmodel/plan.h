@@ -91,6 +91,9 @@ bool may_be_decoupled(const Road& road);
 /// Whether a message goes to servers and comes back from them, not from worker to worker.
 bool goes_through_servers(const Road& road);
 
+/// How many servers get whole messages, one each; 0 on roads where none does.
+int whole_message_servers(const Road& road);
+
 /// Whether what comes back from servers may be cut otherwise than what was pushed (Plan::pulls): where all
 /// servers have a part of everything, and workers push their own gradients.
 bool may_pull_apart(const Road& road);

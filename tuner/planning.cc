@@ -158,11 +158,6 @@ Plan Planning::with_barrier(Plan plan) const {
   return plan;
 }
 
-bool may_sum_locally(const Cluster& cluster, int workers) {
-  const Topology place = topology_of(cluster, workers);
-  return place.hosts > 1 && place.per_host > 1;
-}
-
 std::vector<Road> worth_pricing(const std::vector<Road>& roads, const Cluster& cluster, int workers) {
   const auto is_measured = [&](const Road& road) {
     return find_operation(cluster, road, operations_of(road).both, workers) != nullptr;
@@ -188,7 +183,7 @@ std::vector<Road> worth_pricing(const std::vector<Road>& roads, const Cluster& c
 std::vector<Road> roads_for(const Cluster& cluster, int workers, const RoadLimits& limits) {
   std::set<Collective> algorithms{Collective::kRing};
   const int colocated = limits.colocated_servers > 0 ? std::min(limits.colocated_servers, workers) : workers;
-  ServerKinds kinds{limits.hashed, may_sum_locally(cluster, workers)};
+  ServerKinds kinds{limits.hashed, may_sum_locally(topology_of(cluster, workers))};
   const WorkerRow spared = spared_workers(topology_of(cluster, workers));
   std::set<int> beside = doubling(colocated), apart = doubling(limits.dedicated_servers);
   const auto add_algorithm = [&](const AllReduce& measured) { algorithms.insert(measured.algorithm); };

@@ -108,10 +108,6 @@ struct RoadLimits {
   bool hashed = false;        ///< also servers that take whole messages in turn
 };
 
-/// Whether several of the job's workers share a host and several hosts take part: then servers may be put
-/// behind a local sum.
-bool may_sum_locally(const Cluster& cluster, int workers);
-
 /// Roads worth pricing on this cluster: the ring, every algorithm that the cluster's probes have run (at any
 /// number of workers), colocated servers 1, 2, 4, ... up to the limit (and the limit itself) and all measured
 /// numbers, dedicated servers likewise, two or more of them also hashed where the limits say so, and all of

@@ -6,8 +6,6 @@
 #include <numeric>
 #include <string_view>
 
-#include "perfmodel/base/overloaded.h"
-
 namespace commtune::tuner {
 
 namespace {
@@ -84,18 +82,6 @@ std::vector<std::uint32_t> byteps_servers_of_buffer(std::size_t partitions, int 
   return taken;
 }
 
-bool takes_messages_whole(const Road& road) {
-  return match(
-      road, [](const AllReduce&) { return false; },
-      [](const ParameterServer& servers) {
-        return servers.assignment == Assignment::kHashed && servers.servers > 1;
-      });
-}
-
-int servers_of(const Road& road) {
-  return match(
-      road, [](const AllReduce&) { return 0; },
-      [](const ParameterServer& servers) { return servers.servers; });
-}
+bool takes_messages_whole(const Road& road) { return whole_message_servers(road) > 1; }
 
 }  // namespace commtune::tuner

@@ -41,7 +41,4 @@ std::vector<std::uint32_t> byteps_servers_of_buffer(std::size_t partitions, int 
 /// Whether a plan's road gives each message whole to one of several servers.
 bool takes_messages_whole(const Road& road);
 
-/// Number of servers of a road that takes_messages_whole().
-int servers_of(const Road& road);
-
 }  // namespace commtune::tuner

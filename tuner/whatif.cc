@@ -84,7 +84,7 @@ std::vector<Road> server_roads(const Cluster& cluster, const TuneOptions& option
   if (placement == Placement::kColocated)
     servers.first = first_server(spared_workers(topology_of(cluster, options.workers)), count);
   std::vector<Road> roads{servers};
-  if (may_sum_locally(cluster, options.workers)) {
+  if (may_sum_locally(topology_of(cluster, options.workers))) {
     servers.local_sum = LocalSum::kFirst;
     roads.emplace_back(servers);
   }

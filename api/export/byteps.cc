@@ -36,7 +36,7 @@ void add_road_gaps(const Road& road, Exported& out) {
 /// Servers that BytePS's own hash would not choose: those of its plans are the ones it chooses.
 void add_server_gaps(const Plan& plan, const Profile& profile, Exported& out) {
   if (!tuner::takes_messages_whole(plan.road)) return;
-  const int servers = tuner::servers_of(plan.road);
+  const int servers = whole_message_servers(plan.road);
   const bool partitions =
       std::ranges::all_of(plan.messages, [](const Message& message) { return message.pieces.size() == 1; });
   if (partitions && plan.server == tuner::byteps_servers(tuner::TensorKeys(profile), plan.messages, servers))

@@ -447,9 +447,6 @@ double last_inside_hosts(const RoadCost& cost, const Cluster& cluster, int betwe
   return std::min(1.0, (latency + std::max(0.0, work)) / each);
 }
 
-/// Whether a road that sums inside hosts first has rounds there and between them.
-bool has_inner_rounds(const Topology& place) { return place.hosts > 1 && place.per_host > 1; }
-
 /// Each on its own, for exactly these workers.
 bool stages_were_measured(const PricedRoad& priced) {
   const Operations named = operations_of(priced.road);
@@ -466,7 +463,7 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   cost.rounds = sending.rounds;
   // Both stages at once, the library's all-reduce is one round.
   if (road.algorithm == Collective::kLibrary && stages_were_measured(priced)) cost.rounds = {1, 1, 2};
-  if (road.algorithm == Collective::kHierarchical && has_inner_rounds(place)) {
+  if (road.algorithm == Collective::kHierarchical && may_sum_locally(place)) {
     cost.rounds.last = last_inside_hosts(cost, priced.cluster, 2 * (place.hosts - 1));
   }
   cost.head_of_line = sending.connections * Seconds{priced.cluster.connection_head_of_line_seconds.value};
@@ -476,13 +473,13 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
 void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced) {
   cost.shared_channel = road.placement == Placement::kColocated;
   cost.through_servers = true;
-  const bool sums = road.local_sum == LocalSum::kFirst && has_inner_rounds(priced.place());
+  const bool sums = road.local_sum == LocalSum::kFirst && may_sum_locally(priced.place());
   if (sums && cost.shared_channel) {  // where each stage has a channel of its own it has one round
     cost.rounds = {2, 2, 1, true};    // inside the hosts, and to the servers
     cost.rounds.last = last_inside_hosts(cost, priced.cluster, 2);
   }
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
-  cost.in_turn = road.assignment == Assignment::kHashed ? road.servers : 0;
+  cost.in_turn = whole_message_servers(road);
 }
 
 /// To a stage that is there: per byte, whether the message has the channel to itself or not. One thread

@@ -133,6 +133,8 @@ Topology topology_of(const Cluster& cluster, int workers) {
   return place;
 }
 
+bool may_sum_locally(const Topology& place) { return place.hosts > 1 && place.per_host > 1; }
+
 bool inside_one_host(const Topology& place, const Road& road) {
   const bool elsewhere = match(
       road, [](const AllReduce&) { return false; },

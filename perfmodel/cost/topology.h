@@ -31,6 +31,10 @@ struct Topology {
 /// as many slots as there are workers.
 Topology topology_of(const Cluster& cluster, int workers);
 
+/// Whether several of the workers share a host and several hosts take part: then sums inside hosts may go
+/// before what is sent between them.
+bool may_sum_locally(const Topology& place);
+
 /// What a host's network card carries: the workers and servers on it.
 struct Card {
   double workers = 0, servers = 0;

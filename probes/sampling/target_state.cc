@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "perfmodel/base/overloaded.h"
 #include "perfmodel/fit/fit.h"
 #include "probes/analysis/enough_sizes.h"
 #include "probes/sampling/stream_shape.h"
@@ -20,9 +19,7 @@ constexpr int kTrusted = 5;
 StreamLimits limits_of(const Quantity& quantity) {
   if (quantity.subject != Subject::kOperation) return {};
   StreamLimits limits = kStreamedOperations;
-  limits.servers = match(
-      quantity.road, [](const AllReduce&) { return 0; },
-      [](const ParameterServer& road) { return road.assignment == Assignment::kHashed ? road.servers : 0; });
+  limits.servers = whole_message_servers(quantity.road);
   return limits;
 }
 

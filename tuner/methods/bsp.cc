@@ -16,7 +16,7 @@ Plan bsp(const Planning& job, const RoadOption& option) {
     plan.messages = cut_messages(std::move(plan.messages), kServerPartition, element_size(job.profile.type));
     plan.credit = kUnlimited;
     if (takes_messages_whole(option.road))
-      plan.server = byteps_servers_of_buffer(plan.messages.size(), servers_of(option.road));
+      plan.server = byteps_servers_of_buffer(plan.messages.size(), whole_message_servers(option.road));
   }
   plan.priority = list_priorities(plan.messages.size());
   plan.release = Release::kBackward;

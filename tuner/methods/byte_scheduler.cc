@@ -27,7 +27,7 @@ Plan by_priority(const Planning& job, const RoadOption& option, const ByteSchedu
   plan.credit = settings.credit;
   plan.barrier = settings.barrier;
   if (settings.servers == ServerChoice::kHash && takes_messages_whole(option.road))
-    plan.server = byteps_servers(job.keys, plan.messages, servers_of(option.road));
+    plan.server = byteps_servers(job.keys, plan.messages, whole_message_servers(option.road));
   return plan;
 }
 
@@ -219,7 +219,7 @@ class SettingSearch {
   void cut(Bytes partition) {
     const std::uint64_t element = element_size(job_.profile.type).count;
     const std::uint64_t most = std::max<std::uint64_t>(partition.count / element, 1) * element;
-    const int servers = takes_messages_whole(option_.road) ? servers_of(option_.road) : 0;
+    const int servers = takes_messages_whole(option_.road) ? whole_message_servers(option_.road) : 0;
     const std::vector<TensorRef>& tensors = job_.work.tensors;
     plan_.clear();
     plan_.order = Order::kPriority;

@@ -14,7 +14,7 @@ Plan wfbp(const Planning& job, const RoadOption& option) {
     plan.messages = cut_messages(std::move(plan.messages), kServerPartition, element_size(job.profile.type));
     plan.credit = kUnlimited;
     if (takes_messages_whole(option.road))
-      plan.server = byteps_servers(job.keys, plan.messages, servers_of(option.road));
+      plan.server = byteps_servers(job.keys, plan.messages, whole_message_servers(option.road));
   }
   plan.priority = list_priorities(plan.messages.size());
   return plan;
