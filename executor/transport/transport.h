@@ -130,11 +130,11 @@ class Transport {
   virtual TransferId receive(int from, Tag tag, std::span<std::byte> data) = 0;
 
   /// Moves transfers on and returns those that have completed since the last call. Blocks, without burning
-  /// the core, until there is one, or wake() was called, or something has come that no receive has asked for,
-  /// or the deadline has passed (then it returns an empty span; a deadline in the past polls). The span is
-  /// valid until the next call. Throws Error{kPeerLost} naming the rank and host when a peer is gone (a
-  /// MessageError where it knows what was under way), Error{kConflict} when a message is longer than its
-  /// receive.
+  /// the core, until there is one, or wake() was called, or something has come in a data tag space that no
+  /// receive has asked for, or the deadline has passed (then it returns an empty span; a deadline in the past
+  /// polls). The span is valid until the next call. Throws Error{kPeerLost} naming the rank and host when a
+  /// peer is gone (a MessageError where it knows what was under way), Error{kConflict} when a message is
+  /// longer than its receive.
   virtual std::span<const Completion> wait(Deadline until) = 0;
 
   /// As the last wait() left it: whether a peer has sent something of this message, by any of its streams, in

@@ -58,14 +58,20 @@ EarlyMessage& MatchQueues::keep(const Envelope& message) {
   check_early(message);
   early_.push_back({message, std::vector<std::byte>(message.size)});
   early_bytes_ += weight(message);
-  transfers_->note_early();
+  tell(message.tag);
   return early_.back();
 }
 
 void MatchQueues::keep(EarlyMessage message) {
   check_early(message.envelope);
-  early_bytes_ += weight(early_.emplace_back(std::move(message)).envelope);
-  transfers_->note_early();
+  early_.push_back(std::move(message));
+  early_bytes_ += weight(early_.back().envelope);
+  tell(early_.back().envelope.tag);
+}
+
+/// A plan's messages alone are started because a peer has begun them.
+void MatchQueues::tell(Tag early) {
+  if (tag_space_of(early) != TagSpace::kControl) transfers_->note_early();
 }
 
 bool MatchQueues::came_early(TagSpace space, std::uint32_t message) const {

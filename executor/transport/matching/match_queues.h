@@ -56,6 +56,7 @@ class MatchQueues {
   bool came_early(TagSpace space, std::uint32_t message) const;
 
  private:
+  void tell(Tag early);
   void check_early(const Envelope& message) const;
   void check_room(const Envelope& message, TransferId receive) const;
 

@@ -71,7 +71,7 @@ class Transfers {
     completed_.push_back({id, message.tag, message.size});
   }
   bool any_completed() const { return !completed_.empty(); }
-  /// A message has come that no receive takes yet.
+  /// Something of a plan's message has come that no receive takes yet.
   void note_early() { early_ = true; }
   /// Whether one has since this was last asked.
   bool take_early() { return std::exchange(early_, false); }

@@ -44,6 +44,10 @@ TEST(TargetState, AStreamThatHidTooLittleIsMeasuredAgainWithMoreUnderWay) {
   state.record(Bytes{16}, 64, std::array{41e-6, 42e-6}, Seconds{1});
   EXPECT_EQ(state.points.at(Bytes{16}).at_once, 64);
   EXPECT_EQ(state.at_once(Bytes{16}), 64);
+  // A link's messages do not wait for each other.
+  state.target.quantity.subject = Subject::kMessage;
+  state.record(Bytes{4}, 16, std::array{2e-6, 3e-6}, Seconds{1});
+  EXPECT_TRUE(state.points.contains(Bytes{4}));
 }
 
 }  // namespace

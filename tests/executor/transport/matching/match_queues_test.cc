@@ -112,6 +112,7 @@ TEST_F(MatchQueuesTest, PeersHaveQueuesOfTheirOwn) {
 }
 
 TEST_F(MatchQueuesTest, TellsWhichMessageAPeerHasBegun) {
+  arrive_early(one_, make_tag(TagSpace::kControl, 3), 8);
   EXPECT_FALSE(transfers_.take_early());
   arrive_early(one_, reduce(3 + 2 * kLaneNumbers), 8);
   EXPECT_TRUE(transfers_.take_early());
