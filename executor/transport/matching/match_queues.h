@@ -25,8 +25,8 @@ struct EarlyMessage {
 ///
 /// A message goes to the first posted receive that its tag fits, and a receive gets the first message that
 /// has come and that it fits. Both look through the queue: O(1) where messages come in the order of their
-/// receives. Nothing is allocated but for a message that comes early. What is refused leaves the queues as
-/// they were. From one thread at a time.
+/// receives. Nothing is allocated but for messages that come early, which share what recycle() was given.
+/// What is refused leaves the queues as they were. From one thread at a time.
 class MatchQueues {
  public:
   /// transfers  of the rank, peers, its view of the others, and limits of what they send, which may change:
@@ -52,10 +52,14 @@ class MatchQueues {
   EarlyMessage& keep(const Envelope& message);
   /// The same for a message that has come. Throws as above.
   void keep(EarlyMessage message);
+  /// Takes the memory of a message that post() returned, for those to come: the system's would have to be
+  /// cleared and mapped page by page, which takes longer than to copy the message.
+  void recycle(EarlyMessage message);
   /// Whether one of them belongs to this message of a plan (message_of), in this tag space.
   bool came_early(TagSpace space, std::uint32_t message) const;
 
  private:
+  std::vector<std::byte> room_for(std::size_t bytes);
   void tell(Tag early);
   void check_early(const Envelope& message) const;
   void check_room(const Envelope& message, TransferId receive) const;
@@ -66,7 +70,8 @@ class MatchQueues {
   int peer_;
   Queue posted_;
   std::list<EarlyMessage> early_;
-  std::uint64_t early_bytes_ = 0;  // of these, as MessageLimits counts them
+  std::uint64_t early_bytes_ = 0;              // of these, as MessageLimits counts them
+  std::vector<std::vector<std::byte>> spare_;  // recycled
 };
 
 }  // namespace commtune::matching

@@ -78,7 +78,7 @@ bool PeerConnection::send(TransferId id) {
 }
 
 void PeerConnection::receive(TransferId id) {
-  const std::optional<matching::EarlyMessage> early = matches_.post(id);
+  std::optional<matching::EarlyMessage> early = matches_.post(id);
   if (!early) return;
   std::byte* const data = (*transfers_)[id].data;
   if (early->complete) {
@@ -89,6 +89,7 @@ void PeerConnection::receive(TransferId id) {
     target_ = id;
     early_target_ = nullptr;
   }
+  matches_.recycle(std::move(*early));
 }
 
 void PeerConnection::on_events(std::uint32_t events) {

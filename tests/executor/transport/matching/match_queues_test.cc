@@ -34,7 +34,7 @@ class MatchQueuesTest : public ::testing::Test {
   }
   /// The size of the early message that a receive gets; tests tell messages apart by it.
   std::optional<std::size_t> early_size(Tag tag) {
-    const auto message = one_.post(receive(tag, 1000));
+    const auto message = one_.post(receive(tag, limits_.longest.count));
     return message ? std::optional(message->data.size()) : std::nullopt;
   }
   template <typename Call>
@@ -184,6 +184,27 @@ TEST_F(MatchQueuesTest, AMessageThatIsComingInStaysInItsPlace) {
   EXPECT_FALSE(message->complete);
   EXPECT_EQ(message->data.data(), place);
   EXPECT_EQ(message->data[3], std::byte{7});
+}
+
+TEST_F(MatchQueuesTest, WhatHasBeenTakenLendsItsMemoryToTheNext) {
+  limits_ = {.longest = {20000}, .early = {60000}};
+  const auto come = [&](std::size_t size) {
+    EXPECT_EQ(one_.take_receive({size, reduce(1)}), kNoTransfer);
+    return one_.keep(Envelope{size, reduce(1)}).data.data();
+  };
+  const auto take = [&] {
+    std::optional<EarlyMessage> message = one_.post(receive(reduce(1), 20000));
+    ASSERT_TRUE(message.has_value());
+    one_.recycle(std::move(*message));
+  };
+  const std::byte* first = come(8000);
+  const std::byte* second = come(9000);
+  take();
+  take();
+  EXPECT_EQ(come(9000), second);  // the one that fits, and what was taken last before the others
+  EXPECT_EQ(come(5000), first);
+  EXPECT_EQ(early_size(reduce(1)), 9000U);
+  EXPECT_EQ(early_size(reduce(1)), 5000U);
 }
 
 TEST_F(MatchQueuesTest, AMessageThatWaitsForItsReceiveSaysWhichSendItIs) {
