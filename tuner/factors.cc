@@ -16,10 +16,6 @@ namespace commtune::tuner {
 
 namespace {
 
-/// What plans take beside what their roads' costs say is half a matter of the road, and half of how the plan
-/// uses it: nobody knows the parts, and with halves neither can decide alone.
-constexpr double kOwnPart = 0.5;
-
 /// The logarithm of what an iteration takes where all that it sends is moved by z, over that at 0.
 double at(const Response& response, double z) {
   return (z < 0 ? -response.less : response.more) * z / kNormal90;

@@ -25,6 +25,11 @@ inline constexpr double kIndifferent = 0.002;
 /// differed by 0.3 % in the median and 3.4 % at the 95th percentile.
 inline constexpr double kBetweenRuns = 0.01;
 
+/// What plans take beside what their roads' costs say (Cluster::plan_deviation) is half a matter of the road,
+/// and half of how the plan uses it: nobody knows the parts, and with halves neither can decide alone. Part
+/// of the variance.
+inline constexpr double kOwnPart = 0.5;
+
 /// Asked between two simulations whether to end with what there is by then. Empty: never. What it throws ends
 /// the work without an answer.
 using OutOfTime = std::function<bool()>;

@@ -90,15 +90,18 @@ class FactorSearch {
 /// linearised where the plan is predicted as it was measured.
 class Knowledge {
  public:
-  explicit Knowledge(const Deviation& before)
-      : startup_(square(std::max(before.startup, kIndifferent))),
+  /// before          of the road's costs
+  /// plan_deviation  Cluster::plan_deviation
+  Knowledge(const Deviation& before, double plan_deviation)
+      : own_(kOwnPart * square(plan_deviation)),
+        startup_(square(std::max(before.startup, kIndifferent))),
         rate_(square(std::max(before.rate, kIndifferent))),
         together_(before.opposed ? -before.startup * before.rate : 0) {}
 
   void learn(FactorSearch& search, const CheckedPlan& checked) {
     const double off = std::abs(std::log(search.time(mean_) / checked.measured));
     const double within = checked.half_width / checked.measured;
-    const double noise = within / kNormal95;
+    const double noise = std::sqrt(square(within / kNormal95) + own_);
     if (off > within) move(search, checked.measured, std::hypot(noise, kBetweenRuns));
     condition(search.slope(mean_), noise);
   }
@@ -127,7 +130,7 @@ class Knowledge {
   /// this run are why it did not. What costs may be off by grows until the measured time is no further than
   /// one standard deviation (Birge, Physical Review 40, 1932).
   ///
-  /// noise  relative standard deviation of another run of the plan
+  /// noise  relative standard deviation of what another run of the plan, and the plan itself, may take more
   void move(FactorSearch& search, Seconds measured, double noise) {
     Logarithms step = search.distance(mean_, kBoth, measured) * kBoth;
     double far = 0;    // standard deviations
@@ -166,6 +169,7 @@ class Knowledge {
 
   static constexpr int kSlopes = 2;
 
+  double own_;  // variance of what a plan takes beside what its road's costs say
   Logarithms mean_;
   double startup_, rate_, together_;
 };
@@ -213,7 +217,7 @@ std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> checked, std::
     const TransportRoad on = road_of(checked[first]);
     if (checked[first].hidden || factor_of(factors, on) != nullptr) continue;
     const Cluster& over = over_transport(cluster, on.transport);
-    Knowledge knowledge(road_cost(on.road, over, checked[first].workers).deviation);
+    Knowledge knowledge(road_cost(on.road, over, checked[first].workers).deviation, over.plan_deviation);
     for (std::size_t i = first; i < checked.size(); ++i) {
       if (checked[i].hidden || road_of(checked[i]) != on) continue;
       FactorSearch search(plans[i], profile, over);

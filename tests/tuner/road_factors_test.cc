@@ -92,6 +92,23 @@ TEST_F(RoadFactorsTest, AFitThatWasRightIsInLessDoubt) {
   EXPECT_NEAR(factors[0].deviation.startup, 0.1, 0.02);
 }
 
+TEST_F(RoadFactorsTest, PlansThatDisagreeByWhatIsTheirOwnMoveNoCostFar) {
+  Cluster cluster = made_ring(0.03);
+  cluster.plan_deviation = 0.022;
+  const Plan other = plan_of(profile_, "ddp-25mib");  // of few messages too: no start-ups tell them apart
+  std::vector<CheckedPlan> checked;
+  for (const auto& [plan, factor] : {std::pair(&one_, 1.0), std::pair(&other, 1.04)}) {
+    CheckedPlan& each = checked.emplace_back();
+    each.measured = factor * simulate(Workload(profile_), *plan, road_cost(kRing, cluster, 4)).iteration;
+    each.half_width = 1e-3 * each.measured;
+    find_factor(each, *plan, profile_, cluster);
+  }
+  const auto factors = road_factors(checked, std::vector{one_, other}, profile_, cluster);
+  ASSERT_THAT(factors, SizeIs(1));
+  EXPECT_NEAR(factors[0].startup, 1, 0.15);
+  EXPECT_NEAR(factors[0].rate, 1.02, 0.03);
+}
+
 TEST_F(RoadFactorsTest, WhatAnEarlierPlanToldStays) {
   Cluster cluster = made_ring(0.1);
   cluster.operations[0].alone.deviation = cluster.operations[0].streamed.deviation = {0.4, 0.001, true};
