@@ -158,7 +158,8 @@ bool of_operation(Subject subject) {
 }
 
 bool is_back_to_back(const Quantity& quantity) {
-  return on_one_rank(quantity.subject) || (quantity.subject == Subject::kMessage && quantity.in_flight == 1);
+  const bool of_ranks = quantity.subject == Subject::kMessage || quantity.subject == Subject::kOperation;
+  return on_one_rank(quantity.subject) || (of_ranks && quantity.in_flight == 1);
 }
 
 std::string describe(const Quantity& quantity) {

@@ -9,17 +9,42 @@ namespace {
 
 double seconds(Nanoseconds time) { return std::chrono::duration<double>(time).count(); }
 
+bool takes_part(const FollowerReport& report) { return report.head.started != Nanoseconds{0}; }
+
+/// Of those that take part.
+Nanoseconds last_start(std::span<const FollowerReport> reports) {
+  Nanoseconds start = Nanoseconds::min();
+  for (const FollowerReport& report : reports) {
+    if (takes_part(report)) start = std::max(start, report.head.started);
+  }
+  return start;
+}
+
 }  // namespace
 
 double alone_seconds(std::span<const FollowerReport> reports) {
-  Nanoseconds start = Nanoseconds::min();
   Nanoseconds end = Nanoseconds::min();
   for (const FollowerReport& report : reports) {
-    if (report.head.started == Nanoseconds{0}) continue;
-    start = std::max(start, report.head.started);
+    if (!takes_part(report)) continue;
     for (const Nanoseconds one : report.ends) end = std::max(end, one);
   }
-  return seconds(end - start);
+  return seconds(end - last_start(reports));
+}
+
+std::vector<double> in_a_row(std::span<const FollowerReport> reports) {
+  std::vector<double> result;
+  std::size_t operations = 0;
+  for (const FollowerReport& report : reports) operations = std::max(operations, report.ends.size());
+  Nanoseconds before = last_start(reports);
+  for (std::size_t i = 0; i < operations; ++i) {
+    Nanoseconds end = before;
+    for (const FollowerReport& report : reports) {
+      if (i < report.ends.size()) end = std::max(end, report.ends[i]);
+    }
+    result.push_back(seconds(end - before));
+    before = end;
+  }
+  return result;
 }
 
 double one_way_seconds(const FollowerReport& source, const FollowerReport& destination) {

@@ -32,6 +32,12 @@ double one_way_seconds(const FollowerReport& source, const FollowerReport& desti
 ///                  latency, but it is positive.
 double steady_seconds(double shorter, int fewer, double longer, int more);
 
+/// Durations of operations of which each begins on a rank when the one before has ended there: from when the
+/// one before had ended on every rank. That of the first is its alone_seconds(). On average they are what a
+/// plan's messages take that are sent one by one, as the loops of nccl-tests and IMB-MPI1 time them: ranks
+/// that are done may begin, and ranks that share processors get no fresh start before each.
+std::vector<double> in_a_row(std::span<const FollowerReport> reports);
+
 /// One-way seconds of each message: half the durations of its round trips.
 std::vector<double> half_round_trips(const FollowerReport& source);
 

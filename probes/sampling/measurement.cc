@@ -13,10 +13,18 @@ namespace commtune::probes {
 namespace {
 
 constexpr Seconds kBetweenShows{0.2};  // five times a second, as fast as a person reads
-constexpr int kMostRoundTrips = 200;  // in one command: they take 0.2 s at 1 ms, in which none can be stopped
+constexpr int kMostInOne =
+    200;  // in one command: round trips of 1 ms take 0.2 s, in which none can be stopped
 
 std::string label(const Quantity& quantity, Bytes size) {
   return describe(quantity) + ", " + format_size(size);
+}
+
+/// By repetition, of a quantity that is_back_to_back().
+std::vector<double> times_of(const Quantity& quantity, const std::vector<FollowerReport>& reports) {
+  if (quantity.subject == Subject::kOperation) return in_a_row(reports);
+  const FollowerReport& source = reports[static_cast<std::size_t>(quantity.source)];
+  return quantity.subject == Subject::kMessage ? half_round_trips(source) : durations(source);
 }
 
 double seconds_of(const Quantity& quantity, const std::vector<FollowerReport>& reports) {
@@ -91,22 +99,21 @@ Seconds Measurement::warm_up(const Command& command, const Visit& visit, const s
   return options_.warmup > 0 ? fastest / smaller.messages : Seconds{0};
 }
 
-std::vector<double> Measurement::one_way_times(Command command, const Visit& visit) {
-  const int dropped = visit.first ? options_.warmup : 0;
-  command.messages = std::min(visit.repetitions + dropped, kMostRoundTrips);
-  const std::vector<FollowerReport> reports =
-      coordinator_.perform(command, visit.expected, label(visit.quantity, visit.size));
-  const FollowerReport& source = reports[static_cast<std::size_t>(visit.quantity.source)];
-  std::vector<double> times =
-      visit.quantity.subject != Subject::kMessage ? durations(source) : half_round_trips(source);
+std::vector<double> Measurement::in_one_command(Command command, const Visit& visit,
+                                                const std::string& what) {
+  const bool operation = visit.quantity.subject == Subject::kOperation;
+  const Seconds seen = operation && visit.first ? warm_up(command, visit, what) : Seconds{0};
+  const int dropped = !operation && visit.first ? options_.warmup : 0;
+  command.messages = std::min(visit.repetitions + dropped, kMostInOne);
+  if (seen > Seconds{0}) command.messages = row_at_most(command.messages, seen);
+  std::vector<double> times = times_of(visit.quantity, coordinator_.perform(command, visit.expected, what));
   times.erase(times.begin(), times.begin() + std::min<std::ptrdiff_t>(dropped, std::ssize(times) - 1));
   return times;
 }
 
-std::vector<double> Measurement::repeat(Command command, const Visit& visit, const std::string& what) {
+std::vector<double> Measurement::streamed(Command command, const Visit& visit, const std::string& what) {
   const Seconds seen = visit.first ? warm_up(command, visit, what) : Seconds{0};
-  const bool streamed = visit.quantity.in_flight > 1;
-  if (streamed && seen > Seconds{0})
+  if (seen > Seconds{0})
     command.messages = streamed_at_most(command.messages, visit.quantity.in_flight, seen);
   const Seconds expected = std::max(visit.expected, seen * command.messages);
   const auto once_more = [&](const Command& one) {
@@ -118,13 +125,12 @@ std::vector<double> Measurement::repeat(Command command, const Visit& visit, con
   const Seconds began = elapsed();
   for (int i = 0; i < visit.repetitions; ++i) {
     wholes.push_back(once_more(command));
-    if (streamed) parts.push_back(once_more(shorter));
+    parts.push_back(once_more(shorter));
     show(what);
     // As long as expected, or as those before took: the first guess of a stream may be far too short.
     const Seconds once = std::max(visit.expected / (visit.repetitions + 1), (elapsed() - began) / (i + 1));
     if (stop_requested() || left() < once) break;
   }
-  if (!streamed) return wholes;
   // Shorter streams differ by noise alone, which would count twice if each were taken from its longer one.
   const double part = median_interval(parts).median;
   for (double& whole : wholes) whole = steady_seconds(part, shorter.messages, whole, command.messages);
@@ -136,7 +142,8 @@ std::vector<double> Measurement::measure(const Visit& visit) {
   show(what);
   const Command command = command_for(visit);
   traffic_ += visit.sends;
-  return is_back_to_back(visit.quantity) ? one_way_times(command, visit) : repeat(command, visit, what);
+  return is_back_to_back(visit.quantity) ? in_one_command(command, visit, what)
+                                         : streamed(command, visit, what);
 }
 
 // --- pairs ----------------------------------------------------------------------------------------------

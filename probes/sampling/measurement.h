@@ -82,8 +82,10 @@ class Measurement {
  private:
   Command command_for(const Visit& visit) const;
   Command command_of(const Traffic& traffic, StepKind steps) const;
-  std::vector<double> one_way_times(Command command, const Visit& visit);
-  std::vector<double> repeat(Command command, const Visit& visit, const std::string& what);
+  /// Of a quantity that is_back_to_back().
+  std::vector<double> in_one_command(Command command, const Visit& visit, const std::string& what);
+  /// Of messages that are under way together.
+  std::vector<double> streamed(Command command, const Visit& visit, const std::string& what);
   /// Seconds of one message, with its part of what a command costs; 0 where there is no warm-up.
   Seconds warm_up(const Command& command, const Visit& visit, const std::string& what);
   std::vector<Pair> pairs_of(Pairing pairing, int round, const Pair& pair) const;

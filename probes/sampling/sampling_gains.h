@@ -73,11 +73,9 @@ struct SamplingGains {
   /// 40, 20 and 25 % on those of 2, 3 and 4, which nothing was chosen on.
   /// [fewest: +14 +18, 8 7 doubled; most: -8 -1, 6 6; +15 +3, 2 11; +13 +12, 2 11]
   int fewest_streams = 1, most_streams = 2;
-  /// A first visit of short operations lasts so long: the median of a few of them among ranks that share
-  /// processors scatters by several per cent. On clusters whose noise is one message's it changes nothing
-  /// [+2 -1, 3 6; +14 0, 5 11; +1 -5, 5 5].
-  Seconds alone_time{12e-3};
-  int most_alone = 8;  ///< repetitions of it [-7 -6, 9 3; +13 +1, 1 7; +12 0, 1 9]
+  /// Operations that follow each other fill so much time on a first visit. Ranks that share processors find
+  /// their places only in some milliseconds.
+  Seconds row_time{20e-3};
   /// Messages that follow each other without a command in between fill so much time. Likewise
   /// [-9 -6, 9 6; -1 +1, 4 7; -3 -1, 5 6].
   Seconds back_to_back_time{10e-3};

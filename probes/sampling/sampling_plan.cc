@@ -158,16 +158,16 @@ int SamplingPlan::first_repetitions(const TargetState& state, Bytes size) const 
     // A long stream is many messages already.
     const int fitting = static_cast<int>(gains().stream_time.count() / once);
     repetitions = std::clamp(fitting, gains().fewest_streams, gains().most_streams);
-  } else if (is_back_to_back(state.target.quantity)) {
-    const int fitting = static_cast<int>(gains().back_to_back_time.count() / state.back_to_back_time(size));
-    repetitions = std::clamp(fitting, options_.iterations, options_.max_iterations);
   } else {
-    const int fitting =
-        static_cast<int>(std::min<double>(gains().alone_time.count() / once, gains().most_alone));
-    repetitions = std::clamp(fitting, options_.iterations, options_.max_iterations);
+    constexpr int kVisits = 2;  // of an operation's size: what lasts for a while shows between them
+    const bool operation = state.target.quantity.subject == Subject::kOperation;
+    const Seconds time = operation ? gains().row_time : gains().back_to_back_time;
+    const int fitting = static_cast<int>(time.count() / state.back_to_back_time(size));
+    const int most = operation ? options_.max_iterations / kVisits : options_.max_iterations;
+    repetitions = std::clamp(fitting, options_.iterations, std::max(options_.iterations, most));
   }
   const double share = gains().visit_share * options_.budget.count();
-  if (once * repetitions <= share) return repetitions;
+  if (visit_time(state, size, repetitions) <= share) return repetitions;
   return std::max(1, std::min(repetitions, static_cast<int>(share / once)));
 }
 

@@ -51,8 +51,11 @@ int streamed_in_all(int at_once, Seconds each) {
 }
 
 int streamed_at_most(int wanted, int at_once, Seconds seen) {
-  const int least = (1 + kLeastWindows) * at_once;
-  return std::min(wanted, std::max(least, static_cast<int>(std::min(kLongestStream / seen, 1e9))));
+  return std::min(wanted, std::max((1 + kLeastWindows) * at_once, row_at_most(wanted, seen)));
+}
+
+int row_at_most(int wanted, Seconds seen) {
+  return std::max(1, static_cast<int>(std::min<double>(kLongestStream / seen, wanted)));
 }
 
 }  // namespace commtune::probes

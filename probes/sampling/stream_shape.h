@@ -49,4 +49,7 @@ int streamed_in_all(int at_once, Seconds each);
 /// seen  seconds for one message, with what a command costs
 int streamed_at_most(int wanted, int at_once, Seconds seen);
 
+/// The same of operations that follow each other: at least one.
+int row_at_most(int wanted, Seconds seen);
+
 }  // namespace commtune::probes

@@ -29,6 +29,15 @@ TEST(AloneSeconds, CountTheStartOfWhoOnlySends) {
   EXPECT_NEAR(alone_seconds(reports), 2200e-9, 1e-15);
 }
 
+TEST(InARow, AreWhatEachOperationTakesLongerThanTheOneBefore) {
+  // Rank 1 came last, at 1500, and left last but once; the sender has no ends, and rank 3 took no part.
+  const std::vector<FollowerReport> reports{
+      report(1000, {4500, 6000, 9000}), report(1500, {4200, 7000, 8000}), report(1200, {}), report(0, {})};
+  EXPECT_THAT(in_a_row(reports),
+              testing::ElementsAre(testing::DoubleNear(3000e-9, 1e-15), testing::DoubleNear(2500e-9, 1e-15),
+                                   testing::DoubleNear(2000e-9, 1e-15)));
+}
+
 TEST(OneWaySeconds, CountFromTheSendersStartThoughTheReceiverCameLate) {
   // It came at 3500, when all but the last of the bytes were there: the link took 3000 ns, not 500.
   EXPECT_NEAR(one_way_seconds(report(1000, {}), report(3500, {3600, 4000})), 3000e-9, 1e-15);

@@ -69,6 +69,24 @@ struct Simulation {
   }
 };
 
+/// Of a first visit to an operation of so long.
+int first_row(Seconds each) {
+  Target target;
+  target.quantity.subject = Subject::kOperation;
+  target.quantity.workers = 4;
+  target.largest = Bytes{4};
+  target.startup = each;
+  target.beta = SecondsPerByte{1e-12};
+  return SamplingPlan({target}, small_options(), {}).next(Seconds{4}, std::nullopt)->repetitions;
+}
+
+TEST(SamplingPlan, OperationsFollowEachOtherForSomeMilliseconds) {
+  EXPECT_EQ(first_row(Seconds{0.99e-3}), 20);
+  EXPECT_EQ(first_row(Seconds{20e-6}), 30);  // and as many on another visit
+  EXPECT_EQ(first_row(Seconds{15e-3}), 3);
+  EXPECT_EQ(first_row(Seconds{0.15}), 1);  // a twentieth of the budget
+}
+
 TEST(SamplingPlan, EndsWhenEverySizeIsKnownWell) {
   SamplingPlan sampling_plan({message_target()}, small_options(), {});
   Simulation simulation;

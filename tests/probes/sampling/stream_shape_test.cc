@@ -75,5 +75,11 @@ TEST(StreamedAtMost, IsShorterOnlyWhereTheGuessWasFarOff) {
   EXPECT_EQ(streamed_at_most(6, 2, Seconds{10}), 6);
 }
 
+TEST(RowAtMost, IsShorterOnlyWhereTheGuessWasFarOff) {
+  EXPECT_EQ(row_at_most(30, Seconds{1e-3}), 30);
+  EXPECT_EQ(row_at_most(30, Seconds{0.1}), 10);
+  EXPECT_EQ(row_at_most(30, Seconds{10}), 1);
+}
+
 }  // namespace
 }  // namespace commtune::probes
