@@ -391,6 +391,7 @@ class Session {
     result.max_iterations = options_.max_iterations;
     result.width = options_.width;
     result.budget = budget_;
+    result.chunk = facts_.traits.chunk;
     result.overhead = Seconds{2 * Seconds{coordinator_.clocks().slowest_round_trip()}} + Seconds{2e-4};
     return result;
   }

@@ -171,6 +171,16 @@ int SamplingPlan::first_repetitions(const TargetState& state, Bytes size) const 
   return std::max(1, std::min(repetitions, static_cast<int>(share / once)));
 }
 
+/// Whether an operation of this size is of too few chunks to show what a byte costs. Where messages go whole
+/// to one server each, plans have several of them share connections, of which a large one alone tells
+/// nothing.
+bool SamplingPlan::is_unpipelined(const TargetState& state, Bytes size) const {
+  const Quantity& quantity = state.target.quantity;
+  const double pipelined = gains().pipelined_chunks * static_cast<double>(options_.chunk.count);
+  return quantity.subject == Subject::kOperation && whole_message_servers(quantity.road) == 0 &&
+         static_cast<double>(size.count) < pipelined;
+}
+
 /// Of a size that was not measured yet, for a target of weight 1.
 double SamplingPlan::widening_gain(const TargetState& state, Bytes size) const {
   if (state.points.empty()) return gains().first * (state.streams() ? gains().first_stream : 1);
@@ -180,8 +190,9 @@ double SamplingPlan::widening_gain(const TargetState& state, Bytes size) const {
     if (state.streams() && above == state.points.begin() && size > state.grid.front()) return 0;
     const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
     // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.
-    const double startup =
-        state.streams() ? 1 : state.points.begin()->second.times.median() / known.times.median();
+    const double startup = state.streams() || is_unpipelined(state, nearest)
+                               ? 1
+                               : state.points.begin()->second.times.median() / known.times.median();
     return gains().range * std::min(octaves(size, nearest), gains().most_octaves) *
            std::min(gains().startup_counts * startup, 1.0);
   }

@@ -32,6 +32,7 @@ struct SamplingPlanOptions {
   double width = 0.02;
   Seconds budget{8};       ///< of the whole probe: a single step takes a small part of it
   Seconds overhead{1e-3};  ///< of a repetition, beside what is timed
+  Bytes chunk;             ///< longest transfer of a pipelined road; 0: unknown
   SamplingGains gains;
 };
 
@@ -91,6 +92,7 @@ class SamplingPlan {
 
   int turn(const Step& step) const;
   double repetition_time(const TargetState& state, Bytes size) const;
+  bool is_unpipelined(const TargetState& state, Bytes size) const;
   double visit_time(const TargetState& state, Bytes size, int repetitions) const;
   int first_repetitions(const TargetState& state, Bytes size) const;
   double weight(const TargetState& state, Bytes size) const;

@@ -54,6 +54,7 @@ const std::vector<Gain>& all_gains() {
       {"first_stream", &SamplingGains::first_stream, 1},
       {"range", &SamplingGains::range, 0},
       {"startup_counts", &SamplingGains::startup_counts, kNever},
+      {"pipelined_chunks", &SamplingGains::pipelined_chunks, 0},
       {"between", &SamplingGains::between, 0},
       {"smooth_share", &SamplingGains::smooth_share, 0},
       {"most_octaves", &SamplingGains::most_octaves, kNever},

@@ -87,6 +87,42 @@ TEST(SamplingPlan, OperationsFollowEachOtherForSomeMilliseconds) {
   EXPECT_EQ(first_row(Seconds{0.15}), 1);  // a twentieth of the budget
 }
 
+/// The largest size of an operation that is measured in 0.35 s beside a link. Its start-up is a hundredth of
+/// what 64 KiB take.
+Bytes largest_of_operation(Bytes chunk, const Road& road) {
+  Target target;
+  target.quantity.subject = Subject::kOperation;
+  target.quantity.road = road;
+  target.quantity.workers = 4;
+  target.largest = Bytes{16 << 20};
+  target.startup = Seconds{100e-6};
+  target.beta = SecondsPerByte{150e-9};
+  Target link = message_target();
+  link.weight = 10;
+  SamplingPlanOptions options = small_options();
+  options.chunk = chunk;
+  SamplingPlan sampling_plan({target, link}, options, {});
+  Seconds left{0.35};
+  Bytes largest;
+  while (const auto visit = sampling_plan.next(left, std::nullopt)) {
+    const double bytes = static_cast<double>(visit->size.count);
+    const double each = visit->target == 0 ? 100e-6 + 150e-9 * bytes : truth(visit->size);
+    const std::vector<double> times(static_cast<std::size_t>(visit->repetitions), each);
+    left -= Seconds{each * static_cast<double>(times.size()) + 1e-3};
+    if (visit->target == 0) largest = std::max(largest, visit->size);
+    sampling_plan.record(*visit, times);
+  }
+  return largest;
+}
+
+TEST(SamplingPlan, GoesOnUntilAnOperationsChunksOverlap) {
+  const Bytes without = largest_of_operation(Bytes{0}, AllReduce{Collective::kRing});
+  EXPECT_LT(without, Bytes{480 << 10});
+  EXPECT_GE(largest_of_operation(Bytes{60 << 10}, AllReduce{Collective::kRing}), Bytes{480 << 10});
+  const ParameterServer hashed{4, Placement::kColocated, Assignment::kHashed};
+  EXPECT_EQ(largest_of_operation(Bytes{60 << 10}, hashed), without);
+}
+
 TEST(SamplingPlan, EndsWhenEverySizeIsKnownWell) {
   SamplingPlan sampling_plan({message_target()}, small_options(), {});
   Simulation simulation;
