@@ -99,6 +99,7 @@ class Knowledge {
         together_(before.opposed ? -before.startup * before.rate : 0) {}
 
   void learn(FactorSearch& search, const CheckedPlan& checked) {
+    ++plans_;
     const double off = std::abs(std::log(search.time(mean_) / checked.measured));
     const double within = checked.half_width / checked.measured;
     const double noise = std::sqrt(square(within / kNormal95) + own_);
@@ -148,6 +149,12 @@ class Knowledge {
       // Runs do not differ by more than noise; costs may be off by any factor.
       share = std::max(of_costs / (of_costs + square(noise)), 1 - kNormal95 * noise / off);
     }
+    // But where a plan of the road is predicted already, another one that is not is an outlier: costs that
+    // suit both are far from what either says.
+    if (plans_ > 1 && far > kOutlier) {
+      share = std::min(share, kOutlier / far);
+      far = kOutlier;
+    }
     mean_ = mean_ + share * step;
     const double scale = square(std::max(1.0, far));
     startup_ *= scale;
@@ -168,8 +175,10 @@ class Knowledge {
   }
 
   static constexpr int kSlopes = 2;
+  static constexpr double kOutlier = 2;  // standard deviations
 
   double own_;  // variance of what a plan takes beside what its road's costs say
+  int plans_ = 0;
   Logarithms mean_;
   double startup_, rate_, together_;
 };
