@@ -35,7 +35,7 @@ struct SamplingGains {
   /// Chunks of an operation from which on the steps of one overlap those of others, and its size shows what a
   /// byte costs. Up to there `startup_counts` is not asked: of a message of two chunks a server answers
   /// nothing before it has half of it, and one of 4 MiB took 10 to 14 % less than a line through 64 and 128
-  /// KiB said.
+  /// KiB said. [+12 -4, 1 8; 0 +4, 3 5; +9 -7, 4 7]
   double pipelined_chunks = 8;
   /// Per factor of two from the nearest measured size, between measured ones: what the fit does not explain
   /// around there times this. [+8 +8, 1 8; -2 -2, 7 4; +49 +132, 0 21]
@@ -78,11 +78,9 @@ struct SamplingGains {
   /// 40, 20 and 25 % on those of 2, 3 and 4, which nothing was chosen on.
   /// [fewest: +14 +18, 8 7 doubled; most: -8 -1, 6 6; +15 +3, 2 11; +13 +12, 2 11]
   int fewest_streams = 1, most_streams = 2;
-  /// Operations that follow each other fill so much time on a first visit. Ranks that share processors find
-  /// their places only in some milliseconds.
-  Seconds row_time{20e-3};
-  /// Messages that follow each other without a command in between fill so much time. Likewise
-  /// [-9 -6, 9 6; -1 +1, 4 7; -3 -1, 5 6].
+  /// Messages and operations that follow each other without a command in between fill so much time. Of
+  /// messages likewise [-9 -6, 9 6; -1 +1, 4 7; -3 -1, 5 6]. Of operations less would do on these clusters,
+  /// which know no ranks that share processors and find their places only in some milliseconds.
   Seconds back_to_back_time{10e-3};
 
   // --- what plans need (SamplingPlan::weigh) ---

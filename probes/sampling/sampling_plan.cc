@@ -161,8 +161,7 @@ int SamplingPlan::first_repetitions(const TargetState& state, Bytes size) const 
   } else {
     constexpr int kVisits = 2;  // of an operation's size: what lasts for a while shows between them
     const bool operation = state.target.quantity.subject == Subject::kOperation;
-    const Seconds time = operation ? gains().row_time : gains().back_to_back_time;
-    const int fitting = static_cast<int>(time.count() / state.back_to_back_time(size));
+    const int fitting = static_cast<int>(gains().back_to_back_time.count() / state.back_to_back_time(size));
     const int most = operation ? options_.max_iterations / kVisits : options_.max_iterations;
     repetitions = std::clamp(fitting, options_.iterations, std::max(options_.iterations, most));
   }

@@ -105,6 +105,7 @@ class DrawnProbe {
     probes::SamplingPlanOptions options;
     options.budget = budget_;
     options.overhead = cluster_.overhead;
+    options.chunk = TransferTraits{}.chunk;
     options.gains = how_.gains;
     probes::SamplingPlan plan(cluster_.targets, options, samples_);
     const Seconds reserve{0.15 + 0.002 * static_cast<double>(cluster_.targets.size())};

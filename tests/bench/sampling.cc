@@ -67,7 +67,6 @@ const std::vector<Gain>& all_gains() {
       {"stream_time", &SamplingGains::stream_time, 0},
       {"fewest_streams", &SamplingGains::fewest_streams, 1},
       {"most_streams", &SamplingGains::most_streams, 60},
-      {"row_time", &SamplingGains::row_time, 0},
       {"back_to_back_time", &SamplingGains::back_to_back_time, 0},
       {"first_sizes", &SamplingGains::first_sizes, 0},
       {"first_sizes_share", &SamplingGains::first_sizes_share, kNever},

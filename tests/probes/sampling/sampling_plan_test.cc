@@ -81,7 +81,7 @@ int first_row(Seconds each) {
 }
 
 TEST(SamplingPlan, OperationsFollowEachOtherForSomeMilliseconds) {
-  EXPECT_EQ(first_row(Seconds{0.99e-3}), 20);
+  EXPECT_EQ(first_row(Seconds{0.99e-3}), 10);
   EXPECT_EQ(first_row(Seconds{20e-6}), 30);  // and as many on another visit
   EXPECT_EQ(first_row(Seconds{15e-3}), 3);
   EXPECT_EQ(first_row(Seconds{0.15}), 1);  // a twentieth of the budget
