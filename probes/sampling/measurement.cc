@@ -13,8 +13,8 @@ namespace commtune::probes {
 namespace {
 
 constexpr Seconds kBetweenShows{0.2};  // five times a second, as fast as a person reads
-constexpr int kMostInOne =
-    200;  // in one command: round trips of 1 ms take 0.2 s, in which none can be stopped
+// Repetitions in one command: round trips of 1 ms take 0.2 s, in which none can be stopped.
+constexpr int kMostInOne = 200;
 
 std::string label(const Quantity& quantity, Bytes size) {
   return describe(quantity) + ", " + format_size(size);

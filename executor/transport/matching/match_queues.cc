@@ -15,11 +15,6 @@ bool fits(Tag receive, Tag sent) {
   return receive == sent || (number_of(receive) == kAnyNumber && tag_space_of(receive) == tag_space_of(sent));
 }
 
-/// Shorter ones the allocator has at hand.
-constexpr std::size_t kWorthRecycling = 4096;
-/// As many chunks as come early where a peer is a step ahead; what a burst needed goes back.
-constexpr std::size_t kMostSpare = 16;
-
 /// As MessageLimits::early counts it.
 std::uint64_t weight(const Envelope& early) { return early.size + MessageLimits::kPerMessage.count; }
 
@@ -61,7 +56,7 @@ TransferId MatchQueues::take_receive(const Envelope& message) {
 
 EarlyMessage& MatchQueues::keep(const Envelope& message) {
   check_early(message);
-  early_.push_back({message, room_for(message.size)});
+  early_.push_back({message, transfers_->early_memory().take(message.size)});
   early_bytes_ += weight(message);
   tell(message.tag);
   return early_.back();
@@ -74,23 +69,7 @@ void MatchQueues::keep(EarlyMessage message) {
   tell(early_.back().envelope.tag);
 }
 
-void MatchQueues::recycle(EarlyMessage message) {
-  if (message.data.size() >= kWorthRecycling && spare_.size() < kMostSpare)
-    spare_.push_back(std::move(message.data));
-}
-
-/// Of so many bytes, whatever they hold. What was recycled last is still in the caches.
-std::vector<std::byte> MatchQueues::room_for(std::size_t bytes) {
-  const auto fitting = std::find_if(spare_.rbegin(), spare_.rend(), [&](const auto& spare) {
-    return bytes >= kWorthRecycling && spare.capacity() >= bytes;
-  });
-  if (fitting == spare_.rend()) return std::vector<std::byte>(bytes);
-  std::swap(*fitting, spare_.back());
-  std::vector<std::byte> room = std::move(spare_.back());
-  spare_.pop_back();
-  room.resize(bytes);
-  return room;
-}
+void MatchQueues::recycle(EarlyMessage message) { transfers_->early_memory().give(std::move(message.data)); }
 
 /// A plan's messages alone are started because a peer has begun them.
 void MatchQueues::tell(Tag early) {

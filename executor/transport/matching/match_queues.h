@@ -52,14 +52,12 @@ class MatchQueues {
   EarlyMessage& keep(const Envelope& message);
   /// The same for a message that has come. Throws as above.
   void keep(EarlyMessage message);
-  /// Takes the memory of a message that post() returned, for those to come: the system's would have to be
-  /// cleared and mapped page by page, which takes longer than to copy the message.
+  /// Takes the memory of a message that post() returned, for those to come.
   void recycle(EarlyMessage message);
   /// Whether one of them belongs to this message of a plan (message_of), in this tag space.
   bool came_early(TagSpace space, std::uint32_t message) const;
 
  private:
-  std::vector<std::byte> room_for(std::size_t bytes);
   void tell(Tag early);
   void check_early(const Envelope& message) const;
   void check_room(const Envelope& message, TransferId receive) const;
@@ -70,8 +68,7 @@ class MatchQueues {
   int peer_;
   Queue posted_;
   std::list<EarlyMessage> early_;
-  std::uint64_t early_bytes_ = 0;              // of these, as MessageLimits counts them
-  std::vector<std::vector<std::byte>> spare_;  // recycled
+  std::uint64_t early_bytes_ = 0;  // of these, as MessageLimits counts them
 };
 
 }  // namespace commtune::matching

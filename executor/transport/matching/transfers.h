@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "executor/transport/matching/early_memory.h"
 #include "executor/transport/transport.h"
 
 namespace commtune::matching {
@@ -80,6 +81,8 @@ class Transfers {
     std::swap(completed_, reported_);
     return reported_;
   }
+  /// For what comes early.
+  EarlyMemory& early_memory() { return early_memory_; }
   void release_reported() {
     for (const Completion& completion : reported_) {
       all_[completion.transfer].next = free_;
@@ -93,6 +96,7 @@ class Transfers {
   TransferId free_ = kNoTransfer;
   std::vector<Completion> completed_, reported_;
   bool early_ = false;
+  EarlyMemory early_memory_;
 };
 
 }  // namespace commtune::matching
