@@ -3,6 +3,9 @@
 // a probe keeps it with what it measured, since costs hold for no other; formulas read it, since chunks that
 // follow each other hide latencies and stages of one message from each other.
 
+#include <algorithm>
+#include <cmath>
+
 #include "perfmodel/base/units.h"
 
 namespace commtune {
@@ -20,6 +23,11 @@ struct TransferTraits {
   bool assumed = true;  ///< nobody said so: as all transports had it before they were asked
   /// So the chunks of a segment that is just beyond `uncut` are half of it, and on average this.
   Bytes short_chunk() const { return Bytes{uncut.count * 3 / 4}; }
+  /// Of a segment of so many bytes.
+  double chunks(double bytes) const {
+    if (bytes <= static_cast<double>(uncut.count)) return 1;
+    return std::max<double>(cuts, std::ceil(bytes / static_cast<double>(chunk.count)));
+  }
   bool operator==(const TransferTraits&) const = default;
 };
 

@@ -480,6 +480,10 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   }
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = whole_message_servers(road);
+  const Topology& place = priced.place();
+  cost.server_hosts = {static_cast<std::uint32_t>(place.workers), static_cast<std::uint32_t>(road.first),
+                       static_cast<std::uint32_t>(place.hosts > 1 ? place.per_host : 1)};
+  cost.traits = priced.cluster.traits;
 }
 
 /// To a stage that is there: per byte, whether the message has the channel to itself or not. One thread
@@ -508,6 +512,14 @@ void add_casts(RoadCost& cost, PricedRoad& priced) {
 }
 
 }  // namespace
+
+/// Of each message its own host's connections take the whole time, those of the S-1 others one in H-1.
+double ServerHosts::connection_time(std::uint32_t servers) const {
+  const std::uint32_t all = hosts(servers);
+  if (all < 2) return 1;
+  const double with_servers = std::min(all, (servers + per_host - 1) / per_host);
+  return with_servers / (1 + (with_servers - 1) / (all - 1));
+}
 
 Operations operations_of(const Road& road) {
   return match(

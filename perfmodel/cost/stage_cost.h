@@ -1,6 +1,7 @@
 #pragma once
 // What a message costs on a road: the one place where the roads differ for a prediction. MODEL.md section 4.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -43,6 +44,22 @@ struct Rounds {
   }
 };
 
+/// Where colocated servers in turn are. Hosts with fewer workers than others are not told apart.
+struct ServerHosts {
+  std::uint32_t workers = 0;   ///< 0: every server is on a host of its own, and there are no other hosts
+  std::uint32_t first = 0;     ///< worker beside which server 0 is
+  std::uint32_t per_host = 1;  ///< workers on a host; 1 where there is one host: its ranks are as hosts
+  std::uint32_t of(std::uint32_t server) const {
+    return workers == 0 ? server : (first + server) % workers / per_host;
+  }
+  std::uint32_t hosts(std::uint32_t servers) const {
+    return workers == 0 ? servers : (workers + per_host - 1) / per_host;
+  }
+  /// Seconds for which a stage of a message keeps each connection of its server's host, by what the message
+  /// keeps the channel: on the busiest hosts, those with servers, all connections take that together.
+  double connection_time(std::uint32_t servers) const;
+};
+
 enum class CostDetail { kWhole, kTimes };
 
 struct RoadCost {
@@ -61,6 +78,8 @@ struct RoadCost {
   SecondsPerByte copy;   ///< gathering a message into a fusion buffer and scattering it back, per byte
   bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time
   int in_turn = 0;       ///< each message goes whole to one of so many servers; 0: every one to all servers
+  ServerHosts server_hosts;   ///< of colocated servers in turn
+  TransferTraits traits;      ///< how their messages are cut
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
   double interference = 0;    ///< kappa
   Seconds straggling{};       ///< expected lateness of the slowest of N workers in one iteration

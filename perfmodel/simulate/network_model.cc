@@ -4,6 +4,10 @@ namespace commtune {
 
 namespace {
 
+/// Of what is urgent waits for at a connection, so much is in sockets, and counts as sent; the rest is what
+/// is left of the chunk that is handed to them.
+constexpr double kTakenOfHeld = 0.5;
+
 /// The part of a time that is due to bytes: all but the start-up.
 double of_bytes(const FlatCost& cost, double bytes, double time) {
   return time - std::min(time, cost.occupancy.at(bytes).alpha);
@@ -32,9 +36,9 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   head_of_line_ = road.cost->head_of_line.count() * road.cost->rounds.both() / rounds_.both();
   now_ = 0;
   messages_.resize(messages);  // start() fills them in
-  server_free_.assign(2 * static_cast<std::size_t>(road.cost->in_turn), 0.0);
-  seen_beside_.assign(static_cast<std::size_t>(road.cost->in_turn), 0.0);
-  beside_ = 0;
+  const auto servers = static_cast<std::uint32_t>(road.cost->in_turn);
+  server_free_.assign(shared_ ? 0 : std::size_t{2} * servers, 0.0);
+  connected_ = shared_ && servers > 0;
   for (Channel& channel : channels_) {
     channel.queue.reset(messages);
     channel.free = channel.since = 0;
@@ -51,6 +55,15 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   varies_ = credit.varies;
   under_way_ = under_way_until_ = 0;
   bytes_time_ = {};
+  if (connected_) {
+    const ServerHosts& where = road.cost->server_hosts;
+    connection_time_ = where.connection_time(servers);
+    connections_.reset(where.hosts(servers), messages, head_of_line_,
+                       limited_ ? kTakenOfHeld * head_of_line_ : Connections::kNever);
+    advance_ = &NetworkModel::advance_connections;
+    first_round_ = &NetworkModel::pass_connections;
+    return;
+  }
   of_kind(slows, [&]<Kind kKind>() {
     advance_ = &NetworkModel::advance_to<kKind>;
     first_round_ = &NetworkModel::first_round<kKind>;
@@ -73,6 +86,7 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
       message.counted = message.first;
       message.rate = pushed_per_second(message);
     }
+    if (connected_) price_transfers(priced);
   }
   Message& message = put(urgency, priced);
   message.server = in_flight.server;
@@ -159,17 +173,31 @@ void NetworkModel::price_apart(Priced& priced) const {
   }
 }
 
-/// Sets for how long a server handles the message. On a shared channel both stages are one visit.
+/// Sets for how long a dedicated server handles the message.
 void NetworkModel::price_server(Message& message) const {
-  const double in = road_->reduce.alone.bytes_part(message.bytes),
-               out = road_->distribute.alone.bytes_part(message.bytes);
-  message.handling = shared_ ? std::array{std::max(in, out), 0.0} : std::array{in, out};
-  const double servers = road_->cost->in_turn;
-  if (!shared_ || servers < 2) return;
-  // On average a message keeps a card for its part of the server there, and for the worker unless it goes
-  // there.
-  const double kept = message.kept[0] * message.first + message.kept[1] * (message.rounds - message.first);
-  message.beside = std::max(0.0, (kept - message.handling[0] / servers) / (1 - 1 / servers));
+  message.handling = {road_->reduce.alone.bytes_part(message.bytes),
+                      road_->distribute.alone.bytes_part(message.bytes)};
+}
+
+/// Sets for how long the message keeps its connections. On average over all connections that is as long as it
+/// keeps the channel; what it takes beyond that alone is latency, of which longer messages than were measured
+/// have no more.
+void NetworkModel::price_transfers(Priced& priced) const {
+  const RoadCost& cost = *road_->cost;
+  const auto seconds = [&](double bytes) {
+    return connection_time_ * std::min(road_->both.occupancy(bytes), road_->both.alone(bytes));
+  };
+  const auto chunk_of = [&](double bytes) { return seconds(bytes) / cost.traits.chunks(bytes); };
+  const double bytes = priced.message.bytes;
+  const double measured = cost.measured_largest > Bytes{0}
+                              ? std::min(bytes, static_cast<double>(cost.measured_largest.count))
+                              : bytes;
+  const double beyond = road_->both.alone(measured) - seconds(measured) - chunk_of(measured);
+  priced.message.counted = 1;  // the push: sent at once or not at all
+  Connections::TransferCost& transfers = priced.transfers;
+  transfers.time = seconds(bytes);
+  transfers.chunk = chunk_of(bytes);
+  transfers.lag = (std::max(0.0, beyond) + priced.copying) / 2;
 }
 
 /// Adds a message at this urgency.
@@ -184,11 +212,7 @@ void NetworkModel::of_kind(bool slows, const Run& run) {
   if (!shared_) return run.template operator()<Kind{}>();
   either(limited_, [&]<bool kLimited>() {
     either(head_of_line_ > 0, [&]<bool kAhead>() {
-      either(!server_free_.empty(), [&]<bool kInTurn>() {
-        either(slows, [&]<bool kSlows>() {
-          run.template operator()<Kind{kLimited, kAhead, kInTurn, false, kSlows}>();
-        });
-      });
+      either(slows, [&]<bool kSlows>() { run.template operator()<Kind{kLimited, kAhead, false, kSlows}>(); });
     });
   });
 }
@@ -263,6 +287,32 @@ void NetworkModel::ComingQueue::make_room() {
 /// True if serve() has to be called now.
 bool NetworkModel::due(const Channel& channel) const { return channel.called || channel.ends <= now_; }
 
+void NetworkModel::pass_connections(std::uint32_t urgency, ComputeClock& /*clock*/) {
+  const std::uint32_t host = road_->cost->server_hosts.of(messages_[urgency].server);
+  connections_.start(urgency, host, priced_[0].transfers, now_);
+}
+
+double NetworkModel::advance_connections(double until, bool stops_at_credit, ComputeClock& clock) {
+  const bool watches_credit = stops_at_credit && limited_;
+  do {
+    const double next = connections_.soonest();
+    if (clock.disturbed() && next < kNever) clock.occupy(0, now_, next);
+    now_ = std::min(until, next);
+    if (next > until) break;
+    note(connections_.handle());
+  } while (arrived_.empty() && !(watches_credit && credit_allows()));
+  return now_;
+}
+
+/// Accounts for what has been sent of a message, and for its arrival.
+void NetworkModel::note(const Connections::Event& event) {
+  Message& message = messages_[event.message];
+  if (event.sent) end_round(message);
+  if (!event.arrived) return;
+  message.passed = connections_.stages(event.message);
+  arrive(event.message);
+}
+
 template <NetworkModel::Kind kKind>
 double NetworkModel::advance_to(double until, bool stops_at_credit, ComputeClock& clock) {
   const bool watches_credit = kKind.limited && stops_at_credit && limited_;
@@ -289,14 +339,14 @@ inline void NetworkModel::take_soonest() {
   const std::uint32_t urgency = coming_.soonest().urgency;
   coming_.pop();
   Message& message = messages_[urgency];
-  if (kKind.in_turn && message.parts_left > 0) {
+  if (kKind.apart && message.parts_left > 0) {
     if (--message.parts_left > 0) return wait_for_part(urgency);
-    end_round<kKind>(message);
+    end_round(message);
     if (message.round == message.rounds) return arrive(urgency);
     if (const double end = message.passed[0].end; end > now_) return coming_.push({end, urgency});
   }
   if (message.round < message.rounds) return next_round<kKind>(urgency);
-  end_round<kKind>(message);
+  end_round(message);
   arrive(urgency);
 }
 
@@ -360,16 +410,12 @@ void NetworkModel::serve(std::size_t number, ComputeClock& clock) {
   if (kKind.slows && clock.disturbed()) occupy(number, clock);
 }
 
-/// Moment at which a round leaves that would leave at `left` if its server were free: the server may delay
+/// Moment at which a stage leaves that would leave at `left` if its server were free: the server may delay
 /// it.
 double NetworkModel::after_server(const Message& message, double left) {
   const std::size_t stage = message.stage();
-  if (shared_ && stage > 0) return left;
   double& free = server_free_[std::size_t{2} * message.server + stage];
-  double& seen = seen_beside_[message.server];
-  const double from = std::max(left - message.kept[stage], free + (beside_ - seen));
-  beside_ += message.beside;
-  seen = beside_;
+  const double from = std::max(left - message.kept[stage], free);
   free = from + message.handling[stage];
   return from + message.kept[stage];
 }
@@ -384,7 +430,7 @@ inline void NetworkModel::taken(Channel& channel) {
   channel.queue.erase(urgency);
   message.from = std::min(message.from, left);
   const std::size_t stage = message.stage();
-  const bool visits = kKind.in_turn && !server_free_.empty() && message.ends_stage();
+  const bool visits = kKind.apart && !server_free_.empty();
   const double sent = visits ? after_server(message, left) : left;
   if (!message.ends_stage()) {  // most rounds of a collective: only its next round follows
     ++message.round;
@@ -400,12 +446,11 @@ inline void NetworkModel::taken(Channel& channel) {
     message.part_time = (message.taken_in - now_) / kPushParts;
     return wait_for_part(urgency);
   }
-  end_round<kKind>(message);
+  end_round(message);
   if (message.round == message.rounds && !message.told) return arrive(urgency);
   coming_.push({passed.end, urgency});
 }
 
-template <NetworkModel::Kind kKind>
 inline void NetworkModel::end_round(Message& message) {
   if (++message.round != message.counted) return;
   unsent_ -= message.unsent;

@@ -11,6 +11,7 @@
 #include "perfmodel/cost/flat_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/simulate/compute_clock.h"
+#include "perfmodel/simulate/connections.h"
 #include "perfmodel/simulate/in_flight_message.h"
 #include "perfmodel/simulate/priority_set.h"
 
@@ -29,10 +30,11 @@ namespace commtune {
 /// have accepted ahead of the channel (up to RoadCost::head_of_line seconds of them) leave in the order in
 /// which they were accepted.
 ///
-/// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), that server handles one
-/// message after the other, however fast the channel is, since the channel is that of all servers together.
-/// All workers push to it at once, so their bytes leave no faster than it takes them: the credit counts
-/// what is left of a push, in quarters, until sockets hold the rest of it.
+/// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), each pair of hosts has
+/// connections of its own (Connections) on a shared channel. Dedicated servers handle one message after the
+/// other, however fast the channel is, since the channel is that of all servers together. All workers push to
+/// a server at once, so their bytes leave no faster than it takes them: the credit counts what is left of a
+/// push, in quarters, until sockets hold the rest of it.
 class NetworkModel {
  public:
   /// What may be unsent when another message starts.
@@ -98,7 +100,6 @@ class NetworkModel {
     std::array<StageInterval, 2> passed;  // by stage
     std::array<double, 2>
         handling{};            // by stage: of its server, where servers take messages in turn: seconds
-    double beside = 0;         // what it keeps the other servers' cards, for the workers there
     std::uint32_t server = 0;  // that one
     int round = 0;             // number of its current round
     int first = 0;             // number of rounds of the reduce stage
@@ -150,6 +151,7 @@ class NetworkModel {
   /// A message as it starts, kept because the next one mostly has the same size and so the same costs.
   struct Priced {
     Message message;
+    Connections::TransferCost transfers;  // where it passes connections
     double copying = 0;
     std::array<double, 2> bytes_time{};
     bool is_of(const InFlightMessage& in_flight) const {
@@ -161,7 +163,6 @@ class NetworkModel {
   struct Kind {
     bool limited = true;  ///< the credit may keep messages back
     bool ahead = true;    ///< sockets hold bytes ahead of the channel
-    bool in_turn = true;  ///< servers take messages in turn
     bool apart = true;    ///< each stage has a channel of its own
     bool slows = true;    ///< traffic slows compute
   };
@@ -179,6 +180,7 @@ class NetworkModel {
   void price(Priced& priced, const FlatCost& cost, double last_share, double copying) const;
   void price_apart(Priced& priced) const;
   void price_server(Message& message) const;
+  void price_transfers(Priced& priced) const;
   double pushed_per_second(const Message& message) const;
   Message& put(std::uint32_t urgency, const Priced& priced);
   void begin(std::uint32_t urgency, ComputeClock& clock);
@@ -188,11 +190,13 @@ class NetworkModel {
   double after_server(const Message& message, double left);
   template <Kind kKind>
   double advance_to(double until, bool stops_at_credit, ComputeClock& clock);
+  void pass_connections(std::uint32_t urgency, ComputeClock& clock);
+  double advance_connections(double until, bool stops_at_credit, ComputeClock& clock);
+  void note(const Connections::Event& event);
   template <Kind kKind>
   void next_round(std::uint32_t urgency);
   template <Kind kKind>
   double room_in(const Channel& channel) const;
-  template <Kind kKind>
   void end_round(Message& message);
   template <Kind kKind>
   void take(Channel& channel, Message& message, double at, double time);
@@ -214,9 +218,10 @@ class NetworkModel {
   bool shared_ = true;
   double head_of_line_ = 0, now_ = 0;
   std::vector<Message> messages_;    // by urgency
-  std::vector<double> server_free_;  // by server in turn and stage: moment at which it is free
-  std::vector<double> seen_beside_;  // by server in turn: beside_ when it took its last message
-  double beside_ = 0;                // what all messages so far keep other servers' cards
+  std::vector<double> server_free_;  // by dedicated server in turn and stage: moment at which it is free
+  Connections connections_;          // of servers in turn on shared cards
+  bool connected_ = false;           // over those all messages pass
+  double connection_time_ = 0;       // of a message, by what it keeps the channel
   std::array<Channel, 2> channels_;
   ComingQueue coming_;
   std::array<Priced, 2> priced_;  // the last message that started, and the last distribute run as a step

@@ -289,6 +289,30 @@ TEST(RoadCost, HashedMessagesGoWholeToOneServer) {
   EXPECT_EQ(road_cost(ps(2, Placement::kDedicated), cluster_of(6), 4).in_turn, 0);
 }
 
+TEST(RoadCost, ServersInTurnAreOnTheHostsOfTheirWorkers) {
+  ParameterServer road{3, Placement::kColocated, Assignment::kHashed};
+  road.first = 1;
+  const ServerHosts alone = road_cost(road, cluster_of(4), 4).server_hosts;
+  EXPECT_EQ(alone.hosts(3), 4);
+  EXPECT_EQ(alone.of(0), 1);
+  EXPECT_EQ(alone.of(2), 3);
+  const ServerHosts in_pairs{8, 6, 2};
+  EXPECT_EQ(in_pairs.hosts(8), 4);
+  EXPECT_EQ(in_pairs.of(1), 3);
+  EXPECT_EQ(in_pairs.of(2), 0);
+}
+
+TEST(ServerHosts, OfAllMessagesABusyHostsConnectionsHaveAsMuchAsItsCard) {
+  // Of four messages for four servers, a connection has one push and one message's answers.
+  EXPECT_DOUBLE_EQ((ServerHosts{4, 0, 1}.connection_time(4)), 2);
+  EXPECT_DOUBLE_EQ((ServerHosts{8, 0, 2}.connection_time(8)), 2) << "by host";
+  // With one server one of either, in opposite directions, for all of the message's time.
+  EXPECT_DOUBLE_EQ((ServerHosts{4, 0, 1}.connection_time(1)), 1);
+  // With two of four: their own, and a third of what goes to the other one.
+  EXPECT_DOUBLE_EQ((ServerHosts{4, 0, 1}.connection_time(2)), 2 / (1 + 1.0 / 3));
+  EXPECT_DOUBLE_EQ((ServerHosts{1, 0, 1}.connection_time(1)), 1);
+}
+
 TEST(RoadCost, HashedServersAreCalibratedByEvenOnes) {
   // Two even servers took twice the formula's time per byte: so do two hashed ones, unless they were
   // measured.

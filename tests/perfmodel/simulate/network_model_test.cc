@@ -243,38 +243,60 @@ TEST(NetworkModel, WholeMessagesQueueAtTheServerThatTheyGoTo) {
   EXPECT_DOUBLE_EQ(network.intervals(2).reduce.end, 2);
 }
 
-TEST(NetworkModel, APushToAServerInTurnIsCountedUntilItHasArrived) {
-  // On one channel: 40 B keep the card for 1 s and their server for 2 s, one alone takes 4 s. Servers 0 and 1
-  // take a message each, but without a credit the second one waits for the first one's push.
+TEST(NetworkModel, APushToAServerInTurnIsCountedUntilItHasBeenSent) {
+  // 40 B keep each connection between the two hosts for 1 s either way, as they keep the card. Servers 0 and
+  // 1 take a message each, but without a credit the second one waits for the first one's push.
   RoadCost cost = two_servers_in_turn(0.1, 0.025);
   const auto may_follow_at = [&] {
     Network network(cost, 0);
     network.start(0, 40);
     return network.pass_until_credit(10);
   };
-  EXPECT_DOUBLE_EQ(may_follow_at(), 2);  // half of its 1 s on the channel, and half of the 3 s beyond
+  EXPECT_DOUBLE_EQ(may_follow_at(), 1);
   cost.in_turn = 0;
   EXPECT_DOUBLE_EQ(may_follow_at(), 0.5);
 }
 
-TEST(NetworkModel, WhatSocketsHoldOfAPushIsTakenIn) {
+TEST(NetworkModel, OfWhatIsUrgentWaitsForSocketsHoldHalf) {
+  // Sent but for 0.25 s. 4 s alone: 1 s of latency for either stage of one chunk.
   RoadCost cost = two_servers_in_turn(0.1, 0.025);
   cost.head_of_line = Seconds{0.5};
   Network network(cost, 0);
   network.start(0, 40);
-  EXPECT_DOUBLE_EQ(network.pass_until_credit(10), 1.5);
+  EXPECT_DOUBLE_EQ(network.pass_until_credit(10), 0.75);
   network.end();
-  EXPECT_DOUBLE_EQ(network.arrival(0), 4);  // its answer still waits for the sum
+  EXPECT_DOUBLE_EQ(network.intervals(0).reduce.end, 2);
+  EXPECT_DOUBLE_EQ(network.arrival(0), 4);
 }
 
-TEST(NetworkModel, AServersCardAlsoCarriesWhatItsWorkerSends) {
-  // 40 B keep their server for 1 s, and a card for 1.5 s on average: 0.5 s of servers' work, so 2 s of each
-  // worker elsewhere. Server 1 begins 2 s later for the message that goes to server 0, not for its own.
-  Network network(two_servers_in_turn(0.05, 0.0375));
-  for (std::uint32_t message = 0; message < 2; ++message) network.start(message, 40);
+TEST(NetworkModel, LongerMessagesThanWereMeasuredHaveNoMoreLatency) {
+  // 40 B: 1 s on a connection, 1 s of latency a stage; 80 B: 2 s there.
+  RoadCost cost = two_servers_in_turn(0.1, 0.025);
+  cost.measured_largest = Bytes{40};
+  Network network(cost);
+  network.start(0, 80);
   network.end();
-  EXPECT_DOUBLE_EQ(network.intervals(0).reduce.end, 1);
-  EXPECT_DOUBLE_EQ(network.intervals(1).reduce.end, 3);
+  EXPECT_DOUBLE_EQ(network.arrival(0), 2 * (2 + 1));
+}
+
+TEST(NetworkModel, ServersOfTwoHostsAreInEachOthersWay) {
+  // 1.5 s on each connection: pushes until 1.5, answers until 3; message 2's push at host 1 waits for message
+  // 1's answers, or these wait for it.
+  Network network(two_servers_in_turn(0.05, 0.0375));
+  for (std::uint32_t message = 0; message < 3; ++message) network.start(message, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 3);
+  EXPECT_DOUBLE_EQ(network.intervals(1).reduce.end, 1.5);
+  EXPECT_GE(network.arrival(2), 4.5);
+}
+
+TEST(NetworkModel, MessagesOnConnectionsSlowComputeToo) {
+  // 40 B are under way from 0 to 2: 3 s of work take until 4.
+  Network network(two_servers_in_turn(0.05, 0.025), 1 << 20, 1);
+  network.start(0, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 2);
+  EXPECT_DOUBLE_EQ(network.clock().when(3), 4);
 }
 
 TEST(NetworkModel, RoundsInsideHostsWaitForLittle) {
