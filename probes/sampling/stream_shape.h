@@ -9,7 +9,7 @@ namespace commtune::probes {
 
 /// What bounds the number of messages that are streamed together.
 struct StreamLimits {
-  int servers = 0;  ///< that take whole messages in turn: each of them has one
+  int servers = 0;  ///< that take whole messages in turn: each of them has two, so as never to wait for one
   int small = 64;   ///< of small messages, unless only more of them hide the latency
   int most = 64;    ///< whatever they have to hide
 };
@@ -26,7 +26,8 @@ inline constexpr StreamLimits kStreamedOperations{0, 16, 256};
 ///
 /// each     seconds for one message in steady state
 /// latency  seconds for an empty message alone
-/// returns  3 to `most`, or as many as there are servers in turn. Two messages would be too few: the rounds
+/// returns  3 to `most`, or twice as many as there are servers in turn. Two messages would be too few: the
+/// rounds
 ///          of each wait for those of the other, and neither hides the other's latency.
 int streamed_at_once(Bytes size, Seconds each, Seconds latency, const StreamLimits& limits = {});
 

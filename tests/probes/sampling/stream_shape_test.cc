@@ -33,7 +33,7 @@ TEST(StreamedAtOnce, HidesTheLatencyHoweverLargeTheMessages) {
 }
 
 TEST(StreamedAtOnce, KeepsEveryServerInTurnBusy) {
-  EXPECT_EQ(streamed_at_once(Bytes{64 << 20}, Seconds{60e-3}, Seconds{50e-6}, {.servers = 8}), 8);
+  EXPECT_EQ(streamed_at_once(Bytes{64 << 20}, Seconds{60e-3}, Seconds{50e-6}, {.servers = 8}), 16);
   EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{2e-6}, Seconds{50e-6}, {.servers = 8}), 64);
 }
 
