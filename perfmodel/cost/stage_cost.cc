@@ -21,6 +21,10 @@ namespace {
 /// Of a rank in two trees: the parents in both, and two children in that one in which it is no leaf.
 constexpr int kTreeNeighbours = 4;
 
+/// From so many times the time per byte of others on, a host's card, and not connections between two hosts,
+/// is what messages to servers in turn wait for. In between nobody has looked.
+constexpr double kSlowCard = 1.5;
+
 StageCost times(const StageCost& cost, double factor) {
   return {commtune::times(cost.alone, factor), commtune::times(cost.occupancy, factor)};
 }
@@ -481,8 +485,10 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = whole_message_servers(road);
   const Topology& place = priced.place();
-  cost.server_hosts = {static_cast<std::uint32_t>(place.workers), static_cast<std::uint32_t>(road.first),
-                       static_cast<std::uint32_t>(place.hosts > 1 ? place.per_host : 1)};
+  const bool one_host = place.hosts == 1;
+  cost.server_hosts = {static_cast<std::uint32_t>(one_host ? place.workers : place.hosts),
+                       static_cast<std::uint32_t>(one_host ? 1 : place.per_host),
+                       place.slowest.time_per_byte < kSlowCard};
   cost.traits = priced.cluster.traits;
 }
 
@@ -512,14 +518,6 @@ void add_casts(RoadCost& cost, PricedRoad& priced) {
 }
 
 }  // namespace
-
-/// Of each message its own host's connections take the whole time, those of the S-1 others one in H-1.
-double ServerHosts::connection_time(std::uint32_t servers) const {
-  const std::uint32_t all = hosts(servers);
-  if (all < 2) return 1;
-  const double with_servers = std::min(all, (servers + per_host - 1) / per_host);
-  return with_servers / (1 + (with_servers - 1) / (all - 1));
-}
 
 Operations operations_of(const Road& road) {
   return match(

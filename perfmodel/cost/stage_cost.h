@@ -1,6 +1,7 @@
 #pragma once
 // What a message costs on a road: the one place where the roads differ for a prediction. MODEL.md section 4.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -44,20 +45,20 @@ struct Rounds {
   }
 };
 
-/// Where colocated servers in turn are. Hosts with fewer workers than others are not told apart.
+/// Where colocated servers in turn are, by hosts; of one host its ranks are as hosts. Hosts with fewer
+/// workers than others are not told apart.
 struct ServerHosts {
-  std::uint32_t workers = 0;   ///< 0: every server is on a host of its own, and there are no other hosts
-  std::uint32_t first = 0;     ///< worker beside which server 0 is
-  std::uint32_t per_host = 1;  ///< workers on a host; 1 where there is one host: its ranks are as hosts
-  std::uint32_t of(std::uint32_t server) const {
-    return workers == 0 ? server : (first + server) % workers / per_host;
+  std::uint32_t all = 0;       ///< hosts that have workers; 0: as many as servers
+  std::uint32_t per_host = 1;  ///< servers on one of them
+  bool alike = true;           ///< their cards are equally fast; else all wait for the slow one
+  std::uint32_t hosts(std::uint32_t servers) const { return all == 0 ? servers : all; }
+  std::uint32_t with_servers(std::uint32_t servers) const {
+    return std::min(hosts(servers), (servers + per_host - 1) / per_host);
   }
-  std::uint32_t hosts(std::uint32_t servers) const {
-    return workers == 0 ? servers : (workers + per_host - 1) / per_host;
+  /// Which of those that have servers this one is on.
+  std::uint32_t of(std::uint32_t server, std::uint32_t servers) const {
+    return server / per_host % with_servers(servers);
   }
-  /// Seconds for which a stage of a message keeps each connection of its server's host, by what the message
-  /// keeps the channel: on the busiest hosts, those with servers, all connections take that together.
-  double connection_time(std::uint32_t servers) const;
 };
 
 enum class CostDetail { kWhole, kTimes };

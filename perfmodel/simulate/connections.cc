@@ -19,7 +19,8 @@ std::size_t peers_of(std::size_t hosts, std::size_t messages) {
 
 }  // namespace
 
-void Connections::reset(std::size_t hosts, std::size_t messages, double held, double taken) {
+void Connections::reset(std::size_t hosts, std::size_t servers, std::size_t messages, double held,
+                        double taken) {
   for (const std::uint32_t number : used_) {
     Connection& connection = connections_[number];
     connection.waiting.clear();
@@ -27,7 +28,11 @@ void Connections::reset(std::size_t hosts, std::size_t messages, double held, do
   }
   used_.clear();
   hosts_ = hosts;
+  servers_ = servers;
   peers_ = peers_of(hosts, messages);
+  // Of its own messages a host with servers sends the answers over all of its connections; of the others',
+  // what it pushes over one.
+  time_by_occupancy_ = static_cast<double>(servers) / (1 + servers_among_peers());
   held_ = held;
   taken_ = taken;
   messages_.resize(messages);  // start() fills them in
@@ -35,23 +40,44 @@ void Connections::reset(std::size_t hosts, std::size_t messages, double held, do
   coming_.clear();
 }
 
+/// The part of its peers that have servers, of an average host that has.
+double Connections::servers_among_peers() const {
+  if (peers_ == 0) return 0;
+  if (servers_ == hosts_) return 1;
+  if (peers_ + 1 == hosts_) return static_cast<double>(servers_ - 1) / static_cast<double>(peers_);
+  std::vector<bool> has_servers(hosts_);
+  for (std::size_t server = 0; server < servers_; ++server) has_servers[place_of(server)] = true;
+  std::size_t found = 0;
+  for (std::size_t server = 0; server < servers_; ++server) {
+    for (std::size_t peer = 0; peer < peers_; ++peer) {
+      if (has_servers[peer_of(place_of(server), peer)]) ++found;
+    }
+  }
+  return static_cast<double>(found) / static_cast<double>(servers_ * peers_);
+}
+
+/// Peers are the hosts that follow a host, or half of them those and half the ones before.
+std::size_t Connections::peer_of(std::size_t host, std::size_t peer) const {
+  const bool before = peers_ + 1 < hosts_ && peer >= peers_ / 2;
+  const std::size_t away = before ? hosts_ - (peer - peers_ / 2 + 1) : peer + 1;
+  return host + away < hosts_ ? host + away : host + away - hosts_;
+}
+
 std::uint32_t Connections::connection_from(std::size_t host, std::size_t peer) const {
   return static_cast<std::uint32_t>(host * peers_ + peer);
 }
 
-/// From its peer. Peers are the hosts that follow a host, or half of them those and half the ones before.
+/// From its peer.
 std::uint32_t Connections::connection_to(std::size_t host, std::size_t peer) const {
-  const bool all = peers_ + 1 == hosts_;
-  const std::size_t half = peers_ / 2;
-  const bool before = !all && peer >= half;
-  const std::size_t away = before ? hosts_ - (peer - half + 1) : peer + 1;
-  const std::size_t back = all ? peers_ - 1 - peer : (peer + half) % peers_;
-  const std::size_t from = host + away < hosts_ ? host + away : host + away - hosts_;
-  return connection_from(from, back);
+  const std::size_t back = peers_ + 1 == hosts_ ? peers_ - 1 - peer : (peer + peers_ / 2) % peers_;
+  return connection_from(peer_of(host, peer), back);
 }
 
-void Connections::start(std::uint32_t message, std::uint32_t host, const TransferCost& cost, double now) {
-  messages_[message] = {cost, host, 0, 0, 0, 0, {StageInterval{kNever, 0}, StageInterval{kNever, 0}}};
+void Connections::start(std::uint32_t message, std::uint32_t server, const TransferCost& cost, double now) {
+  const auto host = static_cast<std::uint32_t>(place_of(server));
+  Message& starting = messages_[message];
+  starting = {cost, host};
+  starting.stages[0].from = starting.stages[1].from = kNever;
   if (peers_ == 0) return coming_.push({now + 2 * (cost.time + cost.lag), message, kMayAnswer});
   const Transfer transfer{message, false, false, taken_ == kNever, cost.time};
   for (std::size_t peer = 0; peer < peers_; ++peer) offer(connection_to(host, peer), transfer, now);
@@ -69,7 +95,8 @@ void Connections::offer(std::uint32_t number, Transfer transfer, double now) {
     return go_on(number, now);
   }
   const bool overtakes = transfer.message < connection.sending.message;
-  if (!transfer.taken && transfer.left <= taken_ && (overtakes || has_room(connection, transfer, now))) {
+  const bool fits = !transfer.taken && transfer.left <= taken_;
+  if (fits && (overtakes || has_room(connection, transfer, now))) {
     transfer.taken = true;
     coming_.push({now, message_event(transfer.message), kTaken});
   }
@@ -99,8 +126,7 @@ void Connections::go_on(std::uint32_t number, double now) {
   if (!transfer.begun) begin(transfer, now);
   connection.since = now;
   double next = std::min(connection.until, now + transfer.left);
-  if (!transfer.answers && !transfer.taken)
-    next = std::min(next, now + std::max(0.0, transfer.left - taken_));
+  if (!transfer.taken) next = std::min(next, now + std::max(0.0, transfer.left - taken_));
   coming_.push({next, number, ++connection.stamp});
 }
 
@@ -128,7 +154,7 @@ Connections::Event Connections::handle() {
 Connections::Event Connections::let_answer(std::uint32_t number, double now) {
   Message& message = messages_[number];
   if (peers_ == 0) {
-    message.stages[0].end = message.stages[1].end = now;
+    message.stages.fill({now, now});
     return {true, true, number};
   }
   const Transfer transfer{number, true, false, true, message.cost.time};

@@ -21,7 +21,7 @@ namespace commtune {
 /// sooner than that after the last push.
 ///
 /// A simulation looks at as many of a message's hosts as it can afford: where there are many messages they
-/// stand for each other.
+/// stand for each other. Hosts that have servers are evenly among the others.
 class Connections {
  public:
   /// What a message takes.
@@ -33,14 +33,19 @@ class Connections {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   /// hosts     that exchange messages, at least one
+  /// servers   hosts that have servers, 1 to `hosts`
   /// messages  that may be started
   /// held      seconds' worth of bytes that sockets hold, which nothing more urgent overtakes
   /// taken     of a push that is being sent, seconds' worth of bytes that sockets take: it counts as sent.
   ///           kNever: nobody asks
-  void reset(std::size_t hosts, std::size_t messages, double held, double taken);
+  void reset(std::size_t hosts, std::size_t servers, std::size_t messages, double held, double taken);
 
-  /// A message whose server is on this host leaves all the others.
-  void start(std::uint32_t message, std::uint32_t host, const TransferCost& cost, double now);
+  /// Seconds for which a stage of a message keeps each connection of its server's host, by what the message
+  /// keeps the card of a host with servers on average: TransferCost::time, that is, by an occupancy.
+  double time_by_occupancy() const { return time_by_occupancy_; }
+
+  /// A message leaves all hosts for this one of those that have servers.
+  void start(std::uint32_t message, std::uint32_t server, const TransferCost& cost, double now);
 
   /// Moment of the earliest event; infinity if nothing is under way.
   double soonest() { return coming_.soonest(); }
@@ -86,6 +91,7 @@ class Connections {
   std::uint32_t message_event(std::uint32_t message) const {
     return static_cast<std::uint32_t>(hosts_ * peers_) + message;
   }
+  std::size_t peer_of(std::size_t host, std::size_t peer) const;
   std::uint32_t connection_from(std::size_t host, std::size_t peer) const;
   std::uint32_t connection_to(std::size_t host, std::size_t peer) const;
   /// Of the hosts, the server's among them, which has nothing to send.
@@ -100,7 +106,11 @@ class Connections {
   bool ends(const Transfer& transfer, double now);
   void send_next(std::uint32_t number, double now);
 
-  std::size_t hosts_ = 1, peers_ = 0;
+  std::size_t place_of(std::size_t server) const { return server * hosts_ / servers_; }
+  double servers_among_peers() const;
+
+  std::size_t hosts_ = 1, servers_ = 1, peers_ = 0;
+  double time_by_occupancy_ = 1;
   double held_ = 0, taken_ = 0;
   std::vector<Message> messages_;
   std::vector<Connection> connections_;  // by host that sends, and peer

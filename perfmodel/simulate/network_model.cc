@@ -38,7 +38,7 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   messages_.resize(messages);  // start() fills them in
   const auto servers = static_cast<std::uint32_t>(road.cost->in_turn);
   server_free_.assign(shared_ ? 0 : std::size_t{2} * servers, 0.0);
-  connected_ = shared_ && servers > 0;
+  connected_ = shared_ && servers > 0 && road.cost->server_hosts.alike;
   for (Channel& channel : channels_) {
     channel.queue.reset(messages);
     channel.free = channel.since = 0;
@@ -57,8 +57,7 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   bytes_time_ = {};
   if (connected_) {
     const ServerHosts& where = road.cost->server_hosts;
-    connection_time_ = where.connection_time(servers);
-    connections_.reset(where.hosts(servers), messages, head_of_line_,
+    connections_.reset(where.hosts(servers), where.with_servers(servers), messages, head_of_line_,
                        limited_ ? kTakenOfHeld * head_of_line_ : Connections::kNever);
     advance_ = &NetworkModel::advance_connections;
     first_round_ = &NetworkModel::pass_connections;
@@ -185,7 +184,8 @@ void NetworkModel::price_server(Message& message) const {
 void NetworkModel::price_transfers(Priced& priced) const {
   const RoadCost& cost = *road_->cost;
   const auto seconds = [&](double bytes) {
-    return connection_time_ * std::min(road_->both.occupancy(bytes), road_->both.alone(bytes));
+    return connections_.time_by_occupancy() *
+           std::min(road_->both.occupancy(bytes), road_->both.alone(bytes));
   };
   const auto chunk_of = [&](double bytes) { return seconds(bytes) / cost.traits.chunks(bytes); };
   const double bytes = priced.message.bytes;
@@ -288,8 +288,10 @@ void NetworkModel::ComingQueue::make_room() {
 bool NetworkModel::due(const Channel& channel) const { return channel.called || channel.ends <= now_; }
 
 void NetworkModel::pass_connections(std::uint32_t urgency, ComputeClock& /*clock*/) {
-  const std::uint32_t host = road_->cost->server_hosts.of(messages_[urgency].server);
-  connections_.start(urgency, host, priced_[0].transfers, now_);
+  const RoadCost& cost = *road_->cost;
+  const auto servers = static_cast<std::uint32_t>(cost.in_turn);
+  connections_.start(urgency, cost.server_hosts.of(messages_[urgency].server, servers), priced_[0].transfers,
+                     now_);
 }
 
 double NetworkModel::advance_connections(double until, bool stops_at_credit, ComputeClock& clock) {

@@ -31,7 +31,8 @@ namespace commtune {
 /// which they were accepted.
 ///
 /// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), each pair of hosts has
-/// connections of its own (Connections) on a shared channel. Dedicated servers handle one message after the
+/// connections of its own (Connections) on a shared channel, unless one card is slower than all others: then
+/// all wait for that one, as if every server had a part. Dedicated servers handle one message after the
 /// other, however fast the channel is, since the channel is that of all servers together. All workers push to
 /// a server at once, so their bytes leave no faster than it takes them: the credit counts what is left of a
 /// push, in quarters, until sockets hold the rest of it.
@@ -221,7 +222,6 @@ class NetworkModel {
   std::vector<double> server_free_;  // by dedicated server in turn and stage: moment at which it is free
   Connections connections_;          // of servers in turn on shared cards
   bool connected_ = false;           // over those all messages pass
-  double connection_time_ = 0;       // of a message, by what it keeps the channel
   std::array<Channel, 2> channels_;
   ComingQueue coming_;
   std::array<Priced, 2> priced_;  // the last message that started, and the last distribute run as a step

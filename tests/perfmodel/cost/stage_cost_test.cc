@@ -290,27 +290,20 @@ TEST(RoadCost, HashedMessagesGoWholeToOneServer) {
 }
 
 TEST(RoadCost, ServersInTurnAreOnTheHostsOfTheirWorkers) {
-  ParameterServer road{3, Placement::kColocated, Assignment::kHashed};
-  road.first = 1;
+  const ParameterServer road{3, Placement::kColocated, Assignment::kHashed};
   const ServerHosts alone = road_cost(road, cluster_of(4), 4).server_hosts;
   EXPECT_EQ(alone.hosts(3), 4);
-  EXPECT_EQ(alone.of(0), 1);
-  EXPECT_EQ(alone.of(2), 3);
-  const ServerHosts in_pairs{8, 6, 2};
-  EXPECT_EQ(in_pairs.hosts(8), 4);
-  EXPECT_EQ(in_pairs.of(1), 3);
-  EXPECT_EQ(in_pairs.of(2), 0);
-}
-
-TEST(ServerHosts, OfAllMessagesABusyHostsConnectionsHaveAsMuchAsItsCard) {
-  // Of four messages for four servers, a connection has one push and one message's answers.
-  EXPECT_DOUBLE_EQ((ServerHosts{4, 0, 1}.connection_time(4)), 2);
-  EXPECT_DOUBLE_EQ((ServerHosts{8, 0, 2}.connection_time(8)), 2) << "by host";
-  // With one server one of either, in opposite directions, for all of the message's time.
-  EXPECT_DOUBLE_EQ((ServerHosts{4, 0, 1}.connection_time(1)), 1);
-  // With two of four: their own, and a third of what goes to the other one.
-  EXPECT_DOUBLE_EQ((ServerHosts{4, 0, 1}.connection_time(2)), 2 / (1 + 1.0 / 3));
-  EXPECT_DOUBLE_EQ((ServerHosts{1, 0, 1}.connection_time(1)), 1);
+  EXPECT_EQ(alone.with_servers(3), 3);
+  EXPECT_EQ(alone.of(2, 3), 2);
+  EXPECT_TRUE(alone.alike);
+  Cluster one_slow = cluster_of(4);
+  one_slow.hosts[2].slowdown.time_per_byte = 2;
+  EXPECT_FALSE(road_cost(road, one_slow, 4).server_hosts.alike);
+  const ServerHosts in_pairs{4, 2};
+  EXPECT_EQ(in_pairs.with_servers(8), 4);
+  EXPECT_EQ(in_pairs.with_servers(3), 2);
+  EXPECT_EQ(in_pairs.of(1, 8), 0);
+  EXPECT_EQ(in_pairs.of(7, 8), 3);
 }
 
 TEST(RoadCost, HashedServersAreCalibratedByEvenOnes) {

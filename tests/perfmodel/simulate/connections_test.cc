@@ -13,7 +13,7 @@ constexpr Connections::TransferCost kFourParts{.time = 4, .chunk = 1, .lag = 0};
 class Exchange {
  public:
   explicit Exchange(std::size_t hosts, double held = 0, double taken = 0, std::size_t messages = 8) {
-    connections_.reset(hosts, messages, held, taken);
+    connections_.reset(hosts, hosts, messages, held, taken);
   }
   void start(std::uint32_t message, std::uint32_t host, Connections::TransferCost cost = kFourParts) {
     connections_.start(message, host, cost, now_);
@@ -152,12 +152,31 @@ TEST(Connections, ManyMessagesOfManyHostsAreHandledInTime) {
   }
 }
 
+TEST(Connections, OfAllMessagesABusyHostsConnectionsHaveAsMuchAsItsCard) {
+  const auto time = [](std::size_t hosts, std::size_t servers, std::size_t messages) {
+    Connections connections;
+    connections.reset(hosts, servers, messages, 0, 0);
+    return connections.time_by_occupancy();
+  };
+  // Of four messages for four servers, a connection has one push and one message's answers.
+  EXPECT_DOUBLE_EQ(time(4, 4, 8), 2);
+  EXPECT_DOUBLE_EQ(time(64, 64, 1000), 32);
+  // With one server one of either, in opposite directions, for all of the message's time.
+  EXPECT_DOUBLE_EQ(time(4, 1, 8), 1);
+  EXPECT_DOUBLE_EQ(time(64, 1, 1000), 1);
+  // With two of four: their own, and a third of what goes to the other one.
+  EXPECT_DOUBLE_EQ(time(4, 2, 8), 2 / (1 + 1.0 / 3));
+  // 48 of 64 among the others: two neighbours of each, of which two thirds have servers.
+  EXPECT_DOUBLE_EQ(time(64, 48, 1000), 48 / (1 + 2.0 / 3));
+  EXPECT_DOUBLE_EQ(time(1, 1, 8), 1);
+}
+
 TEST(Connections, KnowNothingOfWhatWasBeforeTheyWereReset) {
   Exchange exchange(4, 1, 0.5);
   exchange.start(0, 0);
   exchange.start(1, 2);
   exchange.pass(2);
-  exchange.connections().reset(3, 1, 0, 0);
+  exchange.connections().reset(3, 3, 1, 0, 0);
   EXPECT_EQ(exchange.connections().soonest(), Connections::kNever);
   exchange.start(0, 2);
   exchange.end();

@@ -290,6 +290,21 @@ TEST(NetworkModel, ServersOfTwoHostsAreInEachOthersWay) {
   EXPECT_GE(network.arrival(2), 4.5);
 }
 
+TEST(NetworkModel, OfServersInTurnTheSlowestCardIsTheChannel) {
+  RoadCost cost = two_servers_in_turn(0.05, 0.0375);
+  cost.server_hosts.alike = false;
+  RoadCost parts = cost;
+  parts.in_turn = 0;
+  Network network(cost, 0), as_parts(parts, 0);
+  for (Network* each : {&network, &as_parts}) {
+    for (std::uint32_t message = 0; message < 3; ++message) each->start(message, 40);
+    each->end();
+  }
+  for (std::uint32_t message = 0; message < 3; ++message) {
+    EXPECT_DOUBLE_EQ(network.arrival(message), as_parts.arrival(message));
+  }
+}
+
 TEST(NetworkModel, MessagesOnConnectionsSlowComputeToo) {
   // 40 B are under way from 0 to 2: 3 s of work take until 4.
   Network network(two_servers_in_turn(0.05, 0.025), 1 << 20, 1);
