@@ -143,7 +143,7 @@ TEST(Connections, ManyMessagesOfManyHostsAreHandledInTime) {
   // Two for each of 64 servers: those in each other's way are far from all, but the average host has as much
   // to do. 126 of 63 connections of 4 s.
   constexpr std::uint32_t kHosts = 64;
-  Exchange exchange(kHosts, 0, Connections::kNever, 2 * kHosts);
+  Exchange exchange(kHosts, 0, Connections::kNever, std::size_t{2} * kHosts);
   for (std::uint32_t message = 0; message < 2 * kHosts; ++message) exchange.start(message, message % kHosts);
   exchange.end();
   for (std::uint32_t message = 0; message < 2 * kHosts; ++message) {
