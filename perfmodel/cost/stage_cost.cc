@@ -485,10 +485,8 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = whole_message_servers(road);
   const Topology& place = priced.place();
-  const bool one_host = place.hosts == 1;
-  cost.server_hosts = {static_cast<std::uint32_t>(one_host ? place.workers : place.hosts),
-                       static_cast<std::uint32_t>(one_host ? 1 : place.per_host),
-                       place.slowest.time_per_byte < kSlowCard};
+  cost.server_hosts = {static_cast<std::uint32_t>(place.hosts), static_cast<std::uint32_t>(place.per_host),
+                       place.hosts > 1 && place.slowest.time_per_byte < kSlowCard};
   cost.traits = priced.cluster.traits;
 }
 

@@ -50,7 +50,9 @@ struct Rounds {
 struct ServerHosts {
   std::uint32_t all = 0;       ///< hosts that have workers; 0: as many as servers
   std::uint32_t per_host = 1;  ///< servers on one of them
-  bool alike = true;           ///< their cards are equally fast; else all wait for the slow one
+  /// Connections between hosts that are alike are what messages wait for: not a slow host's card, nor what
+  /// ranks on one host share.
+  bool connections_bind = true;
   std::uint32_t hosts(std::uint32_t servers) const { return all == 0 ? servers : all; }
   std::uint32_t with_servers(std::uint32_t servers) const {
     return std::min(hosts(servers), (servers + per_host - 1) / per_host);

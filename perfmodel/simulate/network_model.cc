@@ -38,7 +38,7 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   messages_.resize(messages);  // start() fills them in
   const auto servers = static_cast<std::uint32_t>(road.cost->in_turn);
   server_free_.assign(shared_ ? 0 : std::size_t{2} * servers, 0.0);
-  connected_ = shared_ && servers > 0 && road.cost->server_hosts.alike;
+  connected_ = shared_ && servers > 0 && road.cost->server_hosts.connections_bind;
   for (Channel& channel : channels_) {
     channel.queue.reset(messages);
     channel.free = channel.since = 0;

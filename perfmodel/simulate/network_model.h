@@ -31,11 +31,11 @@ namespace commtune {
 /// which they were accepted.
 ///
 /// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), each pair of hosts has
-/// connections of its own (Connections) on a shared channel, unless one card is slower than all others: then
-/// all wait for that one, as if every server had a part. Dedicated servers handle one message after the
-/// other, however fast the channel is, since the channel is that of all servers together. All workers push to
-/// a server at once, so their bytes leave no faster than it takes them: the credit counts what is left of a
-/// push, in quarters, until sockets hold the rest of it.
+/// connections of its own (Connections) on a shared channel. Where one card is slower than the others, or all
+/// ranks are on one host, all wait for that as if every server had a part. Dedicated servers handle one
+/// message after the other, however fast the channel is, since the channel is that of all servers together.
+/// All workers push to a server at once, so their bytes leave no faster than it takes them: the credit counts
+/// what is left of a push, in quarters, until sockets hold the rest of it.
 class NetworkModel {
  public:
   /// What may be unsent when another message starts.

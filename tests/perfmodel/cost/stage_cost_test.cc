@@ -295,10 +295,14 @@ TEST(RoadCost, ServersInTurnAreOnTheHostsOfTheirWorkers) {
   EXPECT_EQ(alone.hosts(3), 4);
   EXPECT_EQ(alone.with_servers(3), 3);
   EXPECT_EQ(alone.of(2, 3), 2);
-  EXPECT_TRUE(alone.alike);
+  EXPECT_TRUE(alone.connections_bind);
   Cluster one_slow = cluster_of(4);
   one_slow.hosts[2].slowdown.time_per_byte = 2;
-  EXPECT_FALSE(road_cost(road, one_slow, 4).server_hosts.alike);
+  EXPECT_FALSE(road_cost(road, one_slow, 4).server_hosts.connections_bind);
+  Cluster one_host = cluster_of(1);
+  one_host.hosts[0].slots = 4;
+  one_host.links[LinkClass::kIntraHost] = one_host.links[LinkClass::kInterHost];
+  EXPECT_FALSE(road_cost(road, one_host, 4).server_hosts.connections_bind);
   const ServerHosts in_pairs{4, 2};
   EXPECT_EQ(in_pairs.with_servers(8), 4);
   EXPECT_EQ(in_pairs.with_servers(3), 2);

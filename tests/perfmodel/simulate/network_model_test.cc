@@ -292,7 +292,7 @@ TEST(NetworkModel, ServersOfTwoHostsAreInEachOthersWay) {
 
 TEST(NetworkModel, OfServersInTurnTheSlowestCardIsTheChannel) {
   RoadCost cost = two_servers_in_turn(0.05, 0.0375);
-  cost.server_hosts.alike = false;
+  cost.server_hosts.connections_bind = false;
   RoadCost parts = cost;
   parts.in_turn = 0;
   Network network(cost, 0), as_parts(parts, 0);
