@@ -45,8 +45,7 @@ struct Rounds {
   }
 };
 
-/// Where colocated servers in turn are, by hosts; of one host its ranks are as hosts. Hosts with fewer
-/// workers than others are not told apart.
+/// Where colocated servers in turn are. Hosts with fewer workers than others are not told apart.
 struct ServerHosts {
   std::uint32_t all = 0;       ///< hosts that have workers; 0: as many as servers
   std::uint32_t per_host = 1;  ///< servers on one of them

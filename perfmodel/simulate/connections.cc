@@ -45,12 +45,10 @@ double Connections::servers_among_peers() const {
   if (peers_ == 0) return 0;
   if (servers_ == hosts_) return 1;
   if (peers_ + 1 == hosts_) return static_cast<double>(servers_ - 1) / static_cast<double>(peers_);
-  std::vector<bool> has_servers(hosts_);
-  for (std::size_t server = 0; server < servers_; ++server) has_servers[place_of(server)] = true;
   std::size_t found = 0;
   for (std::size_t server = 0; server < servers_; ++server) {
     for (std::size_t peer = 0; peer < peers_; ++peer) {
-      if (has_servers[peer_of(place_of(server), peer)]) ++found;
+      if (has_servers(peer_of(place_of(server), peer))) ++found;
     }
   }
   return static_cast<double>(found) / static_cast<double>(servers_ * peers_);

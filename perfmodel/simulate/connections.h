@@ -107,6 +107,10 @@ class Connections {
   void send_next(std::uint32_t number, double now);
 
   std::size_t place_of(std::size_t server) const { return server * hosts_ / servers_; }
+  bool has_servers(std::size_t host) const {
+    const std::size_t first_not_before = (host * servers_ + hosts_ - 1) / hosts_;
+    return place_of(first_not_before) == host;
+  }
   double servers_among_peers() const;
 
   std::size_t hosts_ = 1, servers_ = 1, peers_ = 0;

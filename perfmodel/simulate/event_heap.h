@@ -9,7 +9,8 @@
 namespace commtune {
 
 /// Events, the soonest first. Handling one mostly brings another: the first to come takes the place of the
-/// one that was taken last, which saves a way through the heap.
+/// one that was taken last, which saves a way through the heap. Where few
+/// events are to come a sorted array (NetworkModel's) takes less.
 class EventHeap {
  public:
   struct Event {

@@ -27,8 +27,7 @@ inline constexpr StreamLimits kStreamedOperations{0, 16, 256};
 /// each     seconds for one message in steady state
 /// latency  seconds for an empty message alone
 /// returns  3 to `most`, or twice as many as there are servers in turn. Two messages would be too few: the
-/// rounds
-///          of each wait for those of the other, and neither hides the other's latency.
+///          rounds of each wait for those of the other, and neither hides the other's latency.
 int streamed_at_once(Bytes size, Seconds each, Seconds latency, const StreamLimits& limits = {});
 
 /// Number of messages to try next where a stream of so many took little longer than one message's latency and

@@ -7,7 +7,8 @@
 namespace commtune {
 namespace {
 
-constexpr Connections::TransferCost kFourParts{.time = 4, .chunk = 1, .lag = 0};
+constexpr Connections::TransferCost kFourParts{.time = 4, .chunk = 1, .lag = 0},
+    kSmall{.time = 0.25, .chunk = 0.25, .lag = 0};
 
 /// Messages started by hand, and what becomes of them.
 class Exchange {
@@ -113,8 +114,8 @@ TEST(Connections, ASmallUrgentPushIsTakenAtOnce) {
   Exchange exchange(2, 1.5, 0.5);
   exchange.start(2, 0);
   exchange.pass(1);
-  exchange.start(0, 0, {.time = 0.25, .chunk = 0.25, .lag = 0});
-  exchange.start(3, 0, {.time = 0.25, .chunk = 0.25, .lag = 0});
+  exchange.start(0, 0, kSmall);
+  exchange.start(3, 0, kSmall);
   exchange.pass(1.25);
   EXPECT_TRUE(exchange.is_sent(0));
   EXPECT_FALSE(exchange.is_sent(3)) << "sockets are full of what is more urgent";
@@ -126,7 +127,7 @@ TEST(Connections, SocketsTakeASmallPushBesideTheRestOfAnother) {
   Exchange exchange(2, 0, 1);
   exchange.start(0, 0);
   exchange.pass(3.5);
-  exchange.start(1, 0, {.time = 0.25, .chunk = 0.25, .lag = 0});
+  exchange.start(1, 0, kSmall);
   exchange.pass(3.75);
   EXPECT_TRUE(exchange.is_sent(1));
 }
