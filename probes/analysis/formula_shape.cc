@@ -26,6 +26,10 @@ constexpr double kOctavesBeyond = 8;
 constexpr double kDoubtPerOctave = 0.01;
 constexpr double kDoubtOfChange = 0.25, kMostDoubt = 0.1;
 
+// Of what the formula costs at the smallest size: at so much more there is enough of bytes to tell their
+// part.
+constexpr double kShowsBytes = 2;
+
 double log_size(Bytes size) { return std::log2(static_cast<double>(std::max<std::uint64_t>(size.count, 1))); }
 
 Bytes size_of(double log_size) {
@@ -110,12 +114,24 @@ class Borrower {
     beyond(last, octaves, kOctavesApart, [&](double log_size) { return log_ratio_above(log_size); });
   }
 
-  /// What the largest takes less than the formula is a part of it.
+  /// What the largest takes less than the formula is a part of its bytes.
   double log_ratio_above(double log_size) const {
     const Known& last = known_.back();
-    if (last.log_ratio <= 0) return last.log_ratio;
     const double more = cost(size_of(log_size)) / cost(size_of(last.log_size));
+    if (last.log_ratio <= 0) return less_of_bytes(more);
     return std::log1p(std::expm1(last.log_ratio) * std::pow(more, shape_.excess_grows - 1));
+  }
+
+  /// Where the formula costs so many times what it does at the largest size, and the bytes beyond the
+  /// smallest size take the part of it that those of the largest took.
+  double less_of_bytes(double more) const {
+    const Known &first = known_.front(), &last = known_.back();
+    const double smallest = cost(size_of(first.log_size)) / cost(size_of(last.log_size));
+    if (smallest * kShowsBytes > 1) return last.log_ratio;
+    const double start = smallest * std::exp(std::min(first.log_ratio, 0.0));
+    const double part = (std::exp(last.log_ratio) - start) / (1 - smallest);
+    if (!(part > 0)) return last.log_ratio;
+    return std::log((start + part * (more - smallest)) / more);
   }
 
   template <typename RatioAt>

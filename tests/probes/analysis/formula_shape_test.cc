@@ -106,6 +106,20 @@ TEST(BorrowedSamples, GoOnAsIsSaidWithWhatTheLargestTakesLonger) {
   EXPECT_NEAR(excess(1), 200e-6 * more, 1e-9);
 }
 
+TEST(BorrowedSamples, GoOnWithLessOfTheBytesWhereTheLargestTakesLess) {
+  // Bytes take 6 ns where the formula says 10, and a message's start-up what it says.
+  const auto cost = [](std::uint64_t bytes) { return 100e-6 + 6e-9 * static_cast<double>(bytes); };
+  const std::vector<Sample> measured{sample(1024, cost(1024)), sample(65536, cost(65536))};
+  const auto relative = [&](std::uint64_t bytes) {
+    return at(borrowed_samples(measured, kLine), bytes)->time.count() / cost(bytes);
+  };
+  EXPECT_NEAR(relative(1 << 20), 1, 0.01);
+  // Of two sizes that are mostly start-up nothing is told of bytes.
+  const std::vector<Sample> small{sample(1024, cost(1024)), sample(4096, cost(4096))};
+  EXPECT_NEAR(at(borrowed_samples(small, kLine), 1 << 20)->time.count(),
+              line(1 << 20) * cost(4096) / line(4096), 1e-6);
+}
+
 TEST(BorrowedSamples, AreNoneOfAShapeThatCostsNothing) {
   const std::vector<Sample> measured{sample(4096, 1e-3), sample(65536, 2e-3)};
   const FormulaShape nothing{Curve{Seconds{0}, SecondsPerByte{0}}, Bytes{4}, Bytes{1 << 20}};
