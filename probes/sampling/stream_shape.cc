@@ -12,9 +12,9 @@ constexpr double kStreamBytes = 1 << 20;  // most bytes under way together, see 
 // Longest time for which they keep a link busy. Where only bytes were limited, 64 push-pulls of 8 KiB to a
 // host of 100 Mb/s queued for 0.1 s, and three repetitions took 0.9 s of a probe of 7 s.
 constexpr Seconds kStreamWindow{8e-3};
-constexpr double kHidden = 2;         // and the shortest, in latencies of a message
+constexpr double kHidden = 2;         // and the shortest, in times that a message takes alone
 constexpr double kFewest = 3;         // messages under way together, see the header
-constexpr double kHidesLittle = 1.5;  // latencies of a message in which as many as are under way pass
+constexpr double kHidesLittle = 1.5;  // times of a message alone in which as many as are under way pass
 constexpr int kDeeper = 4;
 // A server in turn that had one message of 64 KiB at a time waited for the next one's first chunk in every
 // tenth of the time, and 6 % of that of 512 KiB (7 hosts, 574 Mb/s).
@@ -35,14 +35,14 @@ constexpr Seconds kLongestStream{1};
 int streamed_at_once(Bytes size, Seconds each, Seconds latency, const StreamLimits& limits) {
   const double by_bytes = kStreamBytes / static_cast<double>(std::max<std::uint64_t>(size.count, 1));
   const double by_time = kStreamWindow / each;
-  const double hiding = std::ceil(kHidden * latency / each);
+  const double hiding = std::ceil(kHidden * (latency + each) / each);
   const double small = limits.small, most = limits.most;
   const double wanted = std::clamp(std::max(std::min({by_bytes, by_time, small}), hiding), kFewest, most);
   return std::max(static_cast<int>(wanted), kOfEachServer * limits.servers);
 }
 
 std::optional<int> streamed_deeper(int at_once, Seconds each, Seconds latency, const StreamLimits& limits) {
-  const bool hidden = at_once * each >= kHidesLittle * latency;
+  const bool hidden = at_once * each >= kHidesLittle * (latency + each);
   if (hidden || kDeeper * at_once > limits.most) return std::nullopt;
   return kDeeper * at_once;
 }

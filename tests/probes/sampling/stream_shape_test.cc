@@ -26,9 +26,10 @@ TEST(StreamedAtOnce, IsNoMoreThanKeepsASlowLinkBusyForAMoment) {
 }
 
 TEST(StreamedAtOnce, HidesTheLatencyHoweverLargeTheMessages) {
-  // 100 Gb/s, 0.08 ns a byte: 512 KiB take 44 us, and two of 1 ms each way need 46 of them.
-  EXPECT_EQ(at_once(Bytes{512 << 10}, 0.08e-9, Seconds{1e-3}), 46);
-  // 2 ms at 100 Mb/s: 64 KiB take 5.2 ms, so the fewest suffice.
+  // 100 Gb/s, 0.08 ns a byte: 512 KiB take 44 us, and 1.044 ms alone; twice that holds 48 of them.
+  EXPECT_EQ(at_once(Bytes{512 << 10}, 0.08e-9, Seconds{1e-3}), 48);
+  // 2 ms at 100 Mb/s: 64 KiB take 5.2 ms, so the fewest suffice, and 16 KiB 1.3.
+  EXPECT_EQ(at_once(Bytes{16 << 10}, 80e-9, Seconds{2e-3}), 6);
   EXPECT_EQ(at_once(Bytes{64 << 10}, 80e-9, Seconds{2e-3}), 3);
 }
 
@@ -42,13 +43,15 @@ TEST(StreamedAtOnce, IsNoMoreOperationsThanHideTheirLatency) {
   EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{0.5e-3}, kStreamedOperations), 16);
   // 17 ms alone would need 340.
   EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{17e-3}, kStreamedOperations), 256);
-  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{5e-3}, kStreamedOperations), 100);
+  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{5e-3}, kStreamedOperations), 102);
 }
 
 TEST(StreamedDeeper, IsAskedForWhereTheLatencyWasAllThatWasSeen) {
   // 16 of them in little more than 1.2 ms: one may take 80 us, or 2.
   EXPECT_EQ(streamed_deeper(16, Seconds{80e-6}, Seconds{1.2e-3}, kStreamedOperations), 64);
-  EXPECT_EQ(streamed_deeper(16, Seconds{120e-6}, Seconds{1.2e-3}, kStreamedOperations), std::nullopt);
+  EXPECT_EQ(streamed_deeper(16, Seconds{130e-6}, Seconds{1.2e-3}, kStreamedOperations), std::nullopt);
+  // Three large ones, of which two are hardly on their way at once.
+  EXPECT_EQ(streamed_deeper(3, Seconds{2.8e-3}, Seconds{4.8e-3}, kStreamedOperations), 12);
   // No more than are allowed.
   EXPECT_EQ(streamed_deeper(128, Seconds{10e-6}, Seconds{1.2e-3}, kStreamedOperations), std::nullopt);
   EXPECT_EQ(streamed_deeper(16, Seconds{80e-6}, Seconds{1.2e-3}, {}), 64);
