@@ -45,6 +45,16 @@ Operation read_operation(const JsonPlace& place) {
   place.fail("one of " + known);
 }
 
+double ratio(const JsonPlace& place, double least) { return place.number(least, 1 / kLeastFactor); }
+
+CostFactor cost_factor_from_json(const JsonPlace& place) {
+  const JsonPlace opposed = place["opposed"];
+  return {
+      ratio(place["startup_factor"], kLeastFactor),
+      ratio(place["rate_factor"], kLeastFactor),
+      {ratio(place["startup_deviation_ratio"], 0), ratio(place["rate_deviation_ratio"], 0), opposed.truth()}};
+}
+
 bool between_two_ranks(Subject subject) {
   return subject == Subject::kMessage || subject == Subject::kExchange;
 }
@@ -107,41 +117,40 @@ Quantity read_quantity(const JsonPlace& place) {
 
 }  // namespace
 
+nlohmann::json to_json(const CostFactor& factor) {
+  return {{"startup_factor", factor.startup},
+          {"rate_factor", factor.rate},
+          {"startup_deviation_ratio", factor.deviation.startup},
+          {"rate_deviation_ratio", factor.deviation.rate},
+          {"opposed", factor.deviation.opposed}};
+}
+
 nlohmann::json to_json(const PlanCosts& costs) {
-  const Deviation& deviation = costs.deviation;
-  nlohmann::json written{
-      {"plan", costs.plan},
-      {"predicted_seconds", costs.predicted.count()},
-      {"cost_factor", costs.startup == costs.rate ? costs.rate : std::sqrt(costs.startup * costs.rate)},
-      {"cost_deviation_ratio", std::max(deviation.startup, deviation.rate)}};
-  if (costs.startup == costs.rate && deviation.startup == deviation.rate && !deviation.opposed)
-    return written;
-  written["startup_factor"] = costs.startup;
-  written["rate_factor"] = costs.rate;
-  written["startup_deviation_ratio"] = deviation.startup;
-  written["rate_deviation_ratio"] = deviation.rate;
-  written["opposed"] = deviation.opposed;
+  const auto& [startup, rate, deviation] = costs.streamed;
+  nlohmann::json written{{"plan", costs.plan},
+                         {"predicted_seconds", costs.predicted.count()},
+                         {"cost_factor", startup == rate ? rate : std::sqrt(startup * rate)},
+                         {"cost_deviation_ratio", deviation.largest()}};
+  if (startup != rate || deviation.startup != deviation.rate || deviation.opposed)
+    written.update(to_json(costs.streamed));
+  if (costs.alone != costs.streamed) written["alone"] = to_json(costs.alone);
   return written;
 }
 
 PlanCosts plan_costs_from_json(const JsonPlace& place) {
-  const auto value = [&](std::string_view key, double least) {
-    const JsonPlace at = place[key];
-    return at.number(least, 1 / kLeastFactor);
-  };
   const JsonPlace plan = place["plan"], predicted = place["predicted_seconds"];
   PlanCosts costs;
   costs.plan = plan.name();
   costs.predicted = Seconds{predicted.number(0, kLongest)};
-  if (!place.find("startup_factor")) {
-    costs.startup = costs.rate = value("cost_factor", kLeastFactor);
-    costs.deviation.startup = costs.deviation.rate = value("cost_deviation_ratio", 0);
-    return costs;
+  if (place.find("startup_factor")) {
+    costs.streamed = cost_factor_from_json(place);
+  } else {
+    const double deviation = ratio(place["cost_deviation_ratio"], 0);
+    costs.streamed.startup = costs.streamed.rate = ratio(place["cost_factor"], kLeastFactor);
+    costs.streamed.deviation = {deviation, deviation};
   }
-  const JsonPlace opposed = place["opposed"];
-  costs.startup = value("startup_factor", kLeastFactor);
-  costs.rate = value("rate_factor", kLeastFactor);
-  costs.deviation = {value("startup_deviation_ratio", 0), value("rate_deviation_ratio", 0), opposed.truth()};
+  const std::optional<JsonPlace> alone = place.find("alone");
+  costs.alone = alone ? cost_factor_from_json(*alone) : costs.streamed;
   return costs;
 }
 
@@ -256,7 +265,8 @@ ProbeSample probe_sample_from_json(const nlohmann::json& json) {
                      "rate_factor",
                      "startup_deviation_ratio",
                      "rate_deviation_ratio",
-                     "opposed"});
+                     "opposed",
+                     "alone"});
   ProbeSample result;
   result.quantity = read_quantity(place);
   if (result.quantity.subject == Subject::kPlan) result.costs = plan_costs_from_json(place);

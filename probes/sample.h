@@ -8,6 +8,7 @@
 
 #include "perfmodel/base/json_reader.h"
 #include "perfmodel/cluster.h"
+#include "perfmodel/cost/road_factor.h"
 #include "perfmodel/fit/fit.h"
 #include "perfmodel/nccl/tuning.h"
 #include "perfmodel/plan.h"
@@ -61,16 +62,18 @@ bool is_back_to_back(const Quantity& quantity);
 struct PlanCosts {
   std::string plan{};   ///< its digest
   Seconds predicted{};  ///< by the costs from before
-  /// On the road's start-ups and times per byte as the other samples have them: all that is known by now.
-  double startup = 1, rate = 1;
-  Deviation deviation{};  ///< of these factors
+  /// On the road's costs as the other samples have them: all that is known by now.
+  CostFactor alone{}, streamed{};
   bool operator==(const PlanCosts&) const = default;
 };
 
-/// {"plan": "0123456789abcdef", "predicted_seconds": 0.2, "cost_factor": 1.2, "cost_deviation_ratio": 0.2,
-///  "startup_factor": 1.3, "rate_factor": 1.1, "startup_deviation_ratio": 0.2, "rate_deviation_ratio": 0.1,
-///  "opposed": true}; the first four alone where start-ups and times per byte are off alike, as they were for
-/// programs that know no others.
+/// {"startup_factor": 1.3, "rate_factor": 1.1, "startup_deviation_ratio": 0.2, "rate_deviation_ratio": 0.1,
+///  "opposed": true}
+nlohmann::json to_json(const CostFactor& factor);
+/// {"plan": "0123456789abcdef", "predicted_seconds": 0.2, "cost_factor": 1.2, "cost_deviation_ratio": 0.2},
+/// with what to_json(CostFactor) gives of streams where start-ups and times per byte are not off alike, and
+/// in "alone" that of messages that have the road to themselves where it is not the streams': the first four
+/// were for programs that know no others.
 nlohmann::json to_json(const PlanCosts& costs);
 /// Throws Error{kBadInput} naming the key, the value and the rule.
 PlanCosts plan_costs_from_json(const JsonPlace& place);

@@ -146,20 +146,33 @@ std::string unexplained_text(const Check& check) {
   return text;
 }
 
-/// "all-to-all ring costs 1.31 times a start-up and 1.12 times a byte what the probe said"
+bool is_as_probed(const CostFactor& factor) { return factor.startup == 1 && factor.rate == 1; }
+bool is_as_probed(const RoadFactor& factor) {
+  return is_as_probed(factor.alone) && is_as_probed(factor.streamed);
+}
+
+/// "1.31 times a start-up and 1.12 times a byte"
+std::string times_text(const CostFactor& factor) {
+  return fmt::format("{:.2f} times a start-up and {:.2f} times a byte", factor.startup, factor.rate);
+}
+
+/// "all-to-all ring costs alone 1.02 times a start-up and 1.00 times a byte, in streams 1.31 times a start-up
+/// and 1.12 times a byte what the probe said"
 std::string factors_text(const Check& check) {
   std::string text;
-  const auto is_as_probed = [](const RoadFactor& each) { return each.startup == 1 && each.rate == 1; };
   if (check.factors.empty()) {
     const std::string unexplained = unexplained_text(check);
     return unexplained.empty() ? "they hide all that they send, and tell nothing of its costs" : unexplained;
   }
-  if (std::ranges::all_of(check.factors, is_as_probed)) return "their roads cost what the probe said";
+  if (std::ranges::all_of(check.factors, [](const RoadFactor& each) { return is_as_probed(each); }))
+    return "their roads cost what the probe said";
   for (const RoadFactor& each : check.factors) {
     if (is_as_probed(each)) continue;
-    text += fmt::format("{}{}{} {} {:.2f} times a start-up and {:.2f} times a byte", text.empty() ? "" : ", ",
-                        describe(each.road), each.transport.empty() ? "" : " over " + each.transport,
-                        is_one(each.road) ? "costs" : "cost", each.startup, each.rate);
+    const std::string alone = times_text(each.alone), streamed = times_text(each.streamed);
+    text += fmt::format("{}{}{} {} {}", text.empty() ? "" : ", ", describe(each.road),
+                        each.transport.empty() ? "" : " over " + each.transport,
+                        is_one(each.road) ? "costs" : "cost",
+                        alone == streamed ? alone : "alone " + alone + ", in streams " + streamed);
   }
   return text + " what the probe said";
 }

@@ -44,21 +44,34 @@ class NamedNormals {
 }  // namespace
 
 RoadCost moved(RoadCost cost, double z, double plan_deviation) {
-  const double startup = std::exp(z * std::hypot(cost.deviation.startup, plan_deviation));
-  const double rate = std::exp(z * std::hypot(cost.deviation.rate, plan_deviation));
-  return scaled(std::move(cost), startup, rate);
+  const auto factor = [&](const Deviation& of) {
+    return CostFactor{std::exp(z * std::hypot(of.startup, plan_deviation)),
+                      std::exp(z * std::hypot(of.rate, plan_deviation))};
+  };
+  const CostDeviation of = cost.deviation;
+  return scaled(std::move(cost), factor(of.alone), factor(of.streamed));
 }
 
 std::vector<CostError> errors_of(const RoadCost& cost, double plan_deviation) {
-  const Deviation& own = cost.deviation;
-  if (!own.opposed) return {{std::hypot(own.startup, plan_deviation), std::hypot(own.rate, plan_deviation)}};
-  std::vector<CostError> errors{{own.startup, -own.rate}};
-  if (plan_deviation > 0) errors.push_back({plan_deviation, plan_deviation});
+  const auto& [alone, streamed] = cost.deviation;
+  if (!alone.opposed && !streamed.opposed) {
+    const auto together = [&](const Deviation& of) {
+      return LogFactor{std::hypot(of.startup, plan_deviation), std::hypot(of.rate, plan_deviation)};
+    };
+    return {{together(alone), together(streamed)}};
+  }
+  const auto own = [](const Deviation& of) { return LogFactor{of.startup, of.opposed ? -of.rate : of.rate}; };
+  std::vector<CostError> errors{{own(alone), own(streamed)}};
+  const LogFactor of_plans{plan_deviation, plan_deviation};
+  if (plan_deviation > 0) errors.push_back({of_plans, of_plans});
   return errors;
 }
 
 RoadCost with_error(RoadCost cost, double z, const CostError& error) {
-  return scaled(std::move(cost), std::exp(z * error.startup), std::exp(z * error.rate));
+  const auto factor = [z](const LogFactor& of) {
+    return CostFactor{std::exp(z * of.startup), std::exp(z * of.rate)};
+  };
+  return scaled(std::move(cost), factor(error.alone), factor(error.streamed));
 }
 
 std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
@@ -77,7 +90,7 @@ std::vector<Response> responses(const std::vector<Entry>& ranking, const Plannin
     const RoadOption* const priced = job.option_of(entry.plan.road);
     const RoadCost cost = priced != nullptr ? priced->cost : road_cost(entry.plan.road, cluster, job.workers);
     const double of_plans = cluster.plan_deviation;
-    const double of_road = std::max(cost.deviation.startup, cost.deviation.rate);
+    const double of_road = cost.deviation.largest();
     response.doubted = of_road > 0 || of_plans > 0;
     if (!response.doubted) continue;
     response.own = kOwnPart * of_plans * of_plans / (of_road * of_road + of_plans * of_plans);

@@ -15,14 +15,19 @@ namespace commtune::tuner {
 /// own deviation and that of plans together: an end of what is left open, also where both cannot be off so.
 RoadCost moved(RoadCost cost, double z, double plan_deviation);
 
-/// One error of a road's costs, for a standard normal value of 1: the logarithms of the factors on all
-/// start-ups and on all times per byte.
-struct CostError {
+/// The logarithms of factors on all start-ups and on all times per byte.
+struct LogFactor {
   double startup = 0, rate = 0;
 };
 
-/// The errors that a cost may have, each independent of the others: its own deviation and that of plans
-/// together, or one after the other where start-ups and times per byte are off in opposite ways.
+/// One error of a road's costs, for a standard normal value of 1: of messages alone, and of streams.
+struct CostError {
+  LogFactor alone, streamed;
+};
+
+/// The errors that a cost may have, each independent of the others: its own deviation, of messages alone and
+/// of streams at once, and that of plans together, or one after the other where start-ups and times per byte
+/// are off in opposite ways.
 std::vector<CostError> errors_of(const RoadCost& cost, double plan_deviation);
 
 /// The cost with z times this error.

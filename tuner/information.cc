@@ -84,8 +84,7 @@ class Roads {
 
   /// False where not even with the least of its costs could a plan on the road be the fastest.
   bool may_be_chosen(const RoadOption& option) const {
-    const Deviation& deviation = option.cost.deviation;
-    const double least = std::exp(-kFar * std::max(deviation.startup, deviation.rate));
+    const double least = std::exp(-kFar * option.cost.deviation.largest());
     return std::ranges::all_of(
         candidates_, [&](const Candidate& known) { return option.floor().count() * least < known.time(); });
   }

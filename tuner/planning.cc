@@ -63,15 +63,18 @@ std::string to_string(Architecture architecture) {
   return architecture == Architecture::kAllReduce ? "all-to-all" : "parameter servers";
 }
 
-RoadCost scaled(RoadCost cost, double startup, double rate) {
+RoadCost scaled(RoadCost cost, const CostFactor& alone, const CostFactor& streamed) {
   for (StageCost* stage : {&cost.both, &cost.reduce, &cost.distribute}) {
-    stage->alone = recalibrated(stage->alone, startup, rate);
-    stage->occupancy = recalibrated(stage->occupancy, startup, rate);
+    stage->alone = recalibrated(stage->alone, alone.startup, alone.rate);
+    stage->occupancy = lower(recalibrated(stage->occupancy, streamed.startup, streamed.rate), stage->alone);
   }
   return cost;
 }
 
-RoadCost slower(RoadCost cost, double factor) { return scaled(std::move(cost), factor, factor); }
+RoadCost slower(RoadCost cost, double factor) {
+  const CostFactor on_all{factor, factor};
+  return scaled(std::move(cost), on_all, on_all);
+}
 
 Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_workers,
                    const std::vector<Road>& candidates, const OutOfTime& out_of_time)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "perfmodel/cluster.h"
+#include "perfmodel/cost/road_factor.h"
 #include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
@@ -55,8 +56,8 @@ struct RoadOption {
   Seconds floor() const { return std::max(bound, simulated); }
 };
 
-/// The same road on a network on which every start-up and every time per byte takes so many times as long.
-RoadCost scaled(RoadCost cost, double startup, double rate);
+/// The same road on a network on which messages alone, and streams of them, take so many times as long.
+RoadCost scaled(RoadCost cost, const CostFactor& alone, const CostFactor& streamed);
 /// The same with one factor on all.
 RoadCost slower(RoadCost cost, double factor);
 

@@ -1,8 +1,10 @@
 #include "tuner/road_factors.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <optional>
 
 #include "perfmodel/base/normal.h"
 #include "perfmodel/cost/flat_cost.h"
@@ -24,18 +26,20 @@ constexpr double kLargestFactor = 4;
 constexpr double kProbingFactor = 1.1;
 constexpr int kBisections = 30;  // of the logarithm's range, 2 ln 4: until it is known to 3e-9
 
-/// Logarithms of the factors on a road's start-ups and times per byte, or a direction between such.
-struct Logarithms {
-  double startup = 0, rate = 0;
-};
+/// What may be off of a road, as logarithms of factors, or a direction between such: the start-ups and times
+/// per byte of messages alone, those of streams, and all four by the same, as where ranks share cores.
+using Logarithms = Eigen::Vector<double, 5>;
+enum Part { kAloneStartup, kAloneRate, kStreamedStartup, kStreamedRate, kCommon };
+using Covariance = Eigen::Matrix<double, 5, 5>;
 
-Logarithms operator+(const Logarithms& a, const Logarithms& b) {
-  return {a.startup + b.startup, a.rate + b.rate};
+Logarithms only(Part part) { return Logarithms::Unit(part); }
+
+/// The factors on a kind's costs.
+CostFactor factor_at(const Logarithms& at, Part startup, Part rate) {
+  return {std::exp(at[startup] + at[kCommon]), std::exp(at[rate] + at[kCommon])};
 }
-Logarithms operator*(double scale, const Logarithms& a) { return {scale * a.startup, scale * a.rate}; }
-double dot(const Logarithms& a, const Logarithms& b) { return a.startup * b.startup + a.rate * b.rate; }
-
-constexpr Logarithms kBoth{1, 1};
+CostFactor alone_at(const Logarithms& at) { return factor_at(at, kAloneStartup, kAloneRate); }
+CostFactor streamed_at(const Logarithms& at) { return factor_at(at, kStreamedStartup, kStreamedRate); }
 
 /// A plan's iteration as a function of the factors on its road's costs.
 class FactorSearch {
@@ -48,7 +52,7 @@ class FactorSearch {
         simulator_(work_) {}
 
   Seconds time(const Logarithms& at) {
-    const RoadCost cost = scaled(cost_, std::exp(at.startup), std::exp(at.rate));
+    const RoadCost cost = scaled(cost_, alone_at(at), streamed_at(at));
     return simulator_.time(flat_, FlatRoad(cost));
   }
 
@@ -56,16 +60,17 @@ class FactorSearch {
   /// run of the plan says nothing about its costs.
   bool is_flat() {
     const double far = std::log(kProbingFactor);
-    return time(far * kBoth) <= time(-far * kBoth) * (1 + kIndifferent);
+    return time(far * only(kCommon)) <= time(-far * only(kCommon)) * (1 + kIndifferent);
   }
 
   /// By how much the logarithm of the iteration changes with each.
   Logarithms slope(const Logarithms& at) {
     const double far = std::log(kProbingFactor);
-    const auto along = [&](const Logarithms& way) {
-      return std::log(time(at + far * way) / time(at + -far * way)) / (2 * far);
-    };
-    return {along({1, 0}), along({0, 1})};
+    Logarithms slope;
+    for (const Part part : {kAloneStartup, kAloneRate, kStreamedStartup, kStreamedRate, kCommon}) {
+      slope[part] = std::log(time(at + far * only(part)) / time(at - far * only(part))) / (2 * far);
+    }
+    return slope;
   }
 
   /// So many times this way from there, the iteration is predicted as it was measured; at most the largest
@@ -86,17 +91,19 @@ class FactorSearch {
   Simulator simulator_;
 };
 
+double square(double value) { return value * value; }
+
 /// What is known of a road's factors: their logarithms' mean and covariance. Bayes' rule for a plan's time,
 /// linearised where the plan is predicted as it was measured.
 class Knowledge {
  public:
   /// before          of the road's costs
   /// plan_deviation  Cluster::plan_deviation
-  Knowledge(const Deviation& before, double plan_deviation)
-      : own_(kOwnPart * square(plan_deviation)),
-        startup_(square(std::max(before.startup, kIndifferent))),
-        rate_(square(std::max(before.rate, kIndifferent))),
-        together_(before.opposed ? -before.startup * before.rate : 0) {}
+  Knowledge(const CostDeviation& before, double plan_deviation) : own_(kOwnPart * square(plan_deviation)) {
+    doubt(before.alone, kAloneStartup, kAloneRate);
+    doubt(before.streamed, kStreamedStartup, kStreamedRate);
+    covariance_(kCommon, kCommon) = (1 - kOwnPart) * square(plan_deviation);
+  }
 
   void learn(FactorSearch& search, const CheckedPlan& checked) {
     ++plans_;
@@ -108,23 +115,28 @@ class Knowledge {
   }
 
   RoadFactor factors(const TransportRoad& on) const {
-    const double both = std::sqrt(startup_ * rate_);
-    return {on.road,
-            std::exp(mean_.startup),
-            std::exp(mean_.rate),
-            {std::sqrt(startup_), std::sqrt(rate_), together_ < -kOpposed * both},
+    return {on.road, factor(kAloneStartup, kAloneRate), factor(kStreamedStartup, kStreamedRate),
             on.transport};
   }
 
  private:
   /// Of a correlation, from which on it counts as -1 and not as none.
   static constexpr double kOpposed = 0.5;
-  static double square(double value) { return value * value; }
 
-  /// The covariance times this.
-  Logarithms spread(const Logarithms& slope) const {
-    return {startup_ * slope.startup + together_ * slope.rate,
-            together_ * slope.startup + rate_ * slope.rate};
+  void doubt(const Deviation& before, Part startup, Part rate) {
+    covariance_(startup, startup) = square(std::max(before.startup, kIndifferent));
+    covariance_(rate, rate) = square(std::max(before.rate, kIndifferent));
+    if (before.opposed)
+      covariance_(startup, rate) = covariance_(rate, startup) = -before.startup * before.rate;
+  }
+
+  /// What all have in common stays plan_deviation's.
+  CostFactor factor(Part startup, Part rate) const {
+    CostFactor factor = factor_at(mean_, startup, rate);
+    const double of_startup = std::sqrt(covariance_(startup, startup)),
+                 of_rate = std::sqrt(covariance_(rate, rate));
+    factor.deviation = {of_startup, of_rate, covariance_(startup, rate) < -kOpposed * of_startup * of_rate};
+    return factor;
   }
 
   /// Towards the likeliest factors with which the plan takes as long as measured: as far as costs rather than
@@ -133,54 +145,79 @@ class Knowledge {
   ///
   /// noise  relative standard deviation of what another run of the plan, and the plan itself, may take more
   void move(FactorSearch& search, Seconds measured, double noise) {
-    Logarithms step = search.distance(mean_, kBoth, measured) * kBoth;
-    double far = 0;    // standard deviations
-    double share = 1;  // of the variance, which costs have
-    // Where a plan begins to show what it hides, its slope is another than where it hides all.
-    for (int i = 0; i < kSlopes; ++i) {
-      const Logarithms slope = search.slope(mean_ + step);
-      Logarithms way = spread(slope);
-      const double longest = std::max(std::abs(way.startup), std::abs(way.rate));
-      if (!(longest > 0) || !(dot(slope, way) > 0)) break;
-      way = (1 / longest) * way;
-      step = search.distance(mean_, way, measured) * way;
-      const double off = std::abs(dot(slope, step)), of_costs = dot(slope, spread(slope));
-      far = off / std::sqrt(of_costs);
-      // Runs do not differ by more than noise; costs may be off by any factor.
-      share = std::max(of_costs / (of_costs + square(noise)), 1 - kNormal95 * noise / off);
-    }
+    const std::optional<Logarithms> straight = straight_to(search, measured);
+    const Logarithms step = straight ? *straight : around_to(search, measured);
+    const Logarithms slope = search.slope(mean_ + step);
+    const double of_costs = slope.dot(covariance_ * slope);
+    if (!(of_costs > 0)) return;
+    const double off = std::abs(slope.dot(step));
+    double far = off / std::sqrt(of_costs);  // standard deviations
+    // Runs do not differ by more than noise; costs may be off by any factor.
+    double share = std::max(of_costs / (of_costs + square(noise)), 1 - kNormal95 * noise / off);
     // But where a plan of the road is predicted already, another one that is not is an outlier: costs that
     // suit both are far from what either says.
     if (plans_ > 1 && far > kOutlier) {
       share = std::min(share, kOutlier / far);
       far = kOutlier;
     }
-    mean_ = mean_ + share * step;
-    const double scale = square(std::max(1.0, far));
-    startup_ *= scale;
-    rate_ *= scale;
-    together_ *= scale;
+    mean_ += share * step;
+    covariance_ *= square(std::max(1.0, far));
+  }
+
+  /// The way that a slope says is the likeliest, its largest part 1; that of all alike where it says nothing.
+  Logarithms likeliest_way(const Logarithms& slope) const {
+    const Logarithms way = covariance_ * (slope.isZero() ? Logarithms(Logarithms::Ones()) : slope);
+    return way / way.lpNorm<Eigen::Infinity>();
+  }
+
+  static bool is_reached(FactorSearch& search, const Logarithms& at, Seconds measured) {
+    return std::abs(std::log(search.time(at) / measured)) < kIndifferent;
+  }
+
+  /// From the mean to where the plan takes as long as measured, by the slope there: where a plan begins to
+  /// show what it hides, its slope is another than where it hides all. nullopt where no such way leads there.
+  std::optional<Logarithms> straight_to(FactorSearch& search, Seconds measured) const {
+    Logarithms step = search.distance(mean_, only(kCommon), measured) * only(kCommon);
+    for (int i = 0; i < kSlopes; ++i) {
+      const Logarithms way = likeliest_way(search.slope(mean_ + step));
+      step = search.distance(mean_, way, measured) * way;
+    }
+    return is_reached(search, mean_ + step, measured) ? std::optional(step) : std::nullopt;
+  }
+
+  /// The same by several ways one after the other, each nearly as far as it leads nearer: a message in a
+  /// stream takes no longer than alone, so where streams are to take longer than that so must those alone.
+  Logarithms around_to(FactorSearch& search, Seconds measured) const {
+    Logarithms at = mean_;
+    for (int i = 0; i < kMostWays && !is_reached(search, at, measured); ++i) {
+      const Seconds now = search.time(at);
+      const Logarithms way = likeliest_way(search.slope(at));
+      const Logarithms farthest = at + search.distance(at, way, measured) * way;
+      const Seconds nearest = search.time(farthest);
+      const Seconds nearly = now * std::pow(nearest / now, kNearly);
+      at = is_reached(search, farthest, measured) ? farthest
+                                                  : Logarithms(at + search.distance(at, way, nearly) * way);
+    }
+    return at - mean_;
   }
 
   /// What a time leaves open whose relative standard deviation is `noise`.
   void condition(const Logarithms& slope, double noise) {
-    const Logarithms gain = spread(slope);
-    const double seen = dot(slope, gain) + square(noise);
+    const Logarithms gain = covariance_ * slope;
+    const double seen = slope.dot(gain) + square(noise);
     if (!(seen > 0)) return;
-    startup_ -= gain.startup * gain.startup / seen;
-    rate_ -= gain.rate * gain.rate / seen;
-    together_ -= gain.startup * gain.rate / seen;
-    startup_ = std::max(0.0, startup_);
-    rate_ = std::max(0.0, rate_);
+    covariance_ -= gain * gain.transpose() / seen;
+    covariance_.diagonal() = covariance_.diagonal().cwiseMax(0);
   }
 
-  static constexpr int kSlopes = 2;
+  static constexpr int kSlopes = 2, kMostWays = 8;
+  static constexpr double kNearly = 0.9;
   static constexpr double kOutlier = 2;  // standard deviations
 
   double own_;  // variance of what a plan takes beside what its road's costs say
   int plans_ = 0;
-  Logarithms mean_;
-  double startup_, rate_, together_;
+  Logarithms mean_ = Logarithms::Zero();
+  Covariance covariance_ = Covariance::Zero();
 };
 
 }  // namespace
@@ -192,8 +229,10 @@ void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile,
   checked.road = plan.road;
   checked.transport = plan.transport;
   checked.workers = plan.workers;
-  checked.predicted = search.time({});
-  const auto logarithm_for = [&](Seconds measured) { return search.distance({}, kBoth, measured); };
+  checked.predicted = search.time(Logarithms::Zero());
+  const auto logarithm_for = [&](Seconds measured) {
+    return search.distance(Logarithms::Zero(), only(kCommon), measured);
+  };
   const Seconds deviation = checked.half_width / kNormal95;
   const double off = std::abs(checked.measured / checked.predicted - 1);
   const double logarithm = logarithm_for(checked.measured);

@@ -73,6 +73,11 @@ probes::PlanCosts known_costs(const std::vector<SampleRow>& rows, const Road& ro
   return known;
 }
 
+/// What is known once costs that were off by one factor have turned out to be off by another one still.
+CostFactor after(const CostFactor& known, const CostFactor& found) {
+  return {known.startup * found.startup, known.rate * found.rate, found.deviation};
+}
+
 /// A sample for each plan that told anything. Its factor is on what operations were measured to cost, so the
 /// last one of a road holds all that earlier checks found.
 ///
@@ -92,8 +97,8 @@ std::vector<NewSample> samples_of(const tuner::Check& check, const std::string& 
     sample.raw_seconds = runs.iterations().at(plan.digest);
     sample.sample = {profile.gradient_bytes(), plan.measured, plan.half_width,
                      static_cast<int>(sample.raw_seconds.size())};
-    sample.costs = {plan.digest, plan.predicted, known.startup * found->startup, known.rate * found->rate,
-                    found->deviation};
+    sample.costs = {plan.digest, plan.predicted, after(known.alone, found->alone),
+                    after(known.streamed, found->streamed)};
     samples.push_back(to_row(sample));
   }
   return samples;
@@ -105,9 +110,9 @@ nlohmann::json checked_settings(const FitRow& before, const std::string& transpo
   nlohmann::json roads = nlohmann::json::array();
   for (const RoadFactor& factor : check.factors) {
     if (factor.transport != transport) continue;
-    roads.push_back({{"road", commtune::to_json(factor.road)},
-                     {"startup_factor", factor.startup},
-                     {"rate_factor", factor.rate}});
+    nlohmann::json& road = roads.emplace_back(probes::to_json(factor.streamed));
+    road["road"] = commtune::to_json(factor.road);
+    road["alone"] = probes::to_json(factor.alone);
   }
   settings["checked"] = {{"fit", before.id}, {"roads", std::move(roads)}};
   return settings;

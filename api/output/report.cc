@@ -26,7 +26,7 @@ void add_fit_row(Table& table, const std::string& what, const std::string& setti
              std::to_string(pieces.size()),
              fmt::format("{} - {}", format_size(fit.smallest), format_size(fit.largest)),
              quality(fit.quality), percent(fit.quality.median_relative), percent(fit.quality.p90_relative),
-             fit.deviation.any() ? percent(std::max(fit.deviation.startup, fit.deviation.rate)) : "-"});
+             fit.deviation.any() ? percent(fit.deviation.largest()) : "-"});
 }
 
 /// Both stages, on all ranks of the cluster.

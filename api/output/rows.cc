@@ -27,7 +27,8 @@ std::string operation_text(const SampleRow& row) {
   if (row.operation) return to_string(*row.operation);
   if (row.kind != probes::to_string(probes::Subject::kPlan)) return "-";
   const probes::PlanCosts costs = from_row(row).costs;
-  return fmt::format("start-ups × {:.2f}, bytes × {:.2f}", costs.startup, costs.rate);
+  return fmt::format("streams: start-ups × {:.2f}, bytes × {:.2f}; alone: × {:.2f}, × {:.2f}",
+                     costs.streamed.startup, costs.streamed.rate, costs.alone.startup, costs.alone.rate);
 }
 std::string ranks_text(const SampleRow& row) {
   if (row.source_rank && row.destination_rank)

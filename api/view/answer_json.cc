@@ -4,6 +4,7 @@
 
 #include "api/view/or_null.h"
 #include "api/view/prediction_json.h"
+#include "probes/sample.h"
 #include "tuner/methods/method.h"
 
 namespace commtune::api {
@@ -55,14 +56,12 @@ nlohmann::json to_json(const tuner::CheckedPlan& plan) {
 nlohmann::json to_json(const tuner::Check& check) {
   nlohmann::json plans = nlohmann::json::array(), roads = nlohmann::json::array();
   for (const tuner::CheckedPlan& plan : check.plans) plans.push_back(to_json(plan));
-  for (const RoadFactor& factor : check.factors)
-    roads.push_back(with_transport({{"road", describe(factor.road)},
-                                    {"startup_factor", factor.startup},
-                                    {"rate_factor", factor.rate},
-                                    {"startup_deviation_ratio", factor.deviation.startup},
-                                    {"rate_deviation_ratio", factor.deviation.rate},
-                                    {"opposed", factor.deviation.opposed}},
-                                   factor.transport));
+  for (const RoadFactor& factor : check.factors) {
+    nlohmann::json& road =
+        roads.emplace_back(with_transport(probes::to_json(factor.streamed), factor.transport));
+    road["road"] = describe(factor.road);
+    road["alone"] = probes::to_json(factor.alone);
+  }
   nlohmann::json out{{"plans", std::move(plans)},
                      {"roads", std::move(roads)},
                      {"seconds", check.elapsed.count()},

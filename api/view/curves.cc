@@ -192,7 +192,7 @@ json curve_of(const CurveSubject& subject, const std::vector<const SampleRow*>& 
             {"r_squared", quality.r_squared},
             {"median_relative", quality.median_relative},
             {"p90_relative", quality.p90_relative}}},
-          {"deviation_ratio", std::max(subject.fit->deviation.startup, subject.fit->deviation.rate)},
+          {"deviation_ratio", subject.fit->deviation.largest()},
           {"pieces", pieces_of(*subject.fit)},
           {"line", line_of(*subject.fit)},
           {"points_total", samples.size()},

@@ -12,6 +12,18 @@ namespace commtune {
 
 namespace {
 
+Fit scaled(Fit fit, const CostFactor& factor) {
+  // Of the fit's parameter of this number: start-ups and times per byte in turn.
+  const auto of_parameter = [&](std::size_t i) { return i % 2 == 0 ? factor.startup : factor.rate; };
+  const std::size_t parameters = 2 * fit.curve.pieces().size();
+  for (std::size_t i = 0; i < fit.covariance.size(); ++i) {
+    fit.covariance[i] *= of_parameter(i / parameters) * of_parameter(i % parameters);
+  }
+  fit.curve = recalibrated(fit.curve, factor.startup, factor.rate);
+  fit.deviation = factor.deviation;
+  return fit;
+}
+
 /// Changes the fits of one road, or makes them of what it costs.
 class Refit {
  public:
@@ -33,33 +45,21 @@ class Refit {
     });
     if (fit == cluster_.operations.end()) {
       if (cost_.basis != Basis::kFormula) return;  // a share of the whole, which is changed
-      cluster_.operations.push_back(
-          {factor_.road, operation, workers_, made_of(before.alone), made_of(before.occupancy)});
+      cluster_.operations.push_back({factor_.road, operation, workers_, made_of(before.alone, factor_.alone),
+                                     made_of(before.occupancy, factor_.streamed)});
       return;
     }
-    fit->alone = scaled(fit->alone);
-    fit->streamed = fit->streamed.curve.empty() ? made_of(before.occupancy) : scaled(fit->streamed);
+    fit->alone = scaled(fit->alone, factor_.alone);
+    fit->streamed = fit->streamed.curve.empty() ? made_of(before.occupancy, factor_.streamed)
+                                                : scaled(fit->streamed, factor_.streamed);
   }
 
-  Fit scaled(Fit fit) const {
-    const std::size_t parameters = 2 * fit.curve.pieces().size();
-    for (std::size_t i = 0; i < fit.covariance.size(); ++i) {
-      fit.covariance[i] *= of_parameter(i / parameters) * of_parameter(i % parameters);
-    }
-    fit.curve = recalibrated(fit.curve, factor_.startup, factor_.rate);
-    fit.deviation = factor_.deviation;
-    return fit;
-  }
-
-  /// On the fit's parameter of this number: start-ups and times per byte in turn.
-  double of_parameter(std::size_t i) const { return i % 2 == 0 ? factor_.startup : factor_.rate; }
-
-  Fit made_of(const Curve& curve) const {
+  Fit made_of(const Curve& curve, const CostFactor& factor) const {
     Fit fit;
-    fit.curve = recalibrated(curve, factor_.startup, factor_.rate);
+    fit.curve = recalibrated(curve, factor.startup, factor.rate);
     fit.smallest = cost_.measured_smallest;
     fit.largest = cost_.measured_largest;
-    fit.deviation = factor_.deviation;
+    fit.deviation = factor.deviation;
     return fit;
   }
 

@@ -9,12 +9,19 @@
 
 namespace commtune {
 
+/// By how much a cost is off.
+struct CostFactor {
+  double startup = 1;        ///< on all start-ups; positive
+  double rate = 1;           ///< on all times per byte; positive
+  Deviation deviation = {};  ///< of both
+  bool operator==(const CostFactor&) const = default;
+};
+
 /// By how much the costs of a road are off at one number of workers.
 struct RoadFactor {
   Road road;
-  double startup = 1;          ///< on all start-ups; positive
-  double rate = 1;             ///< on all times per byte; positive
-  Deviation deviation;         ///< of both
+  CostFactor alone;            ///< of messages that have the road to themselves
+  CostFactor streamed;         ///< of those behind each other
   std::string transport = {};  ///< over which; empty: the cluster's own
   bool operator==(const RoadFactor&) const = default;
 };

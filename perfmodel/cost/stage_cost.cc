@@ -343,9 +343,11 @@ std::optional<RoadCost> measured(PricedRoad& priced) {
   const Formula streams = found.all_streamed() ? Formula{} : streams_by_formula(priced).value_or(Formula{});
   for (const OperationFit* fit : {both, reduce, distribute}) {
     if (fit == nullptr) continue;
-    cost.deviation = larger(larger(cost.deviation, fit->alone.deviation), fit->streamed.deviation);
+    cost.deviation.alone = larger(cost.deviation.alone, fit->alone.deviation);
+    cost.deviation.streamed = larger(cost.deviation.streamed, fit->streamed.deviation);
   }
-  if (!found.all_streamed()) cost.deviation = larger(cost.deviation, priced.cluster.formula_deviation);
+  if (!found.all_streamed())
+    cost.deviation.streamed = larger(cost.deviation.streamed, priced.cluster.formula_deviation);
   const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy); };
   const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy); };
   cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
@@ -390,7 +392,7 @@ RoadCost by_formula(PricedRoad& priced) {
                                                       wire_of(other->road, cluster, other->workers));
   if (!faster) keep_to_links(cost, priced.wire());
   cost.server_binds = formula.server_binds;
-  cost.deviation = cluster.formula_deviation;
+  cost.deviation = {cluster.formula_deviation, cluster.formula_deviation};
   cost.basis = Basis::kFormula;
   cost.measured_smallest = formula.smallest;
   cost.measured_largest = formula.largest;

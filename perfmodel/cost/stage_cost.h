@@ -62,6 +62,14 @@ struct ServerHosts {
   }
 };
 
+/// By how much a road's costs may be off, of messages alone and of streams.
+struct CostDeviation {
+  Deviation alone, streamed;
+  bool any() const { return alone.any() || streamed.any(); }
+  double largest() const { return std::max(alone.largest(), streamed.largest()); }
+  bool operator==(const CostDeviation&) const = default;
+};
+
 enum class CostDetail { kWhole, kTimes };
 
 struct RoadCost {
@@ -85,7 +93,7 @@ struct RoadCost {
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
   double interference = 0;    ///< kappa
   Seconds straggling{};       ///< expected lateness of the slowest of N workers in one iteration
-  Deviation deviation;        ///< of all its curves: its fits', or the formulas' where they carry it
+  CostDeviation deviation;    ///< of its curves: its fits', or the formulas' where they carry it
   Basis basis = Basis::kMeasured;
   Bytes measured_smallest, measured_largest;  ///< range of the fits used
   std::string explanation;                    ///< "measured all-reduce ring, 4 workers, 4 B to 96 MiB"

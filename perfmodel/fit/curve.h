@@ -54,6 +54,7 @@ struct Deviation {
   /// A plan that was run has told what both cost together: where one is more, the other is less.
   bool opposed = false;
   bool any() const { return startup > 0 || rate > 0; }
+  double largest() const { return startup > rate ? startup : rate; }
   bool operator==(const Deviation&) const = default;
 };
 

@@ -278,7 +278,7 @@ void correct_by_plans(Cluster& cluster, std::span<const ProbeSample> samples) {
     if (quantity.subject != Subject::kPlan) continue;
     std::vector<RoadFactor>& factors = by_workers[quantity.workers];
     std::erase_if(factors, [&](const RoadFactor& factor) { return factor.road == quantity.road; });
-    factors.push_back({quantity.road, sample.costs.startup, sample.costs.rate, sample.costs.deviation});
+    factors.push_back({quantity.road, sample.costs.alone, sample.costs.streamed});
   }
   for (const auto& [workers, factors] : by_workers) cluster = refitted(std::move(cluster), factors, workers);
 }

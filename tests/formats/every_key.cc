@@ -236,7 +236,8 @@ std::vector<probes::ProbeSample> every_sample() {
     probes::ProbeSample sample{
         quantity, {Bytes{4096}, Seconds{1.5e-3}, Seconds{2e-5}, 3}, {1e-3, 1.5e-3, 2e-3}, {}};
     if (quantity.subject == Subject::kPlan)
-      sample.costs = {"0123456789abcdef", Seconds{1.25e-3}, 1.2, 1.2, {0.05, 0.05}};
+      sample.costs = {
+          "0123456789abcdef", Seconds{1.25e-3}, {1.2, 1.2, {0.05, 0.05}}, {1.2, 1.2, {0.05, 0.05}}};
     samples.push_back(sample);
   }
   return samples;

@@ -38,10 +38,11 @@ TEST(ProbeSample, SurvivesJson) {
   plan.quantity.road = AllReduce{Collective::kHalvingDoubling};
   plan.quantity.workers = 4;
   plan.sample = {100_MiB, Seconds{0.35}, Seconds{0.01}, 7};
-  plan.costs = {"0123456789abcdef", Seconds{0.253}, 1.31, 1.31, {0.02, 0.02}};
-  ProbeSample apart = plan;
-  apart.costs.startup = 2.2;
-  apart.costs.deviation = {0.3, 0.1, true};
+  plan.costs = {"0123456789abcdef", Seconds{0.253}, {1.31, 1.31, {0.02, 0.02}}, {}};
+  plan.costs.streamed = plan.costs.alone;
+  ProbeSample apart = plan, streams = plan;
+  apart.costs.alone = apart.costs.streamed = {2.2, 1.31, {0.3, 0.1, true}};
+  streams.costs.streamed = {2.2, 1.31, {0.3, 0.1, true}};
   ProbeSample cast = sum;
   cast.quantity.subject = Subject::kCast;
   cast.quantity.wire = WireFormat::kFloat16;
@@ -56,7 +57,7 @@ TEST(ProbeSample, SurvivesJson) {
   ProbeSample upload = sum;
   upload.quantity.subject = Subject::kUpload;
   for (const ProbeSample& sample : {operation_sample(), message, sum, cast, jitter, head_of_line, plan, apart,
-                                    nccl, traffic, beside, upload}) {
+                                    streams, nccl, traffic, beside, upload}) {
     EXPECT_EQ(probe_sample_from_json(nlohmann::json::parse(to_json(sample).dump())), sample);
   }
 }

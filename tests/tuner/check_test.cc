@@ -44,6 +44,16 @@ Cluster fitted_cluster() {
   return cluster;
 }
 
+/// The same where messages alone are dear for certain, so that no plan may be faster by those.
+Cluster fitted_for_streams() {
+  Cluster cluster = fitted_cluster();
+  for (OperationFit& fit : cluster.operations) {
+    fit.alone.curve = Curve{Seconds{2e-3}, SecondsPerByte{3 * fit.streamed.curve.pieces().back().beta.value}};
+    fit.alone.deviation = {};
+  }
+  return cluster;
+}
+
 /// ResNet-50 on something fast, which hides little of what is sent.
 Profile mostly_communication() {
   Profile profile = *shipped_profile("resnet50");
@@ -121,33 +131,34 @@ class TrueTimes {
 const Entry& chosen(const Answer& answer) { return answer.ranking.at(answer.chosen); }
 
 TEST(Check, ARoadThatCostsMoreThanWasFittedLosesItsFirstPlace) {
-  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 1.4, {}}});
+  TrueTimes runs(fitted_cluster(), {off_by(kRing, 1.4, 1.4)});
   EXPECT_EQ(chosen(runs.tuned(runs.fitted())).plan.road, kRing);
   const CheckedAnswer result = runs.checked();
-  EXPECT_THAT(runs.order, ElementsAre(kRing, kServers));
+  ASSERT_GE(runs.order.size(), 2U) << "and plans that may still be faster";
+  EXPECT_THAT(std::vector(runs.order.begin(), runs.order.begin() + 2), ElementsAre(kRing, kServers));
   EXPECT_TRUE(result.answer.checked());
   EXPECT_EQ(chosen(result.answer).plan.road, kServers);
   const Check& check = *result.answer.check;
-  ASSERT_THAT(check.plans, SizeIs(2));
+  ASSERT_THAT(check.plans, SizeIs(runs.order.size()));
   EXPECT_NEAR(check.plans[0].factor, 1.4, 0.01);
   EXPECT_EQ(check.plans[1].factor, 1);
   EXPECT_TRUE(check.changed);
-  EXPECT_EQ(check.elapsed, Seconds{2});
+  EXPECT_EQ(check.elapsed, Seconds{static_cast<double>(runs.order.size())});
   EXPECT_THAT(
       check_text(result.answer),
-      ::testing::MatchesRegex("checked 2 plans by running them for 2.00 s: all-to-all ring costs .* "
+      ::testing::MatchesRegex("checked . plans by running them for ..00 s: all-to-all ring costs .* "
                               "times a start-up and .* times a byte what the probe said; .* instead of .*"));
 }
 
 TEST(Check, TheRefittedClusterPricesTheCheckedPlansAsMeasured) {
-  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 1.4, {}}, {kServers, 0.8, 0.8, {}}});
+  TrueTimes runs(fitted_cluster(), {off_by(kRing, 1.4, 1.4), off_by(kServers, 0.8, 0.8)});
   const CheckedAnswer result = runs.checked();
   ASSERT_GE(result.plans.size(), 2U);
   for (std::size_t i = 0; i < result.plans.size(); ++i) {
     const Plan& plan = result.plans[i];
     const Seconds priced =
         simulate(Workload(runs.profile()), plan, road_cost(plan.road, result.cluster, 4)).iteration;
-    EXPECT_NEAR(priced / result.answer.check->plans[i].measured, 1, 0.01) << describe(plan.road);
+    EXPECT_NEAR(priced / result.answer.check->plans[i].measured, 1, 0.015) << describe(plan.road);
   }
   // The plans of a checked road are in no more doubt than measuring leaves.
   const Answer unchecked = runs.tuned(runs.fitted());
@@ -159,7 +170,7 @@ TEST(Check, ARoadPricedByFormulaIsRefittedToo) {
   Cluster cluster = fitted_cluster();
   cluster.operations.pop_back();
   cluster.formula_deviation = {0.3, 0.3};
-  TrueTimes runs(cluster, {{kServers, 1.5, 1.5, {}}}, mostly_communication());
+  TrueTimes runs(cluster, {off_by(kServers, 1.5, 1.5)}, mostly_communication());
   const CheckedAnswer result = runs.checked();
   const auto& plans = result.answer.check->plans;
   const auto servers = std::ranges::find(plans, kServers, &CheckedPlan::road);
@@ -167,17 +178,17 @@ TEST(Check, ARoadPricedByFormulaIsRefittedToo) {
   // The true road has curves of its own, of which 1.5 times the formula is not quite the form.
   EXPECT_NEAR(servers->factor, 1.5, 0.1);
   const Plan& plan = result.plans[static_cast<std::size_t>(servers - plans.begin())];
-  const RoadCost by_formula = scaled(road_cost(kServers, cluster, 4), servers->factor, servers->factor);
+  const RoadCost by_formula = slower(road_cost(kServers, cluster, 4), servers->factor);
   EXPECT_NEAR(simulate(Workload(runs.profile()), plan, by_formula).iteration / servers->measured, 1, 0.01);
   const RoadCost cost = road_cost(kServers, result.cluster, 4);
   EXPECT_EQ(cost.basis, Basis::kMeasured);
-  EXPECT_NEAR(simulate(Workload(runs.profile()), plan, cost).iteration / servers->measured, 1, 0.01);
+  EXPECT_NEAR(simulate(Workload(runs.profile()), plan, cost).iteration / servers->measured, 1, 0.02);
 }
 
 TEST(Check, APlanThatHidesAllThatItSendsChangesNothing) {
   Cluster cluster = made_cluster(4, 1e-7, 1e-13);
   add_fit(cluster, kRing, 1e-12, 0.1);
-  TrueTimes runs(cluster, {{kRing, 1.4, 1.4, {}}});
+  TrueTimes runs(cluster, {off_by(kRing, 1.4, 1.4)});
   runs.options().roads = {kRing};
   const Answer before = runs.tuned(cluster);
   const CheckedAnswer result = runs.checked();
@@ -198,7 +209,7 @@ TEST(Check, TrafficThatTookLongerThanAPlanCanHideTellsOfItsCosts) {
   // Everything is hidden by prediction, and three times the costs are not.
   Cluster cluster = made_cluster(4, 1e-6, 0.1e-9);
   add_fit(cluster, kRing, 0.5e-9, 0.1);
-  TrueTimes runs(cluster, {{kRing, 3, 3, {}}});
+  TrueTimes runs(cluster, {off_by(kRing, 3, 3)});
   runs.options().roads = {kRing};
   const Answer before = runs.tuned(cluster);
   const CheckedAnswer result = runs.checked();
@@ -212,7 +223,7 @@ TEST(Check, ALateRunOfAPlanThatHidesAllTellsNothing) {
   // Only some five times the costs would make it 3 % longer: rather the run was late. By 40 % it was not.
   Cluster cluster = made_cluster(4, 1e-6, 0.05e-9);
   add_fit(cluster, kRing, 0.25e-9, 0.1);
-  cluster = refitted(cluster, std::vector{RoadFactor{kRing, 0.4, 0.4, {}}}, 4);
+  cluster = refitted(cluster, std::vector{off_by(kRing, 0.4, 0.4)}, 4);
   cluster.plan_deviation = 0.022;
   const Profile profile = *shipped_profile("resnet50");
   TuneOptions options;
@@ -234,7 +245,7 @@ TEST(Check, APlanThatIsLateForAnotherReasonIsRankedByWhatItTook) {
   // Only some five times the costs would make it 3 % longer, so that is no matter of the road's costs.
   Cluster cluster = made_cluster(4, 1e-6, 0.05e-9);
   add_fit(cluster, kRing, 0.25e-9, 0.1);
-  cluster = refitted(cluster, std::vector{RoadFactor{kRing, 0.4, 0.4, {}}}, 4);
+  cluster = refitted(cluster, std::vector{off_by(kRing, 0.4, 0.4)}, 4);
   cluster.plan_deviation = 0.022;
   TrueTimes runs(cluster, {});
   runs.options().roads = {kRing};
@@ -263,7 +274,7 @@ TEST(Check, APlanOfAMeasuredRoadThatMayBeFasterIsRunToo) {
   add_fit(cluster, kRing, 2e-9, 0.1);
   OperationFit& ring = cluster.operations.back();
   ring.alone.curve = ring.streamed.curve = Curve{Seconds{2e-3}, SecondsPerByte{2e-9}};
-  TrueTimes runs(cluster, {{kRing, 2, 1.2, {}}});
+  TrueTimes runs(cluster, {off_by(kRing, 2, 1.2)});
   runs.options().roads = {kRing};
   const CheckedAnswer result = runs.checked();
   const Check& check = *result.answer.check;
@@ -273,7 +284,7 @@ TEST(Check, APlanOfAMeasuredRoadThatMayBeFasterIsRunToo) {
 }
 
 TEST(Check, WhatTheMeasurementCannotTellFromThePredictionIsNoFactor) {
-  TrueTimes runs(fitted_cluster(), {{kRing, 1.02, 1.02, {}}});
+  TrueTimes runs(fitted_cluster(), {off_by(kRing, 1.02, 1.02)});
   runs.scatter = 0.05;
   const CheckedAnswer result = runs.checked();
   for (const CheckedPlan& plan : result.answer.check->plans) EXPECT_EQ(plan.factor, 1);
@@ -285,14 +296,14 @@ TEST(Check, WhatTheMeasurementCannotTellFromThePredictionIsNoFactor) {
 }
 
 TEST(Check, FactorsEndAtFourTimes) {
-  TrueTimes runs(fitted_cluster(), {{kRing, 40, 40, {}}, {kServers, 0.01, 0.01, {}}});
+  TrueTimes runs(fitted_cluster(), {off_by(kRing, 40, 40), off_by(kServers, 0.01, 0.01)});
   const CheckedAnswer result = runs.checked();
   EXPECT_NEAR(result.answer.check->plans[0].factor, 4, 1e-6);
   EXPECT_NEAR(result.answer.check->plans[1].factor, 0.25, 1e-6);
 }
 
 TEST(Check, WhereAMeasurementFailsTheAnswerStaysAndSaysWhy) {
-  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 1.4, {}}});
+  TrueTimes runs(fitted_cluster(), {off_by(kRing, 1.4, 1.4)});
   runs.fails_in_run = 2;
   const Answer before = runs.tuned(runs.fitted());
   const CheckedAnswer result = runs.checked();
@@ -316,7 +327,7 @@ TEST(Check, AnInterruptionIsNoFailureOfAPlan) {
 }
 
 TEST(Check, ASpentBudgetEndsItAfterTheFirstPlan) {
-  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 1.4, {}}});
+  TrueTimes runs(fitted_cluster(), {off_by(kRing, 1.4, 1.4)});
   const CheckedAnswer result = runs.checked(0.5);
   EXPECT_THAT(runs.order, ElementsAre(kRing));
   // Servers would win by the factor alone; nobody ran them.
@@ -333,11 +344,10 @@ TEST(Check, TheBudgetIsSharedByTheRunsOfARound) {
 }
 
 TEST(Check, ANewRoadIsRunBeforeItIsChosen) {
-  Cluster cluster = fitted_cluster();
-  cluster.operations.back().alone.curve = Curve{Seconds{1e-3}, SecondsPerByte{2.8e-9}};
+  Cluster cluster = fitted_for_streams();
   cluster.operations.back().streamed.curve = Curve{Seconds{1e-4}, SecondsPerByte{2.7e-9}};
-  for (OperationFit& fit : cluster.operations) fit.alone.deviation = fit.streamed.deviation = {0.01, 0.01};
-  TrueTimes runs(cluster, {{kRing, 1.6, 1.6, {}}});
+  for (OperationFit& fit : cluster.operations) fit.streamed.deviation = {0.01, 0.01};
+  TrueTimes runs(cluster, {RoadFactor{kRing, {}, {1.6, 1.6}}});
   const CheckedAnswer result = runs.checked();
   // At first servers are out of the question; then they are the better road.
   EXPECT_THAT(runs.order, ElementsAre(kRing, kServers));
@@ -357,7 +367,7 @@ TEST(LeadingPlans, AreOfBothArchitecturesFirst) {
 }
 
 TEST(Check, TheAnswerSaysWhatWasFound) {
-  TrueTimes runs(fitted_cluster(), {{kRing, 1.4, 1.4, {}}});
+  TrueTimes runs(fitted_cluster(), {off_by(kRing, 1.4, 1.4)});
   const CheckedAnswer result = runs.checked();
   const nlohmann::json json = to_json(result.answer);
   EXPECT_EQ(json.at("checked"), true);

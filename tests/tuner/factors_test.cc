@@ -1,5 +1,6 @@
 #include "tuner/factors.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +15,8 @@
 
 namespace commtune::tuner {
 namespace {
+
+using ::testing::SizeIs;
 
 /// Four hosts whose plans take by this relative deviation more or less than they are predicted to.
 Cluster unsure_of_plans(double deviation, double slower = 1) {
@@ -46,6 +49,23 @@ TEST(Responses, WhatIsHiddenHardlyMatters) {
   EXPECT_LT(most(fast), 0.002);
   // Nearly all of the iteration is traffic, which takes e^(1.645 * 5 %) times as long.
   EXPECT_NEAR(most(slow), 1.645 * 0.05, 0.01);
+}
+
+TEST(ErrorsOf, MessagesAloneAndStreamsAreOffByWhatEachMayBe) {
+  RoadCost cost;
+  cost.deviation = {{0.03, 0.02}, {0.3, 0.1}};
+  const auto together = errors_of(cost, 0.04);
+  ASSERT_THAT(together, SizeIs(1));
+  EXPECT_DOUBLE_EQ(together[0].alone.startup, 0.05);
+  EXPECT_DOUBLE_EQ(together[0].streamed.rate, std::hypot(0.1, 0.04));
+  cost.deviation.streamed.opposed = true;
+  const auto apart = errors_of(cost, 0.04);
+  ASSERT_THAT(apart, SizeIs(2));
+  EXPECT_EQ(apart[0].alone.rate, 0.02);
+  EXPECT_EQ(apart[0].streamed.startup, 0.3);
+  EXPECT_EQ(apart[0].streamed.rate, -0.1) << "where one is more, the other is less";
+  EXPECT_EQ(apart[1].alone.startup, 0.04);
+  EXPECT_EQ(apart[1].streamed.rate, 0.04);
 }
 
 TEST(Factors, TheRangeHoldsWhatTheDeviationSays) {

@@ -18,14 +18,23 @@ namespace {
 
 using ::testing::SizeIs;
 
-/// A ring on which ResNet-50's 161 messages of its own cost their start-ups, and one of all its bytes.
+/// A ring on which ResNet-50's 161 messages of its own cost their start-ups, and one of all its bytes;
+/// streams half of what messages do alone.
 Cluster made_ring(double deviation) {
   Cluster cluster = made_cluster(4, 100e-6, 0.8e-9);
   OperationFit fit{kRing, Operation::kAllReduce, 4, {}, {}};
-  fit.alone.curve = fit.streamed.curve = Curve{Seconds{2e-3}, SecondsPerByte{2e-9}};
+  fit.alone.curve = Curve{Seconds{4e-3}, SecondsPerByte{4e-9}};
+  fit.streamed.curve = Curve{Seconds{2e-3}, SecondsPerByte{2e-9}};
   fit.alone.largest = fit.streamed.largest = 1024_MiB;
   fit.alone.deviation = fit.streamed.deviation = {deviation, deviation};
   cluster.operations.push_back(fit);
+  return cluster;
+}
+
+/// The same, where what a message takes alone is in no doubt.
+Cluster made_ring_of_known_messages() {
+  Cluster cluster = made_ring(0.1);
+  cluster.operations[0].alone.deviation = {};
   return cluster;
 }
 
@@ -40,12 +49,17 @@ Plan plan_of(const Profile& profile, const std::string& method) {
   return {};
 }
 
-/// What runs of these plans tell where the truth has these factors.
-std::vector<RoadFactor> told(const std::vector<Plan>& plans, double startup, double rate,
-                             double half_width = 1e-4) {
+/// The same, whose messages do not wait for each other.
+Plan streamed(Plan plan) {
+  plan.credit = 1024_MiB;
+  return plan;
+}
+
+/// What runs of these plans tell of the ring of this cluster where the truth is off by that.
+std::vector<RoadFactor> told(const std::vector<Plan>& plans, const RoadFactor& off,
+                             const Cluster& fitted = made_ring(0.1), double half_width = 1e-4) {
   const Profile profile = *shipped_profile("resnet50");
-  const Cluster fitted = made_ring(0.1);
-  const Cluster truth = refitted(fitted, std::vector{RoadFactor{kRing, startup, rate, {}}}, 4);
+  const Cluster truth = refitted(fitted, std::vector{off}, 4);
   std::vector<CheckedPlan> checked;
   for (const Plan& plan : plans) {
     CheckedPlan& each = checked.emplace_back();
@@ -59,37 +73,61 @@ std::vector<RoadFactor> told(const std::vector<Plan>& plans, double startup, dou
 class RoadFactorsTest : public ::testing::Test {
  protected:
   const Profile profile_ = *shipped_profile("resnet50");
-  const Plan many_ = plan_of(profile_, "wfbp-a2a"), one_ = plan_of(profile_, "bsp-a2a");
+  const Plan many_ = streamed(plan_of(profile_, "wfbp-a2a")), one_ = plan_of(profile_, "bsp-a2a");
 };
 
 TEST_F(RoadFactorsTest, TwoPlansTellStartUpsFromBytes) {
-  const auto factors = told({many_, one_}, 1.8, 1.1);
+  const Plan few = streamed(plan_of(profile_, "ddp-25mib"));
+  const auto factors = told({many_, few}, {kRing, {}, {1.8, 1.1}}, made_ring_of_known_messages());
   ASSERT_THAT(factors, SizeIs(1));
-  EXPECT_NEAR(factors[0].startup, 1.8, 0.05);
-  EXPECT_NEAR(factors[0].rate, 1.1, 0.02);
-  EXPECT_LT(factors[0].deviation.startup, 0.05);
-  EXPECT_LT(factors[0].deviation.rate, 0.05);
+  const CostFactor& streamed = factors[0].streamed;
+  EXPECT_NEAR(streamed.startup, 1.8, 0.05);
+  EXPECT_NEAR(streamed.rate, 1.1, 0.02);
+  EXPECT_LT(streamed.deviation.startup, 0.05);
+  EXPECT_LT(streamed.deviation.rate, 0.05);
 }
 
 TEST_F(RoadFactorsTest, OnePlanLeavesOpenWhichOfThemIsOff) {
-  const auto factors = told({many_}, 1.8, 1.1);
+  const auto factors = told({many_}, {kRing, {}, {1.8, 1.1}});
   ASSERT_THAT(factors, SizeIs(1));
+  const CostFactor& streamed = factors[0].streamed;
   // Many small messages: rather their start-ups.
-  EXPECT_GT(factors[0].startup, factors[0].rate);
-  EXPECT_TRUE(factors[0].deviation.opposed);
+  EXPECT_GT(streamed.startup, streamed.rate);
+  EXPECT_TRUE(streamed.deviation.opposed);
   // That plan is predicted as it was measured, and the other one's truth is within what is left open.
-  EXPECT_GT(factors[0].rate * std::exp(2 * factors[0].deviation.rate), 1.1);
-  EXPECT_LT(factors[0].rate * std::exp(-2 * factors[0].deviation.rate), 1.1);
+  EXPECT_GT(streamed.rate * std::exp(2 * streamed.deviation.rate), 1.1);
+  EXPECT_LT(streamed.rate * std::exp(-2 * streamed.deviation.rate), 1.1);
 }
 
 TEST_F(RoadFactorsTest, AFitThatWasRightIsInLessDoubt) {
-  const auto factors = told({one_}, 1, 1);
+  const auto factors = told({one_}, {kRing, {}, {}});
   ASSERT_THAT(factors, SizeIs(1));
-  EXPECT_EQ(factors[0].startup, 1);
-  EXPECT_EQ(factors[0].rate, 1);
-  // One message of all bytes tells what a byte costs, and next to nothing of start-ups.
-  EXPECT_LT(factors[0].deviation.rate, 0.02);
-  EXPECT_NEAR(factors[0].deviation.startup, 0.1, 0.02);
+  const CostFactor& alone = factors[0].alone;
+  EXPECT_EQ(alone.startup, 1);
+  EXPECT_EQ(alone.rate, 1);
+  // One message of all bytes tells what a byte costs alone, and next to nothing of start-ups, or streams.
+  EXPECT_LT(alone.deviation.rate, 0.02);
+  EXPECT_NEAR(alone.deviation.startup, 0.1, 0.02);
+  EXPECT_NEAR(factors[0].streamed.deviation.rate, 0.1, 0.02);
+}
+
+TEST_F(RoadFactorsTest, AStreamTellsLittleOfMessagesAlone) {
+  const auto factors = told({many_}, {kRing, {}, {1.3, 1.3}});
+  ASSERT_THAT(factors, SizeIs(1));
+  EXPECT_GT(factors[0].streamed.startup, 1.2);
+  EXPECT_NEAR(factors[0].alone.startup, 1, 0.02);
+  EXPECT_NEAR(factors[0].alone.rate, 1, 0.02);
+}
+
+TEST_F(RoadFactorsTest, WherePlansMayTakeMoreThanAnyOperationSaysAllMayBeOff) {
+  Cluster fitted = made_ring(0.02);
+  fitted.plan_deviation = 0.2;
+  const auto factors = told({many_}, off_by(kRing, 1.3, 1.3), fitted);
+  ASSERT_THAT(factors, SizeIs(1));
+  // Half of it is the plan's own.
+  EXPECT_NEAR(factors[0].streamed.startup, 1.14, 0.03);
+  EXPECT_NEAR(factors[0].alone.rate, 1.14, 0.03);
+  EXPECT_LT(factors[0].alone.deviation.rate, 0.05) << "what they share stays plan_deviation's";
 }
 
 /// What two plans of few messages tell, which no start-ups tell apart: one as predicted, and one that takes
@@ -112,15 +150,19 @@ RoadFactor told_by_two(double factor) {
 
 TEST_F(RoadFactorsTest, PlansThatDisagreeByWhatIsTheirOwnMoveNoCostFar) {
   const RoadFactor told = told_by_two(1.04);
-  EXPECT_NEAR(told.startup, 1, 0.15);
-  EXPECT_NEAR(told.rate, 1.02, 0.03);
+  for (const CostFactor& factor : {told.alone, told.streamed}) {
+    EXPECT_NEAR(factor.startup, 1, 0.15);
+    EXPECT_NEAR(factor.rate, 1.02, 0.03);
+  }
 }
 
 TEST_F(RoadFactorsTest, APlanThatContradictsAnotherIsAnOutlier) {
   for (const double factor : {0.8, 0.9, 1.15, 1.3}) {
     const RoadFactor told = told_by_two(factor);
-    EXPECT_NEAR(std::log(told.startup), 0, 0.1) << factor;
-    EXPECT_NEAR(std::log(told.rate), 0, 0.1) << factor;
+    for (const CostFactor& each : {told.alone, told.streamed}) {
+      EXPECT_NEAR(std::log(each.startup), 0, 0.1) << factor;
+      EXPECT_NEAR(std::log(each.rate), 0, 0.1) << factor;
+    }
   }
 }
 
@@ -128,14 +170,14 @@ TEST_F(RoadFactorsTest, WhatAnEarlierPlanToldStays) {
   Cluster cluster = made_ring(0.1);
   cluster.operations[0].alone.deviation = cluster.operations[0].streamed.deviation = {0.4, 0.001, true};
   CheckedPlan late;
-  const Cluster truth = refitted(cluster, std::vector{RoadFactor{kRing, 1.5, 1, {}}}, 4);
+  const Cluster truth = refitted(cluster, std::vector{off_by(kRing, 1.5, 1)}, 4);
   late.measured = simulate(Workload(profile_), many_, road_cost(kRing, truth, 4)).iteration;
   late.half_width = 1e-4 * late.measured;
   find_factor(late, many_, profile_, cluster);
   const auto factors = road_factors(std::vector{late}, std::vector{many_}, profile_, cluster);
   ASSERT_THAT(factors, SizeIs(1));
-  EXPECT_NEAR(factors[0].startup, 1.5, 0.05);
-  EXPECT_NEAR(factors[0].rate, 1, 0.02);
+  EXPECT_NEAR(factors[0].streamed.startup, 1.5, 0.05);
+  EXPECT_NEAR(factors[0].streamed.rate, 1, 0.02);
 }
 
 TEST_F(RoadFactorsTest, OfAFitThatIsHardlyInDoubtARunTellsAsMuchAsItIsWorth) {

@@ -9,12 +9,18 @@
 #include <string_view>
 
 #include "perfmodel/cluster.h"
+#include "perfmodel/cost/road_factor.h"
 #include "perfmodel/profile.h"
 #include "tuner/tuner.h"
 
 namespace commtune::tuner {
 
 inline const Road kRing = AllReduce{Collective::kRing};
+
+/// Messages alone and streams of a road are off by the same.
+inline RoadFactor off_by(const Road& road, double startup, double rate) {
+  return {road, {startup, rate}, {startup, rate}};
+}
 
 /// The ranking's entry of that method, which there is.
 inline const Entry& entry_of(const Answer& answer, std::string_view method) {

@@ -184,7 +184,8 @@ TEST(Transports, AreCheckedByRunsOverEach) {
   EXPECT_GT(corrected.streamed.curve.pieces().back().beta.value, 5e-9);
   for (const RoadFactor& factor : result.answer.check->factors) {
     if (factor.transport != "tcp") continue;
-    EXPECT_NEAR(factor.rate, 1, 0.05);
+    EXPECT_NEAR(factor.alone.rate, 1, 0.05);
+    EXPECT_NEAR(factor.streamed.rate, 1, 0.05);
   }
   EXPECT_THAT(check_text(result.answer), HasSubstr("all-to-all ring over verbs costs "));
   const nlohmann::json json = api::to_json(result.answer);

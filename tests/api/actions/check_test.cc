@@ -130,8 +130,8 @@ TEST_F(CheckTest, WhatRunsToldIsKeptAsSamplesOfTheProbe) {
     EXPECT_EQ(samples[i].raw_seconds.size(), 3U);
     const auto of_road = std::ranges::find(check.factors, check.plans[i].road, &RoadFactor::road);
     ASSERT_NE(of_road, check.factors.end());
-    EXPECT_DOUBLE_EQ(samples[i].costs.startup, of_road->startup);
-    EXPECT_DOUBLE_EQ(samples[i].costs.rate, of_road->rate);
+    EXPECT_EQ(samples[i].costs.alone, of_road->alone);
+    EXPECT_EQ(samples[i].costs.streamed, of_road->streamed);
   }
   EXPECT_THAT(ranks_.starts(), SizeIs(1));
   // Each was run once, and can be looked at.
@@ -149,7 +149,8 @@ TEST_F(CheckTest, AnotherCheckBuildsOnTheFirst) {
       return sample.quantity.road == before.quantity.road;
     });
     // Its plans are predicted as they are measured by now, as near as they scatter.
-    EXPECT_NEAR(last->costs.rate, before.costs.rate, 0.1 * before.costs.rate);
+    EXPECT_NEAR(last->costs.alone.rate, before.costs.alone.rate, 0.1 * before.costs.alone.rate);
+    EXPECT_NEAR(last->costs.streamed.rate, before.costs.streamed.rate, 0.1 * before.costs.streamed.rate);
   }
 }
 

@@ -279,7 +279,7 @@ TEST(FitCluster, CorrectsARoadByTheLatestPlanThatWasRunOnIt) {
   plan.quantity.workers = 3;
   plan.sample = {100_MiB, Seconds{0.35}, Seconds{0.01}, 7};
   for (const auto& [digest, factor] : {std::pair("first", 1.1), std::pair("second", 1.31)}) {
-    plan.costs = {digest, Seconds{0.253}, factor, factor, {1e-3, 1e-3}};
+    plan.costs = {digest, Seconds{0.253}, {factor, factor, {1e-3, 1e-3}}, {1.2, 1.2, {1e-3, 1e-3}}};
     samples.push_back(plan);
   }
   const std::optional<OperationFit> after = ring_of_three(samples);
