@@ -33,6 +33,10 @@ std::vector<CostError> errors_of(const RoadCost& cost, double plan_deviation);
 /// The cost with z times this error.
 RoadCost with_error(RoadCost cost, double z, const CostError& error);
 
+/// What a plan's iteration takes on average over the errors that its road's cost may have (Gauss-Hermite rule
+/// of three points for each of errors_of() without plan_deviation). As predicted where they are of no matter.
+Seconds expected_time(Simulator& simulator, const FlatPlan& plan, const RoadCost& cost, Seconds predicted);
+
 /// How the predicted iteration of an entry changes when its costs are off by z, a standard normal value.
 struct Response {
   bool doubted = false;  ///< false: its costs have no deviation, or it is unknown

@@ -109,20 +109,59 @@ RoadOption to_beat(RoadOption option, Seconds known) {
   return option;
 }
 
-/// A method's plan on the road where it is fastest; nothing where the job has no road for it.
-std::optional<PredictedPlan> best_of(const Method& method, const Planning& job, Simulator& simulator,
-                                     const OutOfTime& out_of_time) {
-  std::optional<PredictedPlan> best;
+/// A plan on a road.
+struct Candidate {
+  PredictedPlan predicted;
+  const RoadCost* cost = nullptr;
+  std::optional<Seconds> expected = {};  ///< expected_time(), where it was asked for
+
+  Seconds time() const { return predicted.prediction.iteration; }
+};
+
+/// Which of two plans is expected to take less: none wins by a price that is mere hope.
+class ByExpectation {
+ public:
+  ByExpectation(const Planning& job, Simulator& simulator) : job_(job), simulator_(simulator) {}
+
+  bool is_faster(Candidate& one, Candidate& other) {
+    const bool alike = one.predicted.plan.road == other.predicted.plan.road;
+    if (alike || one.time() >= most(other)) return one.time() < other.time();
+    return expected(one) < expected(other);
+  }
+  /// No less than what a candidate is expected to take.
+  static Seconds most(const Candidate& candidate) {
+    if (candidate.expected) return *candidate.expected;
+    const double deviation = candidate.cost->deviation.largest();
+    return candidate.time() * std::exp(deviation * deviation / 2);
+  }
+
+ private:
+  Seconds expected(Candidate& candidate) {
+    if (!candidate.expected)
+      candidate.expected = expected_time(simulator_, FlatPlan(candidate.predicted.plan, job_.work),
+                                         *candidate.cost, candidate.time());
+    return *candidate.expected;
+  }
+
+  const Planning& job_;
+  Simulator& simulator_;
+};
+
+/// A method's plan on the road where it is expected to be fastest; nothing where the job has no road for it.
+std::optional<Candidate> best_of(const Method& method, const Planning& job, Simulator& simulator,
+                                 const OutOfTime& out_of_time) {
+  ByExpectation order(job, simulator);
+  std::optional<Candidate> best;
   for (const RoadOption* option : promising_roads(method, job, simulator)) {
-    if (best && option->floor() >= best->prediction.iteration) break;
+    if (best && option->floor() >= ByExpectation::most(*best)) break;
     if (is_out(out_of_time)) break;
     Plan plan = job.with_barrier(best && method.untuned != nullptr
-                                     ? method.build(job, to_beat(*option, best->prediction.iteration))
+                                     ? method.build(job, to_beat(*option, ByExpectation::most(*best)))
                                      : method.build(job, *option));
     plan.method = std::string(method.name);
     const Prediction prediction = simulator.run(plan, option->cost);
-    if (!best || prediction.iteration < best->prediction.iteration)
-      best = PredictedPlan{std::move(plan), prediction};
+    Candidate candidate{{std::move(plan), prediction}, &option->cost};
+    if (!best || order.is_faster(candidate, *best)) best = std::move(candidate);
   }
   return best;
 }
@@ -286,22 +325,22 @@ void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& op
                  const OutOfTime& out_of_time) {
   const Planning& preferred = over.preferred();
   Simulator simulator(over.job.work);
-  std::optional<PredictedPlan> start;  // the fastest of those on preferred roads
+  ByExpectation order(preferred, simulator);
+  std::optional<Candidate> start;  // the fastest of those on preferred roads
   const auto add = [&](PredictedPlan candidate, std::string title) {
     if (!over.transport.empty()) title.append(" over ").append(over.transport);
     answer.ranking.push_back(entry_of(over.job, labelled(std::move(candidate), *over.cluster, over.transport),
                                       std::move(title), options.runs));
   };
   for (const Method& method : methods()) {
-    std::optional<PredictedPlan> candidate = best_of(method, preferred, simulator, out_of_time);
-    if (candidate && (!start || candidate->prediction.iteration < start->prediction.iteration))
-      start = *candidate;
+    std::optional<Candidate> candidate = best_of(method, preferred, simulator, out_of_time);
+    if (candidate && (!start || order.is_faster(*candidate, *start))) start = *candidate;
     if (!candidate && over.narrowed) candidate = best_of(method, over.job, simulator, out_of_time);
-    if (candidate) add(std::move(*candidate), std::string(method.title));
+    if (candidate) add(std::move(candidate->predicted), std::string(method.title));
   }
   if (!start || is_out(out_of_time)) return;
-  SearchReport joint =
-      joint_search(preferred, {*std::move(start)}, {options.gap_limit, options.max_events, out_of_time});
+  SearchReport joint = joint_search(preferred, {std::move(start->predicted)},
+                                    {options.gap_limit, options.max_events, out_of_time});
   joint.best.method = kJoint;
   add({std::move(joint.best), joint.prediction}, "Joint (commtune)");
 }

@@ -16,6 +16,7 @@
 namespace commtune::tuner {
 namespace {
 
+using ::testing::Each;
 using ::testing::SizeIs;
 
 /// Four hosts whose plans take by this relative deviation more or less than they are predicted to.
@@ -66,6 +67,24 @@ TEST(ErrorsOf, MessagesAloneAndStreamsAreOffByWhatEachMayBe) {
   EXPECT_EQ(apart[0].streamed.rate, -0.1) << "where one is more, the other is less";
   EXPECT_EQ(apart[1].alone.startup, 0.04);
   EXPECT_EQ(apart[1].streamed.rate, 0.04);
+}
+
+TEST(ExpectedTime, IsHigherOnARoadThatIsInDoubt) {
+  // Two roads, of which the faster one by 2 % may as well take 2.5 times as long, or the inverse of it.
+  Cluster cluster = made_cluster(4, 100e-6, 8e-9);
+  const Road halving = AllReduce{Collective::kHalvingDoubling};
+  const auto roads_of_methods = [&](double deviation) {
+    cluster.operations = {all_reduce(kRing, 20e-9, 0), all_reduce(halving, 19.6e-9, deviation)};
+    TuneOptions options;
+    options.roads = {kRing, halving};
+    std::vector<Road> roads;
+    for (const Entry& entry : tune(*shipped_profile("resnet50"), cluster, options).ranking) {
+      if (entry.method != "joint") roads.push_back(entry.plan.road);  // whose search is by prices as they are
+    }
+    return roads;
+  };
+  EXPECT_THAT(roads_of_methods(0.05), Each(halving));
+  EXPECT_THAT(roads_of_methods(0.9), Each(kRing));
 }
 
 TEST(Factors, TheRangeHoldsWhatTheDeviationSays) {
