@@ -172,7 +172,7 @@ std::string factors_text(const Check& check) {
     text += fmt::format("{}{}{} {} {}", text.empty() ? "" : ", ", describe(each.road),
                         each.transport.empty() ? "" : " over " + each.transport,
                         is_one(each.road) ? "costs" : "cost",
-                        alone == streamed ? alone : "alone " + alone + ", in streams " + streamed);
+                        alone == streamed ? alone : fmt::format("alone {}, in streams {}", alone, streamed));
   }
   return text + " what the probe said";
 }
