@@ -65,7 +65,6 @@ struct ServerHosts {
 /// By how much a road's costs may be off, of messages alone and of streams.
 struct CostDeviation {
   Deviation alone, streamed;
-  bool any() const { return alone.any() || streamed.any(); }
   double largest() const { return std::max(alone.largest(), streamed.largest()); }
   bool operator==(const CostDeviation&) const = default;
 };
