@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <optional>
 
 #include "perfmodel/base/normal.h"
 #include "perfmodel/cost/flat_cost.h"
@@ -12,6 +11,7 @@
 #include "perfmodel/cost/topology.h"
 #include "perfmodel/simulate/simulate.h"
 #include "perfmodel/simulate/workload.h"
+#include "tuner/factors.h"
 #include "tuner/planning.h"
 
 namespace commtune::tuner {
@@ -97,12 +97,17 @@ double square(double value) { return value * value; }
 /// linearised where the plan is predicted as it was measured.
 class Knowledge {
  public:
-  /// before          of the road's costs
+  /// before          the road's costs
   /// plan_deviation  Cluster::plan_deviation
-  Knowledge(const CostDeviation& before, double plan_deviation) : own_(kOwnPart * square(plan_deviation)) {
-    doubt(before.alone, kAloneStartup, kAloneRate);
-    doubt(before.streamed, kStreamedStartup, kStreamedRate);
-    covariance_(kCommon, kCommon) = (1 - kOwnPart) * square(plan_deviation);
+  Knowledge(const RoadCost& before, double plan_deviation) : own_(kOwnPart * square(plan_deviation)) {
+    const auto [startups, rates] = likeness(before);
+    Covariance correlation = Covariance::Identity(), of_normals = Covariance::Zero();
+    doubt(before.deviation.alone, kAloneStartup, kAloneRate, correlation, of_normals);
+    doubt(before.deviation.streamed, kStreamedStartup, kStreamedRate, correlation, of_normals);
+    tie(kAloneStartup, kStreamedStartup, startups, of_normals);
+    tie(kAloneRate, kStreamedRate, rates, of_normals);
+    of_normals(kCommon, kCommon) = std::sqrt(1 - kOwnPart) * plan_deviation;
+    covariance_ = of_normals * correlation * of_normals.transpose();
   }
 
   void learn(FactorSearch& search, const CheckedPlan& checked) {
@@ -123,11 +128,29 @@ class Knowledge {
   /// Of a correlation, from which on it counts as -1 and not as none.
   static constexpr double kOpposed = 0.5;
 
-  void doubt(const Deviation& before, Part startup, Part rate) {
-    covariance_(startup, startup) = square(std::max(before.startup, kIndifferent));
-    covariance_(rate, rate) = square(std::max(before.rate, kIndifferent));
-    if (before.opposed)
-      covariance_(startup, rate) = covariance_(rate, startup) = -before.startup * before.rate;
+  /// What the smallest messages take in a stream by what they take alone, and the largest: 1 where streams
+  /// hide nothing.
+  static LogFactor likeness(const RoadCost& cost) {
+    const auto at = [&](Bytes size) {
+      const double alone = cost.both.alone(size).count();
+      return alone > 0 ? std::min(1.0, cost.both.occupancy(size).count() / alone) : 1.0;
+    };
+    return {at(cost.measured_smallest), at(cost.measured_largest)};
+  }
+
+  /// A kind's own errors are normal values times its deviations.
+  static void doubt(const Deviation& before, Part startup, Part rate, Covariance& correlation,
+                    Covariance& of_normals) {
+    of_normals(startup, startup) = std::max(before.startup, kIndifferent);
+    of_normals(rate, rate) = std::max(before.rate, kIndifferent);
+    if (before.opposed) correlation(startup, rate) = correlation(rate, startup) = -1;
+  }
+
+  /// What streams take is what messages alone do but for what they hide: they are off alike by so much.
+  static void tie(Part alone, Part streamed, double likeness, Covariance& of_normals) {
+    const double deviation = of_normals(streamed, streamed);
+    of_normals(streamed, alone) = likeness * deviation;
+    of_normals(streamed, streamed) = std::sqrt(1 - square(likeness)) * deviation;
   }
 
   /// What all have in common stays plan_deviation's.
@@ -145,8 +168,7 @@ class Knowledge {
   ///
   /// noise  relative standard deviation of what another run of the plan, and the plan itself, may take more
   void move(FactorSearch& search, Seconds measured, double noise) {
-    const std::optional<Logarithms> straight = straight_to(search, measured);
-    const Logarithms step = straight ? *straight : around_to(search, measured);
+    const Logarithms step = step_to(search, measured);
     const Logarithms slope = search.slope(mean_ + step);
     const double of_costs = slope.dot(covariance_ * slope);
     if (!(of_costs > 0)) return;
@@ -170,35 +192,18 @@ class Knowledge {
     return way / way.lpNorm<Eigen::Infinity>();
   }
 
-  static bool is_reached(FactorSearch& search, const Logarithms& at, Seconds measured) {
-    return std::abs(std::log(search.time(at) / measured)) < kIndifferent;
-  }
-
   /// From the mean to where the plan takes as long as measured, by the slope there: where a plan begins to
-  /// show what it hides, its slope is another than where it hides all. nullopt where no such way leads there.
-  std::optional<Logarithms> straight_to(FactorSearch& search, Seconds measured) const {
-    Logarithms step = search.distance(mean_, only(kCommon), measured) * only(kCommon);
+  /// show what it hides, its slope is another than where it hides all. All alike where no such way leads
+  /// there.
+  Logarithms step_to(FactorSearch& search, Seconds measured) const {
+    const Logarithms alike = search.distance(mean_, only(kCommon), measured) * only(kCommon);
+    Logarithms step = alike;
     for (int i = 0; i < kSlopes; ++i) {
       const Logarithms way = likeliest_way(search.slope(mean_ + step));
       step = search.distance(mean_, way, measured) * way;
     }
-    return is_reached(search, mean_ + step, measured) ? std::optional(step) : std::nullopt;
-  }
-
-  /// The same by several ways one after the other, each nearly as far as it leads nearer: a message in a
-  /// stream takes no longer than alone, so where streams are to take longer than that so must those alone.
-  Logarithms around_to(FactorSearch& search, Seconds measured) const {
-    Logarithms at = mean_;
-    for (int i = 0; i < kMostWays && !is_reached(search, at, measured); ++i) {
-      const Seconds now = search.time(at);
-      const Logarithms way = likeliest_way(search.slope(at));
-      const Logarithms farthest = at + search.distance(at, way, measured) * way;
-      const Seconds nearest = search.time(farthest);
-      const Seconds nearly = now * std::pow(nearest / now, kNearly);
-      at = is_reached(search, farthest, measured) ? farthest
-                                                  : Logarithms(at + search.distance(at, way, nearly) * way);
-    }
-    return at - mean_;
+    const bool is_reached = std::abs(std::log(search.time(mean_ + step) / measured)) < kIndifferent;
+    return is_reached ? step : alike;
   }
 
   /// What a time leaves open whose relative standard deviation is `noise`.
@@ -210,8 +215,7 @@ class Knowledge {
     covariance_.diagonal() = covariance_.diagonal().cwiseMax(0);
   }
 
-  static constexpr int kSlopes = 2, kMostWays = 8;
-  static constexpr double kNearly = 0.9;
+  static constexpr int kSlopes = 2;
   static constexpr double kOutlier = 2;  // standard deviations
 
   double own_;  // variance of what a plan takes beside what its road's costs say
@@ -265,7 +269,7 @@ std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> checked, std::
     const TransportRoad on = road_of(checked[first]);
     if (checked[first].hidden || factor_of(factors, on) != nullptr) continue;
     const Cluster& over = over_transport(cluster, on.transport);
-    Knowledge knowledge(road_cost(on.road, over, checked[first].workers).deviation, over.plan_deviation);
+    Knowledge knowledge(road_cost(on.road, over, checked[first].workers), over.plan_deviation);
     for (std::size_t i = first; i < checked.size(); ++i) {
       if (checked[i].hidden || road_of(checked[i]) != on) continue;
       FactorSearch search(plans[i], profile, over);
