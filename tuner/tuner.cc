@@ -125,8 +125,8 @@ class ByExpectation {
 
   bool is_faster(Candidate& one, Candidate& other) {
     const bool alike = one.predicted.plan.road == other.predicted.plan.road;
-    if (alike || one.time() >= most(other)) return one.time() < other.time();
-    return expected(one) < expected(other);
+    if (alike) return one.time() < other.time();
+    return one.time() < most(other) && expected(one) < expected(other);
   }
   /// No less than what a candidate is expected to take.
   static Seconds most(const Candidate& candidate) {
