@@ -20,9 +20,10 @@ inline constexpr StreamLimits kStreamedOperations{0, 16, 256};
 
 /// Number of messages that are under way together when messages of this size are streamed.
 ///
-/// Together they carry at most 1 MiB and keep the link busy for at most 8 ms: more of them would only queue,
+/// Together they carry at most 1 MiB and keep the link busy for at most 16 ms: more of them would only queue,
 /// and on a slow link they would use up the probe's budget. However large they are, there are enough to keep
-/// the link busy for twice the latency, so that the latency of one is hidden behind the others.
+/// the link busy for four times the latency, so that the latency of one, and what else it waits for, is
+/// hidden behind the others.
 ///
 /// each     seconds for one message in steady state
 /// latency  seconds for an empty message alone
@@ -30,10 +31,12 @@ inline constexpr StreamLimits kStreamedOperations{0, 16, 256};
 ///          rounds of each wait for those of the other, and neither hides the other's latency.
 int streamed_at_once(Bytes size, Seconds each, Seconds latency, const StreamLimits& limits = {});
 
-/// Number of messages to try next where a stream of so many took little longer than one message's latency and
-/// so says nothing of what a message takes in steady state: four times as many. nullopt where it says that,
-/// or where no more are allowed.
-std::optional<int> streamed_deeper(int at_once, Seconds each, Seconds latency, const StreamLimits& limits);
+/// Number of messages to try next where a stream of so many says little of what a message takes in steady
+/// state: four times as many where it took little longer than one message's latency, and where each took so
+/// much less than was thought that streamed_at_once() says at least twice as many, that. nullopt where it
+/// says enough, or where no more are allowed.
+std::optional<int> streamed_deeper(Bytes size, int at_once, Seconds each, Seconds latency,
+                                   const StreamLimits& limits);
 
 /// Number of messages in the longer of the two streams that make one repetition. The shorter one has
 /// `at_once` messages, and the difference between the two is the steady state (timing.h). The longer stream

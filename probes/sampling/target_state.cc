@@ -102,11 +102,12 @@ void TargetState::know(Bytes size, Point known) {
   ask_for_deeper(size);
 }
 
-/// Forgets a stream of operations that hid too little. Of a link no message waits for another one's arrival.
+/// Forgets a stream of operations that was too short of them. Of a link no message waits for another one's
+/// arrival.
 void TargetState::ask_for_deeper(Bytes size) {
   if (!streams() || target.quantity.subject != Subject::kOperation) return;
   const Point& point = points.at(size);
-  const auto more = streamed_deeper(point.at_once, Seconds{point.times.median()}, target.latency,
+  const auto more = streamed_deeper(size, point.at_once, Seconds{point.times.median()}, target.latency,
                                     limits_of(target.quantity));
   if (!more) return;
   deeper[size] = *more;

@@ -19,18 +19,18 @@ TEST(StreamedAtOnce, IsManySmallMessagesAndFewLargeOnes) {
 }
 
 TEST(StreamedAtOnce, IsNoMoreThanKeepsASlowLinkBusyForAMoment) {
-  // 100 Mb/s, 80 ns a byte: 16 KiB take 1.31 ms, of which 8 ms hold six, where 1 MiB would be 64 of them.
-  EXPECT_EQ(at_once(Bytes{16 << 10}, 80e-9, Seconds{200e-6}), 6);
+  // 100 Mb/s, 80 ns a byte: 16 KiB take 1.31 ms, of which 16 ms hold twelve, where 1 MiB would be 64 of them.
+  EXPECT_EQ(at_once(Bytes{16 << 10}, 80e-9, Seconds{200e-6}), 12);
   // Small ones take little more than their start-up.
   EXPECT_EQ(at_once(Bytes{64}, 80e-9, Seconds{200e-6}), 64);
 }
 
 TEST(StreamedAtOnce, HidesTheLatencyHoweverLargeTheMessages) {
-  // 100 Gb/s, 0.08 ns a byte: 512 KiB take 44 us, and 1.044 ms alone; twice that holds 48 of them.
-  EXPECT_EQ(at_once(Bytes{512 << 10}, 0.08e-9, Seconds{1e-3}), 48);
-  // 2 ms at 100 Mb/s: 64 KiB take 5.2 ms, so the fewest suffice, and 16 KiB 1.3.
-  EXPECT_EQ(at_once(Bytes{16 << 10}, 80e-9, Seconds{2e-3}), 6);
-  EXPECT_EQ(at_once(Bytes{64 << 10}, 80e-9, Seconds{2e-3}), 3);
+  // 100 Gb/s, 0.08 ns a byte: 512 KiB take 44 us; four times the latency holds 46 of them.
+  EXPECT_EQ(at_once(Bytes{512 << 10}, 0.08e-9, Seconds{0.5e-3}), 48);
+  // 5 ms at 100 Mb/s: 16 KiB take 1.3 ms. 2 ms: 256 KiB take 21, so the fewest suffice.
+  EXPECT_EQ(at_once(Bytes{16 << 10}, 80e-9, Seconds{5e-3}), 18);
+  EXPECT_EQ(at_once(Bytes{256 << 10}, 80e-9, Seconds{2e-3}), 3);
 }
 
 TEST(StreamedAtOnce, KeepsEveryServerInTurnBusy) {
@@ -39,22 +39,35 @@ TEST(StreamedAtOnce, KeepsEveryServerInTurnBusy) {
 }
 
 TEST(StreamedAtOnce, IsNoMoreOperationsThanHideTheirLatency) {
-  // Ranks that share processors: 100 us each, 0.5 ms alone. Sixteen hide that three times over.
-  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{0.5e-3}, kStreamedOperations), 16);
-  // 17 ms alone would need 340.
+  // Ranks that share processors: 100 us each, 0.3 ms alone. Sixteen hide that four times over.
+  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{0.3e-3}, kStreamedOperations), 16);
+  // 17 ms alone would need 682.
   EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{17e-3}, kStreamedOperations), 256);
-  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{5e-3}, kStreamedOperations), 102);
+  EXPECT_EQ(streamed_at_once(Bytes{4}, Seconds{100e-6}, Seconds{5e-3}, kStreamedOperations), 202);
+}
+
+/// Of operations of 4 bytes, of which sixteen are under way however little each takes.
+std::optional<int> deeper(int at_once, Seconds each, Seconds latency) {
+  return streamed_deeper(Bytes{4}, at_once, each, latency, kStreamedOperations);
 }
 
 TEST(StreamedDeeper, IsAskedForWhereTheLatencyWasAllThatWasSeen) {
   // 16 of them in little more than 1.2 ms: one may take 80 us, or 2.
-  EXPECT_EQ(streamed_deeper(16, Seconds{80e-6}, Seconds{1.2e-3}, kStreamedOperations), 64);
-  EXPECT_EQ(streamed_deeper(16, Seconds{130e-6}, Seconds{1.2e-3}, kStreamedOperations), std::nullopt);
+  EXPECT_EQ(deeper(16, Seconds{80e-6}, Seconds{1.2e-3}), 64);
+  // Of those that hide it as many as hide it four times.
+  EXPECT_EQ(deeper(16, Seconds{130e-6}, Seconds{1.2e-3}), 39);
+  EXPECT_EQ(deeper(39, Seconds{130e-6}, Seconds{1.2e-3}), std::nullopt);
   // Three large ones, of which two are hardly on their way at once.
-  EXPECT_EQ(streamed_deeper(3, Seconds{2.8e-3}, Seconds{4.8e-3}, kStreamedOperations), 12);
+  EXPECT_EQ(streamed_deeper(1_MiB, 3, Seconds{2.8e-3}, Seconds{4.8e-3}, kStreamedOperations), 12);
   // No more than are allowed.
-  EXPECT_EQ(streamed_deeper(128, Seconds{10e-6}, Seconds{1.2e-3}, kStreamedOperations), std::nullopt);
-  EXPECT_EQ(streamed_deeper(16, Seconds{80e-6}, Seconds{1.2e-3}, {}), 64);
+  EXPECT_EQ(deeper(256, Seconds{10e-6}, Seconds{3e-3}), std::nullopt);
+}
+
+TEST(StreamedDeeper, IsAskedForWhereOneTookLessThanWasThought) {
+  // 4 ms were thought, so that three were under way; of 1.8 ms it would have been eight.
+  EXPECT_EQ(streamed_deeper(4_KiB, 3, Seconds{1.8e-3}, Seconds{1e-3}, kStreamedOperations), 8);
+  // Of 1.1 ms fourteen: not twice as many.
+  EXPECT_EQ(streamed_deeper(4_KiB, 8, Seconds{1.1e-3}, Seconds{1e-3}, kStreamedOperations), std::nullopt);
 }
 
 TEST(StreamedInAll, IsLongEnoughForTheStartToBeASmallPart) {

@@ -41,7 +41,7 @@ TEST(TargetState, AStreamThatHidTooLittleIsMeasuredAgainWithMoreUnderWay) {
   EXPECT_EQ(few.repetitions(), 2);  // kept, but no fit's
   EXPECT_TRUE(state.points.empty());
   EXPECT_EQ(state.at_once(Bytes{16}), 64);
-  state.record(Bytes{16}, 64, std::array{41e-6, 42e-6}, Seconds{1});
+  state.record(Bytes{16}, 64, std::array{61e-6, 62e-6}, Seconds{1});
   EXPECT_EQ(state.points.at(Bytes{16}).at_once, 64);
   EXPECT_EQ(state.at_once(Bytes{16}), 64);
   // A link's messages do not wait for each other.
