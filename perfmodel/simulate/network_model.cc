@@ -48,9 +48,10 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   coming_.clear();
   for (Priced& priced : priced_) priced.message.bytes = -1;
   arrived_.clear();
-  sending_ = travelling_ = 0;
-  unsent_ = 0;
+  sending_ = unfinished_ = travelling_ = 0;
+  unsent_ = to_send_ = 0;
   credit_ = static_cast<double>(credit.bytes);
+  all_bytes_ = static_cast<double>(credit.most);
   limited_ = credit.varies || credit.bytes < credit.most;
   varies_ = credit.varies;
   under_way_ = under_way_until_ = 0;
@@ -146,6 +147,8 @@ void NetworkModel::price(Priced& priced, const FlatCost& cost, double last_share
   message.kept[0] = share * occupancy / message.first;
   message.kept[1] = second > 0 ? (1 - share) * occupancy / second : 0;
   const double waits = alone - occupancy, last = waits * last_share;
+  message.to_send = message.counted == message.rounds ? occupancy : message.first * message.kept[0];
+  message.waits = waits;
   const bool first_as_last = road_->cost->rounds.first_as_last && message.first > 1 && second > 0;
   const int alike = first_as_last ? 2 : 1;  // rounds that take what the last one takes
   const double each = message.rounds > alike ? (waits - alike * last) / (message.rounds - alike) : 0;
@@ -194,6 +197,7 @@ void NetworkModel::price_transfers(Priced& priced) const {
                               : bytes;
   const double beyond = road_->both.alone(measured) - seconds(measured) - chunk_of(measured);
   priced.message.counted = 1;  // the push: sent at once or not at all
+  priced.message.waits = 0;    // but for what connections make it wait
   Connections::TransferCost& transfers = priced.transfers;
   transfers.time = seconds(bytes);
   transfers.chunk = chunk_of(bytes);
@@ -217,11 +221,27 @@ void NetworkModel::of_kind(bool slows, const Run& run) {
   });
 }
 
+/// A message that a credit lets go beside others comes behind them not only on the channel, but where each
+/// passes the rest of its time as well: for as long as they take (mean value analysis of closed networks:
+/// Reiser, Lavenberg, Journal of the ACM 27, 1980), of which they have sent half on average, and for no
+/// longer than as many of its own kind would pass there.
+inline void NetworkModel::wait_for_others(Message& message) const {
+  constexpr double kOfHalf = 2;
+  if (!limited_ || unfinished_ == 0 || !(message.waits > 0) || credit_ >= all_bytes_) return;
+  const double longer = 1 + std::min(kOfHalf * to_send_ / message.waits, static_cast<double>(unfinished_));
+  for (std::array<double, 2>* const lags : {&message.lag, &message.end_lag}) {
+    for (double& lag : *lags) lag *= longer;
+  }
+}
+
 void NetworkModel::begin(std::uint32_t urgency, ComputeClock& clock) {
-  const Message& message = messages_[urgency];
+  Message& message = messages_[urgency];
+  wait_for_others(message);
   if (message.counted > 0) {
     ++sending_;
+    ++unfinished_;
     unsent_ += message.unsent;
+    to_send_ += message.to_send;
   }
   if (travelling_++ == 0) under_way_until_ = std::max(under_way_until_, now_);
   const bool sends_alone = limited_ && !varies_ && credit_ == 0 && message.counted == message.rounds;
@@ -370,8 +390,11 @@ inline void NetworkModel::take(Channel& channel, Message& message, double at, do
   message.left -= done;
   if (!kKind.limited || !limited_ || message.round >= message.counted) return;
   const double sent = std::min(message.unsent, done * message.rate);
+  if (message.unsent > kRounding && message.unsent - sent <= kRounding) --unfinished_;
   message.unsent -= sent;
   unsent_ -= sent;
+  message.to_send -= done;
+  to_send_ -= done;
 }
 
 /// Seconds' worth of bytes that the sockets may still accept ahead of the channel.
@@ -455,9 +478,11 @@ inline void NetworkModel::taken(Channel& channel) {
 
 inline void NetworkModel::end_round(Message& message) {
   if (++message.round != message.counted) return;
+  if (message.unsent > kRounding) --unfinished_;
   unsent_ -= message.unsent;
   message.unsent = 0;
-  if (--sending_ == 0) unsent_ = 0;
+  to_send_ -= message.to_send;
+  if (--sending_ == 0) unsent_ = to_send_ = 0;
 }
 
 /// Accounts for what a server in turn has taken of a push, and waits for the next part.

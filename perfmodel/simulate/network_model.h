@@ -93,6 +93,8 @@ class NetworkModel {
   struct Message {
     double bytes = 0, unsent = 0;
     double rate = 0;                  // bytes that count as sent per second of channel time
+    double to_send = 0;               // seconds for which it will still keep the one channel while it counts
+    double waits = 0;                 // seconds that it takes beyond those of the channel, alone
     double left = 0;                  // seconds of channel time that its round still needs
     std::array<double, 2> kept{};     // by stage: seconds for which a round keeps the channel
     std::array<double, 2> lag{};      // by stage: seconds from the end of that until the round has arrived
@@ -185,6 +187,7 @@ class NetworkModel {
   double pushed_per_second(const Message& message) const;
   Message& put(std::uint32_t urgency, const Priced& priced);
   void begin(std::uint32_t urgency, ComputeClock& clock);
+  void wait_for_others(Message& message) const;
   template <Kind kKind>
   void first_round(std::uint32_t urgency, ComputeClock& clock);
   void pass_alone(std::uint32_t urgency, ComputeClock& clock);
@@ -227,7 +230,10 @@ class NetworkModel {
   std::array<Priced, 2> priced_;  // the last message that started, and the last distribute run as a step
   std::vector<Arrival> arrived_;
   std::size_t sending_ = 0, travelling_ = 0;  // messages that the credit counts; all messages under way
+  std::size_t unfinished_ = 0;                // of those that it counts, such as still have bytes to send
   double unsent_ = 0, credit_ = 0;            // bytes
+  double all_bytes_ = 0;                      // that a credit may be
+  double to_send_ = 0;                        // of all messages that the credit counts
   bool limited_ = false;                      // false if the credit covers all bytes and limits nothing
   bool varies_ = false;
   double under_way_ = 0, under_way_until_ = 0;

@@ -340,7 +340,8 @@ TEST(Check, ASpentBudgetEndsItAfterTheFirstPlan) {
 TEST(Check, TheBudgetIsSharedByTheRunsOfARound) {
   TrueTimes runs(fitted_cluster(), {});
   runs.checked(12);  // two thirds of it for the first round, of two plans
-  EXPECT_THAT(runs.shares, ElementsAre(Seconds{4}, Seconds{4}));
+  ASSERT_GE(runs.shares.size(), 2U) << "and plans that may still be faster";
+  EXPECT_THAT(std::vector(runs.shares.begin(), runs.shares.begin() + 2), ElementsAre(Seconds{4}, Seconds{4}));
 }
 
 TEST(Check, ANewRoadIsRunBeforeItIsChosen) {

@@ -77,8 +77,8 @@ struct Setting {
 };
 
 constexpr int kSteps = 16;                                     // for a factor of 2
-constexpr int kNone = -12 * kSteps, kMostCredit = 3 * kSteps;  // that a credit may be
-constexpr int kLeastCredit = -10 * kSteps;                     // of the coarse grid, over the partition
+constexpr int kNone = -12 * kSteps, kMostCredit = 3 * kSteps;  // that a credit may be; the most: no limit
+constexpr int kLeastCredit = -4 * kSteps;                      // of the coarse grid, over the partition
 constexpr Bytes kFinest = 256_KiB;
 
 /// How closely settings are searched, in steps.
@@ -105,7 +105,8 @@ struct Start {
 /// Simulates settings, each once: a coarse grid of both, then around its best with ever smaller steps, as
 /// long as one of the neighbours is better. Fewer bytes under way are kinder to hosts than any model says; so
 /// are smaller pieces to servers, and larger ones where all ranks need each other for each piece. These are
-/// tried first, and others must beat them by what can be told apart.
+/// tried first, and others must beat them by what can be told apart. At last no limit is tried where all
+/// ranks need each other: there few pieces that are under way wait for each other.
 class SettingSearch {
  public:
   SettingSearch(const Planning& job, const RoadOption& option)
@@ -130,7 +131,12 @@ class SettingSearch {
       const double left = std::ceil(closeness_.stay * static_cast<double>(starts_.size()));
       starts_.resize(std::min(starts_.size(), static_cast<std::size_t>(left)));
     }
-    const Setting setting = starts_.empty() ? Setting{0, kNone} : starts_.front().setting;
+    if (starts_.empty()) starts_.push_back({{0, kNone}, option_.to_beat});
+    Start& best = starts_.front();
+    if (needs_one_order(option_.road)) {
+      for (const int cuts : {best.setting.cuts, 0}) try_setting(best, {cuts, kMostCredit});
+    }
+    const Setting setting = best.setting;
     return {partition_of(setting.cuts), credit_of(setting.credit)};
   }
 
@@ -141,6 +147,7 @@ class SettingSearch {
   }
   Bytes credit_of(int credit) const {
     if (credit <= kNone) return Bytes{};
+    if (credit >= kMostCredit) return kUnlimited;
     return Bytes{static_cast<std::uint64_t>(
         std::llround(static_cast<double>(largest_.count) * std::exp2(static_cast<double>(credit) / kSteps)))};
   }

@@ -163,7 +163,8 @@ TEST(ByteScheduler, IsTunedByWhatItsPlansTake) {
 TEST(ByteScheduler, CreditIsNoMultipleOfThePartition) {
   // Whole tensors one after the other pay each start-up; a whole one beside another delays what is more
   // urgent. A few small ones under way do neither.
-  const Planning job = planning(*shipped_profile("resnet50"));
+  Planning job = planning(*shipped_profile("resnet50"));
+  job.thorough = true;
   const RoadOption& option = ring(job);
   const auto time = [&](const Plan& plan) { return simulate(job.work, plan, option.cost).iteration; };
   Seconds by_pieces = kNoLimit;
