@@ -84,6 +84,7 @@ void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight
     if (!server_free_.empty()) price_server(message);
     if (cost.through_servers) {
       message.counted = message.first;
+      message.to_send = message.first * message.kept[0];
       message.rate = pushed_per_second(message);
     }
     if (connected_) price_transfers(priced);
@@ -147,7 +148,7 @@ void NetworkModel::price(Priced& priced, const FlatCost& cost, double last_share
   message.kept[0] = share * occupancy / message.first;
   message.kept[1] = second > 0 ? (1 - share) * occupancy / second : 0;
   const double waits = alone - occupancy, last = waits * last_share;
-  message.to_send = message.counted == message.rounds ? occupancy : message.first * message.kept[0];
+  message.to_send = occupancy;
   message.waits = waits;
   const bool first_as_last = road_->cost->rounds.first_as_last && message.first > 1 && second > 0;
   const int alike = first_as_last ? 2 : 1;  // rounds that take what the last one takes

@@ -160,6 +160,21 @@ TEST(ByteScheduler, IsTunedByWhatItsPlansTake) {
   }
 }
 
+TEST(ByteScheduler, IsNoSlowerThanWithoutALimitWhereAllRanksNeedEachOther) {
+  // Twelve times as long alone as in a stream: of few messages under way each waits for the others.
+  Cluster cluster = made_cluster(8, 50e-6, 8e-9);
+  OperationFit fit{kRing, Operation::kAllReduce, 4, {}, {}};
+  fit.alone.curve = Curve{Seconds{6e-3}, SecondsPerByte{2e-9}};
+  fit.streamed.curve = Curve{Seconds{0.5e-3}, SecondsPerByte{2e-9}};
+  fit.alone.largest = fit.streamed.largest = 1024_MiB;
+  cluster.operations.push_back(fit);
+  const Planning job(*shipped_profile("resnet50"), cluster, 4, {AllReduce{}});
+  const RoadOption& option = ring(job);
+  const auto time = [&](const Plan& plan) { return simulate(job.work, plan, option.cost).iteration; };
+  const Plan free = byte_scheduler(job, option, {1024_MiB, kUnlimited});
+  EXPECT_LE(time(tuned_byte_scheduler(job, option)), time(free) * (1 + kIndifferent));
+}
+
 TEST(ByteScheduler, CreditIsNoMultipleOfThePartition) {
   // Whole tensors one after the other pay each start-up; a whole one beside another delays what is more
   // urgent. A few small ones under way do neither.
