@@ -183,7 +183,17 @@ class Knowledge {
       far = kOutlier;
     }
     mean_ += share * step;
-    covariance_ *= square(std::max(1.0, far));
+    raise(std::max(1.0, far));
+  }
+
+  /// Standard deviations become so many times as large, as far as kLargestFactor allows.
+  void raise(double times) {
+    const auto larger = [&](double variance) {
+      const double most = variance > 0 ? std::log(kLargestFactor) / kNormal95 / std::sqrt(variance) : 1;
+      return std::min(times, std::max(1.0, most));
+    };
+    const Logarithms by = covariance_.diagonal().unaryExpr(larger);
+    covariance_ = by.asDiagonal() * covariance_ * by.asDiagonal();
   }
 
   /// The way that a slope says is the likeliest, its largest part 1; that of all alike where it says nothing.

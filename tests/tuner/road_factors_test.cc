@@ -149,6 +149,19 @@ TEST_F(RoadFactorsTest, WhereStreamsWouldHaveToCostMoreThanMessagesAloneAllAreOf
   EXPECT_NEAR(time(factors[0]) / time(truth), 1, 0.02);
 }
 
+TEST_F(RoadFactorsTest, APlanThatIsFarOffRaisesNoDoubtBeyondTheLargestFactor) {
+  // Streams are off by sixty of their standard deviations; what a byte takes alone was in doubt before.
+  Cluster fitted = made_ring_alone(20);
+  OperationFit& fit = fitted.operations[0];
+  fit.streamed.deviation = {0.02, 0.02};
+  fit.alone.deviation = {0.02, 0.4};
+  const auto factors = told({many_}, {kRing, {}, {3, 3}}, fitted);
+  ASSERT_THAT(factors, SizeIs(1));
+  EXPECT_GT(factors[0].streamed.startup, 2.5);
+  EXPECT_GT(factors[0].streamed.deviation.rate, 0.1) << "start-ups or bytes";
+  EXPECT_LE(factors[0].alone.deviation.rate, std::log(4) / 1.96 + 1e-9);
+}
+
 TEST_F(RoadFactorsTest, WherePlansMayTakeMoreThanAnyOperationSaysAllMayBeOff) {
   Cluster fitted = made_ring(0.02);
   fitted.plan_deviation = 0.2;
