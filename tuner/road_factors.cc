@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 #include "perfmodel/base/normal.h"
 #include "perfmodel/cost/flat_cost.h"
@@ -11,7 +12,6 @@
 #include "perfmodel/cost/topology.h"
 #include "perfmodel/simulate/simulate.h"
 #include "perfmodel/simulate/workload.h"
-#include "tuner/factors.h"
 #include "tuner/planning.h"
 
 namespace commtune::tuner {
@@ -130,7 +130,7 @@ class Knowledge {
 
   /// What the smallest messages take in a stream by what they take alone, and the largest: 1 where streams
   /// hide nothing.
-  static LogFactor likeness(const RoadCost& cost) {
+  static std::pair<double, double> likeness(const RoadCost& cost) {
     const auto at = [&](Bytes size) {
       const double alone = cost.both.alone(size).count();
       return alone > 0 ? std::min(1.0, cost.both.occupancy(size).count() / alone) : 1.0;
