@@ -196,6 +196,9 @@ LowerBounds lower_bounds(const Workload& work, const RoadCost& cost) {
                           ? std::min(per_byte(cost.both), per_byte(cost.reduce) + per_byte(cost.distribute))
                           : std::max(per_byte(cost.reduce), per_byte(cost.distribute));
   const double computing = slowed_compute(work, cost.interference, beta);
+  // Out of step or not, the channel has to pass all bytes.
+  const double bytes = beta * static_cast<double>(work.total_bytes);
+  bound = std::max(bound - most_skew(cost, Bytes{work.total_bytes}).count(), std::min(bound, bytes));
   const Seconds late = waits_for_all_compute(work) ? work.lateness : Seconds{0};
   return {std::max(real(bound), real(computing) + late), real(std::max(bound, computing)) + cost.straggling};
 }

@@ -462,6 +462,18 @@ bool stages_were_measured(const PricedRoad& priced) {
   return measured(named.reduce) && measured(named.distribute);
 }
 
+/// Of a ring over all workers: of hosts whose cards are not alike, or of which some have several workers.
+Skew skew_of_ring(const Cluster& cluster, const Topology& place) {
+  const auto per_byte = [&](LinkClass which) {
+    const auto found = cluster.links.find(which);
+    return found == cluster.links.end() ? 0 : least_time_per_byte(found->second.alone.curve).value;
+  };
+  const double inside = per_byte(LinkClass::kIntraHost), between = per_byte(LinkClass::kInterHost);
+  const double ratio = inside > 0 && between > 0 ? inside / between : 1;
+  return {ring_skew(place, ratio),
+          place.slowest.time_per_byte * Seconds{cluster.connection_head_of_line_seconds.value}};
+}
+
 /// What messages of the road wait for and how they may overlap; their times are known already.
 void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   const Topology& place = priced.place();
@@ -472,6 +484,7 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   if (road.algorithm == Collective::kHierarchical && may_sum_locally(place)) {
     cost.rounds.last = last_inside_hosts(cost, priced.cluster, 2 * (place.hosts - 1));
   }
+  if (road.algorithm == Collective::kRing) cost.skew = skew_of_ring(priced.cluster, place);
   cost.head_of_line = sending.connections * Seconds{priced.cluster.connection_head_of_line_seconds.value};
   cost.opaque = road.algorithm == Collective::kLibrary;
 }
@@ -537,6 +550,10 @@ Curve until_sent(const RoadCost& cost) {
   if (cost.opaque) return both.alone;
   const double last = cost.rounds.last_share();
   return sum(times(both.alone, 1 - last), times(lower(both.occupancy, both.alone), last));
+}
+
+Seconds most_skew(const RoadCost& cost, Bytes total) {
+  return std::min(cost.skew.most, cost.skew.share * cost.both.alone(total));
 }
 
 std::optional<Formula> carried_streams(const Road& road, const Cluster& cluster, int workers) {

@@ -69,6 +69,13 @@ struct CostDeviation {
   bool operator==(const CostDeviation&) const = default;
 };
 
+/// How far ranks may be out of step: each begins its next iteration when it has the sum and sockets have
+/// taken what it sends, while bytes still leave. MODEL.md section 4.6.
+struct Skew {
+  double share = 0;  ///< of what a message's bytes take; 0: ranks are in step
+  Seconds most{};    ///< for so long sockets hold what counts as sent
+};
+
 enum class CostDetail { kWhole, kTimes };
 
 struct RoadCost {
@@ -91,6 +98,7 @@ struct RoadCost {
   TransferTraits traits;      ///< how their messages are cut
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace
   double interference = 0;    ///< kappa
+  Skew skew;                  ///< by which an iteration that ends with one message is shorter
   Seconds straggling{};       ///< expected lateness of the slowest of N workers in one iteration
   CostDeviation deviation;    ///< of its curves: its fits', or the formulas' where they carry it
   Basis basis = Basis::kMeasured;
@@ -112,6 +120,10 @@ bool same_kind(const Road& a, const Road& b);
 /// the next message may follow, by size, with both stages as one operation. What is missing from `alone` is
 /// the time that the last round takes to arrive after it has been sent.
 Curve until_sent(const RoadCost& cost);
+
+/// The most by which any plan's iteration is shorter because ranks are out of step.
+/// total  bytes of all gradients
+Seconds most_skew(const RoadCost& cost, Bytes total);
 
 /// Fits of exactly this operation at this N and S are used as they are. Otherwise the formulas of MODEL.md
 /// section 4 over the link fits: a collective's steps are priced with the slower of the links that it

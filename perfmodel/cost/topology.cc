@@ -170,6 +170,24 @@ WorkerRow spared_workers(const Topology& place) {
   return longest;
 }
 
+double ring_skew(const Topology& place, double inside) {
+  if (place.workers < 3 || place.hosts < 2) return 0;
+  std::vector<double> cards;  // by host
+  std::vector<double> links;
+  for (const HostRow& row : place.rows) {
+    cards.insert(cards.end(), static_cast<std::size_t>(row.hosts), row.slowdown.time_per_byte);
+    links.insert(links.end(), static_cast<std::size_t>(row.hosts) * static_cast<std::size_t>(row.ranks - 1),
+                 inside);
+  }
+  for (std::size_t host = 0; host < cards.size(); ++host)
+    links.push_back(std::max(cards[host], cards[(host + 1) % cards.size()]));
+  const double slowest = std::ranges::max(links);
+  double faster = 0;
+  for (const double link : links) faster += 1 - link / slowest;
+  const auto slow = static_cast<double>(std::ranges::count(links, slowest));
+  return faster / slow / (2.0 * (place.workers - 1));
+}
+
 JobSlowdown slowdown_of(const Cluster& cluster, int workers) {
   const Topology place = topology_of(cluster, workers);
   int slowest = 0;

@@ -60,6 +60,12 @@ inline int first_server(const WorkerRow& spared, int servers) {
   return servers <= spared.count ? spared.first : 0;
 }
 
+/// How far the ranks of a ring may be out of step, in parts of what a message's bytes take: with the time s
+/// of a step on the L slowest of the ring's links and t_i on each, the sum of s - t_i divided by L, of 2(N-1)
+/// s. That is the largest cycle of who waits for whom: twice around, past the slowest links as seldom as can
+/// be. inside  time per byte of a link inside a host, by that of one between hosts without slowdown
+double ring_skew(const Topology& place, double inside);
+
 /// How a cluster treats a job's compute.
 struct JobSlowdown {
   double compute = 1;     ///< every layer's time over the profile's: that of the slowest worker, which all

@@ -50,7 +50,7 @@ class Simulator::Engine {
 
   Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
     begin(plan, road, nullptr);
-    give_up_ = work_.clock((limit - road.cost->straggling).count()) * (1 + kRounding);
+    give_up_ = (work_.clock((limit - road.cost->straggling).count()) + most_skew_) * (1 + kRounding);
     if (limit < kNoLimit && road.cost->shared_channel) watched_ = &road;
     send_all();
     if (given_up()) return Seconds{kNever};
@@ -69,6 +69,7 @@ class Simulator::Engine {
  private:
   void begin(const FlatPlan& plan, const FlatRoad& road, Timeline* timeline) {
     const RoadCost& cost = *road.cost;
+    road_ = &road;
     plan_ = &plan;
     timeline_ = timeline;
     copy_ = cost.copy.value;
@@ -84,6 +85,8 @@ class Simulator::Engine {
     give_up_ = kNever;
     watched_ = nullptr;
     not_started_ = least_end_ = least_tail_ = 0;
+    most_skew_ = most_skew(cost, Bytes{work_.total_bytes}).count();
+    stretch_ = {};
     waited_ = 0;
     last_end_ = 0;
     smallest_ = ~std::uint64_t{0};
@@ -125,6 +128,33 @@ class Simulator::Engine {
   void note_start(std::uint32_t urgency, double now) {
     not_started_ -= channel_times_[urgency];
     least_end_ = (now + not_started_) * (1 - kRoundingOfMany) + least_tail_;
+  }
+
+  /// first  nothing else is under way
+  void note_start_in_stretch(std::uint32_t message, double now, bool first) {
+    if (first && now > stretch_.until)
+      stretch_ = {.pause = now - stretch_.until, .is_first = stretch_.messages == 0};
+    if (stretch_.messages > 0 && stretch_.last == message) return;  // its other stage
+    ++stretch_.messages;
+    stretch_.last = message;
+  }
+
+  /// By how much ranks that are out of step make the iteration shorter: where it ends with one message, and
+  /// the pause before that is long enough. Of several the shortest would say how far apart they may be, which
+  /// is little.
+  double skew() const {
+    if (stretch_.messages != 1) return 0;
+    const double bytes = static_cast<double>(plan_->bytes[stretch_.last]);
+    const double apart = road_->cost->skew.share * road_->both.alone.bytes_part(bytes);
+    const double pause = stretch_.pause + (stretch_.is_first ? iteration_ - stretch_.until : 0);
+    return std::max(0.0, std::min({apart, road_->cost->skew.most.count(), pause, iteration_ - computing()}));
+  }
+
+  /// Ends the iteration earlier by that.
+  void take_skew() {
+    const double earlier = skew();
+    iteration_ -= earlier;
+    if (walks_layers_) waited_ -= earlier;
   }
 
   /// Compute work that must be done before this message may go.
@@ -172,6 +202,7 @@ class Simulator::Engine {
       std::uint32_t next = next_step();
       for (; next != waiting_.none() && credit_allows(next); next = next_step()) {
         if (watched_ != nullptr) note_start(next, now);
+        if (most_skew_ > 0) note_start_in_stretch(by_urgency_[next].message, now, next_in_list_ == arrived);
         start(next);
       }
       if (network_.arrived().empty()) {
@@ -183,7 +214,11 @@ class Simulator::Engine {
           release = next_release(now);
         }
       }
-      for (const NetworkModel::Arrival& arrival : network_.arrived()) take(arrival);
+      for (const NetworkModel::Arrival& arrival : network_.arrived()) {
+        take(arrival);
+        if (most_skew_ > 0)
+          stretch_.until = std::max({stretch_.until, arrival.reduce.end, arrival.distribute.end});
+      }
       arrived += network_.arrived().size();
       network_.forget_arrived();
     }
@@ -368,6 +403,7 @@ class Simulator::Engine {
     } else if (plan_->barrier == Barrier::kFull) {
       iteration_ = std::max(iteration_, last_end_ + work_.total_update + work_.total_forward);
     }
+    if (most_skew_ > 0) take_skew();
     if (timeline_ != nullptr) to_real_time(*timeline_, work_.contention);
   }
 
@@ -421,6 +457,7 @@ class Simulator::Engine {
 
   const Workload& work_;
   const FlatPlan* plan_ = nullptr;
+  const FlatRoad* road_ = nullptr;
   Timeline* timeline_ = nullptr;
   bool coupled_ = true;
   bool pulls_apart_ = false;            ///< the plan has pulls
@@ -436,6 +473,16 @@ class Simulator::Engine {
   double iteration_ = 0;         ///< before finish(): a lower limit of the result
   double waited_ = 0, last_end_ = 0;
   double give_up_ = kNever;  ///< the simulation ends early once iteration_ or least_end_ exceeds this
+  double most_skew_ = 0;
+  /// The last time without a pause during which messages are under way; kept where ranks may be out of step.
+  struct Stretch {
+    int messages = 0;
+    std::uint32_t last = 0;  ///< of them
+    double until = 0;        ///< for as long as is known yet
+    double pause = 0;        ///< before it; of the iteration's first one from time zero on
+    bool is_first = true;
+  };
+  Stretch stretch_;
   const FlatRoad* watched_ = nullptr;      ///< whose channel says what the iteration takes at least; or none
   std::vector<double> channel_times_;      ///< by urgency: seconds that a step occupies it
   double not_started_ = 0;                 ///< the same of all steps that have not started

@@ -161,5 +161,27 @@ TEST(Slowdown, OnlyWorkersOfTheSlowestHostsAreSurelyLate) {
   EXPECT_EQ(slowdown_of(cluster, 3).lateness.count(), 0) << "one worker there has nobody to be behind";
 }
 
+/// One host's card takes so many times the others' time.
+Cluster with_slow_host(int hosts, int slots, int slow, double factor) {
+  Cluster cluster = cluster_of(hosts, slots);
+  cluster.hosts[static_cast<std::size_t>(slow)].slowdown.time_per_byte = factor;
+  return cluster;
+}
+
+TEST(RingSkew, IsHowFarTheLongestCycleIsBelowTwoRoundsOverTheSlowestLink) {
+  // Seven links, of which the slow host has two; the other five take a quarter: 5 (1 - 1/4) / 2 of 12 steps.
+  EXPECT_DOUBLE_EQ(ring_skew(topology_of(with_slow_host(7, 1, 3, 4), 7), 1), 5 * 0.75 / 2 / 12);
+  // The last host's second link is the one to the first.
+  EXPECT_DOUBLE_EQ(ring_skew(topology_of(with_slow_host(7, 1, 6, 4), 7), 1), 5 * 0.75 / 2 / 12);
+  // Two hosts of three ranks: two links between them, four inside that take a tenth.
+  EXPECT_DOUBLE_EQ(ring_skew(topology_of(with_slow_host(2, 3, 0, 1), 6), 0.1), 4 * 0.9 / 2 / 10);
+}
+
+TEST(RingSkew, IsNoneWhereLinksAreAlike) {
+  EXPECT_EQ(ring_skew(topology_of(with_slow_host(4, 1, 0, 1), 4), 1), 0);
+  EXPECT_EQ(ring_skew(topology_of(with_slow_host(2, 1, 0, 4), 2), 0.1), 0);
+  EXPECT_EQ(ring_skew(topology_of(with_slow_host(1, 4, 0, 1), 4), 0.1), 0);
+}
+
 }  // namespace
 }  // namespace commtune

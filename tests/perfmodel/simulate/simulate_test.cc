@@ -989,5 +989,49 @@ TEST(Simulator, TakesNoLongerThanTheLimitOrGivesUp) {
   EXPECT_GT(given_up, 200);
 }
 
+/// A ring whose ranks are out of step by half of what a message's bytes take, at most by so many seconds.
+RoadCost skewed_cost(double most) {
+  RoadCost cost = line_cost(1, 0.05);
+  cost.skew = {0.5, Seconds{most}};
+  return cost;
+}
+
+Plan in_one_message() {
+  Plan plan = tensor_by_tensor();
+  plan.messages = {{{whole(1, 80).pieces[0], whole(0, 40).pieces[0]}}};
+  plan.priority = {0};
+  return plan;
+}
+
+TEST(Skew, OfOneMessageIsNoMoreThanItsBytesTellAndSocketsHold) {
+  // 7 + (1 + 6) + 3, less half of the 6.
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), in_one_message(), line_cost(1, 0.05)), 17);
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), in_one_message(), skewed_cost(100)), 14);
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), in_one_message(), skewed_cost(2)), 15);
+}
+
+TEST(Skew, OfSeveralMessagesWithoutAPauseIsNone) {
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), tensor_by_tensor(), skewed_cost(100)), 15);
+}
+
+TEST(Skew, IsNoLongerThanThePauseBeforeTheLastMessage) {
+  // Message 1: 4 .. 4 + 1 + 80 * 0.01 = 5.8. Message 0: 7 .. 8.4, after a pause of 1.2.
+  RoadCost cost = line_cost(1, 0.01);
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), tensor_by_tensor(), cost), 11.4);
+  cost.skew = {0.5, Seconds{100}};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), tensor_by_tensor(), cost), 11.4 - 0.5 * 0.4);
+  cost.skew = {5, Seconds{100}};  // 2 s by its bytes
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), tensor_by_tensor(), cost), 11.4 - 1.2);
+}
+
+TEST(Skew, OfATimeWithALimitIsCounted) {
+  const Profile profile = two_layers();
+  const Workload work(profile);
+  const RoadCost cost = skewed_cost(100);
+  Simulator simulator(work);
+  const FlatPlan plan(in_one_message(), work);
+  EXPECT_DOUBLE_EQ(simulator.time(plan, FlatRoad(cost), Seconds{14.5}).count(), 14);
+}
+
 }  // namespace
 }  // namespace commtune
