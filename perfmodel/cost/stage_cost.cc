@@ -464,13 +464,13 @@ bool stages_were_measured(const PricedRoad& priced) {
 
 /// Of a ring over all workers: of hosts whose cards are not alike, or of which some have several workers.
 Skew skew_of_ring(const Cluster& cluster, const Topology& place) {
-  const auto per_byte = [&](LinkClass which) {
+  const auto link = [&](LinkClass which) {
     const auto found = cluster.links.find(which);
-    return found == cluster.links.end() ? 0 : least_time_per_byte(found->second.alone.curve).value;
+    if (found == cluster.links.end()) return RingLink{};
+    const Curve& alone = found->second.alone.curve;
+    return RingLink{alone.least_alpha(), least_time_per_byte(alone)};
   };
-  const double inside = per_byte(LinkClass::kIntraHost), between = per_byte(LinkClass::kInterHost);
-  const double ratio = inside > 0 && between > 0 ? inside / between : 1;
-  return {ring_skew(place, ratio),
+  return {ring_skew(place, link(LinkClass::kIntraHost), link(LinkClass::kInterHost)),
           place.slowest.time_per_byte * Seconds{cluster.connection_head_of_line_seconds.value}};
 }
 
@@ -553,7 +553,7 @@ Curve until_sent(const RoadCost& cost) {
 }
 
 Seconds most_skew(const RoadCost& cost, Bytes total) {
-  return std::min(cost.skew.most, cost.skew.share * cost.both.alone(total));
+  return Seconds{cost.skew.seconds(cost.both.alone(total).count())};
 }
 
 std::optional<Formula> carried_streams(const Road& road, const Cluster& cluster, int workers) {

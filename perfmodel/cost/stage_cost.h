@@ -72,8 +72,12 @@ struct CostDeviation {
 /// How far ranks may be out of step: each begins its next iteration when it has the sum and sockets have
 /// taken what it sends, while bytes still leave. MODEL.md section 4.6.
 struct Skew {
-  double share = 0;  ///< of what a message's bytes take; 0: ranks are in step
+  RingSkew of_ring;  ///< as far as the links allow
   Seconds most{};    ///< for so long sockets hold what counts as sent
+  /// Of a message whose bytes take so many seconds.
+  double seconds(double bytes_time) const {
+    return std::clamp(of_ring.share * bytes_time - of_ring.latency.count(), 0.0, most.count());
+  }
 };
 
 enum class CostDetail { kWhole, kTimes };

@@ -170,22 +170,32 @@ WorkerRow spared_workers(const Topology& place) {
   return longest;
 }
 
-double ring_skew(const Topology& place, double inside) {
-  if (place.workers < 3 || place.hosts < 2) return 0;
-  std::vector<double> cards;  // by host
-  std::vector<double> links;
+RingSkew ring_skew(const Topology& place, const RingLink& inside, const RingLink& between) {
+  if (place.workers < 3 || place.hosts < 2 || !(between.per_byte.value > 0)) return {};
+  std::vector<HostSlowdown> hosts;
+  std::vector<RingLink> links;
   for (const HostRow& row : place.rows) {
-    cards.insert(cards.end(), static_cast<std::size_t>(row.hosts), row.slowdown.time_per_byte);
-    links.insert(links.end(), static_cast<std::size_t>(row.hosts) * static_cast<std::size_t>(row.ranks - 1),
-                 inside);
+    const auto of_row = static_cast<std::size_t>(row.hosts);
+    hosts.insert(hosts.end(), of_row, row.slowdown);
+    links.insert(links.end(), of_row * static_cast<std::size_t>(row.ranks - 1),
+                 inside.per_byte.value > 0 ? inside : between);
   }
-  for (std::size_t host = 0; host < cards.size(); ++host)
-    links.push_back(std::max(cards[host], cards[(host + 1) % cards.size()]));
-  const double slowest = std::ranges::max(links);
-  double faster = 0;
-  for (const double link : links) faster += 1 - link / slowest;
-  const auto slow = static_cast<double>(std::ranges::count(links, slowest));
-  return faster / slow / (2.0 * (place.workers - 1));
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    const HostSlowdown of_both = slower(hosts[host], hosts[(host + 1) % hosts.size()]);
+    links.push_back(
+        {of_both.latency * between.latency, SecondsPerByte{of_both.time_per_byte * between.per_byte.value}});
+  }
+  double slowest = 0, slow = 0, faster = 0;
+  RingSkew skew;
+  for (const RingLink& link : links) slowest = std::max(slowest, link.per_byte.value);
+  for (const RingLink& link : links) {
+    slow += link.per_byte.value == slowest ? 1 : 0;
+    faster += 1 - link.per_byte.value / slowest;
+    skew.latency += link.latency;
+  }
+  skew.share = faster / slow / (2.0 * (place.workers - 1));
+  skew.latency = skew.latency / slow;
+  return skew;
 }
 
 JobSlowdown slowdown_of(const Cluster& cluster, int workers) {

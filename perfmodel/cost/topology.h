@@ -60,11 +60,23 @@ inline int first_server(const WorkerRow& spared, int servers) {
   return servers <= spared.count ? spared.first : 0;
 }
 
-/// How far the ranks of a ring may be out of step, in parts of what a message's bytes take: with the time s
-/// of a step on the L slowest of the ring's links and t_i on each, the sum of s - t_i divided by L, of 2(N-1)
-/// s. That is the largest cycle of who waits for whom: twice around, past the slowest links as seldom as can
-/// be. inside  time per byte of a link inside a host, by that of one between hosts without slowdown
-double ring_skew(const Topology& place, double inside);
+/// A link between two ranks that follow each other on a ring.
+struct RingLink {
+  Seconds latency{};
+  SecondsPerByte per_byte{};
+};
+
+/// How far the ranks of a ring may be out of step: `share` of what a message's bytes take, less `latency`.
+struct RingSkew {
+  double share = 0;  ///< 0: they are in step
+  Seconds latency{};
+};
+
+/// With the time s of a step on the L slowest of the ring's links, and t_i on each, `share` is the sum of
+/// s - t_i divided by L, of 2(N-1) s; `latency` that of all links divided by L. That is by how much the
+/// longest cycle of who waits for whom is below all steps on the slowest link.
+/// inside, between  links inside a host and between hosts without slowdown; per_byte 0: not known
+RingSkew ring_skew(const Topology& place, const RingLink& inside, const RingLink& between);
 
 /// How a cluster treats a job's compute.
 struct JobSlowdown {

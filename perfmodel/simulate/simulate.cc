@@ -145,9 +145,10 @@ class Simulator::Engine {
   double skew() const {
     if (stretch_.messages != 1) return 0;
     const double bytes = static_cast<double>(plan_->bytes[stretch_.last]);
-    const double apart = road_->cost->skew.share * road_->both.alone.bytes_part(bytes);
+    const double apart = road_->cost->skew.seconds(road_->both.alone.bytes_part(bytes));
     const double pause = stretch_.pause + (stretch_.is_first ? iteration_ - stretch_.until : 0);
-    return std::max(0.0, std::min({apart, road_->cost->skew.most.count(), pause, iteration_ - computing()}));
+    const double beside_compute = std::max(0.0, std::min({apart, pause, iteration_ - computing()}));
+    return beside_compute / (1 + road_->cost->interference);
   }
 
   /// Ends the iteration earlier by that.

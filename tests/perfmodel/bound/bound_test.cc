@@ -106,7 +106,7 @@ RoadCost random_cost(std::mt19937_64& random) {
   cost.interference = random() % 2 == 0 ? 0 : uniform(random, 0, 0.5);
   cost.straggling = Seconds{random() % 2 == 0 ? 0 : 0.1};
   if (cost.shared_channel && random() % 3 == 0)
-    cost.skew = {uniform(random, 0, 0.5), Seconds{uniform(random, 0, 2)}};
+    cost.skew = {{uniform(random, 0, 0.5), Seconds{uniform(random, 0, 0.5)}}, Seconds{uniform(random, 0, 2)}};
   return cost;
 }
 

@@ -168,19 +168,27 @@ Cluster with_slow_host(int hosts, int slots, int slow, double factor) {
   return cluster;
 }
 
-TEST(RingSkew, IsHowFarTheLongestCycleIsBelowTwoRoundsOverTheSlowestLink) {
+const RingLink kInside{Seconds{1e-4}, SecondsPerByte{1e-9}}, kBetween{Seconds{1e-3}, SecondsPerByte{1e-8}};
+
+TEST(RingSkew, IsHowFarTheLongestCycleIsBelowAllStepsOnTheSlowestLink) {
   // Seven links, of which the slow host has two; the other five take a quarter: 5 (1 - 1/4) / 2 of 12 steps.
-  EXPECT_DOUBLE_EQ(ring_skew(topology_of(with_slow_host(7, 1, 3, 4), 7), 1), 5 * 0.75 / 2 / 12);
+  const RingSkew skew = ring_skew(topology_of(with_slow_host(7, 1, 3, 4), 7), kInside, kBetween);
+  EXPECT_DOUBLE_EQ(skew.share, 5 * 0.75 / 2 / 12);
+  EXPECT_DOUBLE_EQ(skew.latency.count(), 7e-3 / 2);
   // The last host's second link is the one to the first.
-  EXPECT_DOUBLE_EQ(ring_skew(topology_of(with_slow_host(7, 1, 6, 4), 7), 1), 5 * 0.75 / 2 / 12);
+  EXPECT_DOUBLE_EQ(ring_skew(topology_of(with_slow_host(7, 1, 6, 4), 7), kInside, kBetween).share,
+                   skew.share);
   // Two hosts of three ranks: two links between them, four inside that take a tenth.
-  EXPECT_DOUBLE_EQ(ring_skew(topology_of(with_slow_host(2, 3, 0, 1), 6), 0.1), 4 * 0.9 / 2 / 10);
+  const RingSkew shared = ring_skew(topology_of(with_slow_host(2, 3, 0, 1), 6), kInside, kBetween);
+  EXPECT_DOUBLE_EQ(shared.share, 4 * 0.9 / 2 / 10);
+  EXPECT_DOUBLE_EQ(shared.latency.count(), 2.4e-3 / 2);
 }
 
 TEST(RingSkew, IsNoneWhereLinksAreAlike) {
-  EXPECT_EQ(ring_skew(topology_of(with_slow_host(4, 1, 0, 1), 4), 1), 0);
-  EXPECT_EQ(ring_skew(topology_of(with_slow_host(2, 1, 0, 4), 2), 0.1), 0);
-  EXPECT_EQ(ring_skew(topology_of(with_slow_host(1, 4, 0, 1), 4), 0.1), 0);
+  EXPECT_EQ(ring_skew(topology_of(with_slow_host(4, 1, 0, 1), 4), kInside, kBetween).share, 0);
+  EXPECT_EQ(ring_skew(topology_of(with_slow_host(2, 1, 0, 4), 2), kInside, kBetween).share, 0);
+  EXPECT_EQ(ring_skew(topology_of(with_slow_host(1, 4, 0, 1), 4), kInside, kBetween).share, 0);
+  EXPECT_EQ(ring_skew(topology_of(with_slow_host(4, 1, 0, 4), 4), {}, {}).share, 0);
 }
 
 }  // namespace

@@ -992,7 +992,7 @@ TEST(Simulator, TakesNoLongerThanTheLimitOrGivesUp) {
 /// A ring whose ranks are out of step by half of what a message's bytes take, at most by so many seconds.
 RoadCost skewed_cost(double most) {
   RoadCost cost = line_cost(1, 0.05);
-  cost.skew = {0.5, Seconds{most}};
+  cost.skew = {{0.5, {}}, Seconds{most}};
   return cost;
 }
 
@@ -1008,6 +1008,11 @@ TEST(Skew, OfOneMessageIsNoMoreThanItsBytesTellAndSocketsHold) {
   EXPECT_DOUBLE_EQ(time_of(two_layers(), in_one_message(), line_cost(1, 0.05)), 17);
   EXPECT_DOUBLE_EQ(time_of(two_layers(), in_one_message(), skewed_cost(100)), 14);
   EXPECT_DOUBLE_EQ(time_of(two_layers(), in_one_message(), skewed_cost(2)), 15);
+  RoadCost late = skewed_cost(100);
+  late.skew.of_ring.latency = Seconds{1};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), in_one_message(), late), 15);
+  late.skew.of_ring.latency = Seconds{4};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), in_one_message(), late), 17);
 }
 
 TEST(Skew, OfSeveralMessagesWithoutAPauseIsNone) {
@@ -1018,9 +1023,9 @@ TEST(Skew, IsNoLongerThanThePauseBeforeTheLastMessage) {
   // Message 1: 4 .. 4 + 1 + 80 * 0.01 = 5.8. Message 0: 7 .. 8.4, after a pause of 1.2.
   RoadCost cost = line_cost(1, 0.01);
   EXPECT_DOUBLE_EQ(time_of(two_layers(), tensor_by_tensor(), cost), 11.4);
-  cost.skew = {0.5, Seconds{100}};
+  cost.skew = {{0.5, {}}, Seconds{100}};
   EXPECT_DOUBLE_EQ(time_of(two_layers(), tensor_by_tensor(), cost), 11.4 - 0.5 * 0.4);
-  cost.skew = {5, Seconds{100}};  // 2 s by its bytes
+  cost.skew = {{5, {}}, Seconds{100}};  // 2 s by its bytes
   EXPECT_DOUBLE_EQ(time_of(two_layers(), tensor_by_tensor(), cost), 11.4 - 1.2);
 }
 
