@@ -199,6 +199,20 @@ std::optional<Formula> streams_by_formula(PricedRoad& priced) {
   }
 }
 
+/// What messages take alone. Where no longer one was measured than a chunk, the bytes beyond cost no more
+/// than as messages of a stream: they are chunks that follow each other.
+Curve alone_of(const OperationFit& fit, Bytes chunk) {
+  const Curve& alone = fit.alone.curve;
+  const Bytes largest = fit.alone.largest;
+  if (fit.streamed.curve.empty() || largest == Bytes{0} || largest > chunk) return alone;
+  const SecondsPerByte rate = fit.streamed.curve.pieces().back().beta;
+  if (!(rate < alone.pieces().back().beta)) return alone;
+  std::vector<CurvePiece> pieces = alone.pieces();
+  std::erase_if(pieces, [&](const CurvePiece& piece) { return piece.from >= largest; });
+  pieces.push_back({largest, alone(largest) - rate * largest, rate});
+  return Curve{std::move(pieces)};
+}
+
 /// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
 /// its bytes at the best rate that was reached, by one message alone or by the largest that were streamed
 /// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
@@ -207,8 +221,9 @@ std::optional<Formula> streams_by_formula(PricedRoad& priced) {
 /// otherwise  what a stream costs by formula, with its bytes at the links' rate, for where no stream was
 ///            measured: one message alone may leave links idle that the next one would fill. Without a
 ///            measured stream and a formula, nothing is hidden.
-StageCost stage_of(const OperationFit& fit, const Curve& otherwise) {
-  const Curve& alone = fit.alone.curve;
+/// chunk      longest transfer
+StageCost stage_of(const OperationFit& fit, const Curve& otherwise, Bytes chunk) {
+  const Curve alone = alone_of(fit, chunk);
   const Curve& streamed = fit.streamed.curve;
   if (streamed.empty()) return {alone, otherwise.empty() ? alone : lower(otherwise, alone)};
   double least = least_time_per_byte(alone).value;
@@ -348,9 +363,10 @@ std::optional<RoadCost> measured(PricedRoad& priced) {
   }
   if (!found.all_streamed())
     cost.deviation.streamed = larger(cost.deviation.streamed, priced.cluster.formula_deviation);
-  const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy); };
-  const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy); };
-  cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy) : sum_of(first(), second());
+  const Bytes chunk = priced.cluster.traits.chunk;
+  const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy, chunk); };
+  const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy, chunk); };
+  cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy, chunk) : sum_of(first(), second());
   cost.reduce = reduce != nullptr ? first() : share_of(cost.both, priced, Stage::kReduce);
   cost.distribute = distribute != nullptr ? second() : share_of(cost.both, priced, Stage::kDistribute);
   keep_measured_to_links(cost, found, priced);

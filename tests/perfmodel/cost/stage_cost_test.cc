@@ -453,6 +453,27 @@ TEST(RoadCost, StreamingMayBeatAMessageAloneWhereThatWasMeasured) {
 
 // Recursive doubling was measured one message at a time, the ring's streams as well: those of recursive
 // doubling, 2 steps instead of 6, cost above the links what the ring's do.
+TEST(RoadCost, BeyondMessagesShorterThanAChunkBytesFollowAsThoseOfAStream) {
+  const Road tree = a2a(Collective::kDoubleBinaryTree);
+  const double start_up = 9e-3, per_byte = 60e-9, in_stream = 50e-9;
+  const auto bytes = [](Bytes m) { return static_cast<double>(m.count); };
+  OperationFit fit{tree, Operation::kAllReduce, 4, {}, {}};
+  fit.streamed = fit_of(Curve{Seconds{60e-6}, SecondsPerByte{in_stream}}, 4_B, 16_KiB);
+  const auto cost_of = [&](Bytes largest, double rate) {
+    fit.alone = fit_of(Curve{Seconds{start_up}, SecondsPerByte{rate}}, 4_B, largest);
+    Cluster cluster = cluster_of(4);
+    cluster.operations = {fit};
+    return road_cost(tree, cluster, 4);
+  };
+  const RoadCost cost = cost_of(32_KiB, per_byte);
+  EXPECT_NEAR(alone(cost.both, 32_KiB), start_up + per_byte * bytes(32_KiB), 1e-12);
+  EXPECT_NEAR(alone(cost.both, 512_KiB), start_up + per_byte * bytes(32_KiB) + in_stream * bytes(480_KiB),
+              1e-12);
+  // A longer one has shown what chunks do; and bytes alone that cost less than in a stream stay as they are.
+  EXPECT_NEAR(alone(cost_of(64_KiB, per_byte).both, 512_KiB), start_up + per_byte * bytes(512_KiB), 1e-12);
+  EXPECT_NEAR(alone(cost_of(32_KiB, 40e-9).both, 512_KiB), start_up + 40e-9 * bytes(512_KiB), 1e-12);
+}
+
 TEST(RoadCost, AMeasuredRoadWithoutStreamsHidesLatencyAsAnotherOnesStreamsDo) {
   Cluster cluster = cluster_of(4);
   OperationFit doubling{a2a(Collective::kRecursiveDoubling), Operation::kAllReduce, 4, {}, {}};
