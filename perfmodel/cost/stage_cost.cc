@@ -451,22 +451,52 @@ Sending sending_of(Collective algorithm, const Topology& place) {
   std::abort();
 }
 
-/// What a road's last round, inside a host, takes by what its rounds take on average. What a message's
-/// start-up has beyond the links' latencies is work, of which every round has as much.
+/// What a road's last round takes by what its rounds take on average. What a message's start-up has beyond
+/// the links' latencies is work, of which every round has as much.
 ///
 /// between  of its rounds, those between hosts
-double last_inside_hosts(const RoadCost& cost, const Cluster& cluster, int between) {
-  const auto inside = cluster.links.find(LinkClass::kIntraHost),
-             outside = cluster.links.find(LinkClass::kInterHost);
-  if (inside == cluster.links.end() || inside->second.alone.curve.empty()) return 1;
+/// last     the links of the last one
+double last_round(const RoadCost& cost, const Cluster& cluster, int between, LinkClass last) {
+  const auto latency = [&](LinkClass which) {
+    const auto found = cluster.links.find(which);
+    const bool known = found != cluster.links.end() && !found->second.alone.curve.empty();
+    return known ? found->second.alone.curve.least_alpha().count() : 0;
+  };
   const int rounds = cost.rounds.both();
   const double all = cost.both.alone.least_alpha().count(), each = all / rounds;
-  if (!(each > 0)) return 1;
-  const double latency = inside->second.alone.curve.least_alpha().count();
-  const double farther =
-      outside == cluster.links.end() ? 0 : outside->second.alone.curve.least_alpha().count();
-  const double work = (all - between * farther - (rounds - between) * latency) / rounds;
-  return std::min(1.0, (latency + std::max(0.0, work)) / each);
+  if (latency(LinkClass::kIntraHost) == 0 || !(each > 0)) return 1;
+  const double inside = latency(LinkClass::kIntraHost), outside = latency(LinkClass::kInterHost);
+  const double work = std::max(0.0, (all - between * outside - (rounds - between) * inside) / rounds);
+  if (last == LinkClass::kIntraHost) return std::min(1.0, (inside + work) / each);
+  const double all_of_stage = cost.rounds.distribute > 0 ? cost.rounds.distribute : cost.rounds.reduce;
+  return std::clamp((outside + work) / each, 1.0, all_of_stage);
+}
+
+/// Of the rounds of halving or doubling a stage, those between hosts; 0 where hosts of the same power of two
+/// of workers do not tell them apart.
+int doublings_between_hosts(const Topology& place) {
+  const auto n = static_cast<unsigned>(place.workers), each = static_cast<unsigned>(place.per_host);
+  const bool alike = place.fewest == place.per_host && std::has_single_bit(n) && std::has_single_bit(each);
+  return alike ? std::bit_width(n) - std::bit_width(each) : 0;
+}
+
+/// The same of a road on hosts of several workers.
+double last_round(const RoadCost& cost, Collective algorithm, const Topology& place, const Cluster& cluster) {
+  const int doublings = doublings_between_hosts(place);
+  switch (algorithm) {
+    case Collective::kHierarchical:
+      return last_round(cost, cluster, 2 * (place.hosts - 1), LinkClass::kIntraHost);
+    case Collective::kHalvingDoubling:
+      return doublings == 0 ? 1 : last_round(cost, cluster, 2 * doublings, LinkClass::kInterHost);
+    case Collective::kRecursiveDoubling:
+      return doublings == 0 ? 1 : last_round(cost, cluster, doublings, LinkClass::kInterHost);
+    case Collective::kRing:  // in each round some message goes between hosts
+    case Collective::kDoubleBinaryTree:
+    case Collective::kOneShot:
+    case Collective::kLibrary:
+      return cost.rounds.last;
+  }
+  std::abort();
 }
 
 /// Each on its own, for exactly these workers.
@@ -497,9 +527,7 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   cost.rounds = sending.rounds;
   // Both stages at once, the library's all-reduce is one round.
   if (road.algorithm == Collective::kLibrary && stages_were_measured(priced)) cost.rounds = {1, 1, 2};
-  if (road.algorithm == Collective::kHierarchical && may_sum_locally(place)) {
-    cost.rounds.last = last_inside_hosts(cost, priced.cluster, 2 * (place.hosts - 1));
-  }
+  if (may_sum_locally(place)) cost.rounds.last = last_round(cost, road.algorithm, place, priced.cluster);
   if (road.algorithm == Collective::kRing) cost.skew = skew_of_ring(priced.cluster, place);
   cost.head_of_line = sending.connections * Seconds{priced.cluster.connection_head_of_line_seconds.value};
   cost.opaque = road.algorithm == Collective::kLibrary;
@@ -511,7 +539,7 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   const bool sums = road.local_sum == LocalSum::kFirst && may_sum_locally(priced.place());
   if (sums && cost.shared_channel) {  // where each stage has a channel of its own it has one round
     cost.rounds = {2, 2, 1, true};    // inside the hosts, and to the servers
-    cost.rounds.last = last_inside_hosts(cost, priced.cluster, 2);
+    cost.rounds.last = last_round(cost, priced.cluster, 2, LinkClass::kIntraHost);
   }
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = whole_message_servers(road);

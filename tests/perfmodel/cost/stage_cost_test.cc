@@ -194,6 +194,22 @@ TEST(RoadCost, LastRoundInsideHostsHidesLittle) {
   EXPECT_DOUBLE_EQ(one_a_host.rounds.last, 1);
 }
 
+TEST(RoadCost, LastRoundBetweenHostsHidesWhatRoundsInsideDoNot) {
+  // Rounds at a distance of 1 inside hosts, at a tenth, then one of 2 between them: its latency is what is
+  // left.
+  const RoadCost doubling = road_cost(a2a(Collective::kRecursiveDoubling), cluster_of(2, 2), 4);
+  EXPECT_NEAR(doubling.rounds.last, 1 / (1.1 / 2), 1e-9);
+  EXPECT_NEAR(doubling.rounds.last_share(), 1 / 1.1, 1e-9);
+  EXPECT_LT(until_sent(doubling)(4_B).count(), 0.3 * doubling.both.alone(4_B).count());
+  // Halving begins between hosts, doubling ends there: of four rounds two, and of the last stage's two one.
+  const RoadCost halving = road_cost(a2a(Collective::kHalvingDoubling), cluster_of(2, 2), 4);
+  EXPECT_NEAR(halving.rounds.last_share(), 1 / 2.2, 1e-9);
+  EXPECT_NEAR(halving.rounds.last_share(Stage::kDistribute), 1 / 1.1, 1e-9);
+  // Three workers a host are at no distance that is a power of two.
+  EXPECT_EQ(road_cost(a2a(Collective::kRecursiveDoubling), cluster_of(2, 3), 6).rounds.last, 1);
+  EXPECT_EQ(road_cost(a2a(Collective::kRecursiveDoubling), cluster_of(4), 4).rounds.last, 1);
+}
+
 TEST(RoadCost, WhatSocketsHoldAtServers) {
   Cluster cluster = cluster_of(6);
   cluster.head_of_line_seconds.value = 4e-3;
