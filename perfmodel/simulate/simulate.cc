@@ -474,7 +474,7 @@ class Simulator::Engine {
   double iteration_ = 0;         ///< before finish(): a lower limit of the result
   double waited_ = 0, last_end_ = 0;
   double give_up_ = kNever;  ///< the simulation ends early once iteration_ or least_end_ exceeds this
-  double most_skew_ = 0;
+  double most_skew_ = 0;     ///< of any plan on the road; 0: ranks are in step
   /// The last time without a pause during which messages are under way; kept where ranks may be out of step.
   struct Stretch {
     int messages = 0;
