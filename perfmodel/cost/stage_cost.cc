@@ -459,8 +459,7 @@ Sending sending_of(Collective algorithm, const Topology& place) {
 double last_round(const RoadCost& cost, const Cluster& cluster, int between, LinkClass last) {
   const auto latency = [&](LinkClass which) {
     const auto found = cluster.links.find(which);
-    const bool known = found != cluster.links.end() && !found->second.alone.curve.empty();
-    return known ? found->second.alone.curve.least_alpha().count() : 0;
+    return found == cluster.links.end() ? 0 : found->second.alone.curve.least_alpha().count();
   };
   const int rounds = cost.rounds.both();
   const double all = cost.both.alone.least_alpha().count(), each = all / rounds;
@@ -480,7 +479,7 @@ int doublings_between_hosts(const Topology& place) {
   return alike ? std::bit_width(n) - std::bit_width(each) : 0;
 }
 
-/// The same of a road on hosts of several workers.
+/// What the last round of an algorithm takes by what its rounds take on average, on hosts of several workers.
 double last_round(const RoadCost& cost, Collective algorithm, const Topology& place, const Cluster& cluster) {
   const int doublings = doublings_between_hosts(place);
   switch (algorithm) {
