@@ -451,20 +451,23 @@ Sending sending_of(Collective algorithm, const Topology& place) {
   std::abort();
 }
 
+/// What a message takes alone over such a link; empty where none was measured.
+Curve alone_over(LinkClass link, const Cluster& cluster) {
+  const auto found = cluster.links.find(link);
+  return found == cluster.links.end() ? Curve{} : found->second.alone.curve;
+}
+
 /// What a road's last round takes by what its rounds take on average. What a message's start-up has beyond
 /// the links' latencies is work, of which every round has as much.
 ///
 /// between  of its rounds, those between hosts
 /// last     the links of the last one
 double last_round(const RoadCost& cost, const Cluster& cluster, int between, LinkClass last) {
-  const auto latency = [&](LinkClass which) {
-    const auto found = cluster.links.find(which);
-    return found == cluster.links.end() ? 0 : found->second.alone.curve.least_alpha().count();
-  };
   const int rounds = cost.rounds.both();
   const double all = cost.both.alone.least_alpha().count(), each = all / rounds;
-  if (latency(LinkClass::kIntraHost) == 0 || !(each > 0)) return 1;
-  const double inside = latency(LinkClass::kIntraHost), outside = latency(LinkClass::kInterHost);
+  const double inside = alone_over(LinkClass::kIntraHost, cluster).least_alpha().count(),
+               outside = alone_over(LinkClass::kInterHost, cluster).least_alpha().count();
+  if (inside == 0 || !(each > 0)) return 1;
   const double work = std::max(0.0, (all - between * outside - (rounds - between) * inside) / rounds);
   if (last == LinkClass::kIntraHost) return std::min(1.0, (inside + work) / each);
   const double all_of_stage = cost.rounds.distribute > 0 ? cost.rounds.distribute : cost.rounds.reduce;
@@ -510,9 +513,7 @@ bool stages_were_measured(const PricedRoad& priced) {
 /// Of a ring over all workers: of hosts whose cards are not alike, or of which some have several workers.
 Skew skew_of_ring(const Cluster& cluster, const Topology& place) {
   const auto link = [&](LinkClass which) {
-    const auto found = cluster.links.find(which);
-    if (found == cluster.links.end()) return RingLink{};
-    const Curve& alone = found->second.alone.curve;
+    const Curve alone = alone_over(which, cluster);
     return RingLink{alone.least_alpha(), least_time_per_byte(alone)};
   };
   return {ring_skew(place, link(LinkClass::kIntraHost), link(LinkClass::kInterHost)),
