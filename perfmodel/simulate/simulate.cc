@@ -51,7 +51,7 @@ class Simulator::Engine {
   Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
     begin(plan, road, nullptr);
     give_up_ = (work_.clock((limit - road.cost->straggling).count()) + most_skew_) * (1 + kRounding);
-    if (limit < kNoLimit && road.cost->shared_channel) watched_ = &road;
+    if (limit < kNoLimit && road.cost->shared_channel) watches_channel_ = true;
     send_all();
     if (given_up()) return Seconds{kNever};
     finish();
@@ -83,7 +83,7 @@ class Simulator::Engine {
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);
     iteration_ = work_.compute();
     give_up_ = kNever;
-    watched_ = nullptr;
+    watches_channel_ = false;
     not_started_ = least_end_ = least_tail_ = 0;
     most_skew_ = most_skew(cost, Bytes{work_.total_bytes}).count();
     stretch_ = {};
@@ -118,9 +118,9 @@ class Simulator::Engine {
   /// For how long a step occupies it.
   double channel_time(const Step& step) const {
     const InFlightMessage sent = pulls(step) ? pull_in_flight(step.message) : in_flight(step.message);
-    const FlatCost& cost = coupled_                       ? watched_->both
-                           : step.stage == Stage::kReduce ? watched_->reduce
-                                                          : watched_->distribute;
+    const FlatCost& cost = coupled_                       ? road_->both
+                           : step.stage == Stage::kReduce ? road_->reduce
+                                                          : road_->distribute;
     return std::min(cost.occupancy(sent.bytes), cost.alone(sent.bytes)) +
            (coupled_ ? sent.copying : sent.copying / 2);
   }
@@ -196,13 +196,13 @@ class Simulator::Engine {
   /// Simulates communication until every message has arrived, or the limit is exceeded.
   void send_all() {
     order_steps();
-    if (watched_ != nullptr) watch_channel();
+    if (watches_channel_) watch_channel();
     double now = 0, release = next_release(now);
     std::size_t arrived = 0;
     while (arrived < steps_ && !given_up()) {
       std::uint32_t next = next_step();
       for (; next != waiting_.none() && credit_allows(next); next = next_step()) {
-        if (watched_ != nullptr) note_start(next, now);
+        if (watches_channel_) note_start(next, now);
         if (most_skew_ > 0) note_start_in_stretch(by_urgency_[next].message, now, next_in_list_ == arrived);
         start(next);
       }
@@ -484,7 +484,7 @@ class Simulator::Engine {
     bool is_first = true;
   };
   Stretch stretch_;
-  const FlatRoad* watched_ = nullptr;      ///< whose channel says what the iteration takes at least; or none
+  bool watches_channel_ = false;           ///< it says what the iteration takes at least
   std::vector<double> channel_times_;      ///< by urgency: seconds that a step occupies it
   double not_started_ = 0;                 ///< the same of all steps that have not started
   double least_end_ = 0, least_tail_ = 0;  ///< of the iteration, by that; of what follows the last message
