@@ -240,10 +240,16 @@ void a_crowd_of_any_sizes(Transport& transport) {
 }
 
 void wait_ends_at_its_deadline(Transport& transport) {
-  synchronize(transport);  // what a rank that is ahead sends may end a wait
+  synchronize(transport);
   const auto start = Clock::now();
-  EXPECT_TRUE(transport.wait(start + milliseconds(20)).empty());
-  EXPECT_GE(Clock::now() - start, milliseconds(20));
+  const auto deadline = start + milliseconds(20);
+  int waits = 0;
+  do {
+    EXPECT_TRUE(transport.wait(deadline).empty());
+    ++waits;
+  } while (Clock::now() < deadline);
+  // What a rank sends that is already past this case may end a wait: its message's head, and its bytes.
+  EXPECT_LE(waits, 1 + 2 * (transport.peers().size() - 1));
   EXPECT_TRUE(transport.wait(start).empty());  // in the past: polls
   synchronize(transport);
 }

@@ -155,6 +155,18 @@ TEST(MpiTransport, LimitsWhatTheKernelHoldsOfTheLibrarysConnectionsAlone) {
   }
 }
 
+/// What fails on a rank that does not print its tests.
+class FailurePrinter : public ::testing::EmptyTestEventListener {
+  void OnTestStart(const ::testing::TestInfo& test) override { test_ = &test; }
+  void OnTestPartResult(const ::testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    std::fprintf(stderr, "rank %d, %s, %s:%d: %s\n", job->peers().rank, test_->name(), result.file_name(),
+                 result.line_number(), result.message());
+  }
+
+  const ::testing::TestInfo* test_ = nullptr;
+};
+
 /// The first rank leaves half a second late; how often this one, if it is another, has woken until then.
 long times_woken_while_leaving() {
   if (job->peers().rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -181,7 +193,10 @@ int main(int argc, char** argv) {  // NOLINT(bugprone-exception-escape): what is
   test::connect_all();
   // One voice: the first rank's, and of the others what fails.
   auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
-  if (test::job->peers().rank != 0) delete listeners.Release(listeners.default_result_printer());
+  if (test::job->peers().rank != 0) {
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new test::FailurePrinter());
+  }
   const int status = RUN_ALL_TESTS();
   if (status != 0) test::mpi_transport().abort("a test failed");
   const long woken = test::times_woken_while_leaving();
