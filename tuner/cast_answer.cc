@@ -29,7 +29,7 @@ void make_of(Plan& plan, const Profile& profile, WireFormat wire) {
 }  // namespace
 
 Answer cast_answer(const Profile& profile, const Cluster& cluster, const TuneOptions& options) {
-  if (!options.runs.empty()) {
+  if (!options.trials.runs.empty()) {
     throw Error(ErrorCode::kBadInput, "runs: plans that cast are not ranked by runs");
   }
   TuneOptions search = options;

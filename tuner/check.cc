@@ -35,6 +35,8 @@ bool is_unexplained(const CheckedPlan& plan) {
   return plan.hidden && off > std::max(plan.half_width / plan.predicted, kIndifferent);
 }
 
+bool is_late(const PlanTime& time) { return time.late.count() > 0; }
+
 /// Measures plans until the time is spent.
 class Measuring {
  public:
@@ -70,11 +72,21 @@ class Measuring {
     });
     return entries;
   }
-  bool any_unexplained() const { return std::ranges::any_of(checked_, is_unexplained); }
-  std::vector<PlanTime> times() const {
+  /// How much longer than predicted by then the runs of the last round took on average, as a part; nothing
+  /// where nobody would notice.
+  double surprise() const {
+    double sum = 0;
+    for (const double each : surprises_) sum += each;
+    const double mean = std::expm1(sum / static_cast<double>(std::max<std::size_t>(1, surprises_.size())));
+    return mean > kNoticeable ? mean : 0;
+  }
+  /// cluster  refitted()
+  std::vector<PlanTime> times(const Profile& profile, const Cluster& cluster) const {
     std::vector<PlanTime> times;
-    for (const CheckedPlan& plan : checked_) {
-      times.push_back({plan.digest, plan.measured, plan.half_width});
+    for (std::size_t i = 0; i < checked_.size(); ++i) {
+      const CheckedPlan& plan = checked_[i];
+      times.push_back({plans_[i], plan.digest, plan.measured, plan.half_width,
+                       late_by(plan, plans_[i], profile, cluster)});
     }
     return times;
   }
@@ -98,6 +110,7 @@ class Measuring {
     const Seconds share =
         left * (last ? 1 : kPartOfRound) / static_cast<double>(std::max<std::size_t>(1, turns.size()));
     const std::size_t before = checked_.size();
+    if (!turns.empty()) surprises_.clear();
     for (const Entry* entry : turns) {
       if (!checked_.empty() && is_spent()) break;
       measure(*entry, profile, cluster, std::max(Seconds{0}, share));
@@ -115,6 +128,7 @@ class Measuring {
     checked.title = entry.title;
     checked.measured = Seconds{median.median};
     checked.half_width = Seconds{(median.high - median.low) / 2};
+    surprises_.push_back(std::log(checked.measured / entry.prediction.iteration));
     find_factor(checked, entry.plan, profile, cluster);
     checked_.push_back(std::move(checked));
     plans_.push_back(entry.plan);
@@ -124,6 +138,7 @@ class Measuring {
   const Seconds begin_;
   std::vector<CheckedPlan> checked_;
   std::vector<Plan> plans_;
+  std::vector<double> surprises_;  ///< of the last round's runs: logarithms of measured over predicted
 };
 
 const Entry& chosen_of(const Answer& answer) { return answer.ranking.at(answer.chosen); }
@@ -177,6 +192,21 @@ std::string factors_text(const Check& check) {
   return text + " what the probe said";
 }
 
+/// The last word: a plan on a road that was run, and where the last runs still took noticeably longer than
+/// predicted one that was run itself, unless another is predicted to be faster by more than that.
+void settle(CheckedAnswer& result, Check& check, const Measuring& measuring, Trials trials,
+            const CheckOptions& options) {
+  const Entry& chosen = chosen_of(result.answer);
+  trials.untried = measuring.surprise();
+  if (!measuring.has_measured_road_of(chosen.plan)) {
+    check.passed_over = fmt::format("{} over {}", chosen.title, describe(chosen.plan.road));
+    trials.roads = measuring.roads();
+  } else if (measuring.has_run(chosen.plan) || trials.untried == 0) {
+    return;
+  }
+  result.answer = options.plan(result.cluster, trials);
+}
+
 }  // namespace
 
 void CheckOptions::check() const {
@@ -209,21 +239,20 @@ CheckedAnswer check(const Answer& unchecked, const Profile& profile, const Clust
   Check check;
   check.before = chosen_of(unchecked).method;
   check.before_title = chosen_of(unchecked).title;
+  Trials trials;
   try {
     for (int round = 1; round <= kMostRounds; ++round) {
       if (!measuring.measure_leading(result.answer, profile, cluster, round == kMostRounds)) break;
       check.factors = road_factors(measuring.checked(), measuring.plans(), profile, cluster);
-      if (check.factors.empty() && !measuring.any_unexplained()) break;
       result.cluster = refitted(cluster, check.factors, unchecked.workers);
-      result.answer = options.plan(result.cluster, {}, measuring.times());
+      trials.runs = measuring.times(profile, result.cluster);
+      if (check.factors.empty() && std::ranges::none_of(trials.runs, is_late)) break;
+      result.answer = options.plan(result.cluster, trials);
       if (measuring.is_spent()) break;
       if (measuring.has_run(chosen_of(result.answer).plan) && measuring.may_be_faster(result.answer).empty())
         break;
     }
-    if (const Entry& chosen = chosen_of(result.answer); !measuring.has_measured_road_of(chosen.plan)) {
-      check.passed_over = fmt::format("{} over {}", chosen.title, describe(chosen.plan.road));
-      result.answer = options.plan(result.cluster, measuring.roads(), measuring.times());
-    }
+    settle(result, check, measuring, trials, options);
     check.changed = digest(chosen_of(result.answer).plan) != digest(chosen_of(unchecked).plan);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInterrupted || error.code() == ErrorCode::kStorage) throw;

@@ -20,8 +20,8 @@ struct CheckOptions {
   /// Runs an entry's plan for about so long, and says how long each of its iterations took, all positive.
   std::function<std::vector<Seconds>(const Entry&, Seconds)> measure;
   std::function<Seconds()> clock;  ///< time since some moment
-  /// Answers the question anew on a cluster with other costs; TuneOptions::eligible and runs are as given.
-  std::function<Answer(const Cluster&, const std::vector<TransportRoad>&, const std::vector<PlanTime>&)> plan;
+  /// Answers the question anew on a cluster with other costs and TuneOptions::trials.
+  std::function<Answer(const Cluster&, const Trials&)> plan;
   void check() const;  ///< throws Error{kBadInput} naming field, value and rule
 };
 
@@ -41,8 +41,8 @@ struct CheckedAnswer {
 /// ranked by what they took; where that chooses a plan that was not run and time is left, once more, three
 /// times at most. Then a plan on a measured road is chosen, where the ranking has one: what makes whole plans
 /// slower than their operations mostly does so on every road, and one whose costs were not corrected would
-/// win by that alone. Where a measurement or planning fails the answer stays as it was, and its `check` says
-/// why.
+/// win by that alone. Likewise one that was run itself, where the last runs were late (Trials::untried).
+/// Where a measurement or planning fails the answer stays as it was, and its `check` says why.
 ///
 /// cluster  that the answer was made for
 /// throws   Error{kBadInput} for options that break a rule; what is thrown as kInterrupted or kStorage

@@ -47,6 +47,8 @@ std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking, const Pl
   costs.reserve(roads.size());
   for (const Road& road : roads) {
     costs.push_back(moved(road_cost(road, most, job.workers), kNormal90, cluster.plan_deviation));
+    const RoadDelay delay = job.delay_of(road);
+    costs.back().straggling += delay.mean + kNormal90 * delay.deviation;
   }
   const std::vector<FlatRoad> flat(costs.begin(), costs.end());
   std::vector<Seconds> times;
@@ -180,7 +182,8 @@ bool judge_under_doubt(std::vector<Entry>& ranking, const std::vector<TransportV
   const bool respond_any =
       std::ranges::any_of(judged.responses, [](const Response& response) { return response.doubted; });
   Times times = respond_any ? with_factors(judged.raced, ranking, judged.responses,
-                                           kFactorDraws * static_cast<std::size_t>(draws), seed)
+                                           kFactorDraws * static_cast<std::size_t>(draws), seed,
+                                           views.front().job.alone)
                             : judged.raced;
   const std::vector<double> best = best_of(times);
   for (std::size_t i = 0; i < ranking.size(); ++i) {

@@ -102,13 +102,20 @@ std::vector<Response> responses(const std::vector<Entry>& ranking, const Plannin
       response = {true, 1, -far, far};
       continue;
     }
+    const Seconds late = kNormal90 * job.delay_of(entry.plan.road).deviation;
     const RoadOption* const priced = job.option_of(entry.plan.road);
     const RoadCost cost = priced != nullptr ? priced->cost : road_cost(entry.plan.road, cluster, job.workers);
     const double of_plans = cluster.plan_deviation;
     const double of_road = cost.deviation.largest();
-    response.doubted = of_road > 0 || of_plans > 0;
+    response.doubted = of_road > 0 || of_plans > 0 || late.count() > 0;
     if (!response.doubted) continue;
-    response.own = kOwnPart * of_plans * of_plans / (of_road * of_road + of_plans * of_plans);
+    if (of_plans > 0)
+      response.own = kOwnPart * of_plans * of_plans / (of_road * of_road + of_plans * of_plans);
+    const auto add = [&](double low, double high) {
+      response.less = -std::hypot(response.less, std::min(0.0, low));
+      response.more = std::hypot(response.more, std::max(0.0, high));
+    };
+    add(-late / entry.prediction.iteration, late / entry.prediction.iteration);
     const FlatPlan flat(entry.plan, job.work);
     for (const CostError& error : errors_of(cost, of_plans)) {
       const auto logarithm = [&](double z) {
@@ -116,15 +123,15 @@ std::vector<Response> responses(const std::vector<Entry>& ranking, const Plannin
         return std::log(simulator.time(flat, FlatRoad(at_z)) / entry.prediction.iteration);
       };
       const auto [low, high] = std::minmax({logarithm(-kNormal90), logarithm(kNormal90)});
-      response.less = -std::hypot(response.less, std::min(0.0, low));
-      response.more = std::hypot(response.more, std::max(0.0, high));
+      add(low, high);
     }
   }
   return all;
 }
 
 Times with_factors(const Times& times, const std::vector<Entry>& ranking,
-                   const std::vector<Response>& responses, std::size_t count, std::uint64_t seed) {
+                   const std::vector<Response>& responses, std::size_t count, std::uint64_t seed,
+                   Seconds least) {
   NamedNormals normals(count, seed);
   Times result(times.size());
   for (std::size_t i = 0; i < times.size(); ++i) {
@@ -136,7 +143,8 @@ Times with_factors(const Times& times, const std::vector<Entry>& ranking,
     result[i].reserve(count);
     for (std::size_t d = 0; d < count; ++d) {
       const double z = std::sqrt(1 - response.own) * road[d] + std::sqrt(response.own) * plan[d];
-      result[i].push_back(times[i][d % times[i].size()] * std::exp(at(response, z)));
+      const double time = times[i][d % times[i].size()];
+      result[i].push_back(std::max(std::min(time, least.count()), time * std::exp(at(response, z))));
     }
   }
   return result;

@@ -47,17 +47,19 @@ struct Response {
 
 /// The response of every entry. A doubted entry is simulated at both ends of the 90 % interval of each of its
 /// errors_of(), of which it gets the root of the sum of squares. A plan that hides all its communication
-/// behind compute hardly responds. One that was run is in doubt by Entry::run_deviation, whatever its costs
-/// are.
+/// behind compute hardly responds, but for what its road is late by (RoadDelay). One that was run is in doubt
+/// by Entry::run_deviation, whatever its costs are.
 std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
                                 const Cluster& cluster, const OutOfTime& out_of_time);
 
 /// Multiplies times[entry][draw] by a factor drawn for each road and each plan. The result has `count` draws
 /// of every entry; if it was simulated on fewer, those are repeated in turn. Entries without doubt keep their
 /// times.
+///
+/// least  seconds that compute alone takes: no factor makes an iteration shorter
 std::vector<std::vector<double>> with_factors(const std::vector<std::vector<double>>& times,
                                               const std::vector<Entry>& ranking,
                                               const std::vector<Response>& responses, std::size_t count,
-                                              std::uint64_t seed);
+                                              std::uint64_t seed, Seconds least = {});
 
 }  // namespace commtune::tuner

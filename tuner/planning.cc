@@ -136,6 +136,21 @@ const RoadOption* Planning::option_of(const Road& road) const {
   return nullptr;
 }
 
+RoadDelay Planning::delay_of(const Road& road) const {
+  const RoadOption* const option = option_of(road);
+  return option != nullptr ? option->delay : RoadDelay{};
+}
+
+void Planning::delay(const std::function<RoadDelay(const Road&)>& by) {
+  for (std::vector<RoadOption>* options : {&roads, &whole}) {
+    for (RoadOption& option : *options) {
+      option.delay = by(option.road);
+      option.cost.straggling += option.delay.mean;
+      option.simulated += option.delay.mean;
+    }
+  }
+}
+
 std::optional<Road> taking_messages_whole(const Road& road) {
   return match(
       road, [](const AllReduce&) { return std::optional<Road>{}; },

@@ -43,6 +43,11 @@ enum class Architecture { kAllReduce, kParameterServer };
 Architecture architecture_of(const Road& road);
 std::string to_string(Architecture architecture);  ///< "all-to-all", "parameter servers"
 
+/// What an iteration takes on a road beside what the road's costs say, going by other plans that were run.
+struct RoadDelay {
+  Seconds mean{}, deviation{};
+};
+
 /// A road that may be taken, with what it costs at this number of workers.
 struct RoadOption {
   Road road;
@@ -52,6 +57,7 @@ struct RoadOption {
   /// What the method's plan on another road takes: a method that tries many plans need not find the best of
   /// this one where none is faster.
   Seconds to_beat = kNoLimit;
+  RoadDelay delay = {};  ///< its mean is part of `cost` and `simulated`
   /// What no simulated plan on this road goes below: where a search may stop.
   Seconds floor() const { return std::max(bound, simulated); }
 };
@@ -89,6 +95,10 @@ struct Planning {
 
   /// The option with this road, of both lists; nullptr where it is in neither.
   const RoadOption* option_of(const Road& road) const;
+  /// What an option with this road is late by, none where there is none.
+  RoadDelay delay_of(const Road& road) const;
+  /// Each option, of both lists, by what its road says.
+  void delay(const std::function<RoadDelay(const Road&)>& by);
 
   /// A plan with everything but messages, order and barrier filled in.
   Plan empty_plan(const Road& road) const;

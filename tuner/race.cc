@@ -235,8 +235,9 @@ class Race {
     std::unique_ptr<const PricedDraw::PricedRoad>& found = draws_so_far_[draw].priced[road];
     if (!found) {
       const Cluster& cluster = clusters_.draw(static_cast<int>(draw));
-      found = std::make_unique<const PricedDraw::PricedRoad>(
-          road_cost(roads_[road], cluster, job_.workers, CostDetail::kTimes));
+      RoadCost cost = road_cost(roads_[road], cluster, job_.workers, CostDetail::kTimes);
+      cost.straggling += job_.delay_of(roads_[road]).mean;
+      found = std::make_unique<const PricedDraw::PricedRoad>(std::move(cost));
     }
     return found->flat;
   }

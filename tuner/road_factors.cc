@@ -21,6 +21,7 @@ namespace {
 /// The factor by which costs are off is smaller than this in 95 of 100 cases. A larger one has another reason
 /// than streams that were measured at few sizes, or ranks that share cores.
 constexpr double kLargestFactor = 4;
+const double kLargestDeviation = std::log(kLargestFactor) / kNormal95;
 /// By how much costs are changed to see whether a plan shows it: by much, beside what cannot be told apart
 /// (kIndifferent), and by so little that the plan works as before.
 constexpr double kProbingFactor = 1.1;
@@ -61,6 +62,11 @@ class FactorSearch {
   bool is_flat() {
     const double far = std::log(kProbingFactor);
     return time(far * only(kCommon)) <= time(-far * only(kCommon)) * (1 + kIndifferent);
+  }
+
+  /// Of the road's costs, as a standard deviation of their logarithm.
+  double deviation(double of_plans) const {
+    return std::min(std::hypot(cost_.deviation.largest(), of_plans), kLargestDeviation);
   }
 
   /// By how much the logarithm of the iteration changes with each.
@@ -189,7 +195,7 @@ class Knowledge {
   /// Standard deviations become so many times as large, as far as kLargestFactor allows.
   void raise(double times) {
     const auto larger = [&](double variance) {
-      const double most = variance > 0 ? std::log(kLargestFactor) / kNormal95 / std::sqrt(variance) : 1;
+      const double most = variance > 0 ? kLargestDeviation / std::sqrt(variance) : 1;
       return std::min(times, std::max(1.0, most));
     };
     const Logarithms by = covariance_.diagonal().unaryExpr(larger);
@@ -255,8 +261,13 @@ void find_factor(CheckedPlan& checked, const Plan& plan, const Profile& profile,
   // all its communication, and would need absurd costs to be so late, says nothing about its costs.
   const double of_run =
       std::max(kIndifferent, std::hypot(deviation / checked.predicted, over.plan_deviation));
-  const double of_costs = std::log(kLargestFactor) / kNormal95;
-  checked.hidden = off <= kIndifferent ? search.is_flat() : off / of_run < std::abs(logarithm) / of_costs;
+  // A run that hides what it sends by a margin is late by what its ranks wait for each other, or for a core;
+  // to be so by its costs, these have to be off by more than they are in doubt.
+  const bool is_flat = search.is_flat();
+  const double of_costs = is_flat && checked.measured > checked.predicted
+                              ? search.deviation(over.plan_deviation)
+                              : kLargestDeviation;
+  checked.hidden = off <= kIndifferent ? is_flat : off / of_run < std::abs(logarithm) / of_costs;
   if (checked.hidden) return;
   checked.deviation =
       (logarithm_for(checked.measured + deviation) - logarithm_for(checked.measured - deviation)) / 2;
@@ -269,6 +280,15 @@ const RoadFactor* factor_of(const std::vector<RoadFactor>& factors, const Transp
     return each.road == on.road && each.transport == on.transport;
   });
   return found == factors.end() ? nullptr : &*found;
+}
+
+Seconds late_by(const CheckedPlan& checked, const Plan& plan, const Profile& profile,
+                const Cluster& cluster) {
+  if (!checked.hidden) return Seconds{0};
+  FactorSearch search(plan, profile, over_transport(cluster, plan.transport));
+  const Seconds predicted = search.time(Logarithms::Zero());
+  return std::max(Seconds{0},
+                  expected_after_run(predicted, checked.measured, checked.half_width) - predicted);
 }
 
 std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> checked, std::span<const Plan> plans,

@@ -29,4 +29,9 @@ const RoadFactor* factor_of(const std::vector<RoadFactor>& factors, const Transp
 std::vector<RoadFactor> road_factors(std::span<const CheckedPlan> checked, std::span<const Plan> plans,
                                      const Profile& profile, const Cluster& cluster);
 
+/// How much longer than by its road's costs a plan took that tells nothing of them; 0 where they explain it.
+///
+/// cluster  with those costs as they are known after the runs
+Seconds late_by(const CheckedPlan& checked, const Plan& plan, const Profile& profile, const Cluster& cluster);
+
 }  // namespace commtune::tuner

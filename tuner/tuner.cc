@@ -166,22 +166,15 @@ std::optional<Candidate> best_of(const Method& method, const Planning& job, Simu
   return best;
 }
 
-/// The run of a plan that took anything else than predicted.
-const PlanTime* run_of(const PredictedPlan& candidate, const std::vector<PlanTime>& runs) {
-  if (runs.empty()) return nullptr;
-  const auto run = std::ranges::find(runs, digest(candidate.plan), &PlanTime::digest);
-  if (run == runs.end()) return nullptr;
-  const double off = std::abs((run->iteration - candidate.prediction.iteration).count());
-  return off > run->half_width.count() ? &*run : nullptr;
+void rank_by_run(Entry& entry, Seconds& predicted, const PlanTime& run) {
+  predicted = expected_after_run(predicted, run.iteration, run.half_width);
+  entry.run_deviation = std::hypot(run.half_width / run.iteration / kNormal95, kBetweenRuns);
 }
 
-Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title,
-               const std::vector<PlanTime>& runs) {
+Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title, const Trials& trials) {
   Entry entry;
-  if (const PlanTime* run = run_of(candidate, runs)) {
-    candidate.prediction.iteration = run->iteration;
-    entry.run_deviation = std::hypot(run->half_width / run->iteration / kNormal95, kBetweenRuns);
-  }
+  if (const PlanTime* run = trials.run_of(candidate.plan))
+    rank_by_run(entry, candidate.prediction.iteration, *run);
   entry.method = candidate.plan.method;
   entry.title = std::move(title);
   entry.prediction = candidate.prediction;
@@ -260,7 +253,8 @@ TransportJob job_over(const Cluster& cluster, std::string transport, const Profi
   job.barrier = options.barrier;
   if (options.roads.empty()) job.price_whole_messages(cluster);  // no others where roads are named
   require_usable_fit(job, cluster);
-  std::optional<Planning> narrowed = with_roads(job, options.eligible, transport);
+  job.delay([&](const Road& road) { return delay_on({road, transport}, options.trials.runs); });
+  std::optional<Planning> narrowed = with_roads(job, options.trials.roads, transport);
   std::vector<RoadBound> bounds = bounds_of(job, transport);
   return {&cluster, std::move(transport), std::move(job), std::move(narrowed), std::move(bounds)};
 }
@@ -287,16 +281,29 @@ std::vector<TransportJob> jobs_of(const Profile& profile, const Cluster& cluster
   return jobs;
 }
 
-/// What may be chosen: indices into the ranking.
-std::vector<std::size_t> eligible_among(const std::vector<Entry>& ranking,
-                                        const std::vector<TransportRoad>& roads) {
-  std::vector<std::size_t> found;
-  for (std::size_t i = 0; i < ranking.size(); ++i) {
-    if (std::ranges::find(roads, road_of(ranking[i].plan)) != roads.end()) found.push_back(i);
+/// Leaves out plans that were not run and are not predicted to be so much faster than all that were.
+void keep_tried(const std::vector<Entry>& ranking, const Trials& trials, std::vector<std::size_t>& entries) {
+  const auto was_run = [&](std::size_t i) { return trials.run_of(ranking[i].plan) != nullptr; };
+  const auto time = [&](std::size_t i) { return ranking[i].prediction.iteration; };
+  Seconds fastest = kNoLimit;
+  for (const std::size_t i : entries) {
+    if (was_run(i)) fastest = std::min(fastest, time(i));
   }
-  if (!found.empty()) return found;
-  found.resize(ranking.size());
-  std::iota(found.begin(), found.end(), std::size_t{0});
+  std::erase_if(entries, [&](std::size_t i) {
+    return !was_run(i) && fastest < kNoLimit && time(i) * (1 + trials.untried) >= fastest;
+  });
+}
+
+/// What may be chosen: indices into the ranking.
+std::vector<std::size_t> eligible_among(const std::vector<Entry>& ranking, const Trials& trials) {
+  std::vector<std::size_t> all(ranking.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<std::size_t> found;
+  std::ranges::copy_if(all, std::back_inserter(found), [&](std::size_t i) {
+    return std::ranges::find(trials.roads, road_of(ranking[i].plan)) != trials.roads.end();
+  });
+  if (found.empty()) found = std::move(all);
+  if (trials.untried > 0) keep_tried(ranking, trials, found);
   return found;
 }
 
@@ -320,6 +327,21 @@ PredictedPlan labelled(PredictedPlan candidate, const Cluster& cluster, const st
   return candidate;
 }
 
+/// The method's plan that was run, where the new one is not expected to be faster by more than
+/// Trials::untried.
+PredictedPlan faster_of(PredictedPlan found, const TransportJob& over, const Trials& trials,
+                        Simulator& simulator) {
+  for (const PlanTime& run : trials.runs) {
+    if (run.plan.method != found.plan.method || run.plan.transport != found.plan.transport) continue;
+    const RoadOption* const option = over.job.option_of(run.plan.road);
+    if (option == nullptr) continue;
+    const Prediction prediction = simulator.run(run.plan, option->cost);
+    const Seconds expected = expected_after_run(prediction.iteration, run.iteration, run.half_width);
+    if (expected <= found.prediction.iteration * (1 + trials.untried)) found = {run.plan, prediction};
+  }
+  return found;
+}
+
 /// What every method, and the joint search, say over one transport.
 void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& options,
                  const OutOfTime& out_of_time) {
@@ -329,8 +351,9 @@ void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& op
   std::optional<Candidate> start;  // the fastest of those on preferred roads
   const auto add = [&](PredictedPlan candidate, std::string title) {
     if (!over.transport.empty()) title.append(" over ").append(over.transport);
-    answer.ranking.push_back(entry_of(over.job, labelled(std::move(candidate), *over.cluster, over.transport),
-                                      std::move(title), options.runs));
+    candidate = labelled(std::move(candidate), *over.cluster, over.transport);
+    candidate = faster_of(std::move(candidate), over, options.trials, simulator);
+    answer.ranking.push_back(entry_of(over.job, std::move(candidate), std::move(title), options.trials));
   };
   for (const Method& method : methods()) {
     std::optional<Candidate> candidate = best_of(method, preferred, simulator, out_of_time);
@@ -398,8 +421,6 @@ Effort effort_of(const Entry& entry) {
   return method != nullptr ? method->effort : Effort::kReordered;
 }
 
-TransportRoad road_of(const Plan& plan) { return {plan.road, plan.transport}; }
-
 TransportRoad road_of(const CheckedPlan& plan) { return {plan.road, plan.transport}; }
 
 void TuneOptions::check() const {
@@ -409,11 +430,13 @@ void TuneOptions::check() const {
   require(limits.dedicated_servers >= 0, "dedicated_servers", std::to_string(limits.dedicated_servers),
           "must not be negative");
   require(draws >= 0, "draws", std::to_string(draws), "must not be negative");
-  for (const PlanTime& run : runs) {
+  for (const PlanTime& run : trials.runs) {
     require(run.iteration.count() > 0, "runs.iteration", format_time(run.iteration), "must be positive");
     require(run.half_width.count() >= 0, "runs.half_width", format_time(run.half_width),
             "must not be negative");
+    require(run.late.count() >= 0, "runs.late", format_time(run.late), "must not be negative");
   }
+  require(trials.untried >= 0, "untried", std::to_string(trials.untried), "must not be negative");
   SearchOptions{gap_limit, max_events}.check();
 }
 
@@ -443,7 +466,7 @@ Answer tune(const Profile& profile, const Cluster& cluster, const TuneOptions& o
   for (Entry& entry : answer.ranking) {
     if (answer.bound.count() > 0) entry.gap = entry.prediction.iteration / answer.bound - 1;
   }
-  const std::vector<std::size_t> eligible = eligible_among(answer.ranking, options.eligible);
+  const std::vector<std::size_t> eligible = eligible_among(answer.ranking, options.trials);
   answer.chosen = eligible.front();
   const bool in_doubt = options.draws > 0 && workers > 1;
   if (in_doubt) {

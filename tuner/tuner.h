@@ -14,38 +14,21 @@
 #include "perfmodel/simulate/simulate.h"
 #include "tuner/methods/method.h"
 #include "tuner/planning.h"
+#include "tuner/trials.h"
 
 namespace commtune::tuner {
-
-/// What running a plan took, which is surer than what its road's costs say of it.
-struct PlanTime {
-  std::string digest;    ///< of the plan
-  Seconds iteration{};   ///< median
-  Seconds half_width{};  ///< of its 95 % interval
-};
-
-/// A road over one transport.
-struct TransportRoad {
-  Road road;
-  std::string transport = {};  ///< empty: the cluster's own
-  bool operator==(const TransportRoad&) const = default;
-};
-/// That of a plan.
-TransportRoad road_of(const Plan& plan);
 
 struct TuneOptions {
   int workers = 0;          ///< N >= 1; 0: the cluster's ranks less the dedicated servers
   RoadLimits limits;        ///< servers that may be used
   std::vector<Road> roads;  ///< empty: roads_for(cluster, workers, limits)
-  /// Methods take these roads where there is one for them, and only plans on them are chosen. Empty: all.
-  std::vector<TransportRoad> eligible;
+  Trials trials;            ///< empty: nothing was run
   /// What all plans cast gradients to. They lose something: their answer has no bounds (cast_answer.h).
   WireFormat wire = WireFormat::kAsIs;
   /// What the program that trains waits for, whatever a method asks for. Empty: each plan has its method's.
   std::optional<Barrier> barrier;
   /// Settings of named methods are searched several times as closely (byte_scheduler.h), which takes so long.
   bool thorough = false;
-  std::vector<PlanTime> runs;          ///< a plan whose run took anything else than predicted is ranked by it
   double gap_limit = 0.002;            ///< the joint search stops when its plan is this close to the bound
   std::uint64_t max_events = 300'000;  ///< and when it has simulated this many message events
   int draws = 64;                      ///< parameter draws from the fits' covariance; 0: no doubt is computed
@@ -90,7 +73,8 @@ struct Entry {
   std::size_t messages = 0;
   double server_imbalance = 1;  ///< the busiest server's bytes over their mean; 1 on roads without servers
   std::optional<Doubt> doubt;
-  /// Where the prediction is what a run took, the relative standard deviation of another run; else 0.
+  /// Where a run of the plan has its say in the prediction, the relative standard deviation of another; else
+  /// 0.
   double run_deviation = 0;
   std::optional<MeasuredTime> measured;  ///< verify() only, of the plans that it ran
   std::string failure;                   ///< why the run of this plan failed; empty otherwise

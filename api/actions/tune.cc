@@ -151,11 +151,9 @@ TuneOutcome tune_job(Context& context, const Question& question, const Placing& 
   RunSession session(ranks);
   TuneOutcome outcome = answer(std::move(asked), limit_of(question, context.cancellation));
   if (question.check && outcome.answer.workers > 1) {
-    const auto plan = [&](const Cluster& cluster, const std::vector<tuner::TransportRoad>& eligible,
-                          const std::vector<tuner::PlanTime>& runs) {
+    const auto plan = [&](const Cluster& cluster, const tuner::Trials& trials) {
       tuner::TuneOptions options = outcome.made.options;
-      options.eligible = eligible;
-      options.runs = runs;
+      options.trials = trials;
       options.out_of_time = limit_of(question, context.cancellation);
       return tuner::tune(outcome.made.profile, cluster, options);
     };

@@ -24,8 +24,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-const Road kServers = ParameterServer{4};
-
 void add_fit(Cluster& cluster, const Road& road, double beta, double deviation) {
   const bool ring = road == kRing;
   OperationFit fit{road, ring ? Operation::kAllReduce : Operation::kPushPull, 4, {}, {}};
@@ -71,11 +69,9 @@ class TrueTimes {
     tune_options_.roads = {kRing, kServers};
   }
 
-  Answer tuned(const Cluster& cluster, const std::vector<TransportRoad>& eligible = {},
-               const std::vector<PlanTime>& runs = {}) const {
+  Answer tuned(const Cluster& cluster, const Trials& trials = {}) const {
     TuneOptions options = tune_options_;
-    options.eligible = eligible;
-    options.runs = runs;
+    options.trials = trials;
     return tune(profile_, cluster, options);
   }
 
@@ -84,10 +80,9 @@ class TrueTimes {
     options.budget = Seconds{budget};
     options.measure = [this](const Entry& entry, Seconds share) { return run(entry.plan, share); };
     options.clock = [this] { return now_; };
-    options.plan = [this](const Cluster& cluster, const std::vector<TransportRoad>& eligible,
-                          const std::vector<PlanTime>& runs) {
+    options.plan = [this](const Cluster& cluster, const Trials& trials) {
       ++plannings;
-      return tuned(cluster, eligible, runs);
+      return tuned(cluster, trials);
     };
     return check(tuned(fitted_), profile_, fitted_, options);
   }
@@ -220,10 +215,13 @@ TEST(Check, TrafficThatTookLongerThanAPlanCanHideTellsOfItsCosts) {
 }
 
 TEST(Check, ALateRunOfAPlanThatHidesAllTellsNothing) {
-  // Only some five times the costs would make it 3 % longer: rather the run was late. By 40 % it was not.
+  // Only some five times the costs would make it 3 % longer: rather the run was late. By 40 % it was not,
+  // where costs are in doubt.
   Cluster cluster = made_cluster(4, 1e-6, 0.05e-9);
   add_fit(cluster, kRing, 0.25e-9, 0.1);
   cluster = refitted(cluster, std::vector{off_by(kRing, 0.4, 0.4)}, 4);
+  OperationFit& ring = cluster.operations.back();
+  ring.alone.deviation = ring.streamed.deviation = {0.2, 0.2};
   cluster.plan_deviation = 0.022;
   const Profile profile = *shipped_profile("resnet50");
   TuneOptions options;
@@ -260,7 +258,7 @@ TEST(Check, APlanThatIsLateForAnotherReasonIsRankedByWhatItTook) {
   const auto late = std::ranges::find_if(
       result.answer.ranking, [&](const Entry& entry) { return digest(entry.plan) == check.plans[0].digest; });
   ASSERT_NE(late, result.answer.ranking.end());
-  EXPECT_EQ(late->prediction.iteration, check.plans[0].measured);
+  EXPECT_NEAR(late->prediction.iteration / check.plans[0].measured, 1, 1e-5);  // its iterations scatter
   EXPECT_LT(late->doubt->low, check.plans[0].measured);
   EXPECT_GT(late->doubt->high, check.plans[0].measured);
   EXPECT_LT(late->doubt->high / late->doubt->low, 1.05);

@@ -16,6 +16,7 @@
 namespace commtune::tuner {
 
 inline const Road kRing = AllReduce{Collective::kRing};
+inline const Road kServers = ParameterServer{4};
 
 /// Messages alone and streams of a road are off by the same.
 inline RoadFactor off_by(const Road& road, double startup, double rate) {

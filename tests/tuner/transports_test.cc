@@ -152,12 +152,10 @@ CheckedAnswer checked(const Cluster& fitted, const Cluster& truth, std::vector<s
             .iteration;
     return std::vector<Seconds>{time * 0.9999, time, time, time, time * 1.0001};
   };
-  options.plan = [&](const Cluster& cluster, const std::vector<TransportRoad>& eligible,
-                     const std::vector<PlanTime>& runs) {
+  options.plan = [&](const Cluster& cluster, const Trials& trials) {
     TuneOptions again;
     again.roads = {kRing};
-    again.eligible = eligible;
-    again.runs = runs;
+    again.trials = trials;
     return tune(kModel, cluster, again);
   };
   TuneOptions first;
