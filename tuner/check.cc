@@ -72,6 +72,7 @@ class Measuring {
     });
     return entries;
   }
+  bool any_unexplained() const { return std::ranges::any_of(checked_, is_unexplained); }
   /// How much longer than predicted by then the runs of the last round took on average, as a part; nothing
   /// where nobody would notice.
   double surprise() const {
@@ -174,13 +175,9 @@ std::string times_text(const CostFactor& factor) {
 /// "all-to-all ring costs alone 1.02 times a start-up and 1.00 times a byte, in streams 1.31 times a start-up
 /// and 1.12 times a byte what the probe said"
 std::string factors_text(const Check& check) {
-  std::string text;
-  if (check.factors.empty()) {
-    const std::string unexplained = unexplained_text(check);
-    return unexplained.empty() ? "they hide all that they send, and tell nothing of its costs" : unexplained;
-  }
   if (std::ranges::all_of(check.factors, [](const RoadFactor& each) { return is_as_probed(each); }))
     return "their roads cost what the probe said";
+  std::string text;
   for (const RoadFactor& each : check.factors) {
     if (is_as_probed(each)) continue;
     const std::string alone = times_text(each.alone), streamed = times_text(each.streamed);
@@ -192,19 +189,25 @@ std::string factors_text(const Check& check) {
   return text + " what the probe said";
 }
 
+/// What is said of the roads' costs, and of plans that those do not explain.
+std::string findings_text(const Check& check) {
+  const std::string unexplained = unexplained_text(check);
+  if (!check.factors.empty()) return factors_text(check) + (unexplained.empty() ? "" : ", ") + unexplained;
+  return unexplained.empty() ? "they hide all that they send, and tell nothing of its costs" : unexplained;
+}
+
 /// The last word: a plan on a road that was run, and where the last runs still took noticeably longer than
 /// predicted one that was run itself, unless another is predicted to be faster by more than that.
 void settle(CheckedAnswer& result, Check& check, const Measuring& measuring, Trials trials,
             const CheckOptions& options) {
-  const Entry& chosen = chosen_of(result.answer);
+  const Entry untried = chosen_of(result.answer);
   trials.untried = measuring.surprise();
-  if (!measuring.has_measured_road_of(chosen.plan)) {
-    check.passed_over = fmt::format("{} over {}", chosen.title, describe(chosen.plan.road));
-    trials.roads = measuring.roads();
-  } else if (measuring.has_run(chosen.plan) || trials.untried == 0) {
-    return;
-  }
+  const bool is_measured = measuring.has_measured_road_of(untried.plan);
+  if (is_measured && (measuring.has_run(untried.plan) || trials.untried == 0)) return;
+  if (!is_measured) trials.roads = measuring.roads();
   result.answer = options.plan(result.cluster, trials);
+  if (digest(chosen_of(result.answer).plan) != digest(untried.plan))
+    check.passed_over = fmt::format("{} over {}", untried.title, describe(untried.plan.road));
 }
 
 }  // namespace
@@ -246,7 +249,8 @@ CheckedAnswer check(const Answer& unchecked, const Profile& profile, const Clust
       check.factors = road_factors(measuring.checked(), measuring.plans(), profile, cluster);
       result.cluster = refitted(cluster, check.factors, unchecked.workers);
       trials.runs = measuring.times(profile, result.cluster);
-      if (check.factors.empty() && std::ranges::none_of(trials.runs, is_late)) break;
+      if (check.factors.empty() && !measuring.any_unexplained() && std::ranges::none_of(trials.runs, is_late))
+        break;
       result.answer = options.plan(result.cluster, trials);
       if (measuring.is_spent()) break;
       if (measuring.has_run(chosen_of(result.answer).plan) && measuring.may_be_faster(result.answer).empty())
@@ -281,7 +285,7 @@ std::string check_text(const Answer& answer) {
       check.passed_over.empty() ? "" : fmt::format(" ({} was not run)", check.passed_over);
   return fmt::format("checked {} plan{} by running {} for {}: {}; {}{}", check.plans.size(),
                      check.plans.size() == 1 ? "" : "s", check.plans.size() == 1 ? "it" : "them",
-                     format_time(check.elapsed), factors_text(check), choice, other);
+                     format_time(check.elapsed), findings_text(check), choice, other);
 }
 
 }  // namespace commtune::tuner

@@ -145,8 +145,8 @@ struct Check {
   Seconds elapsed{};
   std::string before, before_title;  ///< the method that was chosen before
   bool changed = false;              ///< another plan is chosen now
-  /// What is the best if its road, which there was no time to run, costs what the probe said; empty: the
-  /// best one's was run.
+  /// The best one by prediction, for which, or for whose road, there was no time; empty: the best one was
+  /// run.
   std::string passed_over;
   std::string failure;  ///< why the answer is unchecked all the same; empty otherwise
 };

@@ -248,7 +248,7 @@ TEST(Check, APlanThatIsLateForAnotherReasonIsRankedByWhatItTook) {
   TrueTimes runs(cluster, {});
   runs.options().roads = {kRing};
   runs.late = 1.03;
-  const CheckedAnswer result = runs.checked();
+  CheckedAnswer result = runs.checked();
   const Check& check = *result.answer.check;
   ASSERT_THAT(check.plans, SizeIs(2));
   EXPECT_TRUE(check.plans[0].hidden);
@@ -263,6 +263,10 @@ TEST(Check, APlanThatIsLateForAnotherReasonIsRankedByWhatItTook) {
   EXPECT_GT(late->doubt->high, check.plans[0].measured);
   EXPECT_LT(late->doubt->high / late->doubt->low, 1.05);
   EXPECT_THAT(check_text(result.answer), HasSubstr(" took 1.03 times what its road's costs say; "));
+  result.answer.check->factors.push_back(off_by(kServers, 1.2, 1.2));
+  EXPECT_THAT(check_text(result.answer),
+              AllOf(HasSubstr("colocated servers cost 1.20 times"), HasSubstr(" what the probe said, "),
+                    HasSubstr(" took 1.03 times what its road's costs say; ")));
 }
 
 TEST(Check, APlanOfAMeasuredRoadThatMayBeFasterIsRunToo) {
