@@ -27,9 +27,8 @@ RoadDelay delay_after(const std::vector<Seconds>& late) {
 
 TransportRoad road_of(const Plan& plan) { return {plan.road, plan.transport}; }
 
-const PlanTime* Trials::run_of(const Plan& plan) const {
-  if (runs.empty()) return nullptr;
-  const auto run = std::ranges::find(runs, digest(plan), &PlanTime::digest);
+const PlanTime* Trials::run_of(const std::string& digest) const {
+  const auto run = std::ranges::find(runs, digest, &PlanTime::digest);
   return run == runs.end() ? nullptr : &*run;
 }
 

@@ -46,8 +46,8 @@ struct Trials {
   /// how much longer than predicted runs took.
   double untried = 0;
 
-  /// The plan's own; nullptr where it was not run.
-  const PlanTime* run_of(const Plan& plan) const;
+  /// Of the plan with this digest; nullptr where it was not run.
+  const PlanTime* run_of(const std::string& digest) const;
 };
 
 /// What a road is late by, going by the runs of plans on it, or where there was none by those on roads of its

@@ -173,7 +173,8 @@ void rank_by_run(Entry& entry, Seconds& predicted, const PlanTime& run) {
 
 Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title, const Trials& trials) {
   Entry entry;
-  if (const PlanTime* run = trials.run_of(candidate.plan))
+  entry.digest = digest(candidate.plan);
+  if (const PlanTime* run = trials.run_of(entry.digest))
     rank_by_run(entry, candidate.prediction.iteration, *run);
   entry.method = candidate.plan.method;
   entry.title = std::move(title);
@@ -184,7 +185,6 @@ Entry entry_of(const Planning& job, PredictedPlan candidate, std::string title, 
     if (job.profile.batch > 0) entry.samples_per_second = job.workers * job.profile.batch / time;
     entry.speedup = job.workers * job.alone.count() / time;
   }
-  entry.digest = digest(candidate.plan);
   entry.messages = candidate.plan.messages.size();
   entry.server_imbalance = server_imbalance(candidate.plan);
   entry.plan = std::move(candidate.plan);
@@ -283,7 +283,7 @@ std::vector<TransportJob> jobs_of(const Profile& profile, const Cluster& cluster
 
 /// Leaves out plans that were not run and are not predicted to be so much faster than all that were.
 void keep_tried(const std::vector<Entry>& ranking, const Trials& trials, std::vector<std::size_t>& entries) {
-  const auto was_run = [&](std::size_t i) { return trials.run_of(ranking[i].plan) != nullptr; };
+  const auto was_run = [&](std::size_t i) { return trials.run_of(ranking[i].digest) != nullptr; };
   const auto time = [&](std::size_t i) { return ranking[i].prediction.iteration; };
   Seconds fastest = kNoLimit;
   for (const std::size_t i : entries) {
