@@ -46,9 +46,8 @@ std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking, const Pl
   std::vector<RoadCost> costs;
   costs.reserve(roads.size());
   for (const Road& road : roads) {
-    costs.push_back(moved(road_cost(road, most, job.workers), kNormal90, cluster.plan_deviation));
-    const RoadDelay delay = job.delay_of(road);
-    costs.back().straggling += delay.mean + kNormal90 * delay.deviation;
+    RoadCost cost = moved(road_cost(road, most, job.workers), kNormal90, cluster.plan_deviation);
+    costs.push_back(with_delay(std::move(cost), job.delay_of(road), kNormal90));
   }
   const std::vector<FlatRoad> flat(costs.begin(), costs.end());
   std::vector<Seconds> times;

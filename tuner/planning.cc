@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
@@ -76,6 +77,11 @@ RoadCost slower(RoadCost cost, double factor) {
   return scaled(std::move(cost), on_all, on_all);
 }
 
+RoadCost with_delay(RoadCost cost, const RoadDelay& delay, double deviations) {
+  cost.straggling += delay.mean + deviations * delay.deviation;
+  return cost;
+}
+
 Planning::Planning(const Profile& job_profile, const Cluster& cluster, int job_workers,
                    const std::vector<Road>& candidates, const OutOfTime& out_of_time)
     : profile(job_profile),
@@ -145,7 +151,7 @@ void Planning::delay(const std::function<RoadDelay(const Road&)>& by) {
   for (std::vector<RoadOption>* options : {&roads, &whole}) {
     for (RoadOption& option : *options) {
       option.delay = by(option.road);
-      option.cost.straggling += option.delay.mean;
+      option.cost = with_delay(std::move(option.cost), option.delay);
       option.simulated += option.delay.mean;
     }
   }

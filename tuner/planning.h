@@ -47,6 +47,8 @@ std::string to_string(Architecture architecture);  ///< "all-to-all", "parameter
 struct RoadDelay {
   Seconds mean{}, deviation{};
 };
+/// The cost with what iterations on the road are late by, so many standard deviations above the mean.
+RoadCost with_delay(RoadCost cost, const RoadDelay& delay, double deviations = 0);
 
 /// A road that may be taken, with what it costs at this number of workers.
 struct RoadOption {

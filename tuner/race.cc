@@ -236,8 +236,8 @@ class Race {
     if (!found) {
       const Cluster& cluster = clusters_.draw(static_cast<int>(draw));
       RoadCost cost = road_cost(roads_[road], cluster, job_.workers, CostDetail::kTimes);
-      cost.straggling += job_.delay_of(roads_[road]).mean;
-      found = std::make_unique<const PricedDraw::PricedRoad>(std::move(cost));
+      found = std::make_unique<const PricedDraw::PricedRoad>(
+          with_delay(std::move(cost), job_.delay_of(roads_[road])));
     }
     return found->flat;
   }
