@@ -280,27 +280,40 @@ struct Measurements {
   }
 };
 
+/// What a stage's bytes take on the links. Without a start-up, as chunks hide one step's latency behind
+/// another's bytes.
+Curve bytes_on(const StageCost& wire) { return line(0, least_time_per_byte(wire.occupancy).value); }
+
 /// A stage that was measured faster than its bytes can pass the links: fits of few or noisy samples promise
-/// that. No start-up is added, as chunks hide one step's latency behind another's bytes.
+/// that.
 StageCost over_wire(const StageCost& stage, const StageCost& wire) {
-  const Curve bytes = line(0, least_time_per_byte(wire.occupancy).value);
+  const Curve bytes = bytes_on(wire);
   if (stage.alone.empty()) return stage;
   return {upper(stage.alone, bytes), upper(stage.occupancy, bytes)};
 }
 
-/// Whether a whole message was really seen to pass faster than the links would let it: then several of them
-/// do more together than one of them was measured to do.
-bool beats_links(const Curve& alone, Bytes largest, const Formula& wire) {
-  return alone(largest) < wire.both.occupancy(largest);
+/// Whether messages were really seen to pass faster than the links would let them, the largest of which that
+/// is known: then several links do more together than one of them was measured to do.
+bool beats_links(const Fit& fit, const StageCost& wire) {
+  return !fit.curve.empty() && fit.curve(fit.largest) < bytes_on(wire)(fit.largest);
 }
 
 /// The same of messages that were streamed: then not all of them are in need of the slowest host's card in
 /// all their rounds. By more than samples of few bytes scatter.
-bool streams_beat_links(const Measurements& found, const Formula& wire) {
+bool streams_beat_links(const Fit& streamed, const StageCost& wire) {
   constexpr double kScatter = 0.1;
-  if (found.both == nullptr || found.both->streamed.curve.empty()) return false;
-  const Fit& streamed = found.both->streamed;
-  return streamed.curve(streamed.largest) < (1 - kScatter) * wire.both.occupancy(streamed.largest);
+  return !streamed.curve.empty() &&
+         streamed.curve(streamed.largest) < (1 - kScatter) * bytes_on(wire)(streamed.largest);
+}
+
+/// Either, of anything that was measured of the road: of both stages at once, or where that was not measured
+/// of each.
+bool beat_links(const Measurements& found, const Formula& wire) {
+  const auto beats = [](const OperationFit* fit, const StageCost& by) {
+    return fit != nullptr && (beats_links(fit->alone, by) || streams_beat_links(fit->streamed, by));
+  };
+  if (found.both != nullptr) return beats(found.both, wire.both);
+  return beats(found.reduce, wire.reduce) || beats(found.distribute, wire.distribute);
 }
 
 /// Holds a cost to what the links can pass.
@@ -313,9 +326,7 @@ void keep_to_links(RoadCost& cost, const Formula& wire) {
 /// The same for a measured cost, where the links were measured too.
 void keep_measured_to_links(RoadCost& cost, const Measurements& found, PricedRoad& priced) {
   try {
-    if (beats_links(cost.both.alone, cost.measured_largest, priced.wire())) return;
-    if (streams_beat_links(found, priced.wire())) return;
-    keep_to_links(cost, priced.wire());
+    if (!beat_links(found, priced.wire())) keep_to_links(cost, priced.wire());
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
   }
@@ -404,8 +415,8 @@ RoadCost by_formula(PricedRoad& priced) {
   cost.reduce = library ? cost.both : calibrated(formula.reduce);
   cost.distribute = library ? StageCost{} : calibrated(formula.distribute);
   // A message alone calibrates; what it hides of its two stages a stream of them hides already.
-  const bool faster = other != nullptr && beats_links(other->alone.curve, other->alone.largest,
-                                                      wire_of(other->road, cluster, other->workers));
+  const bool faster =
+      other != nullptr && beats_links(other->alone, wire_of(other->road, cluster, other->workers).both);
   if (!faster) keep_to_links(cost, priced.wire());
   cost.server_binds = formula.server_binds;
   cost.deviation = {cluster.formula_deviation, cluster.formula_deviation};

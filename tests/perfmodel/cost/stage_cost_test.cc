@@ -529,6 +529,17 @@ TEST(RoadCost, NoMeasuredRoadIsFasterThanItsLinks) {
   EXPECT_NEAR(occupied(cost.both), 1.5e-9 * 4e6, 1e-12);
   EXPECT_NEAR(occupied(cost.both, 1_KiB), 1e-4 + 0.5e-9 * 1024, 1e-12);
 
+  // The stages were measured to smaller sizes, which says nothing of whether the whole passed faster.
+  OperationFit stage = fit;
+  stage.operation = Operation::kReduceScatter;
+  stage.alone = fit_of(Curve{Seconds{0.2e-3}, SecondsPerByte{0.7e-9}}, 1_KiB, 2_KiB);
+  cluster.operations.front().alone =
+      fit_of(Curve{{{0_B, Seconds{0}, SecondsPerByte{0.1e-9}}, {2_MiB, Seconds{0}, SecondsPerByte{1.6e-9}}}},
+             1_KiB, 4_MiB);
+  cluster.operations.push_back(stage);
+  EXPECT_NEAR(alone(road_cost(fit.road, cluster, 4).both, 1_MiB), 1.5e-9 * 1048576, 1e-12);
+  cluster.operations = {fit};
+
   // 64 MiB were seen to pass at that rate: then several links carry what one was measured to carry.
   cluster.operations.front().alone.largest = 64_MiB;
   EXPECT_NEAR(alone(road_cost(fit.road, cluster, 4).both), 1e-3 + 1e-9 * 4e6, 1e-12);
