@@ -493,23 +493,51 @@ int doublings_between_hosts(const Topology& place) {
   return alike ? std::bit_width(n) - std::bit_width(each) : 0;
 }
 
-/// What the last round of an algorithm takes by what its rounds take on average, on hosts of several workers.
-double last_round(const RoadCost& cost, Collective algorithm, const Topology& place, const Cluster& cluster) {
+/// Of an algorithm's rounds, those between hosts on the way of what arrives last.
+int rounds_between_hosts(Collective algorithm, const Rounds& rounds, const Topology& place) {
+  if (place.hosts == 1) return 0;
   const int doublings = doublings_between_hosts(place);
   switch (algorithm) {
     case Collective::kHierarchical:
-      return last_round(cost, cluster, 2 * (place.hosts - 1), LinkClass::kIntraHost);
+      return 2 * (place.hosts - 1);
     case Collective::kHalvingDoubling:
-      return doublings == 0 ? 1 : last_round(cost, cluster, 2 * doublings, LinkClass::kInterHost);
+      return doublings == 0 ? rounds.both() : 2 * doublings;
     case Collective::kRecursiveDoubling:
-      return doublings == 0 ? 1 : last_round(cost, cluster, doublings, LinkClass::kInterHost);
-    case Collective::kRing:  // in each round some message goes between hosts
+      return doublings == 0 ? rounds.both() : doublings;
+    case Collective::kRing:  // from rank to rank, and so as often as hosts are among them
+      return (rounds.both() * place.hosts + place.workers - 1) / place.workers;
+    case Collective::kDoubleBinaryTree:
+    case Collective::kOneShot:
+    case Collective::kLibrary:
+      return rounds.both();
+  }
+  std::abort();
+}
+
+/// What the last round of an algorithm takes by what its rounds take on average, on hosts of several workers.
+double last_round(const RoadCost& cost, Collective algorithm, const Topology& place, const Cluster& cluster) {
+  const int between = rounds_between_hosts(algorithm, cost.rounds, place);
+  switch (algorithm) {
+    case Collective::kHierarchical:
+      return last_round(cost, cluster, between, LinkClass::kIntraHost);
+    case Collective::kHalvingDoubling:
+    case Collective::kRecursiveDoubling:
+      return doublings_between_hosts(place) == 0 ? 1
+                                                 : last_round(cost, cluster, between, LinkClass::kInterHost);
+    case Collective::kRing:
     case Collective::kDoubleBinaryTree:
     case Collective::kOneShot:
     case Collective::kLibrary:
       return cost.rounds.last;
   }
   std::abort();
+}
+
+/// So long a message is on its way between hosts in so many rounds. What it takes inside a host is work.
+Seconds on_the_way(int rounds, const Cluster& cluster, const Topology& place) {
+  const Seconds between = place.slowest.latency * alone_over(LinkClass::kInterHost, cluster).least_alpha();
+  const Seconds work = alone_over(LinkClass::kIntraHost, cluster).least_alpha();
+  return rounds * std::max(Seconds{0}, between - work);
 }
 
 /// Each on its own, for exactly these workers.
@@ -539,6 +567,8 @@ void add_channel(RoadCost& cost, const AllReduce& road, PricedRoad& priced) {
   // Both stages at once, the library's all-reduce is one round.
   if (road.algorithm == Collective::kLibrary && stages_were_measured(priced)) cost.rounds = {1, 1, 2};
   if (may_sum_locally(place)) cost.rounds.last = last_round(cost, road.algorithm, place, priced.cluster);
+  const int between = rounds_between_hosts(road.algorithm, cost.rounds, place);
+  cost.on_the_way = on_the_way(between, priced.cluster, place);
   if (road.algorithm == Collective::kRing) cost.skew = skew_of_ring(priced.cluster, place);
   cost.head_of_line = sending.connections * Seconds{priced.cluster.connection_head_of_line_seconds.value};
   cost.opaque = road.algorithm == Collective::kLibrary;
@@ -552,9 +582,10 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
     cost.rounds = {2, 2, 1, true};    // inside the hosts, and to the servers
     cost.rounds.last = last_round(cost, priced.cluster, 2, LinkClass::kIntraHost);
   }
+  const Topology& place = priced.place();
+  if (place.hosts > 1) cost.on_the_way = on_the_way(2, priced.cluster, place);  // a push and an answer
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = whole_message_servers(road);
-  const Topology& place = priced.place();
   cost.server_hosts = {static_cast<std::uint32_t>(place.hosts), static_cast<std::uint32_t>(place.per_host),
                        place.hosts > 1 && place.slowest.time_per_byte < kSlowCard};
   cost.traits = priced.cluster.traits;

@@ -92,6 +92,9 @@ struct RoadCost {
   /// The simulator takes several of an algorithm's rounds as one where there are more of them than this,
   /// since each costs time there.
   int most_rounds = 8;
+  /// Of what a message takes alone: so long it is on its way between hosts, where messages do not wait for
+  /// each other.
+  Seconds on_the_way{};
   /// Of a busy channel, what nothing more urgent overtakes any more.
   Seconds head_of_line{};
   bool opaque = false;   ///< nobody sees how much of a message has been sent before it has ended

@@ -150,6 +150,8 @@ void NetworkModel::price(Priced& priced, const FlatCost& cost, double last_share
   const double waits = alone - occupancy, last = waits * last_share;
   message.to_send = occupancy;
   message.waits = waits;
+  const double on_the_way = road_->cost->on_the_way.count() * message.rounds / rounds_.both();
+  message.works = std::max(0.0, waits - on_the_way);
   const bool first_as_last = road_->cost->rounds.first_as_last && message.first > 1 && second > 0;
   const int alike = first_as_last ? 2 : 1;  // rounds that take what the last one takes
   const double each = message.rounds > alike ? (waits - alike * last) / (message.rounds - alike) : 0;
@@ -198,7 +200,7 @@ void NetworkModel::price_transfers(Priced& priced) const {
                               : bytes;
   const double beyond = road_->both.alone(measured) - seconds(measured) - chunk_of(measured);
   priced.message.counted = 1;  // the push: sent at once or not at all
-  priced.message.waits = 0;    // but for what connections make it wait
+  priced.message.works = 0;    // but for what connections make it wait
   Connections::TransferCost& transfers = priced.transfers;
   transfers.time = seconds(bytes);
   transfers.chunk = chunk_of(bytes);
@@ -222,14 +224,15 @@ void NetworkModel::of_kind(bool slows, const Run& run) {
   });
 }
 
-/// A message that a credit lets go beside others comes behind them not only on the channel, but where each
-/// passes the rest of its time as well: for as long as they take (mean value analysis of closed networks:
-/// Reiser, Lavenberg, Journal of the ACM 27, 1980), of which they have sent half on average, and for no
-/// longer than as many of its own kind would pass there.
+/// A message that a credit lets go beside others comes behind them not only on the channel, but where hosts
+/// work on each as well: for as long as they take (mean value analysis of closed networks: Reiser, Lavenberg,
+/// Journal of the ACM 27, 1980), of which they have sent half on average, and for no longer than as many of
+/// its own kind would pass there. On the way between hosts none waits for another.
 inline void NetworkModel::wait_for_others(Message& message) const {
   constexpr double kOfHalf = 2;
-  if (!limited_ || unfinished_ == 0 || !(message.waits > 0) || credit_ >= all_bytes_) return;
-  const double longer = 1 + std::min(kOfHalf * to_send_ / message.waits, static_cast<double>(unfinished_));
+  if (!limited_ || unfinished_ == 0 || !(message.works > 0) || credit_ >= all_bytes_) return;
+  const double behind = std::min(kOfHalf * to_send_, static_cast<double>(unfinished_) * message.works);
+  const double longer = 1 + behind / message.waits;
   for (std::array<double, 2>* const lags : {&message.lag, &message.end_lag}) {
     for (double& lag : *lags) lag *= longer;
   }

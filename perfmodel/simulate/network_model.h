@@ -95,6 +95,7 @@ class NetworkModel {
     double rate = 0;                  // bytes that count as sent per second of channel time
     double to_send = 0;               // seconds for which it will still keep the one channel while it counts
     double waits = 0;                 // seconds that it takes beyond those of the channel, alone
+    double works = 0;                 // of these, seconds in which hosts work on it
     double left = 0;                  // seconds of channel time that its round still needs
     std::array<double, 2> kept{};     // by stage: seconds for which a round keeps the channel
     std::array<double, 2> lag{};      // by stage: seconds from the end of that until the round has arrived

@@ -176,6 +176,28 @@ TEST(RoadCost, RoundsInsideHostsCountToo) {
   EXPECT_EQ(cost.rounds.distribute, 3);
 }
 
+TEST(RoadCost, MessagesAreOnTheirWayWhereRoundsGoBetweenHosts) {
+  const auto on_the_way = [](const Road& road, int hosts, int slots) {
+    return road_cost(road, cluster_of(hosts, slots), hosts * slots).on_the_way.count();
+  };
+  // What a round takes inside a host, a tenth, is the hosts' work.
+  constexpr double kWay = kAlpha - kAlpha / 10;
+  EXPECT_NEAR(on_the_way(a2a(Collective::kRing), 4, 1), 6 * kWay, 1e-12);
+  EXPECT_NEAR(on_the_way(a2a(Collective::kRing), 1, 4), 0, 1e-12);
+  // Of 14 steps from rank to rank each fourth, and begun ones count.
+  EXPECT_NEAR(on_the_way(a2a(Collective::kRing), 2, 4), 4 * kWay, 1e-12);
+  EXPECT_NEAR(on_the_way(a2a(Collective::kHierarchical), 3, 2), 4 * kWay, 1e-12);
+  EXPECT_NEAR(on_the_way(a2a(Collective::kRecursiveDoubling), 2, 2), kWay, 1e-12);
+  EXPECT_NEAR(on_the_way(a2a(Collective::kHalvingDoubling), 2, 2), 2 * kWay, 1e-12);
+  EXPECT_NEAR(on_the_way(a2a(Collective::kRecursiveDoubling), 2, 3), 4 * kWay, 1e-12);
+  EXPECT_NEAR(on_the_way(ps(4, Placement::kColocated), 4, 1), 2 * kWay, 1e-12);
+  EXPECT_NEAR(on_the_way(ps(4, Placement::kColocated), 1, 4), 0, 1e-12);
+  Cluster far = cluster_of(4);
+  far.hosts[2].slowdown.latency = 3;
+  EXPECT_NEAR(road_cost(a2a(Collective::kRing), far, 4).on_the_way.count(), 6 * (3 * kAlpha - kAlpha / 10),
+              1e-12);
+}
+
 TEST(RoadCost, LastRoundInsideHostsHidesLittle) {
   const RoadCost cost = road_cost(a2a(Collective::kHierarchical), cluster_of(3, 2), 6);
   // Of 4 rounds between hosts and 2 inside them at a tenth, the last is one inside.

@@ -120,6 +120,9 @@ TEST(Simulate, CreditOverlapsLatencies) {
   // From 7 on it may start, when 2.5 s of message 1 are left: 2 s longer, since one other is there.
   plan.credit = 40_B;
   EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 19.5);
+  // But for 1.5 s of its latencies it is on its way, where nobody is in front of it.
+  cost.on_the_way = Seconds{1.5};
+  EXPECT_DOUBLE_EQ(time_of(two_layers(), plan, cost), 18);
 }
 
 TEST(Simulate, AnOpaqueRoadHasSentEverythingWhenAMessageHasEnded) {
