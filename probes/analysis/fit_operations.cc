@@ -129,9 +129,8 @@ class Operating {
   /// fitted  has what other roads were fitted to
   void carry_alone(const Cluster& fitted) {
     if (alone_.size() < 2 || !fit_.alone.curve.empty()) return;
-    if (const std::optional<Curve> carried = carried_alone(quantity_, fitted)) {
-      fit_.alone = moved_to_samples(alone_, *carried);
-    }
+    const std::optional<Curve> carried = carried_alone(quantity_, fitted);
+    if (formula_ && carried) fit_.alone = moved_to_samples(alone_, shape_with(*carried));
     if (fit_.alone.curve.empty()) fit_.alone = fit_alone(alone_, options_);
   }
 
@@ -143,7 +142,8 @@ class Operating {
     const bool both_shown = are_enough(kEnoughSizes, streamed_.front().size, streamed_.back().size);
     if (formula_ && (carried || !both_shown)) {
       const Formula& formula = carried ? *carried : *formula_;
-      fit_.streamed = moved_to_samples(streamed_, stage_of(formula, quantity_.operation).occupancy);
+      fit_.streamed =
+          moved_to_samples(streamed_, stream_with(stage_of(formula, quantity_.operation).occupancy));
     }
     if (fit_.streamed.curve.empty() && streamed_.size() > 1) {
       fit_.streamed = fit_stream(streamed_, options_);
@@ -177,6 +177,12 @@ class Operating {
     return {std::move(curve), formula_->smallest, formula_->largest, growth_};
   }
 
+  FormulaShape stream_with(Curve curve) const {
+    FormulaShape shape = shape_with(std::move(curve));
+    shape.alone = fit_.alone.curve;
+    return shape;
+  }
+
   Fit fit_alone(std::span<const Sample> by_size, const FitOptions& options) const {
     if (!formula_) return fit_curve(by_size, options);
     const StageCost& stage = stage_of(*formula_, quantity_.operation);
@@ -186,20 +192,20 @@ class Operating {
   Fit fit_stream(std::span<const Sample> by_size, const FitOptions& options) const {
     if (!formula_) return fit_curve(by_size, options);
     const Curve& bytes = stage_of(*formula_, quantity_.operation).occupancy;
-    return fit_with_shape(by_size, shape_with(stream_shape(by_size, bytes, kOtherHosts)), options);
+    return fit_with_shape(by_size, stream_with(stream_shape(by_size, bytes, kOtherHosts)), options);
   }
 
   /// A curve of this shape, as much longer as the samples are on average; empty where the shape costs
   /// nothing.
-  Fit moved_to_samples(std::span<const Sample> by_size, const Curve& shape) const {
-    if (!formula_) return {};
+  Fit moved_to_samples(std::span<const Sample> by_size, FormulaShape shape) const {
     double off = 0;  // mean logarithm
     for (const Sample& sample : by_size) {
-      const Seconds expected = shape(sample.size);
+      const Seconds expected = shape.curve(sample.size);
       if (expected <= Seconds{0}) return {};
       off += std::log(sample.time / expected) / static_cast<double>(by_size.size());
     }
-    const std::vector<Sample> borrowed = borrowed_samples(by_size, shape_with(times(shape, std::exp(off))));
+    shape.curve = times(shape.curve, std::exp(off));
+    const std::vector<Sample> borrowed = borrowed_samples(by_size, shape);
     return borrowed.empty() ? Fit{} : fit_with_borrowed(by_size, borrowed, options_);
   }
 

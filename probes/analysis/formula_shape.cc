@@ -71,6 +71,7 @@ class Borrower {
       known_.push_back(
           {log_size(sample.size), std::log(sample.time / formula), sample.half_width / sample.time});
     }
+    largest_ = sorted.back();
   }
 
   std::optional<Seconds> beyond_largest(Bytes size) const {
@@ -114,8 +115,23 @@ class Borrower {
     beyond(last, octaves, kOctavesApart, [&](double log_size) { return log_ratio_above(log_size); });
   }
 
-  /// What the largest takes less than the formula is a part of its bytes.
   double log_ratio_above(double log_size) const {
+    const double by_formula = log_ratio_by_formula(log_size);
+    if (shape_.alone.empty()) return by_formula;
+    const Bytes size = size_of(log_size);
+    return std::min(by_formula, std::log((largest_.time + added_alone(size)) / cost(size)));
+  }
+
+  /// By so much a message of this size takes longer alone than one of the largest measured size: by what its
+  /// bytes take at least, since start-ups of some sizes are longer than others'.
+  Seconds added_alone(Bytes size) const {
+    const double bytes = static_cast<double>(size.count) - static_cast<double>(largest_.size.count);
+    return std::max(shape_.alone(size) - shape_.alone(largest_.size),
+                    bytes * Seconds{shape_.alone.pieces().back().beta.value});
+  }
+
+  /// What the largest takes less than the formula is a part of its bytes.
+  double log_ratio_by_formula(double log_size) const {
     const Known& last = known_.back();
     const double more = cost(size_of(log_size)) / cost(size_of(last.log_size));
     if (last.log_ratio <= 0) return less_of_bytes(more);
@@ -153,6 +169,7 @@ class Borrower {
   const FormulaShape& shape_;
   Seconds missing_{};
   std::vector<Known> known_;
+  Sample largest_;
   std::vector<Sample> borrowed_;
 };
 

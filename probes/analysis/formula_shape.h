@@ -17,6 +17,9 @@ struct FormulaShape {
   /// What the largest measured size takes longer than the formula goes on beyond it as a time (0), as a part
   /// of the formula (1), or between: it grows with this power of the formula's cost. 0 to 1.
   double excess_grows = 1;
+  /// Of a stream, what messages alone take: bytes beyond the largest streamed size add no more to a message
+  /// in a stream than to one that waits for all of them. Empty: no limit.
+  Curve alone = {};
 };
 
 /// Of messages that follow each other, the next is handed over while the last one's bytes leave, so that each

@@ -106,6 +106,19 @@ TEST(BorrowedSamples, GoOnAsIsSaidWithWhatTheLargestTakesLonger) {
   EXPECT_NEAR(excess(1), 200e-6 * more, 1e-9);
 }
 
+TEST(BorrowedSamples, OfAStreamGoOnWithNoMoreThanBytesTakeAlone) {
+  // At 64 KiB a stream takes twice the formula. Alone 1 MiB takes 4 ns a byte longer than 64 KiB.
+  const std::vector<Sample> streamed{sample(4096, 2 * line(4096)), sample(65536, 2 * line(65536))};
+  FormulaShape shape = kLine;
+  shape.alone = Curve{Seconds{1e-3}, SecondsPerByte{4e-9}};
+  const double added = 4e-9 * ((1 << 20) - 65536);
+  EXPECT_NEAR(at(borrowed_samples(streamed, shape), 1 << 20)->time.count(), 2 * line(65536) + added, 1e-6);
+  // A start-up that all sizes up to 1 MiB share takes nothing off what bytes take.
+  shape.alone = Curve{
+      {{Bytes{0}, Seconds{8e-3}, SecondsPerByte{0}}, {Bytes{1 << 21}, Seconds{0}, SecondsPerByte{4e-9}}}};
+  EXPECT_NEAR(at(borrowed_samples(streamed, shape), 1 << 20)->time.count(), 2 * line(65536) + added, 1e-6);
+}
+
 TEST(BorrowedSamples, GoOnWithLessOfTheBytesWhereTheLargestTakesLess) {
   // Bytes take 6 ns where the formula says 10, and a message's start-up what it says.
   const auto cost = [](std::uint64_t bytes) { return 100e-6 + 6e-9 * static_cast<double>(bytes); };
