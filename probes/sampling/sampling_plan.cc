@@ -272,8 +272,24 @@ bool SamplingPlan::rested(const Step& step, Seconds left) const {
          known->second.times.left() - left >= gains().visits_apart * options_.budget;
 }
 
-/// Of a stream that was not measured at all: what bytes cost shows best at the largest size that takes no
-/// more than a visit's share of the budget, with few messages under way, which get less in each other's way.
+/// Whether first sizes, going by those that were measured so far, leave little time to refine any.
+bool SamplingPlan::is_short_of_time() const {
+  if (visits_ == 0) return false;
+  const auto all = static_cast<double>(kEnoughSizes * states_.size());
+  const Seconds expected = (*first_left_ - left_) * (all / static_cast<double>(visits_));
+  return expected > gains().short_of_time * *first_left_;
+}
+
+/// What bytes cost shows best at the largest size that takes no more than a visit's share of the budget. A
+/// stream begins with that, where few messages are under way, which get less in each other's way. The sizes
+/// that a fit of operations alone may rest on end with it where no larger ones would follow.
+bool SamplingPlan::shows_bytes_next(const TargetState& state, bool short_of_time) const {
+  if (state.streams()) return state.points.empty();
+  return short_of_time && gains().first_sizes && state.target.quantity.subject == Subject::kOperation &&
+         state.points.size() + 1 == kEnoughSizes;
+}
+
+/// Leaves the others out.
 void SamplingPlan::prefer_largest(std::span<Step> by_size) const {
   const double share = gains().visit_share * options_.budget.count();
   const double most = gains().first_sizes ? std::min(share, longest_first_visit()) : share;
@@ -313,6 +329,7 @@ int SamplingPlan::turn(const Step& step) const {
 }
 
 std::vector<SamplingPlan::Step> SamplingPlan::steps() const {
+  const bool short_of_time = is_short_of_time();
   std::vector<Step> result;
   for (std::size_t i = 0; i < states_.size(); ++i) {
     const auto began = result.size();
@@ -320,7 +337,7 @@ std::vector<SamplingPlan::Step> SamplingPlan::steps() const {
       if (!states_[i].points.contains(size)) result.push_back(widening(i, size));
     }
     const auto own = std::span(result).subspan(began);
-    if (states_[i].points.empty() && states_[i].streams()) prefer_largest(own);
+    if (shows_bytes_next(states_[i], short_of_time)) prefer_largest(own);
     if (gains().first_sizes && !states_[i].has_enough_sizes()) mark_first_sizes(states_[i], own);
     for (const auto& [size, point] : states_[i].points) {
       if (const auto step = narrowing(i, size, point)) result.push_back(*step);
@@ -342,6 +359,7 @@ Bytes SamplingPlan::traffic(const Step& step) const {
 }
 
 std::optional<Visit> SamplingPlan::next(Seconds left, std::optional<Bytes> traffic_left) {
+  if (!first_left_) first_left_ = left;
   left_ = left;
   const std::vector<Step> all = steps();
   const auto fits = [&](const Step& step) {
@@ -367,6 +385,7 @@ std::optional<Visit> SamplingPlan::next(Seconds left, std::optional<Bytes> traff
 
 ProbeSample SamplingPlan::record(const Visit& visit, std::span<const double> seconds) {
   assert(!seconds.empty());
+  ++visits_;
   TargetState& state = states_[visit.target];
   const SizeTimes times = state.record(visit.size, visit.quantity.in_flight, seconds, left_);
   learn_between_visits();

@@ -102,6 +102,8 @@ class SamplingPlan {
   void learn_between_visits();
   double width(const TargetState& state, Bytes size, const TargetState::Point& point) const;
   bool rested(const Step& step, Seconds left) const;
+  bool is_short_of_time() const;
+  bool shows_bytes_next(const TargetState& state, bool short_of_time) const;
   void prefer_largest(std::span<Step> by_size) const;
   double longest_first_visit() const;
   void mark_first_sizes(const TargetState& state, std::span<Step> by_size) const;
@@ -111,7 +113,9 @@ class SamplingPlan {
   SamplingPlanOptions options_;
   std::vector<TargetState> states_;
   std::map<int, double> between_visits_;  ///< by class of time: how far visits of a size are apart
-  Seconds left_{};                        ///< of the budget, when next() was asked last
+  std::optional<Seconds> first_left_;     ///< of the budget, when next() was asked first
+  Seconds left_{};                        ///< when it was asked last
+  std::size_t visits_ = 0;                ///< that were recorded
 };
 
 }  // namespace commtune::probes

@@ -70,6 +70,7 @@ const std::vector<Gain>& all_gains() {
       {"back_to_back_time", &SamplingGains::back_to_back_time, 0},
       {"first_sizes", &SamplingGains::first_sizes, 0},
       {"first_sizes_share", &SamplingGains::first_sizes_share, kNever},
+      {"short_of_time", &SamplingGains::short_of_time, kNever},
       {"needed_share", &SamplingGains::needed_share, 0},
       {"needed_octaves", &SamplingGains::needed_octaves, kNever},
   };

@@ -223,6 +223,27 @@ TEST(SamplingPlan, BringsEveryRoadToSizesThatAFitMayRestOnBeforeItRefinesAny) {
   }
 }
 
+/// Of the ring alone, the largest of its first sizes, where each visit takes such a part of the budget.
+Bytes largest_first_size(double each) {
+  const SamplingPlanOptions options = small_options();
+  SamplingPlan sampling_plan(road_targets(), options, {});
+  Bytes largest;
+  for (Seconds left = options.budget;; left -= each * options.budget) {
+    const auto visit = sampling_plan.next(left, std::nullopt);
+    if (!visit || !visit->of_first_sizes) return largest;
+    if (visit->target == 0) largest = std::max(largest, visit->size);
+    sampling_plan.record(*visit,
+                         std::vector(static_cast<std::size_t>(visit->repetitions), truth(visit->size)));
+  }
+}
+
+// Six targets have 18 first sizes, so each may take an 18th of the budget, 0.22 s.
+TEST(SamplingPlan, ShowsWhatBytesTakeEarlyWhereNoTimeIsLeftForIt) {
+  const Bytes with_time = largest_first_size(0.01), without = largest_first_size(0.03);
+  EXPECT_GE(without.count, 8 * with_time.count);
+  EXPECT_LT(3 * truth(without), 0.22);
+}
+
 TEST(SamplingPlan, BringsLinksToTheirFirstSizesBeforeRoads) {
   std::vector<Target> targets = road_targets();
   const std::size_t link = targets.size();
