@@ -34,8 +34,9 @@ constexpr std::array kGrowths{0.0, 0.5, 1.0};
 constexpr std::size_t kUntold = 1;  // the way where no operation tells
 /// By way.
 using GrowthErrors = std::array<SquaredErrors, kGrowths.size()>;
-// Of the formula's costs of the two largest sizes: with less between them all ways say the same.
-constexpr double kTellsGrowth = 2;
+// Of the formula's costs of the largest size and the one that it is told from, as of sizes of which one is
+// twice the other: with less between them all ways say the same.
+constexpr double kTellsGrowth = 1.5;
 
 bool is_spanned(std::span<const Sample> by_size) {
   return !by_size.empty() && are_enough(by_size.size(), by_size.front().size, by_size.back().size);
@@ -96,21 +97,27 @@ class Operating {
   const SquaredErrors& streamed_errors() const { return streamed_errors_; }
 
   /// How far each way is off for the largest sizes, told from all others.
-  void hold_out_largest(GrowthErrors& errors) const {
+  void hold_out_largest() {
     if (!formula_) return;
     const StageCost& stage = stage_of(*formula_, quantity_.operation);
-    hold_out_largest(
-        alone_, stage.alone, [&](std::span<const Sample>) { return stage.alone; }, errors);
-    hold_out_largest(
-        streamed_, stage.occupancy,
-        [&](std::span<const Sample> rest) { return stream_shape(rest, stage.occupancy, kOtherHosts); },
-        errors);
+    alone_growth_ =
+        hold_out_largest(alone_, stage.alone, [&](std::span<const Sample>) { return stage.alone; });
+    streamed_growth_ = hold_out_largest(streamed_, stage.occupancy, [&](std::span<const Sample> rest) {
+      return stream_shape(rest, stage.occupancy, kOtherHosts);
+    });
+  }
+  void add_growth_errors(GrowthErrors& all) const {
+    for (std::size_t way = 0; way < kGrowths.size(); ++way) {
+      all[way].add(alone_growth_[way]);
+      all[way].add(streamed_growth_[way]);
+    }
   }
 
   /// What needs nothing but its own samples and the links.
-  /// growth  FormulaShape::excess_grows of all operations
-  void fit_own(double growth) {
-    growth_ = growth;
+  /// growth  how far each way is off for all operations
+  void fit_own(const GrowthErrors& growth) {
+    alone_grows_ = likeliest(alone_growth_, growth);
+    streamed_grows_ = likeliest(streamed_growth_, growth);
     if (is_spanned(alone_)) fit_.alone = fit_alone(alone_, options_);
     if (is_spanned(streamed_)) fit_.streamed = fit_stream(streamed_, options_);
     FitOptions quick = options_;
@@ -130,7 +137,7 @@ class Operating {
   void carry_alone(const Cluster& fitted) {
     if (alone_.size() < 2 || !fit_.alone.curve.empty()) return;
     const std::optional<Curve> carried = carried_alone(quantity_, fitted);
-    if (formula_ && carried) fit_.alone = moved_to_samples(alone_, shape_with(*carried));
+    if (formula_ && carried) fit_.alone = moved_to_samples(alone_, alone_with(*carried));
     if (fit_.alone.curve.empty()) fit_.alone = fit_alone(alone_, options_);
   }
 
@@ -159,34 +166,43 @@ class Operating {
 
  private:
   template <typename ShapeOf>
-  void hold_out_largest(std::span<const Sample> by_size, const Curve& formula, const ShapeOf& shape_of,
-                        GrowthErrors& errors) const {
-    if (!is_spanned(by_size)) return;
+  GrowthErrors hold_out_largest(std::span<const Sample> by_size, const Curve& formula,
+                                const ShapeOf& shape_of) const {
+    GrowthErrors errors;
+    if (!is_spanned(by_size)) return errors;
     const Sample& largest = by_size.back();
     const std::span<const Sample> rest = by_size.first(by_size.size() - 1);
-    if (formula(largest.size) < formula(rest.back().size) * kTellsGrowth) return;
+    if (formula(largest.size) < formula(rest.back().size) * kTellsGrowth) return errors;
     FormulaShape shape{shape_of(rest), formula_->smallest, formula_->largest};
     for (std::size_t way = 0; way < kGrowths.size(); ++way) {
       shape.excess_grows = kGrowths[way];
       if (const std::optional<Seconds> told = beyond_largest(rest, shape, largest.size))
         errors[way].add(std::log(largest.time / *told));
     }
+    return errors;
   }
 
-  FormulaShape shape_with(Curve curve) const {
-    return {std::move(curve), formula_->smallest, formula_->largest, growth_};
+  /// The way that tells the largest size best, by its own error and all operations' (shrunk()).
+  static double likeliest(const GrowthErrors& own, const GrowthErrors& all) {
+    std::size_t best = kUntold;
+    for (std::size_t way = 0; way < kGrowths.size(); ++way) {
+      if (shrunk(own[way], all[way]) < shrunk(own[best], all[best])) best = way;
+    }
+    return kGrowths[best];
+  }
+
+  FormulaShape alone_with(Curve curve) const {
+    return {std::move(curve), formula_->smallest, formula_->largest, alone_grows_};
   }
 
   FormulaShape stream_with(Curve curve) const {
-    FormulaShape shape = shape_with(std::move(curve));
-    shape.alone = fit_.alone.curve;
-    return shape;
+    return {std::move(curve), formula_->smallest, formula_->largest, streamed_grows_, fit_.alone.curve};
   }
 
   Fit fit_alone(std::span<const Sample> by_size, const FitOptions& options) const {
     if (!formula_) return fit_curve(by_size, options);
     const StageCost& stage = stage_of(*formula_, quantity_.operation);
-    return fit_with_shape(by_size, shape_with(stage.alone), options);
+    return fit_with_shape(by_size, alone_with(stage.alone), options);
   }
 
   Fit fit_stream(std::span<const Sample> by_size, const FitOptions& options) const {
@@ -224,20 +240,10 @@ class Operating {
   std::optional<Formula> formula_;
   FitOptions options_;
   OperationFit fit_;
-  double growth_ = kGrowths[kUntold];
+  GrowthErrors alone_growth_, streamed_growth_;
+  double alone_grows_ = kGrowths[kUntold], streamed_grows_ = kGrowths[kUntold];
   SquaredErrors alone_errors_, streamed_errors_;
 };
-
-/// The way that tells the largest sizes of all operations best.
-double growth_of_excess(std::span<const Operating> all) {
-  GrowthErrors errors;
-  for (const Operating& operating : all) operating.hold_out_largest(errors);
-  std::size_t best = kUntold;
-  for (std::size_t way = 0; way < kGrowths.size(); ++way) {
-    if (errors[way].sum < errors[best].sum) best = way;
-  }
-  return kGrowths[best];
-}
 
 }  // namespace
 
@@ -248,7 +254,11 @@ FittedOperations fit_operations(std::span<const OperationSamples> operations, co
   SquaredErrors common;
   Cluster fitted = links;
   for (const OperationSamples& samples : operations) all.emplace_back(samples, links, options);
-  const double growth = growth_of_excess(all);
+  GrowthErrors growth;
+  for (Operating& operating : all) {
+    operating.hold_out_largest();
+    operating.add_growth_errors(growth);
+  }
   for (Operating& operating : all) {
     operating.fit_own(growth);
     common.add(operating.alone_errors());

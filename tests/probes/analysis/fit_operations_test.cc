@@ -96,6 +96,30 @@ TEST(FitOperations, WhatTakesLongerThanItsFormulaGoesOnAsItsLargestSizesTell) {
   EXPECT_NEAR(at_4_mib([](double time) { return 1.4 * time; }), 1.4 * seconds, 0.02 * seconds);
 }
 
+TEST(FitOperations, EachOperationGoesOnAsItsOwnLargestSizesTell) {
+  // One takes 0.2 ms longer than its formula, the other six tenths.
+  const Cluster links = links_of_four();
+  const auto samples_of = [&](Collective algorithm, const auto& longer) {
+    const Curve formula = formula_of(AllReduce{algorithm}, links, 4).both.alone;
+    OperationSamples samples = of(algorithm);
+    samples.alone.push_back(sample(64_B, formula(64_B).count()));
+    for (const Bytes size : {32_KiB, 512_KiB})
+      samples.alone.push_back(sample(size, longer(formula(size).count())));
+    return samples;
+  };
+  const auto later = [](double time) { return time + 0.2e-3; };
+  const auto slower = [](double time) { return 1.6 * time; };
+  const FittedOperations fitted = fit_operations(
+      std::vector{samples_of(Collective::kRing, later), samples_of(Collective::kHalvingDoubling, slower)},
+      links, {});
+  const auto excess = [&](Collective algorithm) {
+    const double formula = formula_of(AllReduce{algorithm}, links, 4).both.alone(4_MiB).count();
+    return fit_on(fitted, algorithm).alone.curve(4_MiB).count() / formula - 1;
+  };
+  EXPECT_LT(excess(Collective::kRing), 0.02);
+  EXPECT_NEAR(excess(Collective::kHalvingDoubling), 0.6, 0.03);
+}
+
 TEST(FitOperations, AStreamOfOneSizeIsInDoubtAsFormulasAre) {
   const std::vector<OperationSamples> samples{measured_ring(), one_shot_of_one_size()};
   const FittedOperations fitted = fit_operations(samples, links_of_four(), {});
