@@ -180,6 +180,13 @@ bool SamplingPlan::is_unpipelined(const TargetState& state, Bytes size) const {
          static_cast<double>(size.count) < pipelined;
 }
 
+/// Whether the cost bends between the two largest of measured sizes.
+bool SamplingPlan::bends_at_largest(const TargetState& state) const {
+  if (state.points.size() < kEnoughSizes) return false;
+  const auto last = std::prev(state.points.end());
+  return bend_between(state, std::prev(last)->first, last->first) > gains().straight;
+}
+
 /// Of a size that was not measured yet, for a target of weight 1.
 double SamplingPlan::widening_gain(const TargetState& state, Bytes size) const {
   if (state.points.empty()) return gains().first * (state.streams() ? gains().first_stream : 1);
@@ -188,8 +195,10 @@ double SamplingPlan::widening_gain(const TargetState& state, Bytes size) const {
     // What handing a stream's messages over takes, the smallest shows: others wait until it is known.
     if (state.streams() && above == state.points.begin() && size > state.grid.front()) return 0;
     const auto& [nearest, known] = above == state.points.end() ? *std::prev(above) : *above;
-    // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes.
-    const double startup = state.streams() || is_unpipelined(state, nearest)
+    // Where start-up is a small part of the largest cost, those beyond are hardly anything but their bytes,
+    // unless these have just become dearer, as beyond the size of a cache.
+    const bool bends = above == state.points.end() && bends_at_largest(state);
+    const double startup = state.streams() || bends || is_unpipelined(state, nearest)
                                ? 1
                                : state.points.begin()->second.times.median() / known.times.median();
     return gains().range * std::min(octaves(size, nearest), gains().most_octaves) *

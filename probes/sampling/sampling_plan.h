@@ -96,6 +96,7 @@ class SamplingPlan {
   double visit_time(const TargetState& state, Bytes size, int repetitions) const;
   int first_repetitions(const TargetState& state, Bytes size) const;
   double weight(const TargetState& state, Bytes size) const;
+  bool bends_at_largest(const TargetState& state) const;
   double widening_gain(const TargetState& state, Bytes size) const;
   Step widening(std::size_t index, Bytes size) const;
   std::optional<Step> narrowing(std::size_t index, Bytes size, const TargetState::Point& point) const;

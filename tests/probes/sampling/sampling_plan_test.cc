@@ -87,9 +87,11 @@ TEST(SamplingPlan, OperationsFollowEachOtherForSomeMilliseconds) {
   EXPECT_EQ(first_row(Seconds{0.15}), 1);  // a twentieth of the budget
 }
 
-/// The largest size of an operation that is measured in 0.35 s beside a link. Its start-up is a hundredth of
+/// The largest size of an operation that is measured beside a link in so long. Its start-up is a hundredth of
 /// what 64 KiB take.
-Bytes largest_of_operation(Bytes chunk, const Road& road) {
+/// dearer_from  bytes of messages so large take twice as long
+Bytes largest_of_operation(Bytes chunk, const Road& road, Seconds left = Seconds{0.35},
+                           Bytes dearer_from = Bytes{1 << 30}) {
   Target target;
   target.quantity.subject = Subject::kOperation;
   target.quantity.road = road;
@@ -102,11 +104,11 @@ Bytes largest_of_operation(Bytes chunk, const Road& road) {
   SamplingPlanOptions options = small_options();
   options.chunk = chunk;
   SamplingPlan sampling_plan({target, link}, options, {});
-  Seconds left{0.35};
   Bytes largest;
   while (const auto visit = sampling_plan.next(left, std::nullopt)) {
     const double bytes = static_cast<double>(visit->size.count);
-    const double each = visit->target == 0 ? 100e-6 + 150e-9 * bytes : truth(visit->size);
+    const double per_byte = visit->size < dearer_from ? 150e-9 : 300e-9;
+    const double each = visit->target == 0 ? 100e-6 + per_byte * bytes : truth(visit->size);
     const std::vector<double> times(static_cast<std::size_t>(visit->repetitions), each);
     left -= Seconds{each * static_cast<double>(times.size()) + 1e-3};
     if (visit->target == 0) largest = std::max(largest, visit->size);
@@ -121,6 +123,12 @@ TEST(SamplingPlan, GoesOnUntilAnOperationsChunksOverlap) {
   EXPECT_GE(largest_of_operation(Bytes{60 << 10}, AllReduce{Collective::kRing}), Bytes{480 << 10});
   const ParameterServer hashed{4, Placement::kColocated, Assignment::kHashed};
   EXPECT_EQ(largest_of_operation(Bytes{60 << 10}, hashed), without);
+}
+
+TEST(SamplingPlan, GoesOnWhereBytesBecomeDearer) {
+  const AllReduce ring{Collective::kRing};
+  const Bytes alike = largest_of_operation(Bytes{0}, ring, Seconds{2});
+  EXPECT_GE(largest_of_operation(Bytes{0}, ring, Seconds{2}, alike).count, 2 * alike.count);
 }
 
 TEST(SamplingPlan, EndsWhenEverySizeIsKnownWell) {
