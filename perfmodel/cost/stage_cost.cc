@@ -102,10 +102,12 @@ bool calibrates(const OperationFit& fit, const Road& road, SendMode mode) {
          (same_kind(fit.road, road) || !(of_library(road) || of_library(fit.road)));
 }
 
-/// The fit that is nearest in number of workers and servers (in ratio), one of servers that are assigned
-/// their messages alike before all others; of two that are as near the one nearer in workers, then the one
-/// with more servers, whatever order they were measured in. What a stream of messages costs above the links'
-/// share is the executor's work for each transfer: where no road of this kind was streamed another one tells.
+/// The fit that is nearest in number of workers and servers (in ratio), of workers that share one host, or do
+/// not, as these do: what links inside a host are off by says nothing of those between hosts. One of servers
+/// that are assigned their messages alike before all others; of two that are as near the one nearer in
+/// workers, then the one with more servers, whatever order they were measured in. What a stream of messages
+/// costs above the links' share is the executor's work for each transfer: where no road of this kind was
+/// streamed another one tells.
 const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int workers, SendMode mode) {
   const auto ratio = [](double a, double b) { return std::abs(std::log(a / b)); };
   const auto rank = [&](const OperationFit& fit) {
@@ -115,9 +117,11 @@ const OperationFit* nearest_fit(const Road& road, const Cluster& cluster, int wo
                       std::lround(distance / kAsNear), std::lround(by_workers / kAsNear),
                       -servers_of(fit.road), fit.workers);
   };
+  const bool inside = inside_one_host(cluster, workers, road);
   const OperationFit* nearest = nullptr;
   for (const OperationFit& fit : cluster.operations) {
     if (!calibrates(fit, road, mode)) continue;
+    if (inside_one_host(cluster, fit.workers, fit.road) != inside) continue;
     if (nearest == nullptr || rank(fit) < rank(*nearest)) nearest = &fit;
   }
   return nearest;

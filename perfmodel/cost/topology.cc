@@ -109,6 +109,17 @@ double normal_at_plotting_position(int n, double by) {
   return x;
 }
 
+/// As many ranks as it is asked for.
+bool is_one_host(const Cluster& cluster) {
+  return cluster.hosts.size() == 1 && !cluster.links.contains(LinkClass::kInterHost);
+}
+
+bool has_dedicated_servers(const Road& road) {
+  return match(
+      road, [](const AllReduce&) { return false; },
+      [](const ParameterServer& servers) { return servers.placement == Placement::kDedicated; });
+}
+
 }  // namespace
 
 Topology topology_of(const Cluster& cluster, int workers) {
@@ -123,8 +134,7 @@ Topology topology_of(const Cluster& cluster, int workers) {
       left = fill(place, left, 1, slots, host.slowdown);
     }
   }
-  const bool alone = cluster.hosts.size() == 1 && !cluster.links.contains(LinkClass::kInterHost);
-  if (left > 0 && alone) {
+  if (left > 0 && is_one_host(cluster)) {
     place.rows = {{1, workers, cluster.hosts.front().slowdown}};
   } else if (left > 0) {
     fill(place, left, left, cluster.hosts.empty() ? 1 : std::max(1, cluster.hosts.front().slots), {});
@@ -136,12 +146,14 @@ Topology topology_of(const Cluster& cluster, int workers) {
 bool may_sum_locally(const Topology& place) { return place.hosts > 1 && place.per_host > 1; }
 
 bool inside_one_host(const Topology& place, const Road& road) {
-  const bool elsewhere = match(
-      road, [](const AllReduce&) { return false; },
-      [&](const ParameterServer& servers) {
-        return servers.placement == Placement::kDedicated && !place.spare.empty();
-      });
-  return place.hosts == 1 && !elsewhere;
+  return place.hosts == 1 && (place.spare.empty() || !has_dedicated_servers(road));
+}
+
+bool inside_one_host(const Cluster& cluster, int workers, const Road& road) {
+  if (cluster.hosts.empty()) return workers <= 1;
+  const bool others = cluster.hosts.size() > 1;
+  const bool fits = workers <= std::max(1, cluster.hosts.front().slots) || is_one_host(cluster);
+  return fits && !(others && has_dedicated_servers(road));
 }
 
 std::vector<Card> cards_of(const Topology& place, const ParameterServer& road) {

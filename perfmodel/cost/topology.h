@@ -42,6 +42,8 @@ struct Card {
 };
 /// Whether nothing of a job leaves its one host. Dedicated servers on spare hosts do.
 bool inside_one_host(const Topology& place, const Road& road);
+/// The same of so many workers of a cluster, without their topology.
+bool inside_one_host(const Cluster& cluster, int workers, const Road& road);
 
 /// The cards of a job whose S servers are in workers' processes, or, dedicated, on the spare hosts slot by
 /// slot, then on further ones with a server each. Alike neighbours are listed once. Inside one host every

@@ -8,6 +8,7 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/normal.h"
 #include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/topology.h"
 
 namespace commtune::probes {
 
@@ -68,8 +69,12 @@ SquaredErrors between_sizes(std::span<const Sample> by_size, const CurveOf& curv
 
 CostErrors roads_held_out(const Cluster& cluster) {
   CostErrors errors;
+  const auto is_inside = [&](const OperationFit& fit) {
+    return inside_one_host(cluster, fit.workers, fit.road);
+  };
+  const bool all_inside = std::ranges::all_of(cluster.operations, is_inside);
   for (const OperationFit& fit : cluster.operations) {
-    if (!both_stages(fit)) continue;
+    if (!both_stages(fit) || (is_inside(fit) && !all_inside)) continue;
     Cluster without = cluster;
     std::erase_if(without.operations, [&](const OperationFit& other) {
       return other.road == fit.road && other.workers == fit.workers;

@@ -627,6 +627,19 @@ TEST(RoadCost, AMeasurementElsewhereCalibratesTheFormula) {
   EXPECT_THAT(cost.explanation, testing::HasSubstr("calibrated at 4 workers"));
 }
 
+TEST(RoadCost, WhatRoadsInsideAHostTakeCalibratesNoneBetweenHosts) {
+  const Cluster links = cluster_of(2, 4);
+  Cluster cluster = links;
+  OperationFit fit{a2a(Collective::kRing), Operation::kAllReduce, 4, {}, {}};
+  const RoadCost inside = road_cost(fit.road, links, 4);
+  fit.alone = fit_of(times(inside.both.alone, 3));
+  fit.streamed = fit_of(times(inside.both.occupancy, 3));
+  cluster.operations.push_back(fit);
+  EXPECT_NEAR(alone(road_cost(fit.road, cluster, 8).both), alone(road_cost(fit.road, links, 8).both), 1e-9);
+  EXPECT_NEAR(alone(road_cost(fit.road, cluster, 3).both), 3 * alone(road_cost(fit.road, links, 3).both),
+              0.1 * alone(inside.both));
+}
+
 // Streamed, the ring took five times the formula's overhead (6 transfers of 2 us) and 1.01 times its time per
 // byte: what the executor does for each transfer, for servers (4 transfers) as for the ring.
 TEST(RoadCost, AStreamMeasuredElsewhereCalibratesTheStream) {

@@ -90,6 +90,19 @@ TEST(RoadsHeldOut, ARoadThatIsSaidToCostNextToNothingIsWrongByTenAtMost) {
   EXPECT_NEAR(errors.rate.deviation(), std::log(10), 1e-9);
 }
 
+TEST(RoadsHeldOut, OfSeveralHostsAsksRoadsBetweenThem) {
+  // With two ranks a host, what a ring inside one differs by says nothing of the other.
+  Cluster cluster = with_rings(1.5, 5.0);
+  cluster.links[LinkClass::kIntraHost] = cluster.links.at(LinkClass::kInterHost);
+  EXPECT_EQ(roads_held_out(cluster).startup.count, 2);
+  for (Host& host : cluster.hosts) host.slots = 2;
+  const CostErrors between = roads_held_out(cluster);
+  EXPECT_EQ(between.startup.count, 1);
+  EXPECT_LT(between.startup.deviation(), std::log(2.0));
+  cluster.hosts = {{"h", 4}};
+  EXPECT_EQ(roads_held_out(cluster).startup.count, 2);
+}
+
 TEST(RoadsHeldOut, DoesNotAskFitsOfFewSizes) {
   Cluster cluster = with_rings(1.5, 1.0);
   for (OperationFit& fit : cluster.operations) fit.alone.quality.samples = 2;
