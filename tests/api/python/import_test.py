@@ -8,7 +8,7 @@ import pytest
 import torch
 from models import ResidualNetwork
 from torch import nn
-from traces import Network, linked, record
+from traces import STEPS, Network, linked, record
 
 import commtune.torch.profile as profiles
 from commtune.torch.profile import layers_of
@@ -64,6 +64,18 @@ def test_gradients_are_those_of_the_model(kind, modules, tmp_path):
     assert [tensor["name"] for layer in named["layers"] for tensor in layer["tensors"]] == [name for name, _ in model.named_parameters()]
 
 
+def seconds_of(kineto, name, layers):
+    """Of each layer, an iteration's mean of the events of that name; layers says how many each has, in the order of time."""
+    events = json.loads(kineto.read_text())["traceEvents"]
+    named = sorted((event for event in events if event.get("name") == name), key=lambda event: event["ts"])
+    assert len(named) == STEPS * sum(layers)
+    owners = [layer for _ in range(STEPS) for layer, count in enumerate(layers) for _ in range(count)]
+    means = [0.0] * len(layers)
+    for owner, event in zip(owners, named, strict=True):
+        means[owner] += event["dur"] / 1e6 / STEPS
+    return means
+
+
 def test_times_are_those_of_the_layers(tmp_path):
     class Slow(nn.Module):
         """So many products of matrices, and so long."""
@@ -80,9 +92,16 @@ def test_times_are_those_of_the_layers(tmp_path):
     model = nn.Sequential(Slow(4), Slow(16))
     kineto, _ = record(tmp_path, model, torch.randn(300, 300), lambda out: out.square().mean(), modules=True)
     first, second = profile_of(tmp_path, kineto)["layers"]
-    # Four times the products; a busy machine makes each of them twice as long or half.
-    for time in ("forward_seconds", "backward_seconds"):
-        assert 2 < second[time] / first[time] < 8
+    forward = seconds_of(kineto, "aten::matmul", (4, 16))
+    second_backward, first_backward = seconds_of(kineto, "autograd::engine::evaluate_function: MmBackward0", (16, 4))
+    # Each time has its layer's products, however slow they were, and all together are no more than the iteration.
+    times = [layer[time] for time in ("forward_seconds", "backward_seconds") for layer in (first, second)]
+    for time, products in zip(times, (*forward, first_backward, second_backward), strict=True):
+        assert time > 0.999 * products
+    events = json.loads(kineto.read_text())["traceEvents"]
+    steps = [event["dur"] / 1e6 for event in events if event.get("cat") == "user_annotation" and event["name"].startswith("ProfilerStep#")]
+    assert len(steps) == STEPS
+    assert sum(times) < 1.001 * sum(steps) / STEPS
 
 
 def test_without_shapes_a_model_lends_the_sizes(tmp_path):
