@@ -92,7 +92,9 @@ Curve envelope(const Curve& a, const Curve& b, Envelope side) {
     const Affine& start = above == (side == Envelope::kUpper) ? first : second;
     const Affine& other = &start == &first ? second : first;
     builder.add(interval->from.count, start);
-    if (start.beta == other.beta) continue;
+    // The other one comes nearer only so; where both begin alike, rounding may see them cross again.
+    const bool nears = side == Envelope::kUpper ? other.beta > start.beta : other.beta < start.beta;
+    if (!nears) continue;
     const double cross = (start.alpha - other.alpha) / (other.beta - start.beta);
     const double rounded = side == Envelope::kUpper ? std::ceil(cross) : std::floor(cross);
     const double end = std::min(static_cast<double>(interval->end.count), std::ldexp(1.0, 62));

@@ -64,6 +64,22 @@ TEST(CurveOps, BreakpointsAreNotRoundedPastEachOther) {
   EXPECT_NEAR(share(Bytes{1000}).count(), curve(Bytes{4000}).count(), 1e-15);
 }
 
+TEST(CurveOps, CurvesThatPartStayApart) {
+  // The same up to a breakpoint, where rounding leaves one above the other, and then ever further apart.
+  for (const std::uint64_t size : {1000, 32768, 54321, 1234567}) {
+    const Bytes at{size};
+    const Curve slow{{{0_B, Seconds{9e-3}, SecondsPerByte{60e-9}},
+                      {at, Seconds{9e-3} + SecondsPerByte{10e-9} * at, SecondsPerByte{50e-9}}}};
+    const SecondsPerByte rate{2e-9};
+    const Curve fast{{{0_B, Seconds{9e-3}, SecondsPerByte{60e-9}}, {at, slow(at) - rate * at, rate}}};
+    const Bytes beyond{16 * size};
+    EXPECT_DOUBLE_EQ(upper(slow, fast)(beyond).count(), slow(beyond).count()) << size;
+    EXPECT_DOUBLE_EQ(upper(fast, slow)(beyond).count(), slow(beyond).count()) << size;
+    EXPECT_DOUBLE_EQ(lower(slow, fast)(beyond).count(), fast(beyond).count()) << size;
+    EXPECT_DOUBLE_EQ(lower(fast, slow)(beyond).count(), fast(beyond).count()) << size;
+  }
+}
+
 TEST(CurveOps, EmptyCurvesAreNeutral) {
   const Curve line{Seconds{1}, SecondsPerByte{2}};
   EXPECT_EQ(sum(line, Curve{})(3_B), line(3_B));
