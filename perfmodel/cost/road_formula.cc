@@ -53,7 +53,7 @@ class Formulas {
     switch (road.algorithm) {
       case Collective::kRing:
       case Collective::kLibrary:  // whose algorithm is its own; carried by the ring's shape
-        return ring(slowest_link(), place_.workers);
+        return ring(slowest_link(), average_step(), place_.workers);
       case Collective::kHalvingDoubling:
         return halving_doubling();
       case Collective::kRecursiveDoubling:
@@ -116,6 +116,16 @@ class Formulas {
     return slow;
   }
 
+  /// What a message takes on average over the links that a ring over all workers crosses: as often between
+  /// hosts as there are hosts, else inside them.
+  Curve average_step() const {
+    if (place_.hosts == 1 || place_.per_host == 1 || !links_.contains(LinkClass::kIntraHost))
+      return between_hosts().step;
+    const double between = static_cast<double>(place_.hosts) / place_.workers;
+    return sum(commtune::times(between_hosts().step, between),
+               commtune::times(link(LinkClass::kIntraHost).step, 1 - between));
+  }
+
   /// `steps` transfers one after the other, each of `share` of the message, `summed` of it being added up.
   StageCost rounds(const Link& by, int steps, double share, double summed) const {
     const Curve adding = line(0, gamma_ * summed);
@@ -136,22 +146,25 @@ class Formulas {
 
   /// `steps` transfers of a segment, each after the first chunk of the one before has come: a step takes as
   /// long as its segment's bytes or as one chunk on its way, and only the last one both.
-  Curve chain(const Link& by, int steps, int segments) const {
+  /// by      the slowest link, whose bytes all wait for
+  /// on_way  what a message takes over one of the links on average
+  Curve chain(const Link& by, const Curve& on_way, int steps, int segments) const {
     const double share = 1.0 / segments;
-    const Curve chunk = of_share(of_first_chunk(by.step, 1, cluster_.traits), share);
+    const Curve chunk = of_share(of_first_chunk(on_way, 1, cluster_.traits), share);
     const Curve each = upper(of_share(by.streamed, share), chunk);
     return sum(commtune::times(each, steps - 1), of_share(by.step, share));
   }
 
   /// (N-1) alpha + (N-1)/N m (beta + gamma), then the same without gamma; of long segments, whose chunks hide
   /// latencies, alpha + (N-1)/N m (beta + gamma).
-  Formula ring(const Link& by, int n) const {
+  Formula ring(const Link& by, const Curve& on_way, int n) const {
     const double share = 1.0 / n;
     const int steps = n - 1;
-    const Curve alone = chain(by, steps, n), flow = commtune::times(of_share(by.streamed, share), steps),
+    const Curve alone = chain(by, on_way, steps, n),
+                flow = commtune::times(of_share(by.streamed, share), steps),
                 adding = line(0, gamma_ * steps * share);
     Formula formula = two_stages({sum(alone, adding), sum(flow, adding)}, {alone, flow}, by, share);
-    formula.both.alone = sum(chain(by, 2 * steps, n), adding);
+    formula.both.alone = sum(chain(by, on_way, 2 * steps, n), adding);
     return formula;
   }
 
@@ -220,9 +233,10 @@ class Formulas {
   /// Reduce-scatter inside a host, ring between hosts on m/g bytes (all g at once on one card), then back.
   Formula hierarchical() const {
     const int n = place_.hosts, g = place_.per_host;
-    if (n == 1 || g == 1) return ring(between_hosts(), place_.workers);
-    const Formula inside = ring(link(LinkClass::kIntraHost), g);
-    const Formula outside = ring(between_hosts(), n);
+    const auto over = [this](const Link& by, int members) { return ring(by, by.step, members); };
+    if (n == 1 || g == 1) return over(between_hosts(), place_.workers);
+    const Formula inside = over(link(LinkClass::kIntraHost), g);
+    const Formula outside = over(between_hosts(), n);
     Formula formula = outside;
     formula.reduce = sum_of(inside.reduce, outside.reduce);
     formula.distribute = sum_of(inside.distribute, outside.distribute);

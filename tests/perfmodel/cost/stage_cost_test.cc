@@ -132,6 +132,16 @@ TEST(RoadCost, RingIsPacedByItsSlowestLink) {
               2 * (0.2e-6 + 0.1e-3) + (1e-6 + 0.1e-3), 1e-12);
 }
 
+TEST(RoadCost, ARingsStepsTakeTheLatencyOfTheLinksThatTheyCross) {
+  // Of 4 ranks' steps half stay inside hosts, where a message takes a tenth. One chunk of 1000 B each, and
+  // the last step between hosts.
+  const double outside = kAlpha + kBeta * 1e3, inside = outside / 10;
+  EXPECT_NEAR(alone(road_cost(a2a(Collective::kRing), cluster_of(2, 2), 4).both, Bytes{4000}),
+              5 * (outside + inside) / 2 + outside + kGamma * 3e3, 1e-12);
+  EXPECT_NEAR(alone(road_cost(a2a(Collective::kRing), cluster_of(4), 4).both, Bytes{4000}),
+              6 * outside + kGamma * 3e3, 1e-12);
+}
+
 TEST(RoadCost, DedicatedServersUseTwoChannels) {
   // 4 workers, 2 servers: a server's card takes 4/2 of the message, and 4 messages of which 3 add an
   // overhead; summing 2 m at 0.25 ns hides behind 2 m at 1 ns.
