@@ -203,18 +203,58 @@ std::optional<Formula> streams_by_formula(PricedRoad& priced) {
   }
 }
 
+/// Of the road's formula; costs nothing where the links that it needs were not measured.
+StageCost formula_of_stage(PricedRoad& priced, StageCost Formula::*stage) {
+  try {
+    return priced.formula().*stage;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kNotFound) throw;
+    return {};
+  }
+}
+
+/// Sizes from one on at which a stage's costs may bend, in order.
+std::vector<Bytes> bends_from(Bytes size, const StageCost& stage) {
+  std::vector<Bytes> bends{size};
+  for (const Curve* curve : {&stage.alone, &stage.occupancy}) {
+    for (const CurvePiece& piece : curve->pieces())
+      if (piece.from > size) bends.push_back(piece.from);
+  }
+  std::ranges::sort(bends);
+  const auto again = std::ranges::unique(bends);
+  bends.erase(again.begin(), again.end());
+  return bends;
+}
+
 /// What messages take alone. Where no longer one was measured than a chunk, the bytes beyond cost no more
-/// than as messages of a stream: they are chunks that follow each other.
-Curve alone_of(const OperationFit& fit, Bytes chunk) {
+/// than as messages of a stream, for they are chunks that follow each other, and what by the formula they
+/// have alone beside that: until a message is long enough for whole chunks its first one grows.
+Curve alone_of(const OperationFit& fit, PricedRoad& priced, StageCost Formula::*stage) {
   const Curve& alone = fit.alone.curve;
   const Bytes largest = fit.alone.largest;
-  if (fit.streamed.curve.empty() || largest == Bytes{0} || largest > chunk) return alone;
-  const SecondsPerByte rate = fit.streamed.curve.pieces().back().beta;
-  if (!(rate < alone.pieces().back().beta)) return alone;
+  if (fit.streamed.curve.empty() || largest == Bytes{0} || largest > priced.cluster.traits.chunk)
+    return alone;
+  const double rate = fit.streamed.curve.pieces().back().beta.value;
+  if (!(rate < alone.pieces().back().beta.value)) return alone;
+  const StageCost formula = formula_of_stage(priced, stage);
+  const auto lag = [&](Bytes size) { return (formula.alone(size) - formula.occupancy(size)).count(); };
   std::vector<CurvePiece> pieces = alone.pieces();
   std::erase_if(pieces, [&](const CurvePiece& piece) { return piece.from >= largest; });
-  pieces.push_back({largest, alone(largest) - rate * largest, rate});
-  return Curve{std::move(pieces)};
+  const std::vector<Bytes> bends = bends_from(largest, formula);
+  double grown = 0;  // of the lag
+  for (std::size_t i = 0; i < bends.size(); ++i) {
+    const auto from = static_cast<double>(bends[i].count);
+    const double time = alone(largest).count() + rate * (from - static_cast<double>(largest.count)) + grown;
+    double slope = rate;
+    if (i + 1 < bends.size()) {
+      const double more = std::max(0.0, lag(bends[i + 1]) - lag(largest) - grown);
+      slope += more / (static_cast<double>(bends[i + 1].count) - from);
+      grown += more;
+    }
+    slope = std::min(slope, time / from);  // a curve's start-ups are not negative
+    pieces.push_back({bends[i], Seconds{time - slope * from}, SecondsPerByte{slope}});
+  }
+  return lower(alone, Curve{std::move(pieces)});
 }
 
 /// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
@@ -225,9 +265,10 @@ Curve alone_of(const OperationFit& fit, Bytes chunk) {
 /// otherwise  what a stream costs by formula, with its bytes at the links' rate, for where no stream was
 ///            measured: one message alone may leave links idle that the next one would fill. Without a
 ///            measured stream and a formula, nothing is hidden.
-/// chunk      longest transfer
-StageCost stage_of(const OperationFit& fit, const Curve& otherwise, Bytes chunk) {
-  const Curve alone = alone_of(fit, chunk);
+/// stage      of the priced road, that the fit is of
+StageCost stage_of(const OperationFit& fit, const Curve& otherwise, PricedRoad& priced,
+                   StageCost Formula::*stage) {
+  const Curve alone = alone_of(fit, priced, stage);
   const Curve& streamed = fit.streamed.curve;
   if (streamed.empty()) return {alone, otherwise.empty() ? alone : lower(otherwise, alone)};
   double least = least_time_per_byte(alone).value;
@@ -327,10 +368,28 @@ void keep_to_links(RoadCost& cost, const Formula& wire) {
   cost.distribute = over_wire(cost.distribute, wire.distribute);
 }
 
-/// The same for a measured cost, where the links were measured too.
+/// Of messages alone, bytes beyond the largest that was measured pass no faster than the links let them:
+/// buffers that took the first ones sooner are full by then.
+void pass_at_rate(StageCost& stage, Bytes largest, const StageCost& wire) {
+  if (stage.alone.empty()) return;
+  const SecondsPerByte rate = least_time_per_byte(wire.occupancy);
+  const Seconds start = stage.alone(largest) - rate * largest;
+  if (start < Seconds{0}) return;  // it takes less than its bytes do
+  std::vector<CurvePiece> pieces = stage.alone.pieces();
+  std::erase_if(pieces, [&](const CurvePiece& piece) { return piece.from >= largest; });
+  pieces.push_back({largest, start, rate});
+  stage.alone = upper(stage.alone, Curve{std::move(pieces)});
+}
+
+/// Both for a measured cost, where the links were measured too.
 void keep_measured_to_links(RoadCost& cost, const Measurements& found, PricedRoad& priced) {
   try {
-    if (!beat_links(found, priced.wire())) keep_to_links(cost, priced.wire());
+    const Formula& wire = priced.wire();
+    if (beat_links(found, wire)) return;
+    pass_at_rate(cost.both, cost.measured_largest, wire.both);
+    pass_at_rate(cost.reduce, cost.measured_largest, wire.reduce);
+    pass_at_rate(cost.distribute, cost.measured_largest, wire.distribute);
+    keep_to_links(cost, wire);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
   }
@@ -378,10 +437,12 @@ std::optional<RoadCost> measured(PricedRoad& priced) {
   }
   if (!found.all_streamed())
     cost.deviation.streamed = larger(cost.deviation.streamed, priced.cluster.formula_deviation);
-  const Bytes chunk = priced.cluster.traits.chunk;
-  const auto first = [&] { return stage_of(*reduce, streams.reduce.occupancy, chunk); };
-  const auto second = [&] { return stage_of(*distribute, streams.distribute.occupancy, chunk); };
-  cost.both = both != nullptr ? stage_of(*both, streams.both.occupancy, chunk) : sum_of(first(), second());
+  const auto stage = [&](const OperationFit* fit, StageCost Formula::*which) {
+    return stage_of(*fit, (streams.*which).occupancy, priced, which);
+  };
+  const auto first = [&] { return stage(reduce, &Formula::reduce); };
+  const auto second = [&] { return stage(distribute, &Formula::distribute); };
+  cost.both = both != nullptr ? stage(both, &Formula::both) : sum_of(first(), second());
   cost.reduce = reduce != nullptr ? first() : share_of(cost.both, priced, Stage::kReduce);
   cost.distribute = distribute != nullptr ? second() : share_of(cost.both, priced, Stage::kDistribute);
   keep_measured_to_links(cost, found, priced);
