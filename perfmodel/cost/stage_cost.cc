@@ -651,8 +651,12 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   if (place.hosts > 1) cost.on_the_way = on_the_way(2, priced.cluster, place);  // a push and an answer
   cost.head_of_line = Seconds{priced.cluster.head_of_line_seconds.value};
   cost.in_turn = whole_message_servers(road);
-  cost.server_hosts = {static_cast<std::uint32_t>(place.hosts), static_cast<std::uint32_t>(place.per_host),
-                       place.hosts > 1 && place.slowest.time_per_byte < kSlowCard};
+  ServerHosts& where = cost.server_hosts;
+  where = {static_cast<std::uint32_t>(place.hosts), static_cast<std::uint32_t>(place.per_host)};
+  // Pushes go to one host's servers and answers come from them, each the other way.
+  const bool to_one_host = where.with_servers(static_cast<std::uint32_t>(road.servers)) == 1;
+  where.connections_bind = place.hosts > 1 && (to_one_host || place.slowest.time_per_byte < kSlowCard);
+  if (cost.shared_channel && where.connections_bind && to_one_host) cost.in_turn = std::max(cost.in_turn, 1);
   cost.traits = priced.cluster.traits;
 }
 

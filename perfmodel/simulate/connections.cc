@@ -77,8 +77,14 @@ void Connections::start(std::uint32_t message, std::uint32_t server, const Trans
   starting = {cost, host};
   starting.stages[0].from = starting.stages[1].from = kNever;
   if (peers_ == 0) return coming_.push({now + 2 * (cost.time + cost.lag), message, kMayAnswer});
-  const Transfer transfer{message, false, false, taken_ == kNever, cost.time};
-  for (std::size_t peer = 0; peer < peers_; ++peer) offer(connection_to(host, peer), transfer, now);
+  if (cost.before > 0) return coming_.push({now + cost.before, message_event(message), kMayPush});
+  push(message, now);
+}
+
+void Connections::push(std::uint32_t number, double now) {
+  const Message& message = messages_[number];
+  const Transfer transfer{number, false, false, taken_ == kNever, message.cost.time};
+  for (std::size_t peer = 0; peer < peers_; ++peer) offer(connection_to(message.host, peer), transfer, now);
 }
 
 /// The connection has one more transfer to send.
@@ -143,6 +149,10 @@ Connections::Event Connections::handle() {
   if (const std::uint32_t first = message_event(0); coming.whose >= first) {
     const std::uint32_t message = coming.whose - first;
     if (coming.stamp == kMayAnswer) return let_answer(message, coming.at);
+    if (coming.stamp == kMayPush) {
+      push(message, coming.at);
+      return {};
+    }
     return {++messages_[message].taken == half(), false, message};
   }
   if (connections_[coming.whose].stamp != coming.stamp) return {};

@@ -26,9 +26,10 @@ class Connections {
  public:
   /// What a message takes.
   struct TransferCost {
-    double time = 0;   ///< seconds for which each stage keeps each of its connections
-    double chunk = 0;  ///< seconds of it that the first chunk takes
-    double lag = 0;    ///< seconds from the end of a stage on a connection until it has arrived
+    double time = 0;    ///< seconds for which each stage keeps each of its connections
+    double chunk = 0;   ///< seconds of it that the first chunk takes
+    double lag = 0;     ///< seconds from the end of a stage on a connection until it has arrived
+    double before = 0;  ///< seconds from its start until its pushes may leave
   };
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -87,7 +88,7 @@ class Connections {
   };
   /// Events of messages, whose numbers follow those of all connections. A connection's event is called off
   /// by a newer stamp.
-  static constexpr std::uint32_t kMayAnswer = 0, kTaken = 1;
+  static constexpr std::uint32_t kMayAnswer = 0, kTaken = 1, kMayPush = 2;
   std::uint32_t message_event(std::uint32_t message) const {
     return static_cast<std::uint32_t>(hosts_ * peers_) + message;
   }
@@ -97,6 +98,7 @@ class Connections {
   /// Of the hosts, the server's among them, which has nothing to send.
   std::uint32_t half() const { return static_cast<std::uint32_t>((peers_ + 1) / 2); }
   bool has_room(const Connection& connection, const Transfer& transfer, double now) const;
+  void push(std::uint32_t number, double now);
   void offer(std::uint32_t number, Transfer transfer, double now);
   static void wait(Connection& connection, const Transfer& transfer);
   void go_on(std::uint32_t number, double now);

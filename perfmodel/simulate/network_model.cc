@@ -28,7 +28,8 @@ Rounds no_more_than(int most, const Rounds& rounds) {
 
 }  // namespace
 
-void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credit& credit, bool slows) {
+void NetworkModel::reset(const FlatRoad& road, std::size_t messages, bool coupled, const Credit& credit,
+                         bool slows) {
   road_ = &road;
   shared_ = road.cost->shared_channel;
   rounds_ = no_more_than(road.most_rounds, road.cost->rounds);
@@ -38,7 +39,7 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   messages_.resize(messages);  // start() fills them in
   const auto servers = static_cast<std::uint32_t>(road.cost->in_turn);
   server_free_.assign(shared_ ? 0 : std::size_t{2} * servers, 0.0);
-  connected_ = shared_ && servers > 0 && road.cost->server_hosts.connections_bind;
+  connected_ = shared_ && coupled && servers > 0 && road.cost->server_hosts.connections_bind;
   for (Channel& channel : channels_) {
     channel.queue.reset(messages);
     channel.free = channel.since = 0;
@@ -57,9 +58,7 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
   under_way_ = under_way_until_ = 0;
   bytes_time_ = {};
   if (connected_) {
-    const ServerHosts& where = road.cost->server_hosts;
-    connections_.reset(where.hosts(servers), where.with_servers(servers), messages, head_of_line_,
-                       limited_ ? kTakenOfHeld * head_of_line_ : Connections::kNever);
+    reset_connections(messages);
     advance_ = &NetworkModel::advance_connections;
     first_round_ = &NetworkModel::pass_connections;
     return;
@@ -68,6 +67,17 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, const Credi
     advance_ = &NetworkModel::advance_to<kKind>;
     first_round_ = &NetworkModel::first_round<kKind>;
   });
+}
+
+/// Of hosts that push to one only, each is like all others. The ranks of a host that push parts of its sum
+/// share its card, so none is given much ahead of that.
+void NetworkModel::reset_connections(std::size_t messages) {
+  const RoadCost& cost = *road_->cost;
+  const auto servers = static_cast<std::uint32_t>(cost.in_turn);
+  const std::uint32_t with_servers = cost.server_hosts.with_servers(servers);
+  const std::uint32_t hosts = with_servers == 1 ? 2 : cost.server_hosts.hosts(servers);
+  const double taken = cost.rounds.first_as_last ? 0 : kTakenOfHeld * head_of_line_;
+  connections_.reset(hosts, with_servers, messages, head_of_line_, limited_ ? taken : Connections::kNever);
 }
 
 void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight, ComputeClock& clock) {
@@ -186,25 +196,27 @@ void NetworkModel::price_server(Message& message) const {
 
 /// Sets for how long the message keeps its connections. On average over all connections that is as long as it
 /// keeps the channel; what it takes beyond that alone is latency, of which longer messages than were measured
-/// have no more.
+/// have no more. Of that its host's ranks work for half on their sum before they push it, where they have
+/// one.
 void NetworkModel::price_transfers(Priced& priced) const {
   const RoadCost& cost = *road_->cost;
   const auto seconds = [&](double bytes) {
     return connections_.time_by_occupancy() *
-           std::min(road_->both.occupancy(bytes), road_->both.alone(bytes));
+           (std::min(road_->both.occupancy(bytes), road_->both.alone(bytes)) + priced.copying);
   };
   const auto chunk_of = [&](double bytes) { return seconds(bytes) / cost.traits.chunks(bytes); };
   const double bytes = priced.message.bytes;
   const double measured = cost.measured_largest > Bytes{0}
                               ? std::min(bytes, static_cast<double>(cost.measured_largest.count))
                               : bytes;
-  const double beyond = road_->both.alone(measured) - seconds(measured) - chunk_of(measured);
+  const double beyond = std::max(0.0, road_->both.alone(measured) - seconds(measured) - chunk_of(measured));
   priced.message.counted = 1;  // the push: sent at once or not at all
   priced.message.works = 0;    // but for what connections make it wait
   Connections::TransferCost& transfers = priced.transfers;
   transfers.time = seconds(bytes);
   transfers.chunk = chunk_of(bytes);
-  transfers.lag = (std::max(0.0, beyond) + priced.copying) / 2;
+  if (cost.rounds.first_as_last) transfers.before = std::max(0.0, beyond - cost.on_the_way.count()) / 2;
+  transfers.lag = (beyond - transfers.before) / 2;
 }
 
 /// Adds a message at this urgency.
@@ -314,8 +326,10 @@ bool NetworkModel::due(const Channel& channel) const { return channel.called || 
 void NetworkModel::pass_connections(std::uint32_t urgency, ComputeClock& /*clock*/) {
   const RoadCost& cost = *road_->cost;
   const auto servers = static_cast<std::uint32_t>(cost.in_turn);
-  connections_.start(urgency, cost.server_hosts.of(messages_[urgency].server, servers), priced_[0].transfers,
-                     now_);
+  Connections::TransferCost transfers = priced_[0].transfers;
+  // The same ranks hand out the sum before, whose push the credit waited for.
+  if (limited_ && travelling_ > 1) transfers.before *= 2;
+  connections_.start(urgency, cost.server_hosts.of(messages_[urgency].server, servers), transfers, now_);
 }
 
 double NetworkModel::advance_connections(double until, bool stops_at_credit, ComputeClock& clock) {

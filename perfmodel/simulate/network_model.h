@@ -30,9 +30,10 @@ namespace commtune {
 /// have accepted ahead of the channel (up to RoadCost::head_of_line seconds of them) leave in the order in
 /// which they were accepted.
 ///
-/// Servers in turn. Where a message goes whole to one server (RoadCost::in_turn), each pair of hosts has
-/// connections of its own (Connections) on a shared channel. Where one card is slower than the others, or all
-/// ranks are on one host, all wait for that as if every server had a part. Dedicated servers handle one
+/// Servers in turn. Where a message goes whole to one server, or all servers are on one host
+/// (RoadCost::in_turn), each pair of hosts has connections of its own (Connections) on a shared channel, if a
+/// message's stages follow each other by themselves. Where one card is slower than those of other servers, or
+/// all ranks are on one host, all wait for that as if every server had a part. Dedicated servers handle one
 /// message after the other, however fast the channel is, since the channel is that of all servers together.
 /// All workers push to a server at once, so their bytes leave no faster than it takes them: the credit counts
 /// what is left of a push, in quarters, until sockets hold the rest of it.
@@ -54,9 +55,10 @@ class NetworkModel {
 
   /// Empties the network. The road must live until the next reset.
   /// messages  number of messages that will be started
+  /// coupled   both stages of each at once
   /// credit    that limits how many may be under way
   /// slows     whether traffic slows compute: what the clock of all calls says (ComputeClock::disturbed)
-  void reset(const FlatRoad& road, std::size_t messages, const Credit& credit, bool slows);
+  void reset(const FlatRoad& road, std::size_t messages, bool coupled, const Credit& credit, bool slows);
 
   /// The next message to start has a credit of its own. Only where Credit::varies.
   void set_credit(std::uint64_t bytes) { credit_ = static_cast<double>(bytes); }
@@ -185,6 +187,7 @@ class NetworkModel {
   void price_apart(Priced& priced) const;
   void price_server(Message& message) const;
   void price_transfers(Priced& priced) const;
+  void reset_connections(std::size_t messages);
   double pushed_per_second(const Message& message) const;
   Message& put(std::uint32_t urgency, const Priced& priced);
   void begin(std::uint32_t urgency, ComputeClock& clock);

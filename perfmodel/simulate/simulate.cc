@@ -77,7 +77,8 @@ class Simulator::Engine {
     clock_.reset(cost.interference);
     coupled_ = plan.sequence.empty();
     steps_ = coupled_ ? plan.messages() : plan.sequence.size();
-    network_.reset(road, steps_, {plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes, !plan.window.empty()},
+    network_.reset(road, steps_, coupled_,
+                   {plan.credit, (coupled_ ? 1 : 2) * work_.total_bytes, !plan.window.empty()},
                    clock_.disturbed());
     walks_layers_ = clock_.disturbed() || timeline_ != nullptr;
     if (walks_layers_) std::fill(arrival_.begin(), arrival_.end(), 0.0);

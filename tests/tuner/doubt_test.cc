@@ -189,16 +189,17 @@ TEST(Decide, LooksAtTheEdgeOnlyWhereThatIsSlowerThere) {
     for (Entry& entry : blind) entry.doubt->at_upper_limits = Seconds{1};
     const std::size_t rival = decide(blind).chosen;
     if (rival == answer.chosen) continue;
+    EXPECT_LT(chosen.doubt->at_upper_limits, answer.ranking[rival].doubt->at_upper_limits)
+        << "round " << round;
     ++differ;
     judge_under_doubt(blind, Planning(profile, cluster, 4, roads_for(cluster, 4, {})), cluster, 64,
                       1000 + round);
-    const double ratio = blind[answer.chosen].doubt->high / blind[rival].doubt->high;
-    EXPECT_LE(ratio, 1 + kIndifferent) << "round " << round;
-    ratios += ratio;
+    ratios += blind[answer.chosen].doubt->high / blind[rival].doubt->high;
   }
   EXPECT_GT(ties, 10);
   EXPECT_GT(differ, 0);
-  EXPECT_LT(ratios, differ);
+  // Costs at their limits all together are not the slowest twentieth of what they may be: on average as good.
+  EXPECT_LT(ratios, differ * (1 + kIndifferent));
 }
 
 TEST(Tune, GivesEveryEntryItsDoubt) {

@@ -158,7 +158,8 @@ class Search {
 
   static bool may_overtake(const RoadOption& option) {
     const RoadCost& cost = option.cost;
-    return !needs_one_order(option.road) && cost.through_servers && cost.shared_channel && cost.in_turn == 0;
+    return !needs_one_order(option.road) && cost.through_servers && cost.shared_channel &&
+           whole_message_servers(option.road) == 0;
   }
 
   StreamPlan preemptive_plan(const RoadOption& option, int waits) const {

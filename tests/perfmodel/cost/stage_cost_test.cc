@@ -358,6 +358,22 @@ TEST(RoadCost, ServersInTurnAreOnTheHostsOfTheirWorkers) {
   EXPECT_EQ(in_pairs.of(7, 8), 3);
 }
 
+TEST(RoadCost, MessagesGoWholeToTheOneHostThatHasServers) {
+  const auto in_turn = [](const Road& road, const Cluster& cluster) {
+    const RoadCost cost = road_cost(road, cluster, 4);
+    EXPECT_TRUE(cost.in_turn == 0 || cost.server_hosts.connections_bind);
+    return cost.in_turn;
+  };
+  Cluster pairs = cluster_of(2, 2), one_slow = cluster_of(4);
+  one_slow.hosts[2].slowdown.time_per_byte = 2;
+  EXPECT_EQ(in_turn(ps(1, Placement::kColocated), cluster_of(4)), 1);
+  EXPECT_EQ(in_turn(ps(1, Placement::kColocated), one_slow), 1);
+  EXPECT_EQ(in_turn(ps_behind_sum(2, Placement::kColocated), pairs), 1);
+  EXPECT_EQ(in_turn(ps(2, Placement::kColocated), cluster_of(4)), 0);
+  EXPECT_EQ(in_turn(ps(1, Placement::kDedicated), cluster_of(5)), 0);
+  EXPECT_EQ(in_turn(ps(1, Placement::kColocated), cluster_of(1, 4)), 0) << "all share one memory";
+}
+
 TEST(RoadCost, HashedServersAreCalibratedByEvenOnes) {
   // Two even servers took twice the formula's time per byte: so do two hashed ones, unless they were
   // measured.

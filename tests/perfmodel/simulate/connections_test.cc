@@ -58,6 +58,16 @@ TEST(Connections, AnswersFollowThePushAChunkBehind) {
   }
 }
 
+TEST(Connections, PushesMayLeaveSomeTimeAfterTheStart) {
+  // As above, 2 s later.
+  Exchange exchange(3);
+  exchange.start(0, 1, {.time = 4, .chunk = 1, .lag = 0.5, .before = 2});
+  exchange.end();
+  EXPECT_DOUBLE_EQ(exchange.sent(0), 6);
+  EXPECT_DOUBLE_EQ(exchange.reduce(0).from, 2);
+  EXPECT_DOUBLE_EQ(exchange.distribute(0).end, 8);
+}
+
 TEST(Connections, OneHostSendsNothing) {
   Exchange exchange(1);
   exchange.start(0, 0);

@@ -21,10 +21,10 @@ RoadCost line(double latency = 0) {
 /// The network alone, without a plan: messages are started by hand and the clock goes from event to event.
 class Network {
  public:
-  explicit Network(RoadCost cost, std::uint64_t credit = 1 << 20, double kappa = 0)
+  explicit Network(RoadCost cost, std::uint64_t credit = 1 << 20, double kappa = 0, bool coupled = true)
       : cost_(std::move(cost)), flat_(cost_) {
     clock_.reset(kappa);
-    model_.reset(flat_, 8, {.bytes = credit, .most = 1 << 20}, clock_.disturbed());
+    model_.reset(flat_, 8, coupled, {.bytes = credit, .most = 1 << 20}, clock_.disturbed());
   }
 
   void start(std::uint32_t urgency, double bytes, double copying = 0) {
@@ -279,6 +279,58 @@ TEST(NetworkModel, LongerMessagesThanWereMeasuredHaveNoMoreLatency) {
   EXPECT_DOUBLE_EQ(network.arrival(0), 2 * (2 + 1));
 }
 
+/// 10 B a chunk. 40 B keep a connection for 1 s either way and take 2 s alone: a chunk of 0.25 s, and 0.75 s.
+RoadCost one_server() {
+  RoadCost cost = two_servers_in_turn(0.05, 0.025);
+  cost.in_turn = 1;
+  cost.server_hosts = {4, 1};
+  cost.traits = {.chunk = Bytes{10}, .uncut = Bytes{10}, .cuts = 4};
+  return cost;
+}
+
+TEST(NetworkModel, AnswersOfOneServerLeaveOneAfterTheOther) {
+  // 40 B: pushed until 1, answered from 0.625 to 1.625. 4 B: pushed from 1 to 1.1, answered after that.
+  Network network(one_server());
+  network.start(0, 40);
+  network.start(1, 4);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 2);
+  EXPECT_DOUBLE_EQ(network.intervals(1).reduce.end, 1.1);
+  EXPECT_DOUBLE_EQ(network.arrival(1), 1.725);
+}
+
+TEST(NetworkModel, StepsOfOneServerShareTheChannel) {
+  Network network(one_server(), 1 << 20, 0, false);
+  network.start(0, 40, Stage::kReduce);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.intervals(0).reduce.end, 1);
+}
+
+TEST(NetworkModel, ALocalSumGoesBeforeThePush) {
+  // Of 1.75 s beyond bytes 0.75 are on the way. Half of the rest goes before the push of 40 B, and all of it
+  // where another message is handed out meanwhile.
+  RoadCost cost = one_server();
+  cost.both.alone = Curve{Seconds{1}, SecondsPerByte{0.05}};
+  cost.on_the_way = Seconds{0.75};
+  cost.rounds = {2, 2, 1, true};
+  cost.head_of_line = Seconds{10};
+  Network network(cost, 0);
+  network.start(0, 40);
+  EXPECT_DOUBLE_EQ(network.pass_until_credit(10), 1.5) << "sockets are handed no more than leaves";
+  network.start(1, 40);
+  network.pass(3);
+  EXPECT_DOUBLE_EQ(network.pass_until_credit(10), 3.5);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.arrival(0), 3);
+  // Without a limit each begins at once.
+  Network unlimited(cost);
+  unlimited.start(0, 40);
+  unlimited.start(1, 40);
+  unlimited.end();
+  EXPECT_DOUBLE_EQ(unlimited.arrival(0), 3);
+  EXPECT_DOUBLE_EQ(unlimited.intervals(1).reduce.from, 1.5);
+}
+
 TEST(NetworkModel, ServersOfTwoHostsAreInEachOthersWay) {
   // 1.5 s on each connection: pushes until 1.5, answers until 3; message 2's push at host 1 waits for message
   // 1's answers, or these wait for it.
@@ -350,7 +402,7 @@ TEST(NetworkModel, KnowsNothingOfWhatWasBeforeItWasReset) {
   clock.reset(0);
   NetworkModel model;
   for (int i = 0; i < 2; ++i) {
-    model.reset(road, 2, {.bytes = 0, .most = 100}, false);
+    model.reset(road, 2, true, {.bytes = 0, .most = 100}, false);
     EXPECT_EQ(model.under_way(), 0);
     model.start(0, {0, 40, 0}, clock);
     model.start(1, {1, 40, 0}, clock);
