@@ -81,18 +81,24 @@ class Intervals {
 
 enum class Envelope { kUpper, kLower };
 
+/// From m on, until they cross. Lines that meet there are told apart by their slopes: rounding leaves one of
+/// them above the other, and where they cross on either side.
+bool is_above(const Affine& a, const Affine& b, double m) {
+  constexpr double kSame = 1e-12;
+  const double at_a = a.at(m), at_b = b.at(m);
+  return std::abs(at_a - at_b) <= kSame * std::max(at_a, at_b) ? a.beta > b.beta : at_a > at_b;
+}
+
 Curve envelope(const Curve& a, const Curve& b, Envelope side) {
   Intervals intervals(a, b);
   Builder builder(2 * Intervals::most(a, b));
   while (const auto interval = intervals.next()) {
     const Affine &first = interval->first, &second = interval->second;
     const double from = static_cast<double>(interval->from.count);
-    const bool above =
-        first.at(from) > second.at(from) || (first.at(from) == second.at(from) && first.beta > second.beta);
+    const bool above = is_above(first, second, from);
     const Affine& start = above == (side == Envelope::kUpper) ? first : second;
     const Affine& other = &start == &first ? second : first;
     builder.add(interval->from.count, start);
-    // The other one comes nearer only so; where both begin alike, rounding may see them cross again.
     const bool nears = side == Envelope::kUpper ? other.beta > start.beta : other.beta < start.beta;
     if (!nears) continue;
     const double cross = (start.alpha - other.alpha) / (other.beta - start.beta);
