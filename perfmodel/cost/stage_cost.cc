@@ -257,11 +257,6 @@ Curve alone_of(const OperationFit& fit, PricedRoad& priced, StageCost Formula::*
   return lower(alone, Curve{std::move(pieces)});
 }
 
-/// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
-/// its bytes at the best rate that was reached, by one message alone or by the largest that were streamed
-/// (where pushes overlap with pulls that is the better one). Without that floor a line through small streamed
-/// messages, whose cost hardly depends on their size, would promise large ones more than the link's
-/// bandwidth.
 /// otherwise  what a stream costs by formula, with its bytes at the links' rate, for where no stream was
 ///            measured: one message alone may leave links idle that the next one would fill. Without a
 ///            measured stream and a formula, nothing is hidden.
@@ -271,11 +266,21 @@ StageCost stage_of(const OperationFit& fit, const Curve& otherwise, PricedRoad& 
   const Curve alone = alone_of(fit, priced, stage);
   const Curve& streamed = fit.streamed.curve;
   if (streamed.empty()) return {alone, otherwise.empty() ? alone : lower(otherwise, alone)};
-  double least = least_time_per_byte(alone).value;
-  if (const Bytes largest = fit.streamed.largest; largest > Bytes{0}) {
-    least = std::min(least, streamed(largest).count() / static_cast<double>(largest.count));
+  return {alone, lower(streamed, alone)};
+}
+
+/// Streaming hides latencies, not bytes: however many messages are in flight, each keeps the channel busy for
+/// its bytes. Where the links do not tell what these take, that is as in the best rate that was reached, by
+/// one message alone or by the largest that were streamed (where pushes overlap with pulls that is the better
+/// one). Without that floor a line through small streamed messages, whose cost hardly depends on their size,
+/// would promise large ones more than the link's bandwidth.
+void keep_to_best_rate(StageCost& stage, const Fit& streamed) {
+  if (streamed.curve.empty()) return;
+  double least = least_time_per_byte(stage.alone).value;
+  if (const Bytes largest = streamed.largest; largest > Bytes{0}) {
+    least = std::min(least, streamed.curve(largest).count() / static_cast<double>(largest.count));
   }
-  return {alone, lower(upper(streamed, line(0, least)), alone)};
+  stage.occupancy = lower(upper(stage.occupancy, line(0, least)), stage.alone);
 }
 
 /// A stage that was not measured on its own: its share of the whole by the formula, or half where the links
@@ -381,17 +386,23 @@ void pass_at_rate(StageCost& stage, Bytes largest, const StageCost& wire) {
   stage.alone = upper(stage.alone, Curve{std::move(pieces)});
 }
 
-/// Both for a measured cost, where the links were measured too.
-void keep_measured_to_links(RoadCost& cost, const Measurements& found, PricedRoad& priced) {
+/// Both for a measured cost.
+void keep_measured_to_links(RoadCost& cost, const Formula& wire) {
+  pass_at_rate(cost.both, cost.measured_largest, wire.both);
+  pass_at_rate(cost.reduce, cost.measured_largest, wire.reduce);
+  pass_at_rate(cost.distribute, cost.measured_largest, wire.distribute);
+  keep_to_links(cost, wire);
+}
+
+/// What no cost of the road may promise to beat; nullptr where the links were not measured, or were seen to
+/// be beaten.
+const Formula* limits_of(const Measurements& found, PricedRoad& priced) {
   try {
     const Formula& wire = priced.wire();
-    if (beat_links(found, wire)) return;
-    pass_at_rate(cost.both, cost.measured_largest, wire.both);
-    pass_at_rate(cost.reduce, cost.measured_largest, wire.reduce);
-    pass_at_rate(cost.distribute, cost.measured_largest, wire.distribute);
-    keep_to_links(cost, wire);
+    return beat_links(found, wire) ? nullptr : &wire;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kNotFound) throw;
+    return nullptr;
   }
 }
 
@@ -437,15 +448,20 @@ std::optional<RoadCost> measured(PricedRoad& priced) {
   }
   if (!found.all_streamed())
     cost.deviation.streamed = larger(cost.deviation.streamed, priced.cluster.formula_deviation);
+  const Formula* const limits = limits_of(found, priced);
+  // Two ranks alone on a host have more of its cores and memory than all of them at once.
+  const bool links_tell = limits != nullptr && priced.place().hosts > 1;
   const auto stage = [&](const OperationFit* fit, StageCost Formula::*which) {
-    return stage_of(*fit, (streams.*which).occupancy, priced, which);
+    StageCost of_stage = stage_of(*fit, (streams.*which).occupancy, priced, which);
+    if (!links_tell) keep_to_best_rate(of_stage, fit->streamed);
+    return of_stage;
   };
   const auto first = [&] { return stage(reduce, &Formula::reduce); };
   const auto second = [&] { return stage(distribute, &Formula::distribute); };
   cost.both = both != nullptr ? stage(both, &Formula::both) : sum_of(first(), second());
   cost.reduce = reduce != nullptr ? first() : share_of(cost.both, priced, Stage::kReduce);
   cost.distribute = distribute != nullptr ? second() : share_of(cost.both, priced, Stage::kDistribute);
-  keep_measured_to_links(cost, found, priced);
+  if (limits != nullptr) keep_measured_to_links(cost, *limits);
   cost.basis = Basis::kMeasured;
   if (priced.detail == CostDetail::kTimes) return cost;
   cost.server_binds = servers_bind(priced);

@@ -474,9 +474,9 @@ TEST(RoadCost, DedicatedServersOnOneHostShareItsCard) {
   EXPECT_NEAR(alone(cost.reduce), 10e-6 + 3 * 2e-6 + 16e-3, 1e-12);
 }
 
-// Streamed, 4 MB would take 2e-4 + 16e-3 s by a line through small messages; at the rate that one message
-// alone reaches its bytes take 4e6 * 5e-9 = 20e-3 s, which is the larger and stays below the 21e-3 s of the
-// message alone.
+// Streamed, 4 MB take 2e-4 + 16e-3 s by a line through small messages, which is more than the links do. Where
+// these do not tell, at the rate that one message alone reaches its bytes take 4e6 * 5e-9 = 20e-3 s, which
+// is the larger and stays below the 21e-3 s of the message alone.
 TEST(RoadCost, MeasuredFitsAreUsedButStreamingBeatsNoBandwidth) {
   Cluster cluster = cluster_of(4);
   OperationFit fit;
@@ -489,13 +489,19 @@ TEST(RoadCost, MeasuredFitsAreUsedButStreamingBeatsNoBandwidth) {
   const RoadCost cost = road_cost(a2a(Collective::kRing), cluster, 4);
   EXPECT_EQ(cost.basis, Basis::kMeasured);
   EXPECT_NEAR(alone(cost.both), 1e-3 + 20e-3, 1e-12);
-  EXPECT_NEAR(occupied(cost.both), 20e-3, 1e-12);
+  EXPECT_NEAR(occupied(cost.both), 2e-4 + 16e-3, 1e-12);
   EXPECT_EQ(cost.measured_smallest, 1_KiB);
   EXPECT_EQ(cost.measured_largest, 1_MiB);
   // Stages that were not measured share it as the formula says.
   EXPECT_NEAR(alone(cost.reduce) + alone(cost.distribute), alone(cost.both), 1e-12);
   EXPECT_GT(alone(cost.reduce), alone(cost.distribute));
   EXPECT_THAT(cost.explanation, testing::HasSubstr("measured all-reduce"));
+
+  Cluster of_one_host = cluster_of(1, 4);
+  of_one_host.operations = cluster.operations;
+  EXPECT_NEAR(occupied(road_cost(fit.road, of_one_host, 4).both), 20e-3, 1e-12);
+  cluster.links.clear();
+  EXPECT_NEAR(occupied(road_cost(fit.road, cluster, 4).both), 20e-3, 1e-12);
 }
 
 // One server: pushes of one message overlap with pulls of another, so streamed ones were measured faster than
@@ -509,6 +515,7 @@ TEST(RoadCost, StreamingMayBeatAMessageAloneWhereThatWasMeasured) {
   fit.alone = fit_of(Curve{Seconds{1e-3}, SecondsPerByte{5e-9}}, 1_KiB, 8_MiB);
   fit.streamed = fit_of(Curve{Seconds{2e-4}, SecondsPerByte{4e-9}}, 1_KiB, 4_MiB);
   cluster.operations.push_back(fit);
+  cluster.links.clear();
   const RoadCost cost = road_cost(fit.road, cluster, 4);
   EXPECT_NEAR(occupied(cost.both), 2e-4 + 16e-3, 1e-12);
   const double best = (2e-4 + 4e-9 * (4 << 20)) / (4 << 20);
