@@ -8,6 +8,7 @@
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
+#include "perfmodel/cost/card_load.h"
 #include "perfmodel/fit/curve_ops.h"
 
 namespace commtune {
@@ -264,58 +265,9 @@ class Formulas {
     return two_stages(rounds(by, steps, share, steps * share), rounds(by, steps, share, 0), by, share);
   }
 
-  /// Who pushes to the servers.
-  struct Push {
-    double bytes;    ///< as so many workers' gradients: each worker's, or with a local sum one sum per host
-    double workers;  ///< how many push a part
-  };
-  Push push_of(const ParameterServer& road) const {
-    if (road.local_sum == LocalSum::kNone) return {1.0 * place_.workers, 1.0 * place_.workers};
-    return {1.0 * place_.hosts, 1.0 * place_.hosts * place_.fewest};
-  }
-  /// What a card's own workers push, as so many workers' gradients. Inside one host every worker has a card.
-  double pushed_by(const Card& card, const ParameterServer& road, bool inside) const {
-    if (road.local_sum == LocalSum::kNone) return card.workers;
-    return inside ? card.workers / place_.per_host : std::min(1.0, card.workers);
-  }
-
-  /// Bytes, as parts of a message, that pass the busiest cards in one direction; a card that is slow counts
-  /// for as many times more.
-  struct Load {
-    double stage = 0;      ///< one stage of a message over all servers, on average
-    double together = 0;   ///< both stages at once, where they share a direction
-    double one = 0;        ///< one stage of a message that goes whole to a server, at worst
-    bool servers = false;  ///< a card with servers on it is busier than every card without
-    double latency = 1;    ///< of the slowest card
-  };
-
-  /// A host with w of the N workers and s of the S servers sends w (S-s)/S m of its own push and s (N-w)/S m
-  /// of its servers' answers; on dedicated hosts one of the two is nothing. With a local sum w is 1, and N
-  /// the number of hosts.
-  Load load_of(const ParameterServer& road) const {
-    const double n = push_of(road).bytes, all = road.servers;
-    const bool inside = inside_one_host(place_, road);
-    Load load;
-    double with = 0, without = 0;
-    for (const Card& card : cards_of(place_, road)) {
-      const double pushed = pushed_by(card, road, inside);
-      const double own = pushed * (all - card.servers) / all;
-      const double answers = card.servers * (n - pushed) / all;
-      const double slowdown = inside ? 1 : card.slowdown.time_per_byte;
-      load.stage = std::max(load.stage, slowdown * std::max(own, answers));
-      load.together = std::max(load.together, slowdown * (own + answers));
-      load.one = std::max(load.one, slowdown * std::max(pushed, card.servers > 0 ? n - pushed : 0));
-      double& side = card.servers > 0 ? with : without;
-      side = std::max(side, slowdown * (own + answers));
-      if (!inside) load.latency = std::max(load.latency, card.slowdown.latency);
-    }
-    load.servers = without > 0 && with > without;
-    return load;
-  }
-
   /// A server answers a chunk while the next is pushed: both stages take no longer than the push of the first
   /// chunks, what passes the busiest direction in all, and one more latency.
-  void overlap_stages(Formula& formula, const Load& load, const Link& by, int servers) const {
+  void overlap_stages(Formula& formula, const CardLoad& load, const Link& by, int servers) const {
     const Curve together = of_share(by.streamed, load.together);
     const Curve back = constant(formula.distribute.alone.least_alpha());
     const Curve first = of_first_chunk(formula.reduce.alone, servers, cluster_.traits);
@@ -325,9 +277,9 @@ class Formulas {
   /// push: alpha + max(m beta_w, N m / S beta_s, N m / S gamma) + N o; pull the same without gamma. A hashed
   /// message goes whole to one server, which only a stream of messages spreads over all of them.
   Formula dedicated(const ParameterServer& road) const {
-    const Load load = load_of(road);
+    const CardLoad load = load_of(road, place_);
     const Link by = between_hosts(inside_one_host(place_, road), load.latency, 1);
-    const auto [n, pushers] = push_of(road);
+    const auto [n, pushers] = push_of(road, place_);
     const double s = road.servers;
     const bool hashed = road.assignment == Assignment::kHashed;
     const double share = hashed ? load.one : load.stage;
@@ -336,15 +288,16 @@ class Formulas {
     const double summed = hashed ? n : n / s;
     Formula formula = two_stages(direct_stage(by, share, load.stage, parts, stream_parts, summed),
                                  direct_stage(by, share, load.stage, parts, stream_parts, 0), by, 1 / s);
-    formula.server_binds = load.servers || gamma_ * n / s > least_time_per_byte(by.step).value * load.stage;
+    formula.server_binds =
+        load.servers_bind || gamma_ * n / s > least_time_per_byte(by.step).value * load.stage;
     return formula;
   }
 
   /// Servers share the cards of the first workers, and both stages share each direction.
   Formula colocated(const ParameterServer& road) const {
-    const Load load = load_of(road);
+    const CardLoad load = load_of(road, place_);
     const Link by = between_hosts(inside_one_host(place_, road), load.latency, 1);
-    const auto [n, pushers] = push_of(road);
+    const auto [n, pushers] = push_of(road, place_);
     const double s = road.servers;
     const bool hashed = road.assignment == Assignment::kHashed;
     const double one = hashed ? load.one : load.stage;
@@ -358,7 +311,7 @@ class Formulas {
         direct_stage(by, load.together, load.together, all_parts, all_parts, summed).occupancy;
     if (!hashed) overlap_stages(formula, load, by, road.servers);
     formula.server_binds =
-        load.servers || gamma_ * n / s > least_time_per_byte(by.step).value * load.together;
+        load.servers_bind || gamma_ * n / s > least_time_per_byte(by.step).value * load.together;
     return formula;
   }
 
