@@ -37,6 +37,7 @@ CardLoad load_of(const ParameterServer& road, const Topology& place) {
     if (!inside) load.latency = std::max(load.latency, card.slowdown.latency);
   }
   load.servers_bind = without > 0 && with > without;
+  load.workers_bind = with > 0 && without > with;
   return load;
 }
 

@@ -20,6 +20,7 @@ struct CardLoad {
   double together = 0;        ///< both stages at once, where they share a direction
   double one = 0;             ///< one stage of a message that goes whole to a server, at worst
   bool servers_bind = false;  ///< a card with servers on it is busier than every card without
+  bool workers_bind = false;  ///< a card without servers is busier than every card with them
   double latency = 1;         ///< of the slowest card
 };
 

@@ -11,6 +11,7 @@
 
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
+#include "perfmodel/cost/card_load.h"
 #include "perfmodel/cost/road_formula.h"
 #include "perfmodel/fit/curve_ops.h"
 
@@ -669,10 +670,14 @@ void add_channel(RoadCost& cost, const ParameterServer& road, PricedRoad& priced
   cost.in_turn = whole_message_servers(road);
   ServerHosts& where = cost.server_hosts;
   where = {static_cast<std::uint32_t>(place.hosts), static_cast<std::uint32_t>(place.per_host)};
-  // Pushes go to one host's servers and answers come from them, each the other way.
+  // What all wait for are pushes one way and answers the other: those of the one host that has servers, or of
+  // a slow one that has none.
+  const bool even = road.assignment == Assignment::kEven;
   const bool to_one_host = where.with_servers(static_cast<std::uint32_t>(road.servers)) == 1;
-  where.connections_bind = place.hosts > 1 && (to_one_host || place.slowest.time_per_byte < kSlowCard);
-  if (cost.shared_channel && where.connections_bind && to_one_host) cost.in_turn = std::max(cost.in_turn, 1);
+  const bool apart = to_one_host || (even && load_of(road, place).workers_bind);
+  where.connections_bind = place.hosts > 1 && (apart || place.slowest.time_per_byte < kSlowCard);
+  if (cost.shared_channel && where.connections_bind && apart) cost.in_turn = std::max(cost.in_turn, 1);
+  cost.segments = even ? road.servers : 1;
   cost.traits = priced.cluster.traits;
 }
 

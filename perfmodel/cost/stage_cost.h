@@ -49,8 +49,8 @@ struct Rounds {
 struct ServerHosts {
   std::uint32_t all = 0;       ///< hosts that have workers; 0: as many as servers
   std::uint32_t per_host = 1;  ///< servers on one of them
-  /// Connections between hosts that are alike are what messages wait for, or those of the one that has
-  /// servers: not a slow host's card, nor what ranks on one host share.
+  /// Connections between hosts that are alike are what messages wait for, or those of one of them, where
+  /// they push one way and answer the other: not a slow host's card, nor what ranks on one host share.
   bool connections_bind = true;
   std::uint32_t hosts(std::uint32_t servers) const { return all == 0 ? servers : all; }
   std::uint32_t with_servers(std::uint32_t servers) const {
@@ -100,8 +100,9 @@ struct RoadCost {
   bool opaque = false;   ///< nobody sees how much of a message has been sent before it has ended
   SecondsPerByte copy;   ///< gathering a message into a fusion buffer and scattering it back, per byte
   bool may_part = true;  ///< on a shared channel: the stages may also run as two operations, apart in time
-  int in_turn = 0;       ///< each message goes whole to one of so many servers, or to one host that has all
-                         ///< colocated ones; 0: every one to servers of several hosts
+  int in_turn = 0;       ///< each message goes whole to one of so many servers; 1 also where all wait for one
+                    ///< host, which has all colocated servers or, being slow, none; 0: all to all servers
+  int segments = 1;           ///< into which servers cut a message
   ServerHosts server_hosts;   ///< of colocated servers in turn
   TransferTraits traits;      ///< how their messages are cut
   bool server_binds = false;  ///< the servers (card, incast or summing), not the workers' cards, set the pace

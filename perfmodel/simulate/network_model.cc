@@ -69,8 +69,8 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, bool couple
   });
 }
 
-/// Of hosts that push to one only, each is like all others. The ranks of a host that push parts of its sum
-/// share its card, so none is given much ahead of that.
+/// Where all wait for one host, each of the others is like any. The ranks of a host that push parts of its
+/// sum share its card, so none is given much ahead of that.
 void NetworkModel::reset_connections(std::size_t messages) {
   const RoadCost& cost = *road_->cost;
   const auto servers = static_cast<std::uint32_t>(cost.in_turn);
@@ -204,7 +204,9 @@ void NetworkModel::price_transfers(Priced& priced) const {
     return connections_.time_by_occupancy() *
            (std::min(road_->both.occupancy(bytes), road_->both.alone(bytes)) + priced.copying);
   };
-  const auto chunk_of = [&](double bytes) { return seconds(bytes) / cost.traits.chunks(bytes); };
+  const auto chunk_of = [&](double bytes) {
+    return seconds(bytes) / cost.traits.chunks(bytes / cost.segments);
+  };
   const double bytes = priced.message.bytes;
   const double measured = cost.measured_largest > Bytes{0}
                               ? std::min(bytes, static_cast<double>(cost.measured_largest.count))

@@ -30,7 +30,7 @@ namespace commtune {
 /// have accepted ahead of the channel (up to RoadCost::head_of_line seconds of them) leave in the order in
 /// which they were accepted.
 ///
-/// Servers in turn. Where a message goes whole to one server, or all servers are on one host
+/// Servers in turn. Where a message goes whole to one server, or all wait for one host
 /// (RoadCost::in_turn), each pair of hosts has connections of its own (Connections) on a shared channel, if a
 /// message's stages follow each other by themselves. Where one card is slower than those of other servers, or
 /// all ranks are on one host, all wait for that as if every server had a part. Dedicated servers handle one

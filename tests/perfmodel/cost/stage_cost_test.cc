@@ -374,6 +374,25 @@ TEST(RoadCost, MessagesGoWholeToTheOneHostThatHasServers) {
   EXPECT_EQ(in_turn(ps(1, Placement::kColocated), cluster_of(1, 4)), 0) << "all share one memory";
 }
 
+TEST(RoadCost, WhereASlowHostWithoutServersBindsAllWaitForThatOne) {
+  // Host 3 pushes m and gets m; the others push 2/3 m and answer with m, which is more unless host 3 is slow.
+  const auto cost_of = [](double slow, const Road& road) {
+    Cluster cluster = cluster_of(4);
+    cluster.hosts[3].slowdown.time_per_byte = slow;
+    return road_cost(road, cluster, 4);
+  };
+  const Road beside = ps(3, Placement::kColocated);
+  const RoadCost slow = cost_of(1.7, beside);
+  EXPECT_EQ(slow.in_turn, 1);
+  EXPECT_TRUE(slow.server_hosts.connections_bind);
+  EXPECT_EQ(slow.segments, 3);
+  EXPECT_EQ(cost_of(1.6, beside).in_turn, 0);
+  EXPECT_EQ(cost_of(1.7, ps(4, Placement::kColocated)).in_turn, 0) << "it has a server as well";
+  const RoadCost whole = cost_of(1.7, ps(3, Placement::kColocated, Assignment::kHashed));
+  EXPECT_FALSE(whole.server_hosts.connections_bind) << "each goes to one server";
+  EXPECT_EQ(whole.segments, 1);
+}
+
 TEST(RoadCost, HashedServersAreCalibratedByEvenOnes) {
   // Two even servers took twice the formula's time per byte: so do two hashed ones, unless they were
   // measured.

@@ -299,6 +299,22 @@ TEST(NetworkModel, AnswersOfOneServerLeaveOneAfterTheOther) {
   EXPECT_DOUBLE_EQ(network.arrival(1), 1.725);
 }
 
+TEST(NetworkModel, TheFirstChunkIsOneOfASegment) {
+  // As above through two servers of that host: 20 B each, in four chunks of 5 B.
+  RoadCost cost = one_server();
+  cost.segments = 2;
+  Network network(cost);
+  network.start(0, 40);
+  network.end();
+  EXPECT_DOUBLE_EQ(network.intervals(0).distribute.from, 0.25 + 0.375);
+  cost.segments = 8;  // 5 B are not cut
+  Network uncut(cost);
+  uncut.start(0, 40);
+  uncut.end();
+  EXPECT_DOUBLE_EQ(uncut.intervals(0).distribute.from, 1);
+  EXPECT_DOUBLE_EQ(uncut.arrival(0), 2);
+}
+
 TEST(NetworkModel, StepsOfOneServerShareTheChannel) {
   Network network(one_server(), 1 << 20, 0, false);
   network.start(0, 40, Stage::kReduce);
