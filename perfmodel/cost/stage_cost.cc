@@ -222,8 +222,7 @@ std::vector<Bytes> bends_from(Bytes size, const StageCost& stage) {
       if (piece.from > size) bends.push_back(piece.from);
   }
   std::ranges::sort(bends);
-  const auto again = std::ranges::unique(bends);
-  bends.erase(again.begin(), again.end());
+  bends.erase(std::unique(bends.begin(), bends.end()), bends.end());
   return bends;
 }
 
