@@ -49,7 +49,6 @@ std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking, const Pl
     RoadCost cost = moved(road_cost(road, most, job.workers), kNormal90, cluster.plan_deviation);
     costs.push_back(with_delay(std::move(cost), job.delay_of(road), kNormal90));
   }
-  const std::vector<FlatRoad> flat(costs.begin(), costs.end());
   std::vector<Seconds> times;
   times.reserve(ranking.size());
   for (const Entry& entry : ranking) {
@@ -58,8 +57,9 @@ std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking, const Pl
       continue;
     }
     const auto road = std::ranges::find(roads, entry.plan.road) - roads.begin();
-    times.push_back(
-        slowed.simulator.time(FlatPlan(entry.plan, slowed.work), flat[static_cast<std::size_t>(road)]));
+    const Seconds time = comparable_time(slowed.simulator, FlatPlan(entry.plan, slowed.work),
+                                         costs[static_cast<std::size_t>(road)]);
+    times.push_back(time * over_comparable(entry));
   }
   return times;
 }
@@ -141,6 +141,13 @@ std::optional<Judged> judged_over(const std::vector<Entry>& ranking, const Trans
   return judged;
 }
 
+/// Of entries whose predictions look at more than other simulations of their plans do.
+void make_comparable(Entry& entry, const Planning& job, Simulator& simulator) {
+  const RoadOption* const option = job.option_of(entry.plan.road);
+  if (option == nullptr || !is_among_few(option->cost)) return;
+  entry.comparable = comparable_time(simulator, FlatPlan(entry.plan, job.work), option->cost);
+}
+
 /// By their places in the ranking.
 std::vector<std::size_t> entries_over(const std::vector<Entry>& ranking, const TransportView& view) {
   std::vector<std::size_t> own;
@@ -170,6 +177,8 @@ bool judge_under_doubt(std::vector<Entry>& ranking, const std::vector<TransportV
   for (const TransportView& view : views) {
     const std::vector<std::size_t> own = entries_over(ranking, view);
     if (own.empty()) continue;
+    Simulator simulator(view.job.work);
+    for (const std::size_t i : own) make_comparable(ranking[i], view.job, simulator);
     std::optional<Judged> part =
         views.size() == 1
             ? judged_over(ranking, view, draws, seed, out_of_time)

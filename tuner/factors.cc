@@ -74,16 +74,21 @@ RoadCost with_error(RoadCost cost, double z, const CostError& error) {
   return scaled(std::move(cost), factor(error.alone), factor(error.streamed));
 }
 
+Seconds comparable_time(Simulator& simulator, const FlatPlan& plan, const RoadCost& cost) {
+  return simulator.time(plan, among_neighbours(FlatRoad(cost)));
+}
+
 Seconds expected_time(Simulator& simulator, const FlatPlan& plan, const RoadCost& cost, Seconds predicted) {
   // What e to a normal value takes more on average is half its variance: 0.5 %.
   constexpr double kOfMatter = 0.1;
   constexpr double kNode = 1.7320508075688772, kWeight = 1.0 / 6;  // square root of 3
   if (cost.deviation.largest() < kOfMatter) return predicted;
+  const Seconds base = is_among_few(cost) ? comparable_time(simulator, plan, cost) : predicted;
   Seconds expected = predicted;
   for (const CostError& error : errors_of(cost, 0)) {
     for (const double z : {-kNode, kNode}) {
       const RoadCost at_z = with_error(cost, z, error);
-      expected += kWeight * (simulator.time(plan, FlatRoad(at_z)) - predicted);
+      expected += kWeight * (comparable_time(simulator, plan, at_z) - base);
     }
   }
   return expected;
@@ -117,10 +122,11 @@ std::vector<Response> responses(const std::vector<Entry>& ranking, const Plannin
     };
     add(-late / entry.prediction.iteration, late / entry.prediction.iteration);
     const FlatPlan flat(entry.plan, job.work);
+    const Seconds base = comparable_to(entry);
     for (const CostError& error : errors_of(cost, of_plans)) {
       const auto logarithm = [&](double z) {
         const RoadCost at_z = with_error(cost, z, error);
-        return std::log(simulator.time(flat, FlatRoad(at_z)) / entry.prediction.iteration);
+        return std::log(comparable_time(simulator, flat, at_z) / base);
       };
       const auto [low, high] = std::minmax({logarithm(-kNormal90), logarithm(kNormal90)});
       add(low, high);

@@ -33,6 +33,10 @@ std::vector<CostError> errors_of(const RoadCost& cost, double plan_deviation);
 /// The cost with z times this error.
 RoadCost with_error(RoadCost cost, double z, const CostError& error);
 
+/// What a plan takes on a road, to compare with what it takes where that costs more or less: of servers in
+/// turn with few of the hosts looked at (among_neighbours).
+Seconds comparable_time(Simulator& simulator, const FlatPlan& plan, const RoadCost& cost);
+
 /// What a plan's iteration takes on average over the errors that its road's cost may have (Gauss-Hermite rule
 /// of three points for each of errors_of() without plan_deviation). As predicted where they are of no matter.
 Seconds expected_time(Simulator& simulator, const FlatPlan& plan, const RoadCost& cost, Seconds predicted);

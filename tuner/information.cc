@@ -105,8 +105,11 @@ class Roads {
   /// What the fits' deviations leave open and what their samples scatter by are independent of each other.
   Reach reach_of(const Candidate& candidate) {
     const FlatPlan flat(candidate.best.plan, job_.work);
+    const RoadCost& fitted = candidate.option->cost;
+    const Seconds base =
+        is_among_few(fitted) ? comparable_time(simulator_, flat, fitted) : Seconds{candidate.time()};
     const auto logarithm = [&](const RoadCost& cost) {
-      return std::log(simulator_.time(flat, FlatRoad(cost)).count() / candidate.time());
+      return std::log(comparable_time(simulator_, flat, cost) / base);
     };
     const auto by_samples = [&](const Cluster& cluster) {
       return logarithm(road_cost(candidate.option->road, cluster, job_.workers));

@@ -121,18 +121,15 @@ std::vector<std::size_t> first_alike(const std::vector<Entry>& ranking) {
   return first;
 }
 
-/// Where each message takes many rounds, draws are simulated with so many: what a draw makes of an iteration,
-/// as a part of what the fitted costs make of it, is hardly another with fewer.
-constexpr int kRounds = 2;
-
 /// A draw of the fits: what roads cost, each once it is asked for, and the job where traffic is slowed by
 /// another contention.
 struct PricedDraw {
   struct PricedRoad {
-    explicit PricedRoad(RoadCost of_road)
-        : cost(std::move(of_road)), flat(with_rounds(FlatRoad(cost), kRounds)) {}
+    explicit PricedRoad(RoadCost of_road) : cost(std::move(of_road)), flat(coarse(FlatRoad(cost))) {}
     RoadCost cost;
-    FlatRoad flat;  ///< refers to `cost`; of few rounds
+    /// Refers to `cost`. What a draw makes of an iteration, as a part of what the fitted costs make of it, is
+    /// hardly another if simulated coarsely.
+    FlatRoad flat;
   };
 
   PricedDraw(std::size_t roads, const Planning& job, const Cluster& cluster) : priced(roads) {
@@ -159,14 +156,14 @@ class Race {
     plans_.reserve(ranking.size());
     taken_.reserve(ranking.size());
     road_of_.reserve(ranking.size());
-    of_all_rounds_.reserve(ranking.size());
+    fine_over_coarse_.reserve(ranking.size());
     for (const Entry& entry : ranking) {
       plans_.emplace_back(entry.plan, job.work);
       taken_.push_back(entry.run_deviation > 0 ? std::optional(entry.prediction.iteration.count())
                                                : std::nullopt);
       road_of_.push_back(static_cast<std::size_t>(std::find(roads_.begin(), roads_.end(), entry.plan.road) -
                                                   roads_.begin()));
-      of_all_rounds_.push_back(of_all_rounds(entry));
+      fine_over_coarse_.push_back(fine_over_coarse(entry));
     }
   }
 
@@ -215,17 +212,19 @@ class Race {
   double simulated(std::size_t entry, std::size_t draw) {
     const FlatRoad& road = priced(draw, road_of_[entry]);
     Simulator& simulator = draws_so_far_[draw].slowed ? draws_so_far_[draw].slowed->simulator : simulator_;
-    return of_all_rounds_[entry] * simulator.time(plans_[entry], road).count();
+    return fine_over_coarse_[entry] * simulator.time(plans_[entry], road).count();
   }
 
-  /// What an entry takes under the fitted costs over what it takes with few rounds.
-  double of_all_rounds(const Entry& entry) {
+  /// What an entry takes under the fitted costs over what it takes by a coarse simulation.
+  double fine_over_coarse(const Entry& entry) {
     const RoadOption* option = job_.option_of(entry.plan.road);
     if (option == nullptr) return 1;
-    const FlatRoad road(option->cost);
-    if (entry.run_deviation > 0 || road.rounds() <= kRounds) return 1;
-    const Seconds few = simulator_.time(plans_.back(), with_rounds(road, kRounds));
-    return few.count() > 0 ? entry.prediction.iteration / few : 1;
+    if (entry.run_deviation > 0) return 1;
+    if (entry.comparable > Seconds{0}) return over_comparable(entry);
+    const FlatRoad road = coarse(FlatRoad(option->cost));
+    if (road.rounds() == FlatRoad(option->cost).rounds()) return 1;
+    const Seconds coarsely = simulator_.time(plans_.back(), road);
+    return coarsely.count() > 0 ? entry.prediction.iteration / coarsely : 1;
   }
 
   /// Roads whose plans are all out of the race are not priced any more.
@@ -263,7 +262,7 @@ class Race {
   std::vector<FlatPlan> plans_;
   std::vector<std::optional<double>> taken_;  ///< of plans that were run: seconds
   std::vector<std::size_t> road_of_;
-  std::vector<double> of_all_rounds_;
+  std::vector<double> fine_over_coarse_;
   Times times_;
   bool late_ = false;
 };

@@ -378,6 +378,8 @@ void keep_to_links(RoadCost& cost, const Formula& wire) {
 void pass_at_rate(StageCost& stage, Bytes largest, const StageCost& wire) {
   if (stage.alone.empty()) return;
   const SecondsPerByte rate = least_time_per_byte(wire.occupancy);
+  const CurvePiece& last = stage.alone.pieces().back();
+  if (last.from <= largest && last.beta >= rate) return;
   const Seconds start = stage.alone(largest) - rate * largest;
   if (start < Seconds{0}) return;  // it takes less than its bytes do
   std::vector<CurvePiece> pieces = stage.alone.pieces();

@@ -56,6 +56,10 @@ struct ServerHosts {
   std::uint32_t with_servers(std::uint32_t servers) const {
     return std::min(hosts(servers), (servers + per_host - 1) / per_host);
   }
+  /// Between which connections are told apart: where one has all servers, each of the others is like any.
+  std::uint32_t connected(std::uint32_t servers) const {
+    return with_servers(servers) == 1 ? 2 : hosts(servers);
+  }
   /// Which of those that have servers this one is on.
   std::uint32_t of(std::uint32_t server, std::uint32_t servers) const {
     return server / per_host % with_servers(servers);

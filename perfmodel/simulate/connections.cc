@@ -5,34 +5,19 @@
 
 namespace commtune {
 
-namespace {
-
-/// Of a message, at most; and of all messages together, beyond two each, which are the fewest that get into
-/// each other's way.
-constexpr std::size_t kMostPeers = 8, kPeersOfAll = 128;
-
-/// At how many of a message's hosts to look. All of them, or as many on either side.
-std::size_t peers_of(std::size_t hosts, std::size_t messages) {
-  const std::size_t most = std::clamp<std::size_t>(kPeersOfAll / (messages + 1), 2, kMostPeers) / 2 * 2;
-  return std::min(hosts - 1, most);
-}
-
-}  // namespace
-
-void Connections::reset(std::size_t hosts, std::size_t servers, std::size_t messages, double held,
-                        double taken) {
+void Connections::reset(const Hosts& hosts, std::size_t messages, double held, double taken) {
   for (const std::uint32_t number : used_) {
     Connection& connection = connections_[number];
     connection.waiting.clear();
     connection.busy = connection.used = false;
   }
   used_.clear();
-  hosts_ = hosts;
-  servers_ = servers;
-  peers_ = peers_of(hosts, messages);
+  hosts_ = hosts.all;
+  servers_ = hosts.with_servers;
+  peers_ = std::min(hosts.all - 1, hosts.peers);
   // Of its own messages a host with servers sends the answers over all of its connections; of the others',
   // what it pushes over one.
-  time_by_occupancy_ = static_cast<double>(servers) / (1 + servers_among_peers());
+  time_by_occupancy_ = static_cast<double>(servers_) / (1 + servers_among_peers());
   held_ = held;
   taken_ = taken;
   messages_.resize(messages);  // start() fills them in

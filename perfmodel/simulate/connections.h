@@ -20,8 +20,9 @@ namespace commtune {
 /// Answers leave a chunk's time after the last host began to push the message, and none of them has arrived
 /// sooner than that after the last push.
 ///
-/// A simulation looks at as many of a message's hosts as it can afford: where there are many messages they
-/// stand for each other. Hosts that have servers are evenly among the others.
+/// A simulation may look at some of a message's hosts, which then stand for the others: of all connections
+/// the last one says when a message is there, and of few that is sooner. Hosts that have servers are evenly
+/// among the others.
 class Connections {
  public:
   /// What a message takes.
@@ -33,13 +34,17 @@ class Connections {
   };
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
-  /// hosts     that exchange messages, at least one
-  /// servers   hosts that have servers, 1 to `hosts`
+  struct Hosts {
+    std::size_t all = 1;           ///< that exchange messages, at least one
+    std::size_t with_servers = 1;  ///< 1 to `all`
+    std::size_t peers = 0;         ///< of each, to look at: all others, or an even number
+  };
+
   /// messages  that may be started
   /// held      seconds' worth of bytes that sockets hold, which nothing more urgent overtakes
   /// taken     of a push that is being sent, seconds' worth of bytes that sockets take: it counts as sent.
   ///           kNever: nobody asks
-  void reset(std::size_t hosts, std::size_t servers, std::size_t messages, double held, double taken);
+  void reset(const Hosts& hosts, std::size_t messages, double held, double taken);
 
   /// Seconds for which a stage of a message keeps each connection of its server's host, by what the message
   /// keeps the card of a host with servers on average: TransferCost::time, that is, by an occupancy.

@@ -69,15 +69,16 @@ void NetworkModel::reset(const FlatRoad& road, std::size_t messages, bool couple
   });
 }
 
-/// Where all wait for one host, each of the others is like any. The ranks of a host that push parts of its
-/// sum share its card, so none is given much ahead of that.
+/// The ranks of a host that push parts of its sum share its card, so none is given much ahead of that.
 void NetworkModel::reset_connections(std::size_t messages) {
   const RoadCost& cost = *road_->cost;
   const auto servers = static_cast<std::uint32_t>(cost.in_turn);
-  const std::uint32_t with_servers = cost.server_hosts.with_servers(servers);
-  const std::uint32_t hosts = with_servers == 1 ? 2 : cost.server_hosts.hosts(servers);
+  const ServerHosts& where = cost.server_hosts;
   const double taken = cost.rounds.first_as_last ? 0 : kTakenOfHeld * head_of_line_;
-  connections_.reset(hosts, with_servers, messages, head_of_line_, limited_ ? taken : Connections::kNever);
+  const std::uint32_t hosts = where.connected(servers);
+  const bool all = road_->to_all_hosts && hosts - 1 <= kFewPeers;
+  connections_.reset({hosts, where.with_servers(servers), all ? hosts - 1 : kNeighbours}, messages,
+                     head_of_line_, limited_ ? taken : Connections::kNever);
 }
 
 void NetworkModel::start(std::uint32_t urgency, const InFlightMessage& in_flight, ComputeClock& clock) {

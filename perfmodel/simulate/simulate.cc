@@ -40,12 +40,11 @@ class Simulator::Engine {
  public:
   explicit Engine(const Workload& work) : work_(work), arrival_(work.layers()) {}
 
-  Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline) {
-    const FlatRoad road(cost);
+  Prediction run(const FlatPlan& plan, const FlatRoad& road, Timeline* timeline) {
     begin(plan, road, timeline);
     send_all();
     finish();
-    return prediction(cost);
+    return prediction(*road.cost);
   }
 
   Seconds time(const FlatPlan& plan, const FlatRoad& road, Seconds limit) {
@@ -59,7 +58,7 @@ class Simulator::Engine {
   }
 
   Prediction run(const Plan& plan, const RoadCost& cost, Timeline* timeline) {
-    return run(FlatPlan{plan, work_}, cost, timeline);
+    return run(FlatPlan{plan, work_}, FlatRoad(cost), timeline);
   }
 
   std::uint64_t events() const { return events_; }
@@ -503,7 +502,11 @@ Simulator::Simulator(const Workload& work) : engine_(std::make_unique<Engine>(wo
 Simulator::~Simulator() = default;
 
 Prediction Simulator::run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline) {
-  return engine_->run(plan, cost, timeline);
+  return engine_->run(plan, FlatRoad(cost), timeline);
+}
+
+Prediction Simulator::run(const FlatPlan& plan, const FlatRoad& road, Timeline* timeline) {
+  return engine_->run(plan, road, timeline);
 }
 
 Prediction Simulator::run(const Plan& plan, const RoadCost& cost, Timeline* timeline) {

@@ -80,6 +80,7 @@ class Simulator {
   /// cost      O(log messages) for each round of a message, and O(pieces + layers)
   Prediction run(const FlatPlan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
   Prediction run(const Plan& plan, const RoadCost& cost, Timeline* timeline = nullptr);
+  Prediction run(const FlatPlan& plan, const FlatRoad& road, Timeline* timeline = nullptr);
 
   /// T alone, for a search that tries thousands of plans on one road. Stops as soon as the plan is known to
   /// take longer than `limit`, and returns infinity then.

@@ -43,7 +43,7 @@ Plan frozen(const Planning& job, const RoadOption& option, Plan plan) {
   FlatPlan flat(plan, job.work);
   flat.overtakes = false;
   Simulator simulator(job.work);
-  simulator.run(flat, option.cost);
+  simulator.run(flat, among_neighbours(FlatRoad(option.cost)));
   const std::span<const std::uint32_t> started = simulator.started();
   std::vector<Message> messages;
   messages.reserve(started.size());
@@ -94,8 +94,6 @@ constexpr Closeness kQuick{4 * kSteps, 4 * kSteps, 4 * kSteps, -kSteps, 1, 1, kS
     kThorough{2 * kSteps, 2 * kSteps, kSteps / 4, 2 * kSteps, 24, 0.7, 1};
 /// How much slower than the best a setting of the coarse grid may be to be one of several starts.
 constexpr double kStartBehind = 0.05;
-/// Settings of the coarse grid are simulated with so many rounds of each message.
-constexpr int kCoarseRounds = 2;
 
 struct Start {
   Setting setting;
@@ -112,8 +110,8 @@ class SettingSearch {
   SettingSearch(const Planning& job, const RoadOption& option)
       : job_(job),
         option_(option),
-        road_(option.cost),
-        coarse_road_(with_rounds(road_, kCoarseRounds)),
+        road_(among_neighbours(FlatRoad(option.cost))),
+        coarse_road_(coarse(road_)),
         closeness_(job.thorough ? kThorough : kQuick),
         largest_(largest_tensor(job.work)),
         simulator_(job.work),

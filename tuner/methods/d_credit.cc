@@ -50,7 +50,7 @@ std::vector<Bytes> windows_of(const Planning& job, const RoadOption& option, con
 
 Plan d_credit(const Planning& job, const RoadOption& option) {
   Simulator simulator(job.work);
-  const FlatRoad road(option.cost);
+  const FlatRoad road = among_neighbours(FlatRoad(option.cost));
   std::optional<Plan> best;
   Seconds fastest = kNoLimit;
   const auto keep_if_faster = [&](Plan&& plan) {
@@ -64,7 +64,7 @@ Plan d_credit(const Planning& job, const RoadOption& option) {
     if (best && best->messages.size() == job.work.tensors.size()) break;  // no tensor is larger
     Plan plan = byte_scheduler(job, option, {block, kUnlimited});
     Timeline timeline;
-    simulator.run(plan, option.cost, &timeline);
+    simulator.run(FlatPlan(plan, job.work), road, &timeline);
     plan.window = windows_of(job, option, plan, timeline, block);
     keep_if_faster(std::move(plan));
   }

@@ -14,7 +14,7 @@ constexpr Connections::TransferCost kFourParts{.time = 4, .chunk = 1, .lag = 0},
 class Exchange {
  public:
   explicit Exchange(std::size_t hosts, double held = 0, double taken = 0, std::size_t messages = 8) {
-    connections_.reset(hosts, hosts, messages, held, taken);
+    connections_.reset({hosts, hosts, hosts > 9 ? 2 : hosts - 1}, messages, held, taken);
   }
   void start(std::uint32_t message, std::uint32_t host, Connections::TransferCost cost = kFourParts) {
     connections_.start(message, host, cost, now_);
@@ -166,7 +166,7 @@ TEST(Connections, ManyMessagesOfManyHostsAreHandledInTime) {
 TEST(Connections, OfAllMessagesABusyHostsConnectionsHaveAsMuchAsItsCard) {
   const auto time = [](std::size_t hosts, std::size_t servers, std::size_t messages) {
     Connections connections;
-    connections.reset(hosts, servers, messages, 0, 0);
+    connections.reset({hosts, servers, hosts > 9 ? 2 : hosts - 1}, messages, 0, 0);
     return connections.time_by_occupancy();
   };
   // Of four messages for four servers, a connection has one push and one message's answers.
@@ -187,7 +187,7 @@ TEST(Connections, KnowNothingOfWhatWasBeforeTheyWereReset) {
   exchange.start(0, 0);
   exchange.start(1, 2);
   exchange.pass(2);
-  exchange.connections().reset(3, 3, 1, 0, 0);
+  exchange.connections().reset({3, 3, 2}, 1, 0, 0);
   EXPECT_EQ(exchange.connections().soonest(), Connections::kNever);
   exchange.start(0, 2);
   exchange.end();

@@ -358,6 +358,38 @@ TEST(NetworkModel, ServersOfTwoHostsAreInEachOthersWay) {
   EXPECT_GE(network.arrival(2), 4.5);
 }
 
+TEST(NetworkModel, AMessageIsThereWhenItsLastConnectionHasPassedIt) {
+  // Servers on hosts 0 and 2 of four; 40 B keep a connection for 1.5 s, a chunk of 10 B for 0.375. Host 0's
+  // push of message 1 waits from 0.375 on for the answers of message 0 to host 2: 3 s, and a chunk until they
+  // answer.
+  RoadCost cost = two_servers_in_turn(0.025, 0.025);
+  cost.server_hosts = {4, 1};
+  cost.traits = {.chunk = Bytes{10}, .uncut = Bytes{10}, .cuts = 4};
+  const auto end_of_both = [](const FlatRoad& road) {
+    ComputeClock clock;
+    clock.reset(0);
+    NetworkModel model;
+    model.reset(road, 2, true, {.bytes = 1 << 20, .most = 1 << 20}, false);
+    for (const std::uint32_t server : {0, 1}) model.start(server, {server, 40, 0}, clock);
+    double end = 0;
+    for (int arrived = 0; arrived < 2; model.forget_arrived()) {
+      model.advance(std::numeric_limits<double>::infinity(), false, clock);
+      for (const NetworkModel::Arrival& arrival : model.arrived()) {
+        end = std::max(end, arrival.distribute.end);
+        ++arrived;
+      }
+    }
+    return end;
+  };
+  EXPECT_DOUBLE_EQ(end_of_both(FlatRoad(cost)), 3.375);
+  // Hosts 1 and 3 alone have nothing for each other: 2 s a connection, and a chunk.
+  EXPECT_DOUBLE_EQ(end_of_both(among_neighbours(FlatRoad(cost))), 2.5);
+  EXPECT_TRUE(is_among_few(cost));
+  cost.server_hosts.all = 10;
+  EXPECT_FALSE(is_among_few(cost)) << "neighbours stand for all anyway";
+  EXPECT_DOUBLE_EQ(end_of_both(FlatRoad(cost)), end_of_both(among_neighbours(FlatRoad(cost))));
+}
+
 TEST(NetworkModel, OfServersInTurnTheSlowestCardIsTheChannel) {
   RoadCost cost = two_servers_in_turn(0.05, 0.0375);
   cost.server_hosts.connections_bind = false;
