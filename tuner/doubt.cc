@@ -10,6 +10,7 @@
 #include "perfmodel/base/digest.h"
 #include "perfmodel/base/normal.h"
 #include "perfmodel/cost/prediction_limits.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "tuner/cluster_draws.h"
 #include "tuner/factors.h"
 #include "tuner/race.h"
@@ -38,7 +39,10 @@ double percentile(std::vector<double>& values, double q) {
 }
 
 /// By entry, where every cost is as large as the fits' doubt leaves it.
-std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking, const Planning& job,
+///
+/// comparable  comparable_times() of the ranking
+std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking,
+                                     const std::vector<Seconds>& comparable, const Planning& job,
                                      const Cluster& cluster) {
   const Cluster most = at_limits(cluster, Limit::kUpper);
   Slowed slowed(job, most);
@@ -49,17 +53,22 @@ std::vector<Seconds> at_upper_limits(const std::vector<Entry>& ranking, const Pl
     RoadCost cost = moved(road_cost(road, most, job.workers), kNormal90, cluster.plan_deviation);
     costs.push_back(with_delay(std::move(cost), job.delay_of(road), kNormal90));
   }
+  std::vector<FlatRoad> flat;
+  flat.reserve(roads.size());
+  for (const RoadCost& cost : costs) flat.push_back(among_neighbours(FlatRoad(cost)));
   std::vector<Seconds> times;
   times.reserve(ranking.size());
-  for (const Entry& entry : ranking) {
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    const Entry& entry = ranking[i];
     if (entry.run_deviation > 0) {
       times.push_back(entry.prediction.iteration * std::exp(kNormal90 * entry.run_deviation));
       continue;
     }
     const auto road = std::ranges::find(roads, entry.plan.road) - roads.begin();
-    const Seconds time = comparable_time(slowed.simulator, FlatPlan(entry.plan, slowed.work),
-                                         costs[static_cast<std::size_t>(road)]);
-    times.push_back(time * over_comparable(entry));
+    const Seconds time =
+        slowed.simulator.time(FlatPlan(entry.plan, slowed.work), flat[static_cast<std::size_t>(road)]);
+    const bool takes_time = comparable[i] > Seconds{0};
+    times.push_back(takes_time ? time * (entry.prediction.iteration / comparable[i]) : time);
   }
   return times;
 }
@@ -130,22 +139,16 @@ std::optional<Judged> judged_over(const std::vector<Entry>& ranking, const Trans
   if (is_out(out_of_time)) return std::nullopt;
   ClusterDraws clusters(view.cluster, roads_of(ranking), draws, seed);
   const int runs = clusters.in_doubt() ? draws : 1;
-  std::optional<Times> raced = race(ranking, view.job, clusters, runs, out_of_time);
+  const std::vector<Seconds> comparable = comparable_times(ranking, view.job);
+  std::optional<Times> raced = race(ranking, comparable, view.job, clusters, runs, out_of_time);
   if (!raced || is_out(out_of_time)) return std::nullopt;
   Judged judged(ranking.size());
   judged.draws = static_cast<std::size_t>(runs);
   judged.raced = std::move(*raced);
-  judged.responses = responses(ranking, view.job, view.cluster, out_of_time);
+  judged.responses = responses(ranking, comparable, view.job, view.cluster, out_of_time);
   if (is_out(out_of_time)) return std::nullopt;
-  judged.most = at_upper_limits(ranking, view.job, view.cluster);
+  judged.most = at_upper_limits(ranking, comparable, view.job, view.cluster);
   return judged;
-}
-
-/// Of entries whose predictions look at more than other simulations of their plans do.
-void make_comparable(Entry& entry, const Planning& job, Simulator& simulator) {
-  const RoadOption* const option = job.option_of(entry.plan.road);
-  if (option == nullptr || !is_among_few(option->cost)) return;
-  entry.comparable = comparable_time(simulator, FlatPlan(entry.plan, job.work), option->cost);
 }
 
 /// By their places in the ranking.
@@ -177,8 +180,6 @@ bool judge_under_doubt(std::vector<Entry>& ranking, const std::vector<TransportV
   for (const TransportView& view : views) {
     const std::vector<std::size_t> own = entries_over(ranking, view);
     if (own.empty()) continue;
-    Simulator simulator(view.job.work);
-    for (const std::size_t i : own) make_comparable(ranking[i], view.job, simulator);
     std::optional<Judged> part =
         views.size() == 1
             ? judged_over(ranking, view, draws, seed, out_of_time)

@@ -78,12 +78,31 @@ Seconds comparable_time(Simulator& simulator, const FlatPlan& plan, const RoadCo
   return simulator.time(plan, among_neighbours(FlatRoad(cost)));
 }
 
+Seconds comparable_to(Seconds predicted, Simulator& simulator, const FlatPlan& plan, const RoadCost& cost) {
+  return is_among_few(cost) ? comparable_time(simulator, plan, cost) : predicted;
+}
+
+std::vector<Seconds> comparable_times(const std::vector<Entry>& ranking, const Planning& job) {
+  Simulator simulator(job.work);
+  std::vector<Seconds> times;
+  times.reserve(ranking.size());
+  for (const Entry& entry : ranking) {
+    const Seconds predicted = entry.prediction.iteration;
+    const RoadOption* const option = job.option_of(entry.plan.road);
+    const bool was_run = entry.run_deviation > 0;
+    times.push_back(option == nullptr || was_run
+                        ? predicted
+                        : comparable_to(predicted, simulator, FlatPlan(entry.plan, job.work), option->cost));
+  }
+  return times;
+}
+
 Seconds expected_time(Simulator& simulator, const FlatPlan& plan, const RoadCost& cost, Seconds predicted) {
   // What e to a normal value takes more on average is half its variance: 0.5 %.
   constexpr double kOfMatter = 0.1;
   constexpr double kNode = 1.7320508075688772, kWeight = 1.0 / 6;  // square root of 3
   if (cost.deviation.largest() < kOfMatter) return predicted;
-  const Seconds base = is_among_few(cost) ? comparable_time(simulator, plan, cost) : predicted;
+  const Seconds base = comparable_to(predicted, simulator, plan, cost);
   Seconds expected = predicted;
   for (const CostError& error : errors_of(cost, 0)) {
     for (const double z : {-kNode, kNode}) {
@@ -94,12 +113,13 @@ Seconds expected_time(Simulator& simulator, const FlatPlan& plan, const RoadCost
   return expected;
 }
 
-std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
-                                const Cluster& cluster, const OutOfTime& out_of_time) {
+std::vector<Response> responses(const std::vector<Entry>& ranking, const std::vector<Seconds>& comparable,
+                                const Planning& job, const Cluster& cluster, const OutOfTime& out_of_time) {
   Simulator simulator(job.work);
   std::vector<Response> all;
   all.reserve(ranking.size());
-  for (const Entry& entry : ranking) {
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    const Entry& entry = ranking[i];
     Response& response = all.emplace_back();
     if (is_out(out_of_time)) continue;
     if (entry.run_deviation > 0) {
@@ -122,11 +142,10 @@ std::vector<Response> responses(const std::vector<Entry>& ranking, const Plannin
     };
     add(-late / entry.prediction.iteration, late / entry.prediction.iteration);
     const FlatPlan flat(entry.plan, job.work);
-    const Seconds base = comparable_to(entry);
     for (const CostError& error : errors_of(cost, of_plans)) {
       const auto logarithm = [&](double z) {
         const RoadCost at_z = with_error(cost, z, error);
-        return std::log(comparable_time(simulator, flat, at_z) / base);
+        return std::log(comparable_time(simulator, flat, at_z) / comparable[i]);
       };
       const auto [low, high] = std::minmax({logarithm(-kNormal90), logarithm(kNormal90)});
       add(low, high);

@@ -37,6 +37,13 @@ RoadCost with_error(RoadCost cost, double z, const CostError& error);
 /// turn with few of the hosts looked at (among_neighbours).
 Seconds comparable_time(Simulator& simulator, const FlatPlan& plan, const RoadCost& cost);
 
+/// The same of a prediction's own cost: simulated anew only where the prediction looked at more.
+Seconds comparable_to(Seconds predicted, Simulator& simulator, const FlatPlan& plan, const RoadCost& cost);
+
+/// By entry, under the fitted costs: what other times of its plan are compared with. As predicted where the
+/// plan was run.
+std::vector<Seconds> comparable_times(const std::vector<Entry>& ranking, const Planning& job);
+
 /// What a plan's iteration takes on average over the errors that its road's cost may have (Gauss-Hermite rule
 /// of three points for each of errors_of() without plan_deviation). As predicted where they are of no matter.
 Seconds expected_time(Simulator& simulator, const FlatPlan& plan, const RoadCost& cost, Seconds predicted);
@@ -53,8 +60,10 @@ struct Response {
 /// errors_of(), of which it gets the root of the sum of squares. A plan that hides all its communication
 /// behind compute hardly responds, but for what its road is late by (RoadDelay). One that was run is in doubt
 /// by Entry::run_deviation, whatever its costs are.
-std::vector<Response> responses(const std::vector<Entry>& ranking, const Planning& job,
-                                const Cluster& cluster, const OutOfTime& out_of_time);
+///
+/// comparable  comparable_times() of the ranking
+std::vector<Response> responses(const std::vector<Entry>& ranking, const std::vector<Seconds>& comparable,
+                                const Planning& job, const Cluster& cluster, const OutOfTime& out_of_time);
 
 /// Multiplies times[entry][draw] by a factor drawn for each road and each plan. The result has `count` draws
 /// of every entry; if it was simulated on fewer, those are repeated in turn. Entries without doubt keep their

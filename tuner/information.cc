@@ -106,8 +106,7 @@ class Roads {
   Reach reach_of(const Candidate& candidate) {
     const FlatPlan flat(candidate.best.plan, job_.work);
     const RoadCost& fitted = candidate.option->cost;
-    const Seconds base =
-        is_among_few(fitted) ? comparable_time(simulator_, flat, fitted) : Seconds{candidate.time()};
+    const Seconds base = comparable_to(Seconds{candidate.time()}, simulator_, flat, fitted);
     const auto logarithm = [&](const RoadCost& cost) {
       return std::log(comparable_time(simulator_, flat, cost) / base);
     };

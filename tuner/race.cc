@@ -1,5 +1,7 @@
 #include "tuner/race.h"
 
+#include "perfmodel/cost/stage_cost.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -142,8 +144,8 @@ struct PricedDraw {
 /// Simulates the entries of a ranking on the draws, each as far as its times may matter.
 class Race {
  public:
-  Race(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters, int draws,
-       const OutOfTime& out_of_time)
+  Race(const std::vector<Entry>& ranking, const std::vector<Seconds>& comparable, const Planning& job,
+       ClusterDraws& clusters, int draws, const OutOfTime& out_of_time)
       : job_(job),
         clusters_(clusters),
         out_of_time_(out_of_time),
@@ -157,13 +159,14 @@ class Race {
     taken_.reserve(ranking.size());
     road_of_.reserve(ranking.size());
     fine_over_coarse_.reserve(ranking.size());
-    for (const Entry& entry : ranking) {
+    for (std::size_t i = 0; i < ranking.size(); ++i) {
+      const Entry& entry = ranking[i];
       plans_.emplace_back(entry.plan, job.work);
       taken_.push_back(entry.run_deviation > 0 ? std::optional(entry.prediction.iteration.count())
                                                : std::nullopt);
       road_of_.push_back(static_cast<std::size_t>(std::find(roads_.begin(), roads_.end(), entry.plan.road) -
                                                   roads_.begin()));
-      fine_over_coarse_.push_back(fine_over_coarse(entry));
+      fine_over_coarse_.push_back(fine_over_coarse(entry, comparable[i]));
     }
   }
 
@@ -215,15 +218,13 @@ class Race {
     return fine_over_coarse_[entry] * simulator.time(plans_[entry], road).count();
   }
 
-  /// What an entry takes under the fitted costs over what it takes by a coarse simulation.
-  double fine_over_coarse(const Entry& entry) {
+  /// What the last entry takes under the fitted costs over what it takes by a coarse simulation.
+  double fine_over_coarse(const Entry& entry, Seconds comparable) {
     const RoadOption* option = job_.option_of(entry.plan.road);
-    if (option == nullptr) return 1;
-    if (entry.run_deviation > 0) return 1;
-    if (entry.comparable > Seconds{0}) return over_comparable(entry);
-    const FlatRoad road = coarse(FlatRoad(option->cost));
-    if (road.rounds() == FlatRoad(option->cost).rounds()) return 1;
-    const Seconds coarsely = simulator_.time(plans_.back(), road);
+    if (option == nullptr || entry.run_deviation > 0) return 1;
+    const FlatRoad fine(option->cost), road = coarse(fine);
+    const bool as_compared = road.rounds() == fine.rounds();
+    const Seconds coarsely = as_compared ? comparable : simulator_.time(plans_.back(), road);
     return coarsely.count() > 0 ? entry.prediction.iteration / coarsely : 1;
   }
 
@@ -295,9 +296,10 @@ double share_of_wins(const std::vector<double>& times, const std::vector<double>
   return static_cast<double>(wins) / static_cast<double>(times.size());
 }
 
-std::optional<Times> race(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
-                          int draws, const OutOfTime& out_of_time) {
-  return Race(ranking, job, clusters, draws, out_of_time).run();
+std::optional<Times> race(const std::vector<Entry>& ranking, const std::vector<Seconds>& comparable,
+                          const Planning& job, ClusterDraws& clusters, int draws,
+                          const OutOfTime& out_of_time) {
+  return Race(ranking, comparable, job, clusters, draws, out_of_time).run();
 }
 
 }  // namespace commtune::tuner

@@ -42,7 +42,10 @@ struct Slowed {
 /// Times of the entries on the draws; nothing when time was out before the end. After each heat, of 4 draws,
 /// 8 and 16, a plan is simulated on no more of them that cannot be chosen, and after the last one that takes
 /// surely the same beside the leader. Its times on the others are the leader's, by what it took beside that.
-std::optional<Times> race(const std::vector<Entry>& ranking, const Planning& job, ClusterDraws& clusters,
-                          int draws, const OutOfTime& out_of_time);
+///
+/// comparable  comparable_times() of the ranking
+std::optional<Times> race(const std::vector<Entry>& ranking, const std::vector<Seconds>& comparable,
+                          const Planning& job, ClusterDraws& clusters, int draws,
+                          const OutOfTime& out_of_time);
 
 }  // namespace commtune::tuner

@@ -73,23 +73,12 @@ struct Entry {
   std::size_t messages = 0;
   double server_imbalance = 1;  ///< the busiest server's bytes over their mean; 1 on roads without servers
   std::optional<Doubt> doubt;
-  /// comparable_time() under the fitted costs (factors.h); 0: as predicted.
-  Seconds comparable{};
   /// Where a run of the plan has its say in the prediction, the relative standard deviation of another; else
   /// 0.
   double run_deviation = 0;
   std::optional<MeasuredTime> measured;  ///< verify() only, of the plans that it ran
   std::string failure;                   ///< why the run of this plan failed; empty otherwise
 };
-
-/// A prediction over what is comparable with other times of its plan.
-inline double over_comparable(const Entry& entry) {
-  return entry.comparable > Seconds{0} ? entry.prediction.iteration / entry.comparable : 1;
-}
-/// What other times of the entry's plan are compared with.
-inline Seconds comparable_to(const Entry& entry) {
-  return entry.comparable > Seconds{0} ? entry.comparable : entry.prediction.iteration;
-}
 
 /// Of the entry's plan; computed where the entry does not know it.
 std::string plan_digest(const Entry& entry);
