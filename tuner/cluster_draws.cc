@@ -7,7 +7,7 @@
 #include "perfmodel/base/normal.h"
 #include "perfmodel/base/random.h"
 #include "perfmodel/cost/prediction_limits.h"
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_kind.h"
 #include "perfmodel/fit/fit.h"
 
 namespace commtune::tuner {

@@ -7,6 +7,8 @@
 #include "perfmodel/base/error.h"
 #include "perfmodel/base/overloaded.h"
 #include "perfmodel/bound/bound.h"
+#include "perfmodel/cost/road_kind.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/cost/topology.h"
 #include "perfmodel/fit/curve_ops.h"
 

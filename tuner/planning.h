@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "perfmodel/cluster.h"
+#include "perfmodel/cost/road_cost.h"
 #include "perfmodel/cost/road_factor.h"
-#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "perfmodel/simulate/simulate.h"

@@ -9,6 +9,7 @@
 #include "perfmodel/base/normal.h"
 #include "perfmodel/bound/bound.h"
 #include "perfmodel/cost/prediction_limits.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/cost/topology.h"
 #include "tuner/cast_answer.h"
 #include "tuner/doubt.h"

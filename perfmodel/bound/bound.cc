@@ -10,6 +10,7 @@
 #include "perfmodel/bound/batched_bound.h"
 #include "perfmodel/bound/preemptive_bound.h"
 #include "perfmodel/cost/least_cost.h"
+#include "perfmodel/cost/stage_cost.h"
 
 namespace commtune {
 

@@ -1,7 +1,7 @@
 #pragma once
 // Lower bounds: no plan is faster as long as the costs are right. MODEL.md section 3.4.
 
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_cost.h"
 #include "perfmodel/simulate/simulate.h"
 
 namespace commtune {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_cost.h"
 #include "perfmodel/simulate/workload.h"
 
 namespace commtune {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_cost.h"
 #include "perfmodel/fit/curve.h"
 
 namespace commtune {

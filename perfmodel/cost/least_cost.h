@@ -1,7 +1,7 @@
 #pragma once
 // What a message costs at least, as straight lines below its costs, for bounds. MODEL.md section 3.4.
 
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_cost.h"
 
 namespace commtune {
 

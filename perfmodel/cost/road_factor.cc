@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "perfmodel/cost/road_kind.h"
 #include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/fit/curve_ops.h"
 

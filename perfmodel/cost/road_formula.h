@@ -2,7 +2,7 @@
 // The formulas of MODEL.md section 4: a road's cost from the fits of links and of summing. For stage_cost.cc.
 
 #include "perfmodel/cluster.h"
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_cost.h"
 #include "perfmodel/cost/topology.h"
 
 namespace commtune {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "perfmodel/base/never.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/simulate/compute_clock.h"
 #include "perfmodel/simulate/network_model.h"
 #include "perfmodel/simulate/priority_set.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "perfmodel/cost/flat_cost.h"
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/simulate/workload.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "perfmodel/base/overloaded.h"
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_kind.h"
 #include "probes/analysis/links.h"
 #include "probes/load/road_operation.h"
 

@@ -6,6 +6,7 @@
 
 #include "api/advice/plan_advisor.h"
 #include "perfmodel/base/error.h"
+#include "perfmodel/cost/road_kind.h"
 #include "perfmodel/cost/stage_cost.h"
 #include "probes/analysis/enough_sizes.h"
 #include "probes/analysis/fit_cluster.h"

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_cost.h"
 #include "perfmodel/plan.h"
 #include "perfmodel/profile.h"
 #include "perfmodel/simulate/simulate.h"

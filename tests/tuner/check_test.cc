@@ -10,6 +10,7 @@
 
 #include "api/view/answer_json.h"
 #include "perfmodel/base/error.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/shipped_profiles.h"
 #include "perfmodel/simulate/simulate.h"
 #include "tests/tuner/testbed.h"

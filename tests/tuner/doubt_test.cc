@@ -1,4 +1,5 @@
 #include "tuner/doubt.h"
+#include "perfmodel/cost/stage_cost.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,6 +9,7 @@
 
 #include "api/view/answer_json.h"
 #include "perfmodel/base/error.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/shipped_profiles.h"
 #include "tests/tuner/testbed.h"
 #include "tuner/check.h"

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/fit/curve_ops.h"
 #include "tuner/messages.h"
 #include "tuner/methods/mg_wfbp.h"

@@ -1,5 +1,6 @@
 #include "tuner/methods/mg_wfbp.h"
 
+#include "perfmodel/cost/stage_cost.h"
 #include "tuner/messages.h"
 
 namespace commtune::tuner {

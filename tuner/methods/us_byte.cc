@@ -1,5 +1,6 @@
 #include "tuner/methods/us_byte.h"
 
+#include "perfmodel/cost/stage_cost.h"
 #include "tuner/methods/mg_wfbp.h"
 #include "tuner/methods/two_phase.h"
 

@@ -22,7 +22,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "perfmodel/cost/stage_cost.h"
+#include "perfmodel/cost/road_cost.h"
 #include "tuner/search/units.h"
 
 namespace commtune::tuner {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "perfmodel/base/error.h"
+#include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/simulate/simulate.h"
 #include "perfmodel/simulate/workload.h"
 #include "tests/perfmodel/throws.h"
