@@ -56,8 +56,10 @@ Curve alone_of(const OperationFit& fit, PricedRoad& priced, StageCost Formula::*
       slope += more / (static_cast<double>(bends[i + 1].count) - from);
       grown += more;
     }
-    slope = std::min(slope, time / from);  // a curve's start-ups are not negative
-    pieces.push_back({bends[i], Seconds{time - slope * from}, SecondsPerByte{slope}});
+    // A curve's start-ups are not negative, not even by rounding.
+    slope = std::min(slope, time / from);
+    const double start = std::max(0.0, time - slope * from);
+    pieces.push_back({bends[i], Seconds{start}, SecondsPerByte{slope}});
   }
   return lower(alone, Curve{std::move(pieces)});
 }

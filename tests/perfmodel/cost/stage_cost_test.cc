@@ -583,6 +583,18 @@ TEST(RoadCost, BeyondMessagesShorterThanAChunkTheFirstChunkGrows) {
   EXPECT_GT(lag(512_KiB), 2 * lag(32_KiB));
 }
 
+TEST(RoadCost, HoweverFastTheFirstChunkGrowsNoStartUpIsNegative) {
+  const Road road = ps(1, Placement::kColocated);
+  for (int i = 1; i <= 200; ++i) {
+    Cluster cluster = cluster_of(4);
+    OperationFit fit{road, Operation::kPushPull, 4, {}, {}};
+    fit.alone = fit_of(Curve{Seconds{0}, SecondsPerByte{i * 0.1e-9}}, 4_B, 32_KiB);
+    fit.streamed = fit_of(Curve{Seconds{0}, SecondsPerByte{i * 0.07e-9}}, 4_B, 16_KiB);
+    cluster.operations = {fit};
+    EXPECT_NO_THROW(road_cost(road, cluster, 4)) << i;
+  }
+}
+
 TEST(RoadCost, AMeasuredRoadWithoutStreamsHidesLatencyAsAnotherOnesStreamsDo) {
   Cluster cluster = cluster_of(4);
   OperationFit doubling{a2a(Collective::kRecursiveDoubling), Operation::kAllReduce, 4, {}, {}};
