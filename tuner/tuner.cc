@@ -11,6 +11,7 @@
 #include "perfmodel/cost/prediction_limits.h"
 #include "perfmodel/cost/stage_cost.h"
 #include "perfmodel/cost/topology.h"
+#include "tuner/best_plan.h"
 #include "tuner/cast_answer.h"
 #include "tuner/doubt.h"
 #include "tuner/doubtful.h"
@@ -18,13 +19,11 @@
 #include "tuner/methods/method.h"
 #include "tuner/reason.h"
 #include "tuner/search/search.h"
+#include "tuner/transport_job.h"
 
 namespace commtune::tuner {
 
 namespace {
-
-/// Tuning is not tried on a road on which a method takes this much longer untuned than on another.
-constexpr double kPromising = 1.05;
 
 constexpr const char* kJoint = "joint";
 
@@ -41,35 +40,6 @@ int workers_of(const TuneOptions& options, const Cluster& cluster) {
   return left;
 }
 
-/// The job's roads that suit a method, those that could be fastest first: of its architecture, and with
-/// servers that get messages as its system hands them out, where those were priced.
-std::vector<const RoadOption*> roads_by_bound(const Planning& job, const Method& method) {
-  const bool whole = method.servers == Assignment::kHashed && !job.whole.empty();
-  std::vector<const RoadOption*> roads;
-  for (const RoadOption& option : job.roads) {
-    if (architecture_of(option.road) != method.architecture) continue;
-    if (!whole || !taking_messages_whole(option.road)) roads.push_back(&option);
-  }
-  for (std::size_t i = 0; whole && i < job.whole.size(); ++i) roads.push_back(&job.whole[i]);
-  std::stable_sort(roads.begin(), roads.end(),
-                   [](const RoadOption* a, const RoadOption* b) { return a->floor() < b->floor(); });
-  return roads;
-}
-
-/// The job with these of its roads alone; nothing where none of them is among its own.
-std::optional<Planning> with_roads(const Planning& job, const std::vector<TransportRoad>& roads,
-                                   const std::string& transport) {
-  if (roads.empty()) return std::nullopt;
-  Planning narrowed = job;
-  for (std::vector<RoadOption>* options : {&narrowed.roads, &narrowed.whole}) {
-    std::erase_if(*options, [&](const RoadOption& option) {
-      return std::ranges::find(roads, TransportRoad{option.road, transport}) == roads.end();
-    });
-  }
-  const bool none = narrowed.roads.empty() && narrowed.whole.empty();
-  return none ? std::nullopt : std::optional(std::move(narrowed));
-}
-
 /// Remembers whether anybody was told that time is out: only then is something missing from the answer. Time
 /// that has passed stays so, whatever a clock says later.
 struct TimeLimit {
@@ -82,90 +52,6 @@ struct TimeLimit {
   OutOfTime out_of_time;
   bool passed = false;
 };
-
-/// Of a method's roads those on which its tuned plan may be the fastest, going by what it takes untuned.
-std::vector<const RoadOption*> promising_roads(const Method& method, const Planning& job,
-                                               Simulator& simulator) {
-  std::vector<const RoadOption*> roads = roads_by_bound(job, method);
-  if (method.untuned == nullptr || roads.size() < 2) return roads;
-  Seconds fastest = kNoLimit;
-  std::vector<Seconds> times;  // infinite: not promising
-  times.reserve(roads.size());
-  for (const RoadOption* option : roads) {
-    const Seconds limit = fastest * kPromising;
-    const auto untuned = [&] { return FlatPlan(job.with_barrier(method.untuned(job, *option)), job.work); };
-    times.push_back(option->floor() > limit ? kNoLimit
-                                            : simulator.time(untuned(), FlatRoad(option->cost), limit));
-    fastest = std::min(fastest, times.back());
-  }
-  std::vector<const RoadOption*> promising;
-  for (std::size_t i = 0; i < roads.size(); ++i) {
-    if (times[i] <= fastest * kPromising) promising.push_back(roads[i]);
-  }
-  return promising;
-}
-
-RoadOption to_beat(RoadOption option, Seconds known) {
-  option.to_beat = known;
-  return option;
-}
-
-/// A plan on a road.
-struct Candidate {
-  PredictedPlan predicted;
-  const RoadCost* cost = nullptr;
-  std::optional<Seconds> expected = {};  ///< expected_time(), where it was asked for
-
-  Seconds time() const { return predicted.prediction.iteration; }
-};
-
-/// Which of two plans is expected to take less: none wins by a price that is mere hope.
-class ByExpectation {
- public:
-  ByExpectation(const Planning& job, Simulator& simulator) : job_(job), simulator_(simulator) {}
-
-  bool is_faster(Candidate& one, Candidate& other) {
-    const bool alike = one.predicted.plan.road == other.predicted.plan.road;
-    if (alike) return one.time() < other.time();
-    return one.time() < most(other) && expected(one) < expected(other);
-  }
-  /// No less than what a candidate is expected to take.
-  static Seconds most(const Candidate& candidate) {
-    if (candidate.expected) return *candidate.expected;
-    const double deviation = candidate.cost->deviation.largest();
-    return candidate.time() * std::exp(deviation * deviation / 2);
-  }
-
- private:
-  Seconds expected(Candidate& candidate) {
-    if (!candidate.expected)
-      candidate.expected = expected_time(simulator_, FlatPlan(candidate.predicted.plan, job_.work),
-                                         *candidate.cost, candidate.time());
-    return *candidate.expected;
-  }
-
-  const Planning& job_;
-  Simulator& simulator_;
-};
-
-/// A method's plan on the road where it is expected to be fastest; nothing where the job has no road for it.
-std::optional<Candidate> best_of(const Method& method, const Planning& job, Simulator& simulator,
-                                 const OutOfTime& out_of_time) {
-  ByExpectation order(job, simulator);
-  std::optional<Candidate> best;
-  for (const RoadOption* option : promising_roads(method, job, simulator)) {
-    if (best && option->floor() >= ByExpectation::most(*best)) break;
-    if (is_out(out_of_time)) break;
-    Plan plan = job.with_barrier(best && method.untuned != nullptr
-                                     ? method.build(job, to_beat(*option, ByExpectation::most(*best)))
-                                     : method.build(job, *option));
-    plan.method = std::string(method.name);
-    const Prediction prediction = simulator.run(plan, option->cost);
-    Candidate candidate{{std::move(plan), prediction}, &option->cost};
-    if (!best || order.is_faster(candidate, *best)) best = std::move(candidate);
-  }
-  return best;
-}
 
 void rank_by_run(Entry& entry, Seconds& predicted, const PlanTime& run) {
   predicted = expected_after_run(predicted, run.iteration, run.half_width);
@@ -220,67 +106,7 @@ std::optional<Seconds> lowest_at_limits(const std::vector<RoadBound>& bounds) {
   return std::ranges::min_element(bounds, {}, &RoadBound::bound_low)->bound_low;
 }
 
-/// Of the roads that plans are searched on.
-std::vector<RoadBound> bounds_of(const Planning& job, const std::string& transport) {
-  std::vector<RoadBound> bounds;
-  bounds.reserve(job.roads.size());
-  for (const RoadOption& option : job.roads)
-    bounds.push_back({option.road, option.bound, option.cost.explanation, {}, transport});
-  return bounds;
-}
-
 void sort_bounds(std::vector<RoadBound>& bounds) { std::ranges::stable_sort(bounds, {}, &RoadBound::bound); }
-
-/// A question over one of the cluster's transports.
-struct TransportJob {
-  const Cluster* cluster;
-  std::string transport;  ///< empty where the cluster has one
-  Planning job;
-  std::optional<Planning> narrowed;  ///< with eligible roads only
-  std::vector<RoadBound> bounds;
-
-  const Planning& preferred() const { return narrowed ? *narrowed : job; }
-  TransportView view() const { return {job, *cluster, transport}; }
-};
-
-TransportJob job_over(const Cluster& cluster, std::string transport, const Profile& profile, int workers,
-                      const TuneOptions& options, const OutOfTime& out_of_time) {
-  Planning job(profile, cluster, workers,
-               options.roads.empty()
-                   ? worth_pricing(roads_for(cluster, workers, options.limits), cluster, workers)
-                   : options.roads,
-               out_of_time);
-  job.thorough = options.thorough;
-  job.barrier = options.barrier;
-  if (options.roads.empty()) job.price_whole_messages(cluster);  // no others where roads are named
-  require_usable_fit(job, cluster);
-  job.delay([&](const Road& road) { return delay_on({road, transport}, options.trials.runs); });
-  std::optional<Planning> narrowed = with_roads(job, options.trials.roads, transport);
-  std::vector<RoadBound> bounds = bounds_of(job, transport);
-  return {&cluster, std::move(transport), std::move(job), std::move(narrowed), std::move(bounds)};
-}
-
-/// Of the transports over which a road can be priced. Throws what the first says where there is none.
-std::vector<TransportJob> jobs_of(const Profile& profile, const Cluster& cluster, int workers,
-                                  const TuneOptions& options, const OutOfTime& out_of_time) {
-  std::vector<TransportJob> jobs;
-  std::optional<Error> why;
-  const std::vector<const Cluster*> views = over_each_transport(cluster);
-  jobs.reserve(views.size());
-  for (const Cluster* view : views) {
-    try {
-      jobs.push_back(job_over(*view, views.size() > 1 ? view->transport : std::string(), profile, workers,
-                              options, out_of_time));
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::kNotFound && error.code() != ErrorCode::kPoorFit &&
-          error.code() != ErrorCode::kTimeout)
-        throw;
-      if (!why) why = error;
-    }
-  }
-  if (jobs.empty()) throw Error(*why);
-  return jobs;
-}
 
 /// Leaves out plans that were not run and are not predicted to be so much faster than all that were.
 void keep_tried(const std::vector<Entry>& ranking, const Trials& trials, std::vector<std::size_t>& entries) {
@@ -348,7 +174,7 @@ void add_entries(Answer& answer, const TransportJob& over, const TuneOptions& op
                  const OutOfTime& out_of_time) {
   const Planning& preferred = over.preferred();
   Simulator simulator(over.job.work);
-  ByExpectation order(preferred, simulator);
+  ExpectedOrder order(preferred, simulator);
   std::optional<Candidate> start;  // the fastest of those on preferred roads
   const auto add = [&](PredictedPlan candidate, std::string title) {
     if (!over.transport.empty()) title.append(" over ").append(over.transport);
