@@ -1,7 +1,5 @@
 #include "tuner/race.h"
 
-#include "perfmodel/cost/stage_cost.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,6 +8,8 @@
 #include <span>
 #include <string>
 #include <utility>
+
+#include "perfmodel/cost/stage_cost.h"
 
 namespace commtune::tuner {
 

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstdint>
-#include <optional>
 #include <tuple>
 
 #include "perfmodel/base/overloaded.h"
@@ -13,13 +12,6 @@
 namespace commtune {
 
 namespace {
-
-/// How a road's servers get their messages; nothing where it has none.
-std::optional<Assignment> assignment_of(const Road& road) {
-  return match(
-      road, [](const AllReduce&) { return std::optional<Assignment>{}; },
-      [](const ParameterServer& servers) { return std::optional(servers.assignment); });
-}
 
 bool assigned_alike(const Road& a, const Road& b) {
   const auto p = assignment_of(a), q = assignment_of(b);

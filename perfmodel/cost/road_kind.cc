@@ -28,6 +28,12 @@ Operations operations_of(const Road& road) {
       });
 }
 
+std::optional<Assignment> assignment_of(const Road& road) {
+  return match(
+      road, [](const AllReduce&) { return std::optional<Assignment>{}; },
+      [](const ParameterServer& servers) { return std::optional(servers.assignment); });
+}
+
 bool same_kind(const Road& a, const Road& b) { return kind_of(a) == kind_of(b); }
 
 }  // namespace commtune
